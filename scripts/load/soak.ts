@@ -189,7 +189,14 @@ const ACTIONS: readonly (readonly [number, Action])[] = [
       init: { headers: { Accept: 'text/html' } },
     }),
   ],
-  [2, ({ links }) => ({ target: links.shift() ?? '/api/email/unsubscribe?s=x&t=y', expect: [200] })],
+  [
+    2,
+    ({ links }) => ({
+      target: links.shift() ?? '/api/email/unsubscribe?s=x&t=y',
+      expect: [200],
+      init: { headers: { Accept: 'text/html' } },
+    }),
+  ],
   [
     1,
     () => ({

@@ -64,6 +64,8 @@ export interface ResolvedPlatform {
   readonly texts: PlatformTexts
   /** `link` when left out. */
   readonly confirmation?: 'link' | 'button'
+  /** `link` when left out. */
+  readonly unsubscription?: 'link' | 'button'
   readonly challenge?: Challenge
   readonly security?: SecurityContact
   /** Sample days for the demo's status page, which is empty without them. */

@@ -246,6 +246,8 @@ export interface PlatformDefinition {
   readonly heartbeats?: Readonly<Record<string, HeartbeatInput>>
   /** How a confirmation link confirms: `link` (the default) by being opened in a browser, `button` by a button on its page. */
   readonly confirmation?: 'link' | 'button'
+  /** How opening an unsubscribe link works: `link` (the default) unsubscribes, `button` shows a page with a button. */
+  readonly unsubscription?: 'link' | 'button'
   /** Asked before each subscription; false refuses it. */
   readonly challenge?: Challenge
   readonly security?: SecurityInput

@@ -68,6 +68,7 @@ export function resolvePlatform(
     heartbeats,
     texts: preset.texts,
     ...(definition.confirmation && { confirmation: definition.confirmation }),
+    ...(definition.unsubscription && { unsubscription: definition.unsubscription }),
     ...(definition.challenge && { challenge: definition.challenge }),
     ...(definition.security && {
       security: { ...definition.security, contact: [definition.security.contact].flat() },

@@ -92,6 +92,7 @@ const BOUNDS: readonly Bound[] = [
   { at: 'name', taken: [long(60)], refused: [long(61), ' ', 'a\u007fb', 'a\u001fb', null, true] },
   { at: 'folder', taken: [long(4096)], refused: [long(4097)] },
   { at: 'confirmation', taken: ['link', 'button'] },
+  { at: 'unsubscription', taken: ['link', 'button'] },
   { at: 'challenge', taken: [() => true] },
   { at: 'brand/color', taken: ['#fff', '#FFaa09'], refused: ['#ffff', '#fffffff', 'fff', '#ggg', 'a#fff'] },
   {

@@ -46,6 +46,7 @@ const FAULTS: readonly SpoiledRow[] = [
   ['name', 'a\nb', 'name', /control characters/, /one line/],
   ['name', 'x'.repeat(61), 'name', /longer than 60/, /Shorten/],
   ['confirmation', 'buton', 'confirmation', /not a way to confirm/, /^Did you mean button\?$/],
+  ['unsubscription', 'buton', 'unsubscription', /not a way to unsubscribe/, /^Did you mean button\?$/],
   ['challenge', true, 'challenge', /not a function/, /function/],
   ['security', 'security@example.com', 'security', /text, not an object/, /\{/],
   ['security', {}, 'security.contact', /no contact/, /mailto/],

@@ -62,7 +62,8 @@ test('a platform shows a brand once its definition says a name, a color or a log
 
 test('leaves undefined fields out, and makes a list of one contact', () => {
   const keys = Object.keys(base())
-  for (const key of ['confirmation', 'challenge', 'security']) expect(keys).not.toContain(key)
+  for (const key of ['confirmation', 'unsubscription', 'challenge', 'security'])
+    expect(keys).not.toContain(key)
   const challenge = async () => true
   expect(base({ confirmation: 'button', challenge })).toMatchObject({ confirmation: 'button', challenge })
   expect(base({ security: { contact: 'tel:1', policy: 'https://a.example' } }).security).toEqual({

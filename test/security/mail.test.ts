@@ -25,7 +25,7 @@ async function unconfirmed(options: Partial<PlatformOptions> = {}) {
   return { ...it, follow, state }
 }
 
-test.each([
+const SCANNERS: [what: string, headers: Record<string, string>][] = [
   ['names no HTML', { Accept: '*/*', 'User-Agent': 'Mozilla/5.0' }],
   ['accepts nothing in particular', { Accept: '' }],
   ['accepts pictures', { Accept: 'image/avif,image/webp,*/*;q=0.8' }],
@@ -40,7 +40,9 @@ test.each([
   ['is a crawler', { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' }],
   ['is a messenger', { ...BROWSER, 'User-Agent': 'WhatsApp/2.23' }],
   ['prefetches', { ...BROWSER, 'Sec-Purpose': 'prefetch' }],
-])(
+]
+
+test.each(SCANNERS)(
   'a fetch of the confirmation link that %s confirms nothing; a person does afterwards',
   async (_, headers) => {
     const { follow, state } = await unconfirmed()
@@ -78,6 +80,52 @@ test.each<[where: string, Partial<PlatformOptions>]>([
     expect(await (await follow(BROWSER)).text()).toContain('You are subscribed')
   },
 )
+
+/** A platform with a subscriber, and the path of the link that ends the subscription. */
+async function subscribed(options: Partial<PlatformOptions> = {}) {
+  const it = await unconfirmed(options)
+  await it.follow(BROWSER, 'POST')
+  await it.platform.dispatch({ limit: 1 })
+  const link = new URL(/<(.*)>/.exec(it.messages[1]?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
+  const forged = `${link.pathname}?s=AAAAAAAAAAAA.1&t=x`
+  const open = (headers: Record<string, string>, method = 'GET', path = link.pathname + link.search) =>
+    it.platform.web.fetch(new Request(`http://web.example${path}`, { method, headers }))
+  return { state: it.state, open, forged }
+}
+/** A page without what differs between two requests. */
+const pageOf = async (response: Response) =>
+  (await response.text()).replaceAll(/nonce="[^"]*"|action="[^"]*"/g, '')
+
+test.each(SCANNERS)(
+  'a fetch of the unsubscribe link that %s unsubscribes nobody, and its answer shows no forgery; a person does afterwards',
+  async (_, headers) => {
+    const { open, state, forged } = await subscribed()
+    const [looked, guessed] = [await open(headers), await open(headers, 'GET', forged)]
+    expect(looked.status).toBe(guessed.status)
+    const page = await pageOf(looked)
+    expect(page).toBe(await pageOf(guessed))
+    if (looked.status === 200) expect(page).toContain('<button type="submit">Unsubscribe</button>')
+    expect(page).not.toMatch(/unsubscribed/i)
+    expect(await state()).toBe('confirmed')
+    expect(await (await open(BROWSER)).text()).toContain('You are unsubscribed')
+    expect(await state()).toBe('unsubscribed')
+  },
+)
+
+test('a mail program unsubscribes by POST with one click, whatever it calls itself', async () => {
+  const { open, state } = await subscribed()
+  expect((await open({ Accept: '*/*', 'User-Agent': 'GoogleImageProxy' }, 'POST')).status).toBe(200)
+  expect(await state()).toBe('unsubscribed')
+})
+
+test('with unsubscription by button, asked for by the definition, no GET unsubscribes and the button does', async () => {
+  const { open, state, forged } = await subscribed({ platform: { unsubscription: 'button' } })
+  expect(await pageOf(await open(BROWSER))).toBe(await pageOf(await open(BROWSER, 'GET', forged)))
+  expect(await bodyOf(await open({ Accept: 'application/json' }))).toEqual({ status: 'unchanged' })
+  expect(await state()).toBe('confirmed')
+  expect(await (await open(BROWSER, 'POST')).text()).toContain('You are unsubscribed')
+  expect(await state()).toBe('unsubscribed')
+})
 
 test.each(['program', 'definition'])('a challenge of the %s decides who may subscribe', async (whose) => {
   const asked: unknown[] = []

@@ -122,7 +122,7 @@ test('a form of another site cannot undo an unsubscription: without the link’s
   const link = await subscribed(it)
   const state = async () => (await it.store.course.find('a@example.com'))?.state
   expect(await state()).toBe('confirmed')
-  await it.ask(link)
+  await it.ask(link, { headers: { Accept: 'text/html' } })
   expect(await state()).toBe('unsubscribed')
   const undo = (target: string) =>
     it.ask(target, {

@@ -73,6 +73,8 @@ export interface CourseOptions {
     readonly store: NoticeStore
     /** The end of the silence in which nothing is to be sent. */
     readonly silentUntil: () => Promise<number | undefined>
+    /** Whether this announcement is current or planned, and not withdrawn. */
+    readonly isAnnounced: (id: string) => Promise<boolean>
     /** The values that fill a notice's template in this language. */
     readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
   }
@@ -165,6 +167,8 @@ export function openCourse({
     const isGivenUp =
       problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
     if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return 'over'
+    const notice = noticeOf(claim)
+    if (notice?.kind === 'announced' && !(await notices?.isAnnounced(notice.subject))) return 'over'
     const until = await notices?.silentUntil()
     return until === undefined ? 'send' : { heldUntil: Math.min(until, now + HELD_MS) }
   }

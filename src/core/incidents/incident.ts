@@ -112,7 +112,10 @@ export interface IncidentStore {
   /** Adds a silence to those there are; one of no length ends all that began before. */
   silence(silence: Silence): Promise<void>
   announce(announcement: Announcement): Promise<void>
-  /** Ends an announcement. False if there is none with this id, or it is over already. */
+  /**
+   * Deletes an announcement, so that every machine stops mailing it, whatever its clock says. False if there is none
+   * with this id, or it is over already.
+   */
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Current and planned ones, in the order in which they begin. */
   announcements(now: number): Promise<readonly Announcement[]>

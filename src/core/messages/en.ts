@@ -50,6 +50,10 @@ export const en = {
     confirm: 'One click confirms that this address is yours and starts the course.',
     confirmButton: 'Confirm',
     confirmElse: 'If you did not ask for the course, close this page and nothing happens.',
+    unsubscribeTitle: 'Unsubscribe',
+    unsubscribe: 'One click ends these lessons.',
+    unsubscribeButton: 'Unsubscribe',
+    unsubscribeElse: 'To keep getting them, close this page and nothing happens.',
     unsubscribedTitle: 'Unsubscribed',
     unsubscribedHeading: 'You are unsubscribed',
     // A forged or broken link gets the same page, so it cannot promise more.
@@ -89,6 +93,7 @@ export const en = {
       confirmedEnd: 'Every mail has a link that ends them with one click.',
       confirm: 'One click confirms that this address is yours and subscribes it to incidents.',
       confirmElse: 'If you did not ask for this, close this page and nothing happens.',
+      unsubscribe: 'One click ends the mails about incidents.',
       unsubscribed: 'If the link was valid, you will get no more mails about incidents.',
       undo: 'Undo: keep these mails coming',
       subscribeHeading: 'Get incident updates by mail',

@@ -1,7 +1,8 @@
 /**
  * Did a program fetch this link, and no person follow it? Mail filters, link previews and prefetching browsers open
  * every link of a mail; a person's browser names HTML among what it accepts, and a program that means it asks for JSON.
- * A scanner that behaves as a browser in every respect cannot be told from one: `confirmation: 'button'` is for that.
+ * A scanner that behaves as a browser in every respect cannot be told from one: `confirmation: 'button'` and `unsubscription: 'button'` are
+ * for that.
  */
 export function isScanner(headers: Headers): boolean {
   const accept = headers.get('accept') ?? ''

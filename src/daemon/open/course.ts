@@ -66,6 +66,8 @@ export function openCoursePart({
       notices: {
         store: kept.notices,
         silentUntil: openSilence(kept.incidents, clock),
+        isAnnounced: async (id) =>
+          (await kept.incidents.announcements(clock.now())).some((one) => one.id === id),
         slots: (notice, language) => noticeSlots(platform, siteUrl, notice, language),
       },
       store: kept.course,

@@ -61,7 +61,7 @@ export const DispatchAnswer = z.strictObject({
 }) satisfies z.ZodType<DispatchResult>
 
 export const ConfirmAnswer = z.strictObject({ status: z.enum(['confirmed', 'unconfirmed']) })
-export const UnsubscribeAnswer = z.strictObject({ status: z.literal('unsubscribed') })
+export const UnsubscribeAnswer = z.strictObject({ status: z.enum(['unsubscribed', 'unchanged']) })
 export const CheckoutAnswer = z.strictObject({ id: z.string(), url: z.url() })
 export const WebhookAnswer = z.strictObject({
   received: z.literal(true),

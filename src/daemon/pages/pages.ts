@@ -53,6 +53,19 @@ export function confirmPage(frame: Frame, action: string, course: string | null)
   })
 }
 
+/** A page with a button that unsubscribes; the same for a genuine and a forged link. */
+export function unsubscribePage(frame: Frame, action: string, course: string | null): Page {
+  const T = courseWords(frame, course)
+  return page({
+    frame,
+    title: T.unsubscribeTitle,
+    body: `<h1>${T.unsubscribeTitle}</h1>
+<p>${T.unsubscribe}</p>
+<form method="post" action="${escapeHtml(action)}"><p><button type="submit">${T.unsubscribeButton}</button></p></form>
+<p class="quiet">${T.unsubscribeElse}</p>`,
+  })
+}
+
 /** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
 export function unsubscribedPage(frame: Frame, action: string, course: string | null): Page {
   const T = courseWords(frame, course)

@@ -21,6 +21,7 @@ import {
   lessonPage,
   resubscribedPage,
   unsubscribedPage,
+  unsubscribePage,
 } from '../pages/pages.ts'
 import { subscribedPage, subscribeForm, subscribeRefusedPage } from '../pages/subscribe.ts'
 
@@ -111,7 +112,7 @@ export function confirmRoute(
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const token = asked.url.searchParams.get('token') ?? ''
-    const looksOnly = asked.request.method === 'GET' && (by === 'button' || isScanner(asked.request.headers))
+    const looksOnly = needsButton(asked, by)
     const opened = await course()
     const outcome = looksOnly ? await opened.checkToken(token) : await opened.confirm(token)
     if (outcome === 'expired')
@@ -144,10 +145,20 @@ export function confirmRoute(
   }
 }
 
-export function unsubscribeRoute(course: () => Promise<Course>): RouteHandler {
+/**
+ * The link that ends a subscription. A person's browser unsubscribes by opening it, and a mail program by POST
+ * (RFC 8058); a scanner, and with `button` everybody who opens it, gets a page with a button.
+ */
+export function unsubscribeRoute(course: () => Promise<Course>, by: 'link' | 'button'): RouteHandler {
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const { searchParams } = asked.url
+    const action = `${asked.url.pathname}${asked.url.search}`
+    if (needsButton(asked, by)) {
+      if (wantsJson(asked)) return jsonResponse({ status: 'unchanged' }, asked)
+      const page = unsubscribePage(asked.frame, action, searchParams.get('course'))
+      return htmlResponse({ requestId: asked.requestId, ...page })
+    }
     const link = { s: searchParams.get('s') ?? '', t: searchParams.get('t') ?? '' }
     const undo =
       asked.request.method === 'POST' &&
@@ -164,11 +175,7 @@ export function unsubscribeRoute(course: () => Promise<Course>): RouteHandler {
     if (wantsJson(asked)) return jsonResponse({ status: 'unsubscribed' }, asked)
     return htmlResponse({
       requestId: asked.requestId,
-      ...unsubscribedPage(
-        asked.frame,
-        `${asked.url.pathname}${asked.url.search}`,
-        searchParams.get('course'),
-      ),
+      ...unsubscribedPage(asked.frame, action, searchParams.get('course')),
     })
   }
 }
@@ -260,6 +267,11 @@ export function lessonRoute(
     })
     return htmlResponse({ requestId, ...page })
   }
+}
+
+/** Whether this request only gets a page whose button does what its link is for. */
+function needsButton({ request }: RouteRequest, by: 'link' | 'button'): boolean {
+  return request.method === 'GET' && (by === 'button' || isScanner(request.headers))
 }
 
 function passive({ requestId, request }: RouteRequest): Response {

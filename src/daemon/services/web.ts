@@ -53,7 +53,9 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, RouteHandler>> {
     confirm: lazyHandler(async () =>
       (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses),
     ),
-    unsubscribe: lazyHandler(async () => (await courseRoutes()).unsubscribeRoute(course)),
+    unsubscribe: lazyHandler(async () =>
+      (await courseRoutes()).unsubscribeRoute(course, parts.platform.unsubscription ?? 'link'),
+    ),
     email: lazyHandler(async () =>
       (await import('../routes/email.ts')).emailRoute({
         definitions: parts.platform.mails.definitions,

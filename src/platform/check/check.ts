@@ -33,6 +33,7 @@ export const DEFINITION_FIELDS = [
   'insights',
   'heartbeats',
   'confirmation',
+  'unsubscription',
   'challenge',
   'security',
   'folder',
@@ -73,6 +74,11 @@ export function checkDefinition(
     nameAt(place.at('confirmation'), fields.confirmation, {
       known: ['link', 'button'],
       what: 'a way to confirm',
+    })
+  if (fields.unsubscription !== undefined)
+    nameAt(place.at('unsubscription'), fields.unsubscription, {
+      known: ['link', 'button'],
+      what: 'a way to unsubscribe',
     })
   if (fields.challenge !== undefined && typeof fields.challenge !== 'function')
     place

@@ -81,6 +81,7 @@ async function world(kind: StoreKind) {
         async silentUntil() {
           return (await store.incidents.silenceAt(now))?.until
         },
+        isAnnounced: async (id) => (await store.incidents.announcements(now)).some((one) => one.id === id),
         slots: ({ kind, subject }) => ({
           title: `${kind} ${subject}`,
           text: 'text',
@@ -194,6 +195,35 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     await store.incidents.announce({ ...announcement, by: 'ops' })
     for (let look = 0; look < 2; look += 1) await round()
     expect(says()).toEqual(['ada@example.com announced a1'])
+  })
+
+  test('a withdrawn announcement is mailed to nobody it has not reached, from either process, and later notices are', async () => {
+    const { subscribe, opens, round, says, pass, store, clock, answer, open } = await world(kind)
+    const other = await open()
+    for (const name of ['ada', 'bob', 'eve']) await subscribe(`${name}@example.com`)
+    const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: clock.now() + HOUR }
+    await store.incidents.announce({ ...announcement, by: 'ops' })
+    answer(async (message) => {
+      // The operator's clock is behind, which must not matter.
+      await store.incidents.withdraw({ id: 'a1', now: clock.now() - MINUTE })
+      return message.to.address.startsWith('ada')
+        ? { kind: 'sent', id: message.key }
+        : { kind: 'transient', scope: 'message', reason: 'try later' }
+    })
+    await round()
+    const begun = says().length
+    expect(begun).toBeGreaterThan(0)
+    answer(SENT)
+    for (let look = 0; look < 4; look += 1) {
+      pass(10 * MINUTE)
+      await other.round()
+      await round()
+    }
+    expect(says()).toHaveLength(begun)
+    await opens('mail')
+    await round()
+    const opened = ['ada', 'bob', 'eve'].map((name) => `${name}@example.com opened mail-1`)
+    expect(says().slice(begun).sort()).toEqual(opened)
   })
 
   test('mails no notices during a silence, and afterwards only those of failures that last', async () => {

@@ -63,11 +63,12 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.withdraw({ id: 'nowhere', now: NOW })).toBe(false)
     expect(await incidents.withdraw({ id: 'a', now: NOW + 10 })).toBe(true)
     expect(await incidents.withdraw({ id: 'a', now: NOW + 11 })).toBe(false)
-    expect(await listed(NOW + 9)).toEqual(['a', 'b'])
-    expect(await listed(NOW + 10)).toEqual(['b'])
+    // Gone at once, also for a machine whose clock is behind.
+    expect(await listed(NOW + 9)).toEqual(['b'])
     // One that is planned can be withdrawn before it begins.
     expect(await incidents.withdraw({ id: 'b', now: NOW + 20 })).toBe(true)
-    expect(await listed(NOW + 150)).toEqual([])
+    expect(await listed(NOW)).toEqual([])
+    for (const one of [planned, { ...open, until: NOW + 10 }]) await incidents.announce(one)
     await incidents.prune({ before: NOW + 15, keep: 10 })
     expect(await listed(0)).toEqual(['b'])
   })

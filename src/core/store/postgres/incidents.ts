@@ -144,7 +144,7 @@ export function postgresIncidents(pool: Pool, leaseNow: () => string): IncidentS
       ),
     withdraw: ({ id, now }) =>
       statement.hits(
-        'UPDATE platformctl.announcement SET until_at = $2 WHERE id = $1 AND (until_at IS NULL OR until_at > $2)',
+        'DELETE FROM platformctl.announcement WHERE id = $1 AND (until_at IS NULL OR until_at > $2)',
         [id, now],
       ),
     announcements: (now) =>

@@ -83,7 +83,7 @@ export function sqliteIncidents(
       'INSERT INTO announcement (id, text, from_at, until_at, who) VALUES (?, ?, ?, ?, ?)',
     ),
     withdraw: database.prepare(
-      'UPDATE announcement SET until_at = @now WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
+      'DELETE FROM announcement WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
     ),
     announcements: database.prepare(
       'SELECT * FROM announcement WHERE until_at IS NULL OR until_at > ? ORDER BY from_at, id',

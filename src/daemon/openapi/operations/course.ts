@@ -111,7 +111,10 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
       ),
     },
     unsubscribe: {
-      GET: unsubscribe('Ends a subscription by the link in a lesson'),
+      GET: unsubscribe(
+        'Ends a subscription by the link in a lesson',
+        'The page offers to undo. HEAD, prefetches and mail scanners change nothing, and scanners get a page whose button unsubscribes; where the platform unsubscribes by a button, so does any other GET.',
+      ),
       POST: {
         ...unsubscribe(
           'Ends a subscription with one click (RFC 8058), or undoes that',
@@ -193,8 +196,7 @@ function unsubscribe(summary: string, more = ''): Operation {
   return {
     tag: 'Course',
     summary,
-    description:
-      `Always the same page, even for a forged or unknown link; JSON on request. HEAD and prefetches change nothing. The page offers to undo. ${more}`.trim(),
+    description: `Always the same page, even for a forged or unknown link; JSON on request. ${more}`.trim(),
     parameters: [
       linkParameter('s', 'From the link: subscription and enrolment.', 'Jk3nM0aPq9xT2vLs.1'),
       linkParameter('t', 'From the link: its signature.', 'c2lnbmF0dXJl'),
@@ -202,13 +204,13 @@ function unsubscribe(summary: string, more = ''): Operation {
     answers: [
       {
         status: 200,
-        description: 'Unsubscribed, as far as the link was genuine.',
+        description: 'Unsubscribed, as far as the link was genuine; or a page whose button unsubscribes.',
         content: {
           'text/html': 'text',
           'application/json': {
             name: 'UnsubscribeAnswer',
             schema: UnsubscribeAnswer,
-            examples: { unsubscribed: { status: 'unsubscribed' } },
+            examples: { unsubscribed: { status: 'unsubscribed' }, button: { status: 'unchanged' } },
           },
         },
       },
