@@ -35,12 +35,12 @@ export async function sendThisHour({
   }
 }
 
-/** Always contains the beginning of a minute, at which a running task ticks. */
-const WATCH_MS = MINUTE_MS + 5000
+/** The beginnings of minutes. It is never started: a task of node-cron stops or spins when the clock is set. */
+const MINUTES = createTask('* * * * *', () => {}, { timezone: 'UTC' })
 
 /**
- * Starts the hourly schedule, which looks at the beginning of every minute. A task of node-cron waits for a time of the
- * wall clock, and once that is set back it waits until the time comes again. A task that misses its minute is replaced.
+ * Starts the hourly schedule. It looks at the beginning of every minute; the wait is never longer than a minute, so
+ * neither a sleep of the machine nor a step of its clock, however far, holds it up for longer.
  */
 export function startSchedule({
   timer = systemClock,
@@ -48,34 +48,20 @@ export function startSchedule({
 }: Omit<HoursOptions, 'onFault'> & { readonly timer?: Pick<Timer, 'sleep'> }): Hours {
   const hours = createHours({ ...options, onFault: (error, hour) => reportError(error, { hour }) })
   const stopping = new AbortController()
-  let ticked = true
-  const tick = () => {
-    ticked = true
-    void hours.tick()
-  }
-  const begin = () => {
-    const task = createTask('* * * * *', tick, { timezone: 'UTC' })
-    task.start()
-    tick()
-    return task
-  }
-  let task = begin()
-  async function watch(): Promise<void> {
+  async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      ticked = false
-      await timer.sleep(WATCH_MS, stopping.signal).catch(() => {})
-      if (ticked || stopping.signal.aborted) continue
-      await task.destroy()
-      task = begin()
+      void hours.tick()
+      const [next] = MINUTES.getNextRuns(1)
+      const wait = (next?.getTime() ?? 0) - Date.now()
+      await timer.sleep(Math.min(MINUTE_MS, Math.max(1, wait)), stopping.signal).catch(() => {})
     }
   }
-  const watching = watch()
+  void run()
   return {
     tick: hours.tick,
     async stop() {
       stopping.abort(new Error('the daemon stops'))
-      await watching
-      await Promise.all([task.destroy(), hours.stop()])
+      await hours.stop()
     },
   }
 }

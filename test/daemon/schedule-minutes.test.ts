@@ -33,7 +33,7 @@ test('the schedule looks at once and then every minute, and no more after it has
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('the schedule goes on within three minutes after its clock was set hours or years ahead, or back', async () => {
+test('the schedule goes on within a minute after its clock was set hours or years ahead, or back', async () => {
   const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
   onTestFinished(() => store.close())
   const start = Date.UTC(2026, 10, 21, 7, 57, 30)
@@ -56,7 +56,7 @@ test('the schedule goes on within three minutes after its clock was set hours or
   for (const to of [start + 3 * 3_600_000, start, Date.UTC(2040, 1, 1), 0, start]) {
     vi.setSystemTime(to)
     looks = 0
-    await vi.advanceTimersByTimeAsync(4 * 60_000)
+    await vi.advanceTimersByTimeAsync(3 * 60_000)
     expect(looks).toBeGreaterThanOrEqual(2)
   }
   await schedule.stop()
