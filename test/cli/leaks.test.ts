@@ -110,6 +110,8 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['db', 'backup', 'store.backup'],
       ['db', 'restore', 'no-such.backup', '--force'],
       ['db', 'copy', '--to', 'sqlite:copy.sqlite'],
+      ['db', 'journal', 'left.jsonl'],
+      ['db', 'after-restore', '--without-journal'],
       ['billing', 'smoke'],
       ['analytics', 'summary'],
       ['email', 'feedback'],

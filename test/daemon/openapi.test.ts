@@ -120,7 +120,7 @@ async function send(
   const seconds = Math.floor(now / 1000)
   const signature = createHmac('sha256', SECRETS.PAYMENTS_WEBHOOK_SECRET).update(`${seconds}.${text ?? ''}`)
   const security: Record<string, Record<string, string>> = {
-    identity: { Authorization: `Bearer ${await token({ exp: NOW / 1000 + 1e8 })}` },
+    identity: { Authorization: `Bearer ${await token({ exp: NOW / 1000 + 86_400 })}` },
     dispatchSecret: { Authorization: `Bearer ${SECRETS.EMAIL_DISPATCH_SECRET}` },
     deepToken: { Authorization: `Bearer ${SECRETS.HEALTH_DEEP_TOKEN}` },
     feedbackSignature: {

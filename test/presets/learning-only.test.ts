@@ -42,7 +42,7 @@ test('no source file outside the learning preset names a qubit, a circuit, a mod
       ...VARIABLES.filter((name) => new RegExp(`\\b${name}\\b`).test(text)),
     ].map((word) => `${file}: ${word}`)
   })
-  expect(named.toSorted()).toEqual(KNOWN)
+  expect([...new Set(named)].toSorted()).toEqual(KNOWN)
 })
 
 test('the learning preset itself names them, so the search finds what it looks for', () => {

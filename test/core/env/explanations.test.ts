@@ -96,13 +96,14 @@ test.each(Object.entries(GIVES))('%s is given', (id, text) => {
 })
 
 test('every explanation belongs to a finding that can occur', () => {
-  // Four are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts and
-  // test/cli/definition.test.ts give them; three about the whole environment: test/core/env/alert-findings.test.ts.
+  // Five are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts,
+  // test/cli/definition.test.ts and test/cli/which-platform.test.ts give them; three about the whole environment: test/core/env/alert-findings.test.ts.
   expect(Object.keys(WARNINGS).sort()).toEqual(
     [
       ...Object.keys(GIVES),
       'shadowed-value',
       'names-not-read',
+      'no-definition',
       'secret-set-twice',
       'unreadable-secret-file',
       'no-alert-channel',

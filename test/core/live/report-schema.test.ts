@@ -8,6 +8,7 @@ const isValid = new Ajv2020({ strict: true }).compile(reportSchema(learning.cont
 
 const REPORT = {
   version: 1,
+  platform: { name: 'Learning', definition: null, fingerprint: null },
   ok: false,
   services: ['web', 'api'],
   groups: [{ name: 'mail', state: 'half-configured', present: ['MAILER_API_KEY'], meaning: 'no mail' }],

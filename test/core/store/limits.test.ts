@@ -158,10 +158,10 @@ test.each([
   else expect(open).toThrow(`SQLite ${version} can corrupt its file; platformctl needs 3.51.3 or newer.`)
 })
 
-test('a slot up to 60 seconds ahead is one of this start of the machine, and one further ahead is of an earlier', async () => {
+test('a slot up to 60 seconds and 32 intervals ahead is one of this start of the machine, and one further ahead is of an earlier', async () => {
   for (const [messages, waitUs] of [
-    [600, 60_000_000],
-    [601, 0],
+    [632, 63_200_000],
+    [633, 0],
   ] as const) {
     const { sending } = await openTestStore(undefined, () => 1_000_000)
     expect(await sending.reserve({ messages, intervalUs: 100_000 })).toBe(0)

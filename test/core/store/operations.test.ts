@@ -147,10 +147,6 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect([await withdraw('later', NOW + 6), await withdraw('later', NOW + 6)]).toEqual([true, false])
     await announce('long', NOW + 7, NOW + 100)
     expect([await withdraw('long', NOW + 8), await shown(NOW + 8)]).toEqual([true, ['ends']])
-    expect([await shown(NOW + 5), await shown(NOW + 6)]).toEqual([
-      ['ends', 'later', 'long'],
-      ['ends', 'long'],
-    ])
   })
 
   test('a job is expected once, a failure of it stays until a success, and nothing of that moves when it was expected', async () => {

@@ -266,15 +266,9 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE platformctl.subscription ADD COLUMN needs integer NOT NULL DEFAULT 0;
   CREATE FUNCTION platformctl.refuse_claim() RETURNS trigger LANGUAGE plpgsql AS '
-  DECLARE refused platformctl.subscription := OLD;
-  BEGIN
-    refused.fence := OLD.fence + 2;
-    IF OLD.claimed_at IS NOT NULL AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until
-    THEN refused.next_attempt_at := NEW.claimed_at + 900000;
-    ELSE refused.claimed_by := NEW.claimed_by;
-    END IF;
-    RETURN refused;
-  END';
+  DECLARE refused platformctl.subscription := OLD; BEGIN refused.fence := OLD.fence + 2; IF
+    OLD.claimed_at IS NOT NULL AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until
+    THEN refused.next_attempt_at := NEW.claimed_at + 900000; ELSE refused.claimed_by := NEW.claimed_by; END IF; RETURN refused; END';
   CREATE TRIGGER subscription_claim_refused BEFORE UPDATE OF claimed_by ON platformctl.subscription FOR EACH ROW
   WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
     AND CASE

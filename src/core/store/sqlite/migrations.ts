@@ -251,15 +251,11 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE subscription SET fence = OLD.fence + 2,
       claimed_by = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, OLD.claimed_by, NEW.claimed_by),
       next_attempt_at = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, NEW.claimed_at + 900000, OLD.next_attempt_at)
-    WHERE id = OLD.id;
-    SELECT RAISE(IGNORE);
-  END;
+    WHERE id = OLD.id; SELECT RAISE(IGNORE); END;
   CREATE TRIGGER subscription_claim_without_lease AFTER UPDATE OF claimed_by ON subscription
   WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by AND NEW.lease_until IS OLD.lease_until AND NEW.lease_until IS NOT NULL
     AND NEW.fence = OLD.fence + 1
-  BEGIN
-    UPDATE subscription SET lease_until = NULL WHERE id = NEW.id;
-  END;
+  BEGIN UPDATE subscription SET lease_until = NULL WHERE id = NEW.id; END;
   `,
   // The names of lessons sent, for enrolments that follow the newest course, and how many lessons one had that
   // a shorter course ended. Builds before 0.3.0 write neither.
@@ -270,13 +266,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER subscription_cut_short AFTER UPDATE OF lessons ON subscription
   WHEN NEW.lessons < OLD.lessons AND NEW.next_attempt_at IS NULL AND NEW.problem_kind IS NULL
     AND NEW.state = 'confirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status'
-  BEGIN
-    UPDATE subscription SET promised = OLD.lessons WHERE id = NEW.id;
-  END;
+  BEGIN UPDATE subscription SET promised = OLD.lessons WHERE id = NEW.id; END;
   CREATE TRIGGER subscription_begins_anew AFTER UPDATE OF enrolment ON subscription
   WHEN NEW.enrolment <> OLD.enrolment AND (NEW.sent_lessons IS NOT NULL OR NEW.promised IS NOT NULL OR NEW.needs > 0)
-  BEGIN
-    UPDATE subscription SET sent_lessons = NULL, promised = NULL, needs = 0 WHERE id = NEW.id;
-  END;
+  BEGIN UPDATE subscription SET sent_lessons = NULL, promised = NULL, needs = 0 WHERE id = NEW.id; END;
   `,
 ]
