@@ -126,6 +126,29 @@ test('a wrong password of Postmark is a 401, so that guessing it is limited', as
   expect(answer.status).toBe(401)
 })
 
+test.each([
+  ['an event that is ignored', { 'event-data': { event: 'opened', recipient: 'ada@example.com' } }],
+  [
+    'an event of another form',
+    { 'event-data': { event: 'failed', severity: 'permanent', reason: 'bounce' } },
+  ],
+  ['an event without a usable address', { 'event-data': { event: 'complained', recipient: 'nobody' } }],
+])('a signature that Mailgun gave %s is worth nothing with another body', async (_, genuine) => {
+  const it = await platformWith('mailgun')
+  const signed = signAs('mailgun', genuine)
+  expect((await deliver(it, 'mailgun', genuine, undefined, signed)).status).toBe(200)
+  const complaint = { event: 'complained', recipient: 'ada@example.com' }
+  const forge = (body: string) => JSON.stringify({ ...JSON.parse(body), 'event-data': complaint })
+  const forged = await deliver(it, 'mailgun', genuine, forge, signed)
+  expect(await bodyOf(forged)).toEqual({ events: 1, repeated: 1, ignored: 0 })
+  const welcome = {
+    template: 'welcome',
+    to: 'ada@example.com',
+    slots: { startUrl: 'https://www.example.com/' },
+  }
+  expect(await it.platform.sendEmail({ ...welcome, about: 'a' })).toMatchObject({ sent: true })
+})
+
 test('a signed event in an undocumented form is logged and ignored, and not requested again', async () => {
   const it = await platformWith('standard')
   const answer = await deliver(it, 'standard', { type: 'hard-bounce', data: 'ada@example.com' })

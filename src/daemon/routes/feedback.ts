@@ -70,15 +70,8 @@ export function feedbackRoute({
       log.info('feedback_confirmed', 'the topic of the mail provider’s feedback was confirmed', { provider })
       return jsonResponse({ events: 0, repeated: 0, ignored: 0 }, { requestId })
     }
-    if (reading.kind === 'not-understood') {
-      count(provider, 'not_understood')
-      log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
-      parseJson(Buffer.from(body).toString(), FeedbackBody)
-      // A repeat would not be understood either, and providers switch off webhooks that keep failing.
-      return jsonResponse({ events: 0, repeated: 0, ignored: 1 }, { requestId })
-    }
     const { store, sending, erasureHashes } = await list()
-    const { counts, recorded, pause } = await applyFeedback({
+    const applied = await applyFeedback({
       feedback: reading.feedback,
       source: provider,
       store,
@@ -86,6 +79,14 @@ export function feedbackRoute({
       erasureHashes,
       now,
     })
+    if (reading.kind === 'not-understood') {
+      count(provider, 'not_understood')
+      log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
+      parseJson(Buffer.from(body).toString(), FeedbackBody)
+      // A repeat would not be understood either, and providers switch off webhooks that keep failing.
+      return jsonResponse({ events: 0, repeated: 0, ignored: 1 }, { requestId })
+    }
+    const { counts, recorded, pause } = applied
     count(provider, 'recorded', recorded)
     log.info('feedback', 'feedback of the mail provider was recorded', { provider, ...counts })
     if (pause?.at === now) log.error('mail_paused', `courses are paused: ${pause.reason}`)

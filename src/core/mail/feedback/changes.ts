@@ -8,6 +8,11 @@ import type { AppliedChange, FeedbackStore, MailboxChange } from './store.ts'
 /** Gives the hashes that an erasure of the address would leave in the store. */
 export type ErasureHashes = (identity: string) => readonly string[]
 
+/** Hashed, because the provider's id may have any length and any characters. */
+function keyOf(source: string, id: string): string {
+  return createHash('sha256').update(`${source}:${id}`).digest('base64url')
+}
+
 /** The change that an event makes; undefined when its address cannot be parsed. */
 function eventChange(
   event: FeedbackEvent,
@@ -18,8 +23,7 @@ function eventChange(
   const { identity } = address
   const { id, kind, at, reason, messageId } = event
   return {
-    // Hashed, because the provider's id may have any length and any characters.
-    key: createHash('sha256').update(`${source}:${id}`).digest('base64url'),
+    key: keyOf(source, id),
     identity,
     erasureHashes: erasureHashes(identity),
     change: (mailbox) => afterFeedback(mailbox, event, source),
@@ -90,12 +94,14 @@ export async function applyFeedback(input: FeedbackInput): Promise<{
   readonly recorded: readonly FeedbackKind[]
   readonly pause: Pause | undefined
 }> {
-  const { feedback, store, sending, now } = input
+  const { feedback, source, store, sending, now } = input
   const read = feedback.events.flatMap(({ kind, ...event }) => {
     const change = eventChange({ kind, ...event }, input)
     return change === undefined ? [] : [{ kind, change }]
   })
   const changes = read.map(({ change }) => change)
+  if (changes.length === 0 && feedback.token !== undefined)
+    await store.note(keyOf(source, feedback.token), now)
   const applied = changes.length === 0 ? [] : await store.apply(changes, now)
   const count = (outcome: AppliedChange) => applied.filter((one) => one === outcome).length
   const bad = feedback.events.some(({ kind }) => kind === 'hard-bounce' || kind === 'complaint')

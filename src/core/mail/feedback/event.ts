@@ -29,6 +29,8 @@ export interface FeedbackEvent {
 export interface Feedback {
   readonly events: readonly FeedbackEvent[]
   readonly ignored: number
+  /** Set by a provider that signs a token and not the body: the token is used up, whatever the body says. */
+  readonly token?: string | undefined
 }
 
 /** A provider's answer that is signed correctly but has another form than its documentation says. */

@@ -6,8 +6,8 @@ import { reasonFor } from './standard.ts'
 import { bounceKind, enhancedCode } from './status.ts'
 
 /**
- * Mailgun signs a timestamp and a token, not the body, so the token names the event: it takes effect once, and a
- * captured signature is worth nothing with another body.
+ * Mailgun signs a timestamp and a token, not the body, so the token names the event: it takes effect once, also where
+ * the event is ignored, and a captured signature is worth nothing with another body.
  */
 export const mailgun: FeedbackProvider = {
   verify({ body }, { secret, now }) {
@@ -28,7 +28,7 @@ export const mailgun: FeedbackProvider = {
           .digest(),
       ),
     )
-    return fits ? { kind: 'genuine', value, deliveryId: token } : refused('the signature does not fit')
+    return fits ? { kind: 'genuine', value, deliveryId: token, token } : refused('the signature does not fit')
   },
   read(value, { now, deliveryId }) {
     const event = fields(fields(value, 'the body')['event-data'], 'event-data')

@@ -16,8 +16,13 @@ export interface VerifyOptions {
 }
 
 export type Verification =
-  /** Genuine. `deliveryId` is the signed name of this delivery, where the provider gives one. */
-  | { readonly kind: 'genuine'; readonly value: unknown; readonly deliveryId?: string }
+  /** Genuine. `deliveryId` is the signed name of this delivery, where the provider gives one; `token` is it again where the body is not signed. */
+  | {
+      readonly kind: 'genuine'
+      readonly value: unknown
+      readonly deliveryId?: string
+      readonly token?: string
+    }
   /** SNS asks whether this address wants the topic; `url` is one of its own. */
   | { readonly kind: 'confirm'; readonly url: string }
   | { readonly kind: 'refused'; readonly reason: string }

@@ -68,6 +68,8 @@ export interface FeedbackStore {
     /** Written in the same commit. */
     audit?: AuditEntry,
   ): Promise<readonly AppliedChange[]>
+  /** Uses up the key of a delivery without a change: a later change with this key is `repeated`. */
+  note(key: string, now: number): Promise<void>
   find(identity: string): Promise<MailboxRecord | undefined>
   /**
    * Was a message with this Message-ID sent to the address? `recipients` are the hashes under which mail to

@@ -11,7 +11,7 @@ export type WebhookReading =
   /** Not signed by the provider, or not for this account. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** Signed, but of another form than the provider's documentation says. */
-  | { readonly kind: 'not-understood'; readonly reason: string }
+  | { readonly kind: 'not-understood'; readonly reason: string; readonly feedback: Feedback }
 
 /** Verifies a provider's webhook and reads its events; a refused one is not read. */
 export async function readWebhook({
@@ -34,13 +34,12 @@ export async function readWebhook({
     await fetchText(verified.url)
     return { kind: 'confirmed' }
   }
+  const { value, deliveryId, token } = verified
   try {
-    return {
-      kind: 'feedback',
-      feedback: provider.read(verified.value, { now, deliveryId: verified.deliveryId }),
-    }
+    return { kind: 'feedback', feedback: { ...provider.read(value, { now, deliveryId }), token } }
   } catch (error) {
-    if (error instanceof FeedbackFormatError) return { kind: 'not-understood', reason: error.message }
+    if (error instanceof FeedbackFormatError)
+      return { kind: 'not-understood', reason: error.message, feedback: { events: [], ignored: 1, token } }
     throw error
   }
 }

@@ -94,6 +94,11 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
           return applied
         }),
       ),
+    note: (key, now) =>
+      statement.run(
+        'INSERT INTO platformctl.feedback_event (key, received_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+        [key, now],
+      ),
     find: (identity) =>
       statement.first(mailboxOf, 'SELECT * FROM platformctl.mailbox WHERE identity = $1', [identity]),
     wasSent: ({ identity, recipients, messageId }) =>

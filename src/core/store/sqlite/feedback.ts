@@ -114,6 +114,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
       if (releases.length > 0) write(() => journal.add(...releases))
       return outcomes
     },
+    note: async (key, now) => guarded(() => void sql.note.run(key, now)),
     find: async (identity) => guarded(() => find(identity)),
     wasSent: async ({ identity, recipients, messageId }) =>
       guarded(

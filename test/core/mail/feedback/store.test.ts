@@ -106,6 +106,25 @@ describe.each(STORES)('on the store %s', (kind) => {
     })
   })
 
+  test('a token that came without an event is taken, for its provider alone', async () => {
+    const store = await open()
+    await confirmed(store)
+    const heard = (source: string, events: readonly FeedbackEvent[]) =>
+      applyFeedback({
+        feedback: { events, ignored: 0, token: 'signed-once' },
+        source,
+        store: store.feedback,
+        sending: store.sending,
+        erasureHashes,
+        now: NOW,
+      })
+    const complaint = { ...eventOf('complaint'), id: 'signed-once' }
+    await heard('mailgun', [])
+    expect((await heard('mailgun', [complaint])).counts).toMatchObject({ changed: 0, repeated: 1 })
+    expect(await store.feedback.find('ada@example.com')).toBeUndefined()
+    expect((await heard('postmark', [complaint])).counts).toMatchObject({ changed: 1, repeated: 0 })
+  })
+
   test('five soft bounces over three days count as hard, and a delivery between them starts the count anew', async () => {
     const store = await open()
     for (const name of ['ada', 'grace']) await confirmed(store, name)
