@@ -160,7 +160,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
         on(ago, 'sent', 800 + ago * 17),
         on(ago, 'hard-bounce', ago === 4 ? 61 : 3 + (ago % 4)),
         on(ago, 'soft-bounce', 9),
-        ...(ago % 5 === 0 ? [on(ago, 'complaint', ago === 0 ? 2 : 1)] : []),
+        ...(ago % 5 === 0 ? [on(ago, 'complaint', ago === 0 ? 6 : 1)] : []),
       ])
     await store.sending.check(NOW)
     return store
