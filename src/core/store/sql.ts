@@ -5,7 +5,8 @@ import { TABLES, type Table } from './copy.ts'
  * of the event loop, so it is atomic without a lock; PostgreSQL awaits each statement.
  *
  * In a text, tables have their bare names, parameters are named (`@now`), `FOR UPDATE` locks rows where a store
- * has row locks, and what the stores spell differently comes from the `Dialect`.
+ * has row locks, and what the stores spell differently comes from the `Dialect`. `@leaseNow` is the time by the
+ * clock of leases in milliseconds, which the store gives itself.
  */
 export type Steps<T> = Generator<Step, T, Answer>
 
@@ -36,6 +37,12 @@ export interface Answer {
 export interface Dialect {
   /** The number of elements of a JSON array in a column; 0 for anything else. */
   readonly length: (column: string) => string
+  /** The texts in a parameter that is a JSON array, to follow `IN`. */
+  readonly elements: (parameter: string) => string
+  /** A whole number that a column holds as text; far too large for one that somebody damaged. */
+  readonly integer: (column: string) => string
+  /** Makes a query use an index, where the store takes such an order. */
+  readonly by: (index: string) => string
 }
 
 /** Rows that one step of a deletion takes: each step holds the writer for a few milliseconds at most. */
@@ -61,7 +68,7 @@ export function* run(text: string, values: Values = {}): Steps<number> {
  * Every row of a query. `Row` is believed: the tables have types, and a test prepares each text against both
  * schemas.
  */
-function* all<Row>(text: string, values: Values = {}): Steps<readonly Row[]> {
+export function* all<Row>(text: string, values: Values = {}): Steps<readonly Row[]> {
   return (yield { text, values }).rows as readonly Row[]
 }
 
@@ -94,8 +101,9 @@ export function forSqlite(text: string): Compiled {
   return { text: text.replace(/ FOR UPDATE\b(?: SKIP LOCKED\b)?/g, ''), names: namesOf(text) }
 }
 
-/** For PostgreSQL: numbered parameters, and tables in the schema `platformctl`. */
-export function forPostgres(text: string): Compiled {
+/** For PostgreSQL: numbered parameters, and tables in the schema `platformctl`. `leaseNow` replaces its parameter. */
+export function forPostgres(source: string, leaseNow?: string): Compiled {
+  const text = source.replaceAll('@leaseNow', leaseNow ?? 'CAST(@leaseNow AS bigint)')
   const names = namesOf(text)
   return {
     text: text

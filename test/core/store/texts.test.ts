@@ -3,24 +3,32 @@ import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
 import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
+import { TEXTS as hours } from '../../../src/core/store/hours.ts'
+import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
+import { TEXTS as meta } from '../../../src/core/store/meta.ts'
+import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openStore } from '../../../src/core/store/open.ts'
-import { TEXTS as owner } from '../../../src/core/store/owner.ts'
-import { forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
+import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
+import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
+import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 /** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
-const SUBJECTS = { account, heartbeats, owner }
+const SUBJECTS = { account, heartbeats, hours, incidents, meta, notices }
 
-/** Every statement that both stores run, by subject and name. */
-const TEXTS_OF_ALL = Object.entries(SUBJECTS).flatMap(([subject, texts]) =>
-  Object.entries(texts).map(([name, text]) => [`${subject}.${name}`, text] as const),
-)
+/** Every statement that a store runs, by subject and name. */
+const textsOf = (dialect: Dialect) =>
+  Object.entries(SUBJECTS).flatMap(([subject, texts]) =>
+    Object.entries(typeof texts === 'function' ? texts(dialect) : texts).map(
+      ([name, text]) => [`${subject}.${name}`, text] as const,
+    ),
+  )
 
 test('SQLite prepares every statement of the store against its newest schema', async () => {
   const database = new Database(':memory:')
   for (const step of MIGRATIONS) database.exec(step)
-  const faults = TEXTS_OF_ALL.flatMap(([name, text]) => {
+  const faults = textsOf(SQLITE).flatMap(([name, text]) => {
     try {
       database.prepare(forSqlite(text).text)
       return []
@@ -37,7 +45,7 @@ test('PostgreSQL plans every statement of the store against its newest schema', 
   const url = await server.createDatabase()
   await (await openStore({ kind: 'postgres', url: secret(url) })).close()
   const faults: string[] = []
-  for (const [name, text] of TEXTS_OF_ALL)
+  for (const [name, text] of textsOf(POSTGRES))
     await server
       .query(url, `EXPLAIN (GENERIC_PLAN) ${forPostgres(text).text}`)
       .catch((error: unknown) => faults.push(`${name}: ${String(error)}`))

@@ -2,19 +2,15 @@ import { statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
-import { directory, paymentEvents, sentMail } from '../account.ts'
-import { heartbeats } from '../heartbeats.ts'
 import { BACKUP_AT } from '../maintenance.ts'
-import { storeOwner } from '../owner.ts'
+import { operations } from '../operations.ts'
 import type { Store } from '../store.ts'
 import { sqliteAudit } from './audit.ts'
 import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { sqliteFeedback } from './feedback.ts'
-import { sqliteIncidents } from './incidents.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { sqliteNotices } from './notices.ts'
 import { createPageCheck } from './page-check.ts'
 import { sqliteSending } from './sending.ts'
 import { sqliteSql } from './sql.ts'
@@ -43,25 +39,9 @@ export function openSqlite(
     if (fault === 'damaged') damaged ??= error
     if (fault === 'disk_full') full = true
   })
-  const steps = sqliteSql(database, guarded)
   const journal = openJournal(database, file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
-    // A lease that ends later than any new one could was taken before the machine started, so it is over.
-    claimHour: database.prepare(`
-      INSERT INTO handled_hour (hour, claimed_until) VALUES (@hour, @lease + @leaseMs)
-      ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
-      WHERE claimed_until IS NOT NULL AND (claimed_until <= @lease OR claimed_until > @lease + @leaseMs)`),
-    isHandled: database.prepare('SELECT claimed_until IS NULL FROM handled_hour WHERE hour = ?').pluck(),
-    keepHour: database.prepare(
-      'UPDATE handled_hour SET claimed_until = @lease + @leaseMs WHERE hour = @hour AND claimed_until IS NOT NULL',
-    ),
-    endHour: database.prepare(
-      'UPDATE handled_hour SET claimed_until = ? WHERE hour = ? AND claimed_until IS NOT NULL',
-    ),
-    forgetHours: database.prepare('DELETE FROM handled_hour WHERE hour > ?'),
-    lastHour: database.prepare('SELECT max(hour) FROM handled_hour').pluck(),
-    put: database.prepare('INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)'),
     get: database.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
     ping: database.prepare(
       `INSERT INTO meta (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
@@ -73,28 +53,8 @@ export function openSqlite(
     course: sqliteCourse(database, guarded, leaseClock, { file, journal }),
     feedback: sqliteFeedback(database, guarded, journal),
     sending: sqliteSending(database, guarded, journal, leaseClock),
-    directory: directory(steps),
-    sentMail: sentMail(steps),
-    paymentEvents: paymentEvents(steps),
     audit: sqliteAudit(database, guarded, journal),
-    incidents: sqliteIncidents(database, guarded, leaseClock),
-    notices: sqliteNotices(database, guarded),
-    heartbeats: heartbeats(steps),
-    owner: storeOwner(steps),
-    claimHour: async (claim) =>
-      guarded(() => {
-        if (sql.claimHour.run({ ...claim, lease: leaseClock() }).changes === 1) return 'claimed'
-        return sql.isHandled.get(claim.hour) === 1 ? 'handled' : 'busy'
-      }),
-    keepHour: async (claim) => void guarded(() => sql.keepHour.run({ ...claim, lease: leaseClock() })),
-    forgetHoursAfter: async (hour) => guarded(() => sql.forgetHours.run(hour).changes),
-    endHour: async (hour, done) => void guarded(() => sql.endHour.run(done ? null : 0, hour)),
-    lastHour: async () => guarded(() => (sql.lastHour.get() as string | null) ?? undefined),
-    getOrCreate: async (name, make) =>
-      guarded(() => {
-        sql.put.run(name, make())
-        return String(sql.get.get(name))
-      }),
+    ...operations(sqliteSql(database, guarded, leaseClock)),
     async ping({ pages: everyPage = false } = {}) {
       if (damaged !== undefined) throw unavailable(damaged)
       if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))

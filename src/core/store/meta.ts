@@ -6,7 +6,18 @@ export const TEXTS = {
   claim: `INSERT INTO meta (name, value) VALUES ('platform', @platform) ON CONFLICT DO NOTHING`,
   adopt: `INSERT INTO meta (name, value) VALUES ('platform', @platform)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+  get: 'SELECT value FROM meta WHERE name = @name',
+  make: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT DO NOTHING',
 }
+
+/** The value stored under a name; the first caller makes it. */
+export const getOrCreate =
+  ({ write }: Sql) =>
+  (name: string, make: () => string): Promise<string> =>
+    write(function* () {
+      yield* run(TEXTS.make, { name, value: make() })
+      return (yield* first<{ value: string }>(TEXTS.get, { name }))?.value ?? ''
+    })
 
 /** Keeps the owner's name where every build can read it, and older ones ignore it. */
 export function storeOwner({ one, write }: Sql): StoreOwner {

@@ -1,0 +1,30 @@
+import type { HourStore } from '../course/hours.ts'
+import { first, run, type Sql } from './sql.ts'
+
+export const TEXTS = {
+  // A lease that ends much later than any new one could was taken before the clock of leases was set back.
+  claim: `INSERT INTO handled_hour (hour, claimed_until) VALUES (@hour, @leaseNow + @leaseMs)
+    ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
+    WHERE handled_hour.claimed_until IS NOT NULL
+      AND (handled_hour.claimed_until <= @leaseNow OR handled_hour.claimed_until > @leaseNow + 2 * @leaseMs)`,
+  isHandled: 'SELECT 1 FROM handled_hour WHERE hour = @hour AND claimed_until IS NULL',
+  keep: 'UPDATE handled_hour SET claimed_until = @leaseNow + @leaseMs WHERE hour = @hour AND claimed_until IS NOT NULL',
+  forgetAfter: 'DELETE FROM handled_hour WHERE hour > @hour',
+  end: 'UPDATE handled_hour SET claimed_until = @until WHERE hour = @hour AND claimed_until IS NOT NULL',
+  last: 'SELECT max(hour) AS hour FROM handled_hour',
+}
+
+/** The hours of the schedule, and which were handled. */
+export function hours({ one, read }: Sql): HourStore & { lastHour(): Promise<string | undefined> } {
+  return {
+    claimHour: ({ hour, leaseMs }) =>
+      read(function* () {
+        if ((yield* run(TEXTS.claim, { hour, leaseMs })) === 1) return 'claimed'
+        return (yield* first(TEXTS.isHandled, { hour })) === undefined ? 'busy' : 'handled'
+      }),
+    keepHour: async ({ hour, leaseMs }) => void (await one(run(TEXTS.keep, { hour, leaseMs }))),
+    forgetHoursAfter: (hour) => one(run(TEXTS.forgetAfter, { hour })),
+    endHour: async (hour, done) => void (await one(run(TEXTS.end, { hour, until: done ? null : 0 }))),
+    lastHour: async () => (await one(first<{ hour: string | undefined }>(TEXTS.last)))?.hour,
+  }
+}

@@ -1,0 +1,20 @@
+import { directory, paymentEvents, sentMail } from './account.ts'
+import { heartbeats } from './heartbeats.ts'
+import { hours } from './hours.ts'
+import { incidents } from './incidents.ts'
+import { getOrCreate, storeOwner } from './meta.ts'
+import { notices } from './notices.ts'
+import type { Sql } from './sql.ts'
+
+/** The operations of the store that are written once for both. */
+export const operations = (sql: Sql) => ({
+  directory: directory(sql),
+  sentMail: sentMail(sql),
+  paymentEvents: paymentEvents(sql),
+  incidents: incidents(sql),
+  notices: notices(sql),
+  heartbeats: heartbeats(sql),
+  owner: storeOwner(sql),
+  getOrCreate: getOrCreate(sql),
+  ...hours(sql),
+})
