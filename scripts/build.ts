@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type OutputBundle, type OutputChunk, rolldown } from 'rolldown'
+import { minifySync } from 'rolldown/utils'
 import packageJson from '../package.json' with { type: 'json' }
 import { pruneDeclarations } from './declarations.ts'
 import { compiledOnLoad } from './eager.ts'
@@ -41,12 +42,24 @@ const withoutFacade = {
 const ascii = {
   name: 'ASCII only',
   // A file with a single other character is kept in two bytes a character, and hashed for the compile cache that way.
-  // After minifying, which writes the characters themselves. Only the compilers of mails are larger than this, and
-  // their tables of characters would grow by the escapes.
+  // After minifying, which writes the characters themselves. The tables of characters of large chunks would grow by
+  // the escapes.
   generateBundle(_: unknown, bundle: OutputBundle) {
     for (const file of Object.values(bundle))
-      if (file.type === 'chunk' && file.code.length < 500_000)
+      if (file.type === 'chunk' && file.code.length < LARGE)
         file.code = file.code.replace(/[^\0-\x7f]/g, escaped)
+  },
+}
+
+/** Characters of code. Only the compilers of mails are larger, which are other people's code. */
+const LARGE = 500_000
+const small = {
+  name: 'short names in what is large',
+  generateBundle(_: unknown, bundle: OutputBundle) {
+    const mangle = { keepNames: { function: true, class: true } }
+    for (const file of Object.values(bundle))
+      if (file.type === 'chunk' && file.code.length >= LARGE)
+        file.code = minifySync(file.fileName, file.code, { ...minify, module: true, mangle }).code
   },
 }
 
@@ -104,6 +117,7 @@ const build = await rolldown({
     },
     withoutFacade,
     ascii,
+    small,
     eager,
     {
       name: 'MJML without what only its command line and its options load',
