@@ -139,6 +139,16 @@ test('the daemon refuses a half-configured environment before anything listens',
   )
 })
 
+test('the daemon refuses a webhook key that decodes to nothing, and names the form that it takes', async () => {
+  const cwd = await emptyFolder()
+  const key = 'p=Zk8!vQ2#mN5$xR7%tL9&wJ3'
+  const env = { MAILER_FEEDBACK_PROVIDER: 'standard', MAILER_FEEDBACK_SECRET: key }
+  const refused = await platformctl(['daemon', '--web-port', '0'], { cwd, env })
+  expect(refused).toMatchObject({ exitCode: 2 })
+  expect(refused.stderr).toMatch(/MAILER_FEEDBACK_SECRET[\s\S]*base64\s+of\s+at\s+least\s+24\s+bytes/)
+  expect(refused.stderr).not.toContain(key)
+})
+
 test('a port in use and a store that cannot be written are one sentence with the fix, exit 2', async () => {
   const { cwd, daemon } = await platform()
   const taken = new URL(daemon.urls.web).port

@@ -77,7 +77,7 @@ export const configure: Configure = (command, context, settle) => {
       `
 On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP reloads nothing: it is logged and ignored, and on a terminal that closes it stops the daemon as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.
 
-Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
+Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL or the key of a webhook malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
 
 Examples:
   platformctl daemon --env-file .env
@@ -204,10 +204,13 @@ async function explain(
     const { validate } = await import('../../core/env/validate.ts')
     // Validate again: the services know the values, but only this command knows which file set them.
     const { findings } = validate(context.platform.contract, loaded.env, services, loaded.origin)
-    for (const finding of findings.filter(({ severity }) => severity === 'error'))
+    const errors = findings.filter(({ severity }) => severity === 'error')
+    for (const finding of errors)
       context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)
+    const { KEY_RULES } = await import('../../core/webhook-key.ts')
+    const unusableKey = errors.some(({ id }) => Object.values<string>(KEY_RULES).includes(id))
     throw new CommandError(
-      EXIT.failed,
+      unusableKey ? EXIT.usage : EXIT.failed,
       'the environment is half-configured, so nothing was started; platformctl preflight shows the whole report.',
     )
   }

@@ -11,7 +11,7 @@ export function variablesOf(rule: Rule): readonly string[] {
     case 'at-least-one':
       return [...rule.when, ...rule.of]
     case 'forbidden-value':
-      return [rule.variable]
+      return [rule.variable, ...(rule.where ? [rule.where.variable] : [])]
   }
 }
 
@@ -43,6 +43,8 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
       return present.length > 1 ? { present, missing: [] } : undefined
     }
     case 'forbidden-value': {
+      const { where } = rule
+      if (where && !where.of.includes(value(where.variable) ?? '')) return undefined
       const set = value(rule.variable)
       return set !== undefined && forbids(rule.value, set)
         ? { present: [rule.variable], missing: [] }

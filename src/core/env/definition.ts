@@ -97,7 +97,12 @@ export type RuleDefinition = RuleTexts &
     /** At most one of them. */
     | { readonly exclusive: readonly string[] }
     /** This very value, or one in which the expression is found. */
-    | { readonly forbidden: string; readonly value: string | RegExp }
+    | {
+        readonly forbidden: string
+        readonly value: string | RegExp
+        /** Applies only while this variable has one of these values; for the engine's own groups. */
+        readonly where?: { readonly variable: string; readonly of: readonly string[] }
+      }
   )
 
 export interface GroupDefinition {

@@ -18,7 +18,12 @@ export type Rule = {
     }
   | { readonly kind: 'at-least-one'; readonly when: readonly string[]; readonly of: readonly string[] }
   | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
-  | { readonly kind: 'forbidden-value'; readonly variable: string; readonly value: string | RegExp }
+  | {
+      readonly kind: 'forbidden-value'
+      readonly variable: string
+      readonly value: string | RegExp
+      readonly where?: { readonly variable: string; readonly of: readonly string[] } | undefined
+    }
 )
 
 /** A group's rule with its id and its sentences; `ids` counts those that the group already has, by kind. */
@@ -45,7 +50,8 @@ function shapeOf(definition: RuleDefinition): Shape {
   if ('atLeastOne' in definition)
     return { kind: 'at-least-one', when: definition.when, of: definition.atLeastOne }
   if ('exclusive' in definition) return { kind: 'exclusive', variables: definition.exclusive }
-  return { kind: 'forbidden-value', variable: definition.forbidden, value: definition.value }
+  const { forbidden: variable, value, where } = definition
+  return { kind: 'forbidden-value', variable, value, ...(where && { where }) }
 }
 
 function madeId(group: string, kind: string, ids: Map<string, number>): string {

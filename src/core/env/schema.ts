@@ -7,7 +7,9 @@ type Schema = Readonly<Record<string, unknown>>
 /** The contract as a JSON Schema (2020-12) of an environment; a variable that is empty or white space is absent. */
 export function environmentSchema(contract: Contract): Schema {
   const forbidden = new Map(
-    contract.rules.flatMap((rule) => (rule.kind === 'forbidden-value' ? [[rule.variable, rule.value]] : [])),
+    contract.rules.flatMap((rule) =>
+      rule.kind === 'forbidden-value' && rule.where === undefined ? [[rule.variable, rule.value]] : [],
+    ),
   )
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -65,8 +67,18 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
     case 'exclusive':
       return pairs(rule.variables).map((pair) => ({ not: allOf(pair) }))
     case 'forbidden-value':
-      // The schema of the property says this.
-      return []
+      // Without a condition, the schema of the property says this.
+      return rule.where === undefined
+        ? []
+        : [
+            implies(
+              {
+                required: [rule.where.variable, rule.variable],
+                properties: { [rule.where.variable]: { enum: rule.where.of } },
+              },
+              { properties: { [rule.variable]: { anyOf: [{ pattern: '^\\s*$' }, refused(rule.value)] } } },
+            ),
+          ]
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Secret } from '../secret.ts'
+import { decodeWebhookKey } from '../webhook-key.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 import type { AlertText } from './text.ts'
 
@@ -156,5 +157,7 @@ export function signWebhook({
 
 /** `whsec_` and base64, or the text itself. */
 function keyOf(text: string): Buffer {
-  return text.startsWith('whsec_') ? Buffer.from(text.slice('whsec_'.length), 'base64') : Buffer.from(text)
+  const key = text.startsWith('whsec_') ? decodeWebhookKey(text) : Buffer.from(text)
+  if (key === undefined) throw new RangeError('The signing key of alerts is not base64 of at least 24 bytes.')
+  return key
 }

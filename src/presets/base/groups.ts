@@ -1,5 +1,6 @@
 import type { GroupDefinition, StandardSchema } from '../../core/env/definition.ts'
 import { dkimPrivateKey } from '../../core/mail/dkim-key.ts'
+import { KEY_RULES, NO_PREFIXED_KEY, NO_PUBLIC_KEYS, NO_SIGNING_KEYS } from '../../core/webhook-key.ts'
 
 const privateRsaKey: StandardSchema = {
   '~standard': {
@@ -369,7 +370,7 @@ const feedback = {
       kind: 'secret',
       rotates: true,
       summary:
-        'What the webhook is verified with: the signing secret; for sendgrid the public key, for postmark the password in the webhook’s URL, for ses the ARN of the topic.',
+        'What the webhook is verified with: for standard and resend the base64 of at least 24 bytes, with or without whsec_; for sendgrid the public key in base64, for mailgun the signing key, for postmark the password in the webhook’s URL, for ses the ARN of the topic.',
     },
   },
   rules: [
@@ -378,6 +379,23 @@ const feedback = {
       allOrNone: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_FEEDBACK_SECRET'],
       cause: 'Feedback of the mail provider needs its name and its secret together.',
       fix: 'Set both, or neither to ignore the provider’s reports.',
+    },
+    {
+      id: KEY_RULES.signing,
+      forbidden: 'MAILER_FEEDBACK_SECRET',
+      value: NO_SIGNING_KEYS,
+      where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['standard', 'resend'] },
+      cause:
+        'MAILER_FEEDBACK_SECRET is not a key that webhooks can be verified with: anybody could forge them.',
+      fix: 'Set it to base64 of at least 24 bytes, with or without whsec_ before it: the provider’s signing secret, or one of your own from openssl rand -base64 32.',
+    },
+    {
+      id: KEY_RULES.public,
+      forbidden: 'MAILER_FEEDBACK_SECRET',
+      value: NO_PUBLIC_KEYS,
+      where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['sendgrid'] },
+      cause: 'MAILER_FEEDBACK_SECRET is not a public key, so every webhook of SendGrid would be refused.',
+      fix: 'Set it to the verification key, in base64, that the settings of the signed event webhook show.',
     },
   ],
 } as const satisfies GroupDefinition
@@ -579,7 +597,7 @@ const alerts = {
     ALERT_WEBHOOK_SECRET: {
       kind: 'secret',
       chosen: true,
-      summary: 'Signs alerts as Standard Webhooks: whsec_ and base64, or any text.',
+      summary: 'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text.',
     },
     ALERT_EMAIL_TO: {
       kind: 'email',
@@ -594,6 +612,13 @@ const alerts = {
       when: ['ALERT_WEBHOOK_SECRET'],
       cause: 'Alerts have a signing secret, but no webhook to sign for.',
       fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
+    },
+    {
+      id: KEY_RULES.alerts,
+      forbidden: 'ALERT_WEBHOOK_SECRET',
+      value: NO_PREFIXED_KEY,
+      cause: 'ALERT_WEBHOOK_SECRET starts with whsec_, but no key follows: anybody could forge alerts.',
+      fix: 'Set it to whsec_ and the base64 of at least 24 bytes, for example from openssl rand -base64 32, or to a text without whsec_.',
     },
   ],
 } as const satisfies GroupDefinition

@@ -97,7 +97,7 @@ test('every value of a whole environment is read into its place', () => {
     MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
     MAILER_RATE: '12',
     ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts',
-    ALERT_WEBHOOK_SECRET: 'whsec_YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGg=',
+    ALERT_WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     ALERT_EMAIL_TO: 'ops@example.com',
     HEARTBEAT_PING_URL: 'https://hc.example.com/ping',
     EMAIL_DISPATCH_SECRET: 'dispatch-secret-of-length',
@@ -151,7 +151,7 @@ test('every value of a whole environment is read into its place', () => {
     alerts: {
       webhook: {
         url: 'https://ops.example.com/alerts',
-        secret: 'whsec_YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGg=',
+        secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
       },
       mailTo: { name: undefined, address: 'ops@example.com' },
     },

@@ -71,7 +71,7 @@ test('the signature is that of the Standard Webhooks specification', () => {
 test('any other address gets a signed event with every fact of the incident', () => {
   const { headers, body } = webhookRequest('standard', {
     message,
-    secret: secret('whsec_c2VjcmV0'),
+    secret: secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
     now: NOW,
   })
   expect(headers).toMatchObject({

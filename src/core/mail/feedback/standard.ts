@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { decodeWebhookKey } from '../../webhook-key.ts'
 import { FEEDBACK_KINDS, type Feedback, type FeedbackEvent, FeedbackFormatError } from './event.ts'
 import {
   type FeedbackProvider,
@@ -27,12 +28,10 @@ function verifySigned(
   ]
   if (!id || !time || !signatures) return refused('the signature headers are missing')
   if (id.length > 255 || recentSeconds(time, now) === undefined) return refused('the signature is too old')
-  const expected = secret.accepted.map((one) =>
-    createHmac('sha256', Buffer.from(one.reveal().replace(/^whsec_/, ''), 'base64'))
-      .update(`${id}.${time}.`)
-      .update(body)
-      .digest(),
-  )
+  const expected = secret.accepted.flatMap((one) => {
+    const key = decodeWebhookKey(one.reveal())
+    return key === undefined ? [] : [createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest()]
+  })
   const given = signatures
     .split(' ', MOST_SIGNATURES)
     .flatMap((one) => (one.startsWith('v1,') ? [Buffer.from(one.slice(3), 'base64')] : []))

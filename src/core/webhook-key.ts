@@ -1,0 +1,30 @@
+/** Canonical base64 (RFC 4648 §3.5) of at least 24 bytes: 32 characters are exactly that. */
+const BASE64 = '(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?'
+const SIGNING = `(?:whsec_)?${BASE64}`
+/** A DER sequence, as every public key is, begins with M in base64. */
+const PUBLIC = `(?=M)${BASE64}`
+
+/** Finds values that are not one key, or two separated by a comma. */
+const unless = (key: string) => new RegExp(`^(?!\\s*${key}(?:\\s*,\\s*${key})?\\s*$)`)
+
+/** What the rules refuse: values that a lenient decoder would turn into an empty or short key. */
+export const NO_SIGNING_KEYS = unless(SIGNING)
+export const NO_PUBLIC_KEYS = unless(PUBLIC)
+export const NO_PREFIXED_KEY = new RegExp(`^\\s*whsec_(?!${BASE64}\\s*$)`)
+
+/** Rules about keys that cannot be used: the daemon calls them wrong usage, as it does a malformed STORE_URL. */
+export const KEY_RULES = {
+  signing: 'feedback-signing-key',
+  public: 'feedback-public-key',
+  alerts: 'alerts-signing-key',
+} as const
+
+const SIGNING_KEY = new RegExp(`^${SIGNING}$`)
+
+/**
+ * The bytes of a Standard Webhooks key: base64 of at least 24 bytes, with or without `whsec_`. Undefined for any other
+ * text, which would be a key that can be guessed.
+ */
+export function decodeWebhookKey(text: string): Buffer | undefined {
+  return SIGNING_KEY.test(text) ? Buffer.from(text.replace(/^whsec_/, ''), 'base64') : undefined
+}

@@ -1,0 +1,107 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { describe, expect, test } from 'vitest'
+import { readSettings } from '../../src/core/env/read-settings.ts'
+import { environmentSchema } from '../../src/core/env/schema.ts'
+import { validate } from '../../src/core/env/validate.ts'
+import { decodeWebhookKey } from '../../src/core/webhook-key.ts'
+import { announceEnvironment, InvalidEnvironmentError } from '../../src/daemon/announce.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { contract } from '../support/learning.ts'
+
+const bytes = (length: number) => Buffer.alloc(length, 7).toString('base64')
+const PUBLIC = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  .publicKey.export({ format: 'der', type: 'spki' })
+  .toString('base64')
+
+const REFUSED = [
+  ['punctuation that a lenient decoder skips', 'p=Zk8!vQ2#mN5$xR7%tL9&wJ3'],
+  ['a prefix alone', 'whsec_'],
+  ['a prefix before an empty pair', 'whsec_,whsec_whsec_'],
+  ['23 bytes', `whsec_${bytes(23)}`],
+  ['no padding', bytes(25).replaceAll('=', '')],
+  ['the alphabet of URLs', `${'-_'.repeat(20)}`],
+  ['stray bits at the end', `${bytes(25).slice(0, -3)}x==`],
+  ['a space within', `${bytes(24)} ${bytes(24)}`],
+  ['another text', 'a passphrase that somebody thought of'],
+] as const
+
+const nothing = () => undefined
+const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+const compiled = new Ajv2020({ strict: false }).compile(environmentSchema(contract))
+
+function errorsOf(env: Record<string, string>) {
+  const { findings } = validate(contract, env)
+  return findings.filter(({ severity }) => severity === 'error')
+}
+
+describe.each(['standard', 'resend', 'sendgrid'])('the secret of %s', (provider) => {
+  const envOf = (secret: string) => ({ MAILER_FEEDBACK_PROVIDER: provider, MAILER_FEEDBACK_SECRET: secret })
+
+  test.each(REFUSED)('is refused by preflight and at start when it is %s', (_, secret) => {
+    const env = envOf(secret)
+    const errors = errorsOf(env)
+    expect(errors.map(({ id }) => id)).toContain(
+      provider === 'sendgrid' ? 'feedback-public-key' : 'feedback-signing-key',
+    )
+    expect(JSON.stringify(errors)).not.toContain(secret.length > 6 ? secret : 'whsec_,')
+    expect(() => announceEnvironment({ platform: learning, env, services: ['web'], log: quiet })).toThrow(
+      InvalidEnvironmentError,
+    )
+    // An embedding program goes on without it.
+    expect(readSettings(learning, env).feedback).toBeUndefined()
+    expect(compiled(env)).toBe(false)
+  })
+
+  test('is refused when one of two is', () => {
+    const good = provider === 'sendgrid' ? PUBLIC : bytes(32)
+    expect(errorsOf(envOf(`${good}, ${good}`))).toEqual([])
+    expect(errorsOf(envOf(`${good}, not-a-key-of-any-length`))).toHaveLength(1)
+  })
+})
+
+test.each([
+  ['standard', bytes(24)],
+  ['standard', `whsec_${bytes(25)},${bytes(64)}`],
+  ['resend', `whsec_${bytes(26)}`],
+  ['sendgrid', PUBLIC],
+  ['mailgun', 'key-mailgun-signing'],
+  ['postmark', 'any password: with "signs" of length'],
+  ['ses', 'arn:aws:sns:eu-central-1:123456789012:ses-feedback'],
+])('%s takes its own form of secret', (provider, secret) => {
+  const env = { MAILER_FEEDBACK_PROVIDER: provider, MAILER_FEEDBACK_SECRET: secret }
+  expect(errorsOf(env)).toEqual([])
+  expect(readSettings(learning, env).feedback).toBeDefined()
+  expect(compiled(env)).toBe(true)
+})
+
+describe('the signing key of alerts', () => {
+  const envOf = (secret: string) => ({
+    ALERT_WEBHOOK_URL: 'https://alerts.example.com/',
+    ALERT_WEBHOOK_SECRET: secret,
+  })
+
+  test.each([
+    'whsec_',
+    'whsec_c2VjcmV0',
+    `whsec_${bytes(23)}`,
+    'whsec_p=Zk8!vQ2#mN5$xR7%tL9&wJ3',
+    `whsec_ ${bytes(32)}`,
+  ])('is refused as %s, and no alert is sent with it', (secret) => {
+    const env = envOf(secret)
+    expect(errorsOf(env).map(({ id }) => id)).toEqual(['alerts-signing-key'])
+    expect(readSettings(learning, env).alerts.webhook).toBeUndefined()
+    expect(compiled(env)).toBe(false)
+  })
+
+  test.each([`whsec_${bytes(24)}`, 'any text without the prefix'])('may be %s', (secret) => {
+    expect(errorsOf(envOf(secret))).toEqual([])
+    expect(compiled(envOf(secret))).toBe(true)
+  })
+})
+
+test('a key is decoded only from canonical base64 of at least 24 bytes', () => {
+  for (let length = 0; length < 100; length += 1)
+    expect(decodeWebhookKey(bytes(length))?.length, `${length} bytes`).toBe(length < 24 ? undefined : length)
+  for (const [, text] of REFUSED) expect(decodeWebhookKey(text)).toBeUndefined()
+})
