@@ -66,8 +66,12 @@ export async function listen({
     return getRequestListener(
       async (request, environment) => {
         if (handler === undefined) await within(START_MS, begun.promise, () => {})
-        if (handler === undefined) return startingResponse(request)
         const outgoing = environment.outgoing as ServerResponse
+        if (handler === undefined) {
+          // A connection that is kept would hold up a process whose start failed.
+          outgoing.shouldKeepAlive = false
+          return startingResponse(request)
+        }
         running += 1
         try {
           return await handler.fetch(request, environment)

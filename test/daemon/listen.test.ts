@@ -169,6 +169,7 @@ test.each([
   await listener.close()
   const text = await early.end
   expect(text).toMatch(/^HTTP\/1\.1 503 [\s\S]*Retry-After: 1\r\n/i)
+  expect(text).toMatch(/\r\nConnection: close\r\n/i)
   expect(text).toMatch(expected)
 })
 
