@@ -50,28 +50,33 @@ export function subscribersChannel({
   }
 }
 
-export interface NoticeSender {
-  /** Publishes announcements and mails what is due; at most one run at a time, which nobody waits for. */
-  send(): void
+export interface MailSender {
+  /** Starts mailing the confirmations that are due. */
+  confirmations(): void
+  /** Starts publishing announcements and mailing notices. */
+  notices(): void
   /** Resolves when nothing is being sent. */
   sent(): Promise<void>
 }
 
-/** Mails notices to their subscribers, apart from the lessons, so that no backlog of those holds them up. */
-export function createNoticeSender({
+/**
+ * Mails notices to their subscribers, and confirmations that have not left yet: apart from the lessons and from each
+ * other, so that no backlog of one holds up the other. Nobody waits for either, and at most one run of each goes on.
+ */
+export function createMailSender({
   store,
   course,
   clock,
   log,
 }: {
   readonly store: Pick<Store, 'incidents' | 'notices'>
-  readonly course: () => Promise<Pick<Course, 'dispatch' | 'noticesDue'>>
+  readonly course: () => Promise<Pick<Course, 'dispatch' | 'noticesDue' | 'deliverMessages'>>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
-}): NoticeSender {
-  let running: Promise<void> | undefined
+}): MailSender {
+  const running = new Map<() => Promise<unknown>, Promise<void>>()
 
-  async function run(): Promise<void> {
+  async function notices(): Promise<void> {
     const now = clock.now()
     if ((await store.incidents.silenceAt(now)) !== undefined) return
     for (const { id: subject, text, from, until } of await store.incidents.announcements(now))
@@ -83,22 +88,25 @@ export function createNoticeSender({
     }
   }
 
+  const confirmations = async () => (await course()).deliverMessages()
+
+  function start(work: () => Promise<unknown>, event: string, failed: string): void {
+    if (running.has(work)) return
+    const ended = work()
+      .then(
+        () => {},
+        (error: unknown) =>
+          log.warn(event, `${failed}; the next round tries again`, {
+            fault: error instanceof Error ? error.name : 'unknown',
+          }),
+      )
+      .finally(() => running.delete(work))
+    running.set(work, ended)
+  }
+
   return {
-    send() {
-      running ??= run()
-        .catch((error: unknown) =>
-          log.warn(
-            'notices_failed',
-            'subscribers could not be told of incidents; the next round tries again',
-            {
-              fault: error instanceof Error ? error.name : 'unknown',
-            },
-          ),
-        )
-        .finally(() => {
-          running = undefined
-        })
-    },
-    sent: async () => running,
+    confirmations: () => start(confirmations, 'confirmations_failed', 'confirmations could not be mailed'),
+    notices: () => start(notices, 'notices_failed', 'subscribers could not be told of incidents'),
+    sent: async () => void (await Promise.all(running.values())),
   }
 }

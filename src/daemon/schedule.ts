@@ -6,7 +6,7 @@ import { HOUR_MS, MINUTE_MS } from '../core/durations.ts'
 import type { Random } from '../core/random.ts'
 import { reportError } from '../core/reporting/facade.ts'
 
-/** How long one call goes on before failed confirmations have their turn. */
+/** How long one call goes on: what it sent is counted in metrics when it ends. */
 const CALL_MS = 5 * MINUTE_MS
 
 /**
@@ -19,7 +19,7 @@ export async function sendThisHour({
   random,
   signal,
 }: {
-  readonly course: Pick<Course, 'dispatch' | 'retryConfirmations'>
+  readonly course: Pick<Course, 'dispatch'>
   readonly clock: Pick<Clock, 'now'>
   readonly random: Random
   readonly signal: AbortSignal
@@ -31,7 +31,6 @@ export async function sendThisHour({
     const forMs = Math.min(CALL_MS, HOUR_MS - (clock.now() % HOUR_MS))
     const { reason } = await course.dispatch({ limit: Number.POSITIVE_INFINITY, run, forMs, signal })
     if (reason !== OUT_OF_TIME) return
-    await course.retryConfirmations(signal)
   }
 }
 

@@ -26,7 +26,7 @@ import { watchCertificates } from './certificates.ts'
 import { type ConditionsOptions, createConditions } from './conditions.ts'
 import { forgetOld } from './housekeeping.ts'
 import { type Listener, listen } from './listen.ts'
-import { createNoticeSender, subscribersChannel } from './notices.ts'
+import { createMailSender, subscribersChannel } from './notices.ts'
 import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
@@ -208,11 +208,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       random,
       log,
     })
-    const notices = createNoticeSender({ store, course: platform.course, clock, log })
+    const mails = createMailSender({ store, course: platform.course, clock, log })
     // Before the store closes: alerts in flight are recorded first.
     opened.splice(1, 0, async () => {
       await alerts.stop()
-      await notices.sent()
+      await mails.sent()
     })
     recorder = startRecorder({
       health: served.map(({ health }) => health),
@@ -225,8 +225,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         // Counts that are lost make a day's rates look higher, and nothing else.
         await platform.writeMailCounts().catch(() => {})
         const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
-        // After the operators, and waited for by nobody.
-        if (mailsNotices) void alerts.told().then(notices.send)
+        if (mailsNotices) {
+          mails.confirmations()
+          // After the operators, and waited for by nobody.
+          void alerts.told().then(mails.notices)
+        }
         return again
       },
     })
@@ -261,7 +264,6 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         async retry(signal) {
           if ((await store.course.backlog(clock.now())).retries > 0)
             await platform.dispatch({ limit: Number.POSITIVE_INFINITY, signal })
-          await (await platform.course()).retryConfirmations(signal)
         },
       })
     }

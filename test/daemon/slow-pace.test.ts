@@ -10,7 +10,7 @@ import { courseWith, START } from '../support/course.ts'
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-test('a slow pace holds back no hour: what one leaves the next goes on with at once, and confirmations have their turn', async () => {
+test('a slow pace holds back no hour: what one leaves the next goes on with at once', async () => {
   const time = virtualTime(START)
   time.stepWallClock(50 * MINUTE)
   const it = await courseWith(150, { time })
@@ -22,20 +22,13 @@ test('a slow pace holds back no hour: what one leaves the next goes on with at o
   const pace = createPacer({ perSecond: 0.2, store: async () => it.store.sending, timer: time.clock })
   const course = it.open(it.store.course, { more: { pace } })
   const done: [string, number][] = []
-  const retried: number[] = []
   const hours = createHours({
     store: it.store,
     clock: time.clock,
     log: silentLog,
     async run(signal) {
       await sendThisHour({
-        course: {
-          ...course,
-          retryConfirmations: async () => {
-            retried.push(Math.floor(time.elapsed() / MINUTE))
-            return 0
-          },
-        },
+        course,
         clock: time.clock,
         random: systemRandom,
         signal,
@@ -55,6 +48,5 @@ test('a slow pace holds back no hour: what one leaves the next goes on with at o
     ['2026-03-28T00', 10],
     ['2026-03-28T01', 12],
   ])
-  expect(retried).toEqual([5, 10])
   await hours.stop()
 })

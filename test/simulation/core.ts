@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import type * as Catalog from '../../src/core/course/catalog.ts'
 import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Links from '../../src/core/course/links.ts'
+import type * as Notices from '../../src/core/course/notices.ts'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
@@ -15,11 +16,13 @@ import type * as Stores from '../../src/core/store/open.ts'
 export interface Core {
   readonly createCatalog: typeof Catalog.createCatalog
   readonly createHours: typeof Hours.createHours
+  readonly createNotices: typeof Notices.createNotices
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
   readonly openStore: typeof Stores.openStore
   readonly applyFeedback: typeof Feedback.applyFeedback
   readonly suppressionHash: typeof Links.suppressionHash
+  readonly hashToken: typeof Links.hashToken
   readonly secret: typeof Secret.secret
   readonly PlatformError: typeof Errors.PlatformError
   readonly zones: typeof LocalTime.zones
@@ -35,18 +38,21 @@ export async function loadCore(root: string): Promise<Core> {
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
   const { openStore } = await load<typeof Stores>('store/open.ts')
   const { applyFeedback } = await load<typeof Feedback>('mail/feedback/changes.ts')
-  const { suppressionHash } = await load<typeof Links>('course/links.ts')
+  const { createNotices } = await load<typeof Notices>('course/notices.ts')
+  const { suppressionHash, hashToken } = await load<typeof Links>('course/links.ts')
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
   const { zones } = await load<typeof LocalTime>('course/zones.ts')
   return {
     createCatalog,
     createHours,
+    createNotices,
     openCourse,
     openMailer,
     openStore,
     applyFeedback,
     suppressionHash,
+    hashToken,
     secret,
     PlatformError,
     zones,

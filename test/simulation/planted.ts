@@ -461,6 +461,60 @@ export const MUTATIONS: readonly Mutation[] = [
     find: '(isOver && promised === undefined)',
     replace: 'isOver',
   },
+  {
+    name: 'leaves a confirmation to the process that stored it',
+    file: 'course/confirmations.ts',
+    find: 'while (mailer.configured && ',
+    replace: 'while (mailer.lines < 0 && ',
+  },
+  {
+    name: 'never takes over a confirmation whose process was killed',
+    file: 'store/messages.ts',
+    find: 'ELSE lease_until <= ',
+    replace: 'ELSE lease_until + 999999999999 <= ',
+  },
+  {
+    name: 'hands over a confirmation that another process has in hand',
+    file: 'course/confirmations.ts',
+    find: 'keep: (messages) => store.keepMessages({ messages, leaseMs: LEASE_MS })',
+    replace: 'keep: async () => {}',
+  },
+  {
+    name: 'gives up a confirmation that failed once',
+    file: 'course/confirmations.ts',
+    find: "if (outcome.kind === 'permanent') return",
+    replace: 'if (outcome.kind) return',
+  },
+  {
+    name: 'mails every attempt of a confirmation under a key of its own',
+    file: 'course/confirmations.ts',
+    find: '    about,\n',
+    replace: '    about: about + String(random.fraction()),\n',
+  },
+  {
+    name: 'throws away a second course that is asked for within the hour',
+    file: 'store/sqlite/course.ts',
+    find: 'max(CASE WHEN s.course = @course THEN c.created_at END)',
+    replace: "max(CASE WHEN s.course <> '' OR @course = '' THEN c.created_at END)",
+  },
+  {
+    name: 'mails a withdrawn announcement to those whom it has not reached',
+    file: 'course/open.ts',
+    find: "if (notice?.kind === 'announced' && !(await notices?.isAnnounced(notice.subject))) return 'over'",
+    replace: '',
+  },
+  {
+    name: 'takes a withdrawn announcement off the page alone',
+    file: 'store/incidents.ts',
+    find: "'DELETE FROM announcement WHERE id = @id AND",
+    replace: "'UPDATE announcement SET who = who WHERE id = @id AND",
+  },
+  {
+    name: 'tells nobody of an announcement whose mails failed once',
+    file: 'course/open.ts',
+    find: "problem?.kind === 'parked' ||",
+    replace: 'problem !== undefined ||',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -25,6 +25,7 @@ export type Fault =
   | 'rotate-secret'
   | 'erase'
   | 'hours'
+  | 'messages'
   | 'poison'
   | 'feedback'
   | 'breaker'

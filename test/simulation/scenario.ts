@@ -45,6 +45,7 @@ export function scenarioOf(seed: number): Scenario {
       // A store in a file, whose rows a hand can damage, is slower than one in memory.
       ...(random.oneIn(5) ? (['poison'] as const) : []),
       // Drawn apart, so that the other faults of a seed stay as they are. People whom a report ended hide other faults.
+      ...(seeded(seed ^ 0x3a11).oneIn(2) ? (['messages'] as const) : []),
       ...(seeded(seed ^ 0xfeed).oneIn(2) ? (['feedback'] as const) : []),
       // Courses that pause for hours hide other faults too.
       ...(seeded(seed ^ 0xb4ea).oneIn(4) ? (['feedback', 'breaker'] as const) : []),

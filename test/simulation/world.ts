@@ -11,6 +11,7 @@ import { drawCurriculum, LANGUAGES, ZONES } from './courses.ts'
 import { simulateFeedback } from './feedback.ts'
 import { openHand } from './hand.ts'
 import { simulateHours } from './hours.ts'
+import { simulateMessages } from './messages.ts'
 import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from './provider.ts'
 import { type Seeded, seeded } from './seeded.ts'
 import { virtualTime } from './virtual-time.ts'
@@ -331,6 +332,16 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     }
     time.after(random.between(HOUR, 2 * DAY_MS), beside)
   }
+  const messages = faults.has('messages')
+    ? await simulateMessages({
+        core,
+        time,
+        start,
+        seed: scenario.seed,
+        witness,
+        forMs: 5 * DAY_MS,
+      })
+    : undefined
   if (hand && faults.has('poison')) {
     const poison = () => {
       if (calm) return
@@ -349,7 +360,10 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     await decide(course, store.course, witness)
     await time.passUntil((scenario.days + day) * DAY_MS, failed)
   }
-  if (!failed()) witness.finish()
+  if (!failed()) {
+    witness.finish()
+    await messages?.finish()
+  }
   await store.close()
   await hand?.close()
   const { delivered, subscriberDays } = witness.counts()

@@ -103,10 +103,10 @@ export interface Course {
   /** Makes due the notices that subscribers have not had yet. Gives whether one is to be sent now. */
   noticesDue(): Promise<boolean>
   /**
-   * Mails confirmations again that could not be handed over, with a link of their own, and gives how many went out.
-   * Stops at the first that fails again.
+   * Mails confirmations that are due, whichever process stored them, and gives how many went out. One run at a time; a
+   * call during one joins it.
    */
-  retryConfirmations(signal?: AbortSignal): Promise<number>
+  deliverMessages(): Promise<number>
   counts(): Promise<CourseCounts>
   /** The lessons that a course no longer has and people in the middle of it were sent, and how many people. */
   deletedLessons(course: string): Promise<readonly { readonly lesson: string; readonly people: number }[]>

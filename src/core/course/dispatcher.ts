@@ -11,6 +11,7 @@ import type { Catalog } from './catalog.ts'
 import { type Course, type DispatchResult, OUT_OF_TIME } from './course.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
+import { LATE } from './lease.ts'
 import { createMarker } from './marker.ts'
 import type { LessonMail } from './pinned-texts.ts'
 import { type About, createRefusals } from './refusals.ts'
@@ -372,8 +373,6 @@ function isRefusal(outcome: Outcome): outcome is Refusal {
     (outcome.kind === 'permanent' && !outcome.hardBounce)
   )
 }
-
-const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
 /**
  * The mail of a lesson, with a key that all its attempts share. The key holds the number of the lesson; in the first

@@ -11,13 +11,15 @@ const BEGIN_MS = 25_000
 /** A lease is renewed when it has this much left for attempts. */
 const RENEW_MS = 30_000
 const RENEW_AGAIN_MS = 5_000
+/** The outcome of an attempt that outlived its lease. */
+export const LATE = { kind: 'unknown', reason: 'the provider did not answer in time' } as const
 
 /**
  * A lease on claims that were taken together, with one timer for all because a timer for each is costly. It
  * is measured by the monotonic clock from the moment the claims were requested, so that neither a late answer
  * nor a step of the wall clock lets an attempt outlive its lease in the store.
  */
-export interface Lease {
+export interface Lease<T = Claim> {
   /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
   readonly signal: AbortSignal
   /** Resolves at the same moment. */
@@ -27,16 +29,16 @@ export interface Lease {
   /**
    * Call it when a message is handed over. Its claim is then renewed, for as long as the transport may take.
    */
-  begin(claim: Claim): void
+  begin(claim: T): void
   /** Call it when the outcome of a claim is durable, or the claim is no longer ours. */
-  end(claim: Claim): void
+  end(claim: T): void
   /** The store holds the claims until this moment of the monotonic clock. */
   heldUntil(): number
   /** Stops renewing, so that no timer keeps the process waiting. */
   cancel(): void
 }
 
-export function createLease(input: {
+export function createLease<T = Claim>(input: {
   readonly timer: Timer
   /** When the claims were requested, on the monotonic clock. */
   readonly since: number
@@ -46,14 +48,14 @@ export function createLease(input: {
   readonly onEnded: () => void
   /** The longest that one attempt may take. */
   readonly patienceMs: number
-  readonly keep: (claims: readonly Claim[]) => Promise<void>
-}): Lease {
+  readonly keep: (claims: readonly T[]) => Promise<void>
+}): Lease<T> {
   const { timer, since, patienceMs, keep } = input
   const expired = new AbortController()
   const cancelled = new AbortController()
   // Every message of a batch listens, and hundreds of listeners are no leak here.
   setMaxListeners(0, expired.signal)
-  const out = new Set<Claim>()
+  const out = new Set<T>()
   const last = since + BEGIN_MS + patienceMs
   let until = since + ATTEMPT_MS
   let unended = input.claims

@@ -1,16 +1,12 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import { formsOf } from '../address.ts'
-import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 
-const TOKEN_BYTES = 24
-
-/** A confirmation token: only its SHA-256 is stored. */
-export function newToken(random: Random): { readonly token: string; readonly hash: string } {
-  const token = Buffer.from(random.bytes(TOKEN_BYTES)).toString('base64url')
-  return { token, hash: hashToken(token) }
+/** A confirmation token, made again for each attempt to mail it: only its SHA-256 is stored. */
+export function confirmationToken(key: string, message: string): string {
+  return createHmac('sha256', key).update(`confirmation:${message}`).digest('base64url')
 }
 
 export function hashToken(token: string): string {

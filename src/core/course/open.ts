@@ -2,41 +2,35 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
-import { DAY_MS, HOUR_MS } from '../durations.ts'
+import { HOUR_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
-import type { Mailer, SendOutcome } from '../mail/mailer.ts'
+import type { Mailer } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 import type { Catalog } from './catalog.ts'
+import { createConfirmations } from './confirmations.ts'
 import type { Course } from './course.ts'
 import { FIRST_COURSE } from './definition.ts'
 import { createDispatcher, type DispatcherOptions, lessonOf } from './dispatcher.ts'
-import { outcomeFields } from './history.ts'
 import {
-  confirmUrl,
   hashToken,
-  newToken,
   readUnsubscribeLink,
   suppressionHash,
   suppressionHashes,
   unicodeDomain,
   unsubscribeUrl,
 } from './links.ts'
-import { baseOf, NOTICE_CONFIRMATION_MAIL, NOTICES, type Notice, type NoticeStore } from './notices.ts'
+import { baseOf, NOTICES, type Notice, type NoticeStore } from './notices.ts'
 import { KEY_LIFE_MS, nextDay } from './schedule.ts'
-import type { Claim, ConfirmationMail, CourseStore, Erased, Subscription } from './store.ts'
+import type { Claim, CourseStore, Erased, Subscription } from './store.ts'
 import { isUnderWay } from './subscription.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 /** The same for every address, so that it reveals nothing about any of them. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
-/** A confirmation mail that failed is tried again after this, for up to a day. */
-const CONFIRMATION_PAUSE_MS = 10 * 60 * 1000
-const CONFIRMATION_LIFE_MS = DAY_MS
-const CONFIRMATIONS_A_RETRY = 100
 
 /** Random and URL-safe. Never with a hyphen first: a command would take it for an option. */
 function newId(random: Random): string {
@@ -105,7 +99,17 @@ export function openCourse({
   notices,
   addressKey = linkKey,
 }: CourseOptions): Course {
-  const pending = new Set<Promise<void>>()
+  const pending = new Set<Promise<unknown>>()
+  /** Goes on after the answer; closing waits for it. A fault leaves the row, which the next process takes. */
+  const inBackground = (work: Promise<unknown>) => {
+    const ended = work.catch((error: unknown) =>
+      log.warn('message_interrupted', 'a mail could not be sent or recorded now, and is tried again', {
+        fault: error instanceof Error ? error.name : 'unknown',
+      }),
+    )
+    pending.add(ended)
+    void ended.finally(() => pending.delete(ended))
+  }
   const unsubscribe = ({ subscription, enrolment, course }: Claim) =>
     unsubscribeUrl(
       siteUrl,
@@ -219,7 +223,29 @@ export function openCourse({
       after = await store.review({ after, cut, revise })
     reviewedAt = since
   }
+
+  const confirmations = createConfirmations({
+    store,
+    mailer,
+    clock,
+    timer,
+    random,
+    log,
+    siteUrl,
+    firstCourse,
+    keys: [linkKey, ...oldLinkKeys],
+  })
+  let delivering: Promise<number> | undefined
+  const deliverMessages = () => {
+    delivering ??= confirmations.deliverDue(closing.signal).finally(() => {
+      delivering = undefined
+    })
+    return delivering
+  }
+
   const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
+    // Where no daemon runs, calls from outside are the only occasion.
+    if (options.notices !== true) inBackground(deliverMessages())
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
     const running = refreshed()
       .then(reviewFollowers)
@@ -236,78 +262,47 @@ export function openCourse({
   const audit = (action: AuditAction, subject: string, operator: Operator, details?: string) =>
     auditEntry({ action, subject, operator, now: clock.now(), random, ...(details && { details }) })
 
-  async function sendConfirmation(
-    { address: to, id, course, language }: ConfirmationMail & Pick<Subscription, 'course'>,
-    { token, hash }: ReturnType<typeof newToken>,
-  ): Promise<SendOutcome> {
-    const template = course === NOTICES ? NOTICE_CONFIRMATION_MAIL : 'subscription-confirmation'
-    const outcome = await mailer.send({
-      template,
-      language,
-      slots: { confirmUrl: confirmUrl(siteUrl, token, course === firstCourse ? undefined : course) },
-      to: { name: undefined, address: to },
-      about: `confirmation.${hash}`,
-      date: new Date(clock.now()),
+  /** Stores a request for a confirmation together with the message that mails it. */
+  const request = (
+    asked: Omit<
+      Parameters<CourseStore['requestConfirmation']>[0],
+      'now' | 'mailboxKey' | 'mostADay' | 'tokenHash' | 'message'
+    >,
+    /** The identity as it was asked for. */
+    identity: string,
+  ) =>
+    store.requestConfirmation({
+      ...asked,
+      ...confirmations.create(newId(random)),
+      mailboxKey: mailboxKey(identity),
+      mostADay,
+      now: clock.now(),
     })
-    if (outcome.kind !== 'not_configured' && outcome.kind !== 'not_composed')
-      await store
-        .remember(id, {
-          at: clock.now(),
-          kind: 'confirmation',
-          enrolment: 0,
-          day: 0,
-          messageId: mailer.messageId({
-            template,
-            about: `confirmation.${hash}`,
-          }),
-          ...outcomeFields(outcome),
-        })
-        .catch(() => {})
-    if (outcome.kind === 'sent')
-      log.info('confirmation_sent', 'a confirmation mail was sent', { subscription: id })
-    else
-      log.warn('confirmation_not_sent', 'a confirmation mail was not sent', {
-        subscription: id,
-        outcome: outcome.kind,
-        reason: outcome.reason,
-      })
-    return outcome
-  }
-
   return {
     async subscribe({ spelling, identity, course = firstCourse, timeZone, language }) {
-      const { token, hash } = newToken(random)
+      const since = timer.monotonic()
       const suppressed = await isSuppressed(identity)
-      const id = newId(random)
-      const request = await store.requestConfirmation({
-        identity: await storedForm(identity),
-        mailboxKey: mailboxKey(identity),
-        mostADay,
-        address: spelling,
-        course,
-        timeZone,
-        language,
-        id,
-        tokenHash: hash,
-        now: clock.now(),
-        suppressed,
-      })
+      const answer = await request(
+        {
+          identity: await storedForm(identity),
+          address: spelling,
+          course,
+          timeZone,
+          language,
+          id: newId(random),
+          suppressed: suppressed || !mailer.configured,
+        },
+        identity,
+      )
       if (!mailer.configured)
         return { status: 'pending', sent: false, reason: mailer.reason ?? 'mail is not configured' }
-      if (!request.mail && request.exhausted) {
+      if (!answer.mail && answer.exhausted) {
         onExhausted()
         return { status: 'pending', sent: false, reason: EXHAUSTED }
       }
-      if (request.mail) {
-        // After the answer: its body and its time must not tell whether there was anything to send.
-        const sending = new Promise<void>((resolve) =>
-          setImmediate(() => {
-            void sendConfirmation({ ...request, course }, { token, hash }).then(() => resolve())
-          }),
-        )
-        pending.add(sending)
-        void sending.finally(() => pending.delete(sending))
-      }
+      const message = answer.mail ? answer.message : undefined
+      // After the answer: its body and its time must not tell whether there was anything to send.
+      if (message) inBackground(nextTurn().then(() => confirmations.deliver(message, since)))
       return { status: 'pending', sent: true }
     },
     async confirmAgain(asked) {
@@ -315,28 +310,18 @@ export function openCourse({
       const found = (await store.findPerson(identity)).findLast(({ state }) => state === 'unconfirmed')
       if (found === undefined) return { kind: 'none' }
       if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
-      const { token, hash } = newToken(random)
+      const since = timer.monotonic()
       const { id, address, course } = found
-      const request = await store.requestConfirmation({
-        identity,
-        mailboxKey: mailboxKey(identity),
-        mostADay,
-        address,
-        course,
-        id,
-        tokenHash: hash,
-        now: clock.now(),
-      })
-      if (!request.mail && request.exhausted) {
+      const answer = await request({ identity, address, course, id }, identity)
+      if (!answer.mail && answer.exhausted) {
         onExhausted()
         return { kind: 'not_sent', reason: EXHAUSTED }
       }
-      if (!request.mail)
-        return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
-      const outcome = await sendConfirmation({ ...request, course }, { token, hash })
-      return outcome.kind === 'sent'
-        ? { kind: 'sent', id: outcome.id }
-        : { kind: 'not_sent', reason: outcome.reason }
+      const message = answer.mail ? answer.message : undefined
+      const outcome = message && (await confirmations.deliver(message, since))
+      if (outcome?.kind === 'sent') return { kind: 'sent', id: outcome.id }
+      const reason = outcome?.reason ?? 'a confirmation was mailed to this address not long ago'
+      return { kind: 'not_sent', reason }
     },
     courses: catalog.courses,
     async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }, operator) {
@@ -395,28 +380,7 @@ export function openCourse({
       while ((await notices.store.wake({ now, limit: WAKE_AT_ONCE })) === WAKE_AT_ONCE) await nextTurn()
       return notices.store.isDue(now)
     },
-    async retryConfirmations(signal) {
-      const now = clock.now()
-      const failed = mailer.configured
-        ? await store.failedConfirmations({
-            from: now - CONFIRMATION_LIFE_MS,
-            to: now - CONFIRMATION_PAUSE_MS,
-            limit: CONFIRMATIONS_A_RETRY,
-          })
-        : []
-      let sent = 0
-      for (const mail of failed) {
-        if (signal?.aborted) break
-        const { token, hash } = newToken(random)
-        // Mail a new token: of the one in the failed mail, only the hash was kept.
-        if (!(await store.renewConfirmation({ id: mail.id, tokenHash: hash, now }))) continue
-        const course = (await store.findById(mail.id))?.course ?? firstCourse
-        const outcome = await sendConfirmation({ ...mail, course }, { token, hash })
-        if (outcome.kind !== 'sent') break
-        sent += 1
-      }
-      return sent
-    },
+    deliverMessages,
     counts: () =>
       store.counts(clock.now(), Math.max(0, ...catalog.courses.map(({ lessons }) => lessons.length))),
     async deletedLessons(id) {

@@ -121,7 +121,7 @@ export function release(claim: Claim, now: number, tried: boolean): Settlement {
 }
 
 /** `fraction` in [0, 1) spreads the retries of many rows over the upper half of their interval. */
-function backoffMs(failures: number, fraction: number): number {
+export function backoffMs(failures: number, fraction: number): number {
   const full = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 20))
   return Math.round(Math.max(FIRST_RETRY_MS, full / 2 + (full / 2) * fraction))
 }

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
 import type { LessonText } from '../mail/lesson-text.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
+import type { MessageStore, NewMessage, QueuedMessage } from './messages.ts'
 import type { Progress } from './progress.ts'
 
 /**
@@ -192,12 +193,12 @@ export interface ConfirmationMail {
   readonly language: string | undefined
 }
 
-export interface CourseStore {
+export interface CourseStore extends MessageStore {
   /**
-   * Stores a new confirmation token for an address and answers whether to mail it. No mail is due if the
-   * mailbox had one within the hour or three within the day, if it is confirmed with lessons left, or if the
-   * whole platform has reached its daily limit. The work and the durable write are the same in every case, so
-   * that the time taken does not show whether the address was known.
+   * Stores a new confirmation token for an address, with the message that mails it, and answers whether to mail it. No
+   * mail is due if the mailbox had one for this course within the hour or three within the day, if it is confirmed with
+   * lessons left, or if the whole platform has reached its daily limit. The work and the durable write are the same in
+   * every case, so that the time taken does not show whether the address was known.
    */
   requestConfirmation(input: {
     readonly identity: string
@@ -212,15 +213,17 @@ export interface CourseStore {
     readonly now: number
     /** Confirmations that the whole platform may mail in 24 hours. */
     readonly mostADay?: number
-    /** The address was erased and is not to be mailed: nothing about it is kept. */
+    /** Nothing can be mailed, or the address was erased: nothing about it is kept. */
     readonly suppressed?: boolean
+    /** The mail that brings the token. */
+    readonly message?: NewMessage
   }): Promise<
     | {
         readonly mail: false
         /** The platform has reached its daily limit, for every address alike. */
         readonly exhausted: boolean
       }
-    | ({ readonly mail: true } & ConfirmationMail)
+    | ({ readonly mail: true; readonly message?: QueuedMessage | undefined } & ConfirmationMail)
   >
   /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
   checkToken(input: {
@@ -349,15 +352,9 @@ export interface CourseStore {
     readonly audit?: AuditEntry
   }): Promise<Erased>
   /**
-   * The people who asked for a course (perhaps again, after it had ended) and whose last confirmation mail
-   * failed between the two times; oldest first.
+   * Replaces the token of a mail whose token cannot be made again: the key of links was changed, or an older build made
+   * it.
    */
-  failedConfirmations(input: {
-    readonly from: number
-    readonly to: number
-    readonly limit: number
-  }): Promise<readonly ConfirmationMail[]>
-  /** Replaces the token of a mail that was never handed over. The two count once for the caps. */
   renewConfirmation(input: {
     readonly id: string
     readonly tokenHash: string

@@ -2,6 +2,7 @@
 export const TABLES = [
   'subscription',
   'confirmation',
+  'message',
   'subscription_event',
   'course_plan',
   'course_text',

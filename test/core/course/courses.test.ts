@@ -203,7 +203,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await subscribe(failing, { language: 'de', timeZone: 'Pacific/Chatham' })
     it.answer(({ key }) => ({ kind: 'sent', id: key }))
     it.pass(11 * 60_000)
-    expect(await it.course.retryConfirmations()).toBe(1)
+    expect(await it.course.deliverMessages()).toBe(1)
     expect(await confirmed(failing)).toEqual({ language: 'de', timeZone: 'Pacific/Chatham' })
   })
 

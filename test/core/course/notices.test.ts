@@ -13,7 +13,7 @@ import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
-import { createNoticeSender, subscribersChannel } from '../../../src/daemon/notices.ts'
+import { createMailSender, subscribersChannel } from '../../../src/daemon/notices.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -90,7 +90,7 @@ async function world(kind: StoreKind) {
         }),
       },
     })
-    const sender = createNoticeSender({ store, course: async () => course, clock, log: silentLog })
+    const sender = createMailSender({ store, course: async () => course, clock, log: silentLog })
     const channels = [subscribersChannel({ platform: learning, store, clock })]
     return {
       store,
@@ -98,7 +98,7 @@ async function world(kind: StoreKind) {
       /** Does the daemon's work after a round of checks. */
       async round() {
         await sendDueAlerts({ store: store.incidents, channels, clock, log: silentLog })
-        sender.send()
+        sender.notices()
         await sender.sent()
       },
     }

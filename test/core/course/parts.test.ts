@@ -3,8 +3,9 @@ import { expect, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { createHours, type HourStore } from '../../../src/core/course/hours.ts'
 import {
+  confirmationToken,
   confirmUrl,
-  newToken,
+  hashToken,
   readUnsubscribeLink,
   suppressionHash,
   suppressionHashes,
@@ -23,7 +24,6 @@ import { createSemaphore } from '../../../src/core/course/semaphore.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import type { LessonText, LessonTexts } from '../../../src/core/mail/lesson-text.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'
-import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openTestStore } from '../../support/stores.ts'
 
@@ -82,10 +82,12 @@ test.each([
   expect(readUnsubscribeLink(KEY, link(s)) !== undefined).toBe(isRead)
 })
 
-test('a confirmation link has 24 random bytes, of which only the hash is kept, and names a course that is not the first', () => {
-  const { token, hash } = newToken(systemRandom)
-  expect(Buffer.from(token, 'base64url')).toHaveLength(24)
-  expect(hash).toBe(createHash('sha256').update(token).digest('base64url'))
+test('a confirmation token depends on the key and the message, and its link names a course that is not the first', () => {
+  const tokens = [confirmationToken('k', 'a'), confirmationToken('k', 'b'), confirmationToken('l', 'a')]
+  expect(new Set(tokens).size).toBe(3)
+  expect(tokens[0]).toBe(confirmationToken('k', 'a'))
+  expect(Buffer.from(tokens[0] ?? '', 'base64url')).toHaveLength(32)
+  expect(hashToken('t')).toBe(createHash('sha256').update('t').digest('base64url'))
   expect(confirmUrl('https://a.example', 't')).toBe('https://a.example/api/email/confirm?token=t')
   expect(confirmUrl('https://a.example', 't', 'b')).toBe(
     'https://a.example/api/email/confirm?token=t&course=b',

@@ -162,17 +162,6 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       now: 100,
     }
     await course.requestConfirmation(input)
-    await course.remember('a', {
-      at: 200,
-      kind: 'confirmation',
-      enrolment: 0,
-      day: 0,
-      outcome: 'transient',
-      reason: 'refused',
-    })
-    const found = async (from: number, to: number) =>
-      (await course.failedConfirmations({ from, to, limit: 10 })).map(({ id }) => id)
-    expect(await Promise.all([found(200, 200), found(201, 300), found(0, 199)])).toEqual([['a'], [], []])
     const renew = (tokenHash: string, now: number) => course.renewConfirmation({ id: 'a', tokenHash, now })
     expect(await renew('two', 99 + 7 * DAY_MS)).toBe(true)
     expect(await renew('three', 100 + 7 * DAY_MS)).toBe(false)

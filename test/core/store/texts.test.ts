@@ -5,6 +5,7 @@ import { TEXTS as account } from '../../../src/core/store/account.ts'
 import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
 import { TEXTS as hours } from '../../../src/core/store/hours.ts'
 import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
+import { TEXTS as messages } from '../../../src/core/store/messages.ts'
 import { TEXTS as meta } from '../../../src/core/store/meta.ts'
 import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openStore } from '../../../src/core/store/open.ts'
@@ -15,7 +16,7 @@ import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 /** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
-const SUBJECTS = { account, heartbeats, hours, incidents, meta, notices }
+const SUBJECTS = { account, heartbeats, hours, incidents, messages, meta, notices }
 
 /** Every statement that a store runs, by subject and name. */
 const textsOf = (dialect: Dialect) =>

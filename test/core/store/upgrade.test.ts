@@ -51,6 +51,7 @@ const without = ({ next_attempt_at: _, ...row }: OldRow): OldRow => row
 /** Every state that a row could be in, and the lesson that its reader is to get at once, if any. */
 const ROWS: Readonly<Record<string, readonly [OldRow, number | undefined]>> = {
   pending: [{ state: 'unconfirmed' }, undefined],
+  'refused-a-confirmation': [{ state: 'unconfirmed' }, undefined],
   fresh: [inCourse(0, 0), 1],
   middle: [inCourse(3, 3), 4],
   early: [inCourse(0.5, 1), undefined],
@@ -188,6 +189,19 @@ function filling(prefix = ''): string {
       subscription: 'id-pending',
       created_at: NOW - HOUR,
     }),
+    insert('confirmation', {
+      token_hash: hashToken('a token that could not be mailed'),
+      subscription: 'id-refused-a-confirmation',
+      created_at: NOW - HOUR,
+    }),
+    insert('subscription_event', {
+      subscription: 'id-refused-a-confirmation',
+      at: NOW - HOUR,
+      kind: 'confirmation',
+      enrolment: 0,
+      day: 0,
+      outcome: 'transient',
+    }),
     insert('subscription_event', {
       subscription: 'id-middle',
       at: NOW - 3 * DAY,
@@ -244,7 +258,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       clock: { ...systemClock, now: () => now },
       mailer: testTransport(async ({ to, key, messageId }) => {
         const lesson = Number(/^course-day-(\d)\./.exec(key)?.[1])
-        sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
+        if (lesson) sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
         return { kind: 'sent', id: key }
       }),
     })
@@ -316,13 +330,35 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('a confirmation that the build before would have mailed again is mailed once, with a link that works', async () => {
+    const { url } = await oldStore(kind)
+    const texts: string[] = []
+    const opened = openLearning({
+      env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
+      clock: { ...systemClock, now: () => NOW },
+      mailer: testTransport(async ({ key, text }) => {
+        texts.push(text)
+        return { kind: 'sent', id: key }
+      }),
+    })
+    const course = await opened.course()
+    expect([await course.deliverMessages(), await course.deliverMessages()]).toEqual([1, 0])
+    const [, token = ''] = /token=([\w-]+)/.exec(texts.join()) ?? []
+    expect(await course.confirm(token)).toBe('confirmed')
+    expect(await course.find(addressOf('refused-a-confirmation'))).toMatchObject({ state: 'confirmed' })
+    await opened.close()
+  })
+})
+
 test('a store of the build before courses is copied into PostgreSQL with everything, and each reader gets there what is due', async () => {
   const { address } = await oldStore('sqlite')
   const url = await (await postgresServer()).createDatabase()
   const to = { kind: 'postgres', url: secret(url) } as const
   expect((await copyStore(address, to)).counts).toMatchObject({
     subscription: Object.keys(ROWS).length,
-    confirmation: 1,
+    confirmation: 2,
+    message: 1,
     mailbox: 2,
   })
   expect(await compareStores(address, to)).toEqual([])
@@ -331,7 +367,8 @@ test('a store of the build before courses is copied into PostgreSQL with everyth
     env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
     clock: { ...systemClock, now: () => NOW },
     mailer: testTransport(async ({ to, key }) => {
-      sent.push(`${to.address.split('@')[0]} ${/^course-day-(\d)\./.exec(key)?.[1]}`)
+      const [, lesson] = /^course-day-(\d)\./.exec(key) ?? []
+      if (lesson) sent.push(`${to.address.split('@')[0]} ${lesson}`)
       return { kind: 'sent', id: key }
     }),
   })

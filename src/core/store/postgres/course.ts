@@ -34,6 +34,7 @@ import { batchPerTick } from '../../per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { messageSteps as queue } from '../messages.ts'
 import { plansToCheck } from '../plan-rows.ts'
 import {
   COURSES,
@@ -47,10 +48,11 @@ import {
 } from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
-import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
+import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
+import { performer } from './sql.ts'
 import { ROWS_A_STEP, statements } from './statements.ts'
 
 /** Where a list of problems starts: before every problem. */
@@ -105,9 +107,12 @@ export const sayReadableFrom = (schema: number) => `
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
-export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore {
+export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
   const statement = statements(pool)
   const sentNote = createSentNote()
+  const perform = performer(leaseClock)
+  /** The current time by the clock of leases, as an SQL expression. */
+  const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
     const { rows } = await on.query<Row>(`SELECT * FROM ${TABLE} WHERE ${where} = $1 ${lock}`, [value])
     return rows[0] && recordOf(rows[0])
@@ -229,6 +234,7 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
       now,
       mostADay = Number.MAX_SAFE_INTEGER,
       suppressed = false,
+      message,
     }) =>
       write(async (on) => {
         // One at a time for a mailbox: two spellings at once would each find room for one more.
@@ -254,11 +260,11 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
         // One at a time for the platform from here on: all who ask at once would each find room in its budget.
         await on.query("SELECT pg_advisory_xact_lock(hashtextextended('confirmations', 2))")
         const { rows } = await on.query<{ count: number; newest: number | null; of_all: number }>(
-          `SELECT count(*) AS count, max(created_at) AS newest,
+          `SELECT count(*) AS count, max(c.created_at) FILTER (WHERE s.course = $5) AS newest,
              (SELECT count(*) FROM (SELECT 1 FROM platformctl.confirmation WHERE created_at > $2 LIMIT $3) AS any_address) AS of_all
-           FROM platformctl.confirmation
-           WHERE created_at > $2 AND created_at < $4 AND subscription IN (SELECT id FROM ${TABLE} WHERE mailbox_key = $1)`,
-          [mailboxKey, recentWindow(now).after, mostADay, recentWindow(now).before],
+           FROM ${TABLE} s JOIN platformctl.confirmation c ON c.subscription = s.id
+           WHERE s.mailbox_key = $1 AND c.created_at > $2 AND c.created_at < $4`,
+          [mailboxKey, recentWindow(now).after, mostADay, recentWindow(now).before, course],
         )
         const exhausted = (rows[0]?.of_all ?? 0) >= mostADay
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
@@ -281,7 +287,11 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
           'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at, time_zone, language) VALUES ($1, $2, $3, $4, $5)',
           [tokenHash, current.id, now, timeZone ?? asked.rows[0]?.time_zone ?? null, spoken],
         )
-        // Insert the row and delete it again if no mail is wanted: both cases then cost the same commit.
+        const cause = { subscription: current.id, address: current.address, course, now }
+        const queued =
+          message && (await perform(on, queue.queue(message, { ...cause, language: spoken ?? undefined })))
+        if (queued) await perform(on, queue.decide(queued, wanted))
+        // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
         await on.query('DELETE FROM platformctl.confirmation WHERE token_hash = $1 AND NOT $2', [
           tokenHash,
           wanted,
@@ -290,7 +300,13 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
           await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [key])
         if (wanted && course !== FIRST_COURSE) await on.query(sayReadableFrom(COURSES_FROM))
         return wanted
-          ? { mail: true, address: current.address, id: current.id, language: spoken ?? undefined }
+          ? {
+              mail: true,
+              address: current.address,
+              id: current.id,
+              language: spoken ?? undefined,
+              ...(queued && { message: queued }),
+            }
           : { mail: false, exhausted }
       }),
     checkToken: ({ tokenHash, now }) => guarded(async () => (await readToken(pool, tokenHash, now)).verdict),
@@ -581,21 +597,20 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
         `SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND (problem_since, id) > ($2, $3) ORDER BY problem_since, id LIMIT $1`,
         [limit, since, id],
       ),
-    failedConfirmations: ({ from, to, limit }) =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ id: string; address: string; language: string | null }>(
-          `SELECT s.id, s.address, (SELECT language FROM platformctl.confirmation c WHERE c.subscription = s.id ORDER BY c.created_at DESC LIMIT 1) AS language
-           FROM platformctl.subscription_event e JOIN ${TABLE} s ON s.id = e.subscription
-           WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN $1 AND $2
-             AND (s.state = 'unconfirmed' OR (s.state = 'unsubscribed' AND s.unsubscribed_at < e.at)
-               OR (s.state = 'confirmed' AND s.course <> 'status' AND ${LESSONS_SENT} >= s.lessons))
-             AND EXISTS (SELECT 1 FROM platformctl.confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
-             AND NOT EXISTS (SELECT 1 FROM platformctl.subscription_event l
-               WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
-           ORDER BY e.at LIMIT $3`,
-          [from, to, limit],
-        )
-        return rows.map((row) => ({ ...row, language: row.language ?? undefined }))
+    // Look before beginning a transaction: nearly always, none is due.
+    claimMessages: async (input) =>
+      (await guarded(() => perform(pool, queue.due(input)))).length === 0
+        ? []
+        : write((on) => perform(on, queue.claim(input))),
+    keepMessages: ({ messages, leaseMs }) =>
+      write(async (on) => {
+        for (const message of messages) await perform(on, queue.keep(message, leaseMs))
+      }),
+    settleMessage: (settlement) =>
+      write(async (on) => {
+        await perform(on, queue.settle(settlement))
+        const { message, entry } = settlement
+        if (entry) await remember(on, [[message.subscription, entry]])
       }),
     renewConfirmation: ({ id, tokenHash, now }) =>
       write(async (on) => {

@@ -304,4 +304,34 @@ export const MIGRATIONS: readonly string[] = [
   WHEN (NEW.enrolment <> OLD.enrolment AND (NEW.sent_lessons IS NOT NULL OR NEW.promised IS NOT NULL OR NEW.needs > 0))
   EXECUTE FUNCTION platformctl.begin_anew();
   `,
+  // Mails that have not left yet; first the confirmations that the build before would have tried again.
+  `
+  CREATE TABLE platformctl.message (
+    id text PRIMARY KEY,
+    stream text NOT NULL,
+    key text NOT NULL UNIQUE,
+    subscription text REFERENCES platformctl.subscription (id) ON DELETE CASCADE,
+    payload text NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    next_attempt_at bigint NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    fence integer NOT NULL DEFAULT 0,
+    lease_until bigint,
+    outcome text,
+    unknown_since bigint
+  );
+  CREATE INDEX message_due ON platformctl.message (next_attempt_at);
+  CREATE INDEX message_subscription ON platformctl.message (subscription);
+  INSERT INTO platformctl.message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
+  SELECT s.id, 'confirmation', 'confirmation.' || s.id, s.id,
+    json_build_object('course', s.course, 'language', (SELECT language FROM platformctl.confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1))::text,
+    e.at, e.at + 86400000, e.at + 600000, 1, e.outcome
+  FROM platformctl.subscription s JOIN platformctl.subscription_event e ON e.subscription = s.id AND e.kind = 'confirmation' AND e.outcome = 'transient'
+  WHERE NOT EXISTS (SELECT 1 FROM platformctl.subscription_event l WHERE l.subscription = s.id AND l.kind = 'confirmation' AND l.at > e.at)
+    AND e.at > (SELECT max(at) FROM platformctl.subscription_event) - 86400000
+    AND EXISTS (SELECT 1 FROM platformctl.confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
+    AND (s.state <> 'unsubscribed' OR s.unsubscribed_at < e.at)
+    AND (s.state <> 'confirmed' OR (s.course <> 'status' AND s.next_attempt_at IS NULL));
+  `,
 ]

@@ -5,7 +5,7 @@ import { within } from '../../wait.ts'
 import { operations } from '../operations.ts'
 import type { Store } from '../store.ts'
 import { postgresAudit } from './audit.ts'
-import { createPool, guarded, NOW_MS, silentServer } from './connection.ts'
+import { createPool, guarded, silentServer } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { postgresFeedback } from './feedback.ts'
 import { migrate, schemaVersion } from './migrate.ts'
@@ -48,13 +48,11 @@ export async function openPostgres(input: {
     if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
   })
   const { leaseClock } = input
-  /** The current time by the clock of leases, as an SQL expression. */
-  const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   let ended = false
   return {
     kind: 'postgres',
     persistent: true,
-    course: postgresCourse(pool, leaseNow),
+    course: postgresCourse(pool, leaseClock),
     audit: postgresAudit(pool),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),

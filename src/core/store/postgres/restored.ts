@@ -9,7 +9,7 @@ export function postgresRestored(pool: Pool): RestoredStore {
   const key = (table: string) => (table === 'mailbox' ? 'identity' : 'id')
   return {
     // Nothing is claimed during a restore, so no lease is measured.
-    course: postgresCourse(pool, () => '0'),
+    course: postgresCourse(pool, () => 0),
     feedback: postgresFeedback(pool),
     audit: postgresAudit(pool),
     async addressKeys() {

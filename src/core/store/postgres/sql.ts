@@ -30,7 +30,7 @@ export function postgresSql(pool: Pool, leaseClock?: () => number): Sql {
 }
 
 /** Runs steps on a connection, within whatever transaction it has open. `leaseClock`: instead of the server's clock. */
-function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
+export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
   const query = async (on: Queryable, source: string, values: Values): Promise<Answer> => {
     let statement = compiled.get(source)

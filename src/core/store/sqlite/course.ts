@@ -35,6 +35,7 @@ import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import { batchPerTick } from '../../per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { messageSteps as queue } from '../messages.ts'
 import { plansToCheck } from '../plan-rows.ts'
 import { COURSES, COURSES_FROM, claimedAs, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
@@ -45,6 +46,7 @@ import { eraseRows, scrubFile } from './erase.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { sqlitePlans } from './plans.ts'
+import { performer } from './sql.ts'
 import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
@@ -84,6 +86,7 @@ export function sqliteCourse(
   const history = sqliteHistory(database)
   const plans = sqlitePlans(database)
   const sentNote = createSentNote()
+  const perform = performer(database, leaseNow)
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
     byKey: prepare('SELECT * FROM subscription WHERE identity = ?'),
@@ -115,8 +118,9 @@ export function sqliteCourse(
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
     recentConfirmations: prepare(
-      `SELECT count(*) AS count, max(created_at) AS newest FROM confirmation
-       WHERE created_at > @after AND created_at < @before AND subscription IN (SELECT id FROM subscription WHERE mailbox_key = @mailboxKey)`,
+      `SELECT count(*) AS count, max(CASE WHEN s.course = @course THEN c.created_at END) AS newest
+       FROM subscription s JOIN confirmation c ON c.subscription = s.id
+       WHERE s.mailbox_key = @mailboxKey AND c.created_at > @after AND c.created_at < @before`,
     ),
     // Counts no further than the budget.
     confirmationsOfAll: prepare(
@@ -144,15 +148,6 @@ export function sqliteCourse(
     confirmation: prepare(
       'SELECT created_at, used_at, replaced, subscription, time_zone, language FROM confirmation WHERE token_hash = ?',
     ),
-    failedConfirmations: prepare(`
-      SELECT s.id, s.address, (SELECT language FROM confirmation c WHERE c.subscription = s.id ORDER BY c.created_at DESC LIMIT 1) AS language
-      FROM subscription_event e JOIN subscription s ON s.id = e.subscription
-      WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN @from AND @to
-        AND (s.state = 'unconfirmed' OR (s.state = 'unsubscribed' AND s.unsubscribed_at < e.at)
-          OR (s.state = 'confirmed' AND s.course <> 'status' AND ${LESSONS_SENT} >= s.lessons))
-        AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND c.replaced = 0)
-        AND NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
-      ORDER BY e.at LIMIT @limit`),
     renewConfirmation: prepare(
       'UPDATE confirmation SET token_hash = ? WHERE subscription = ? AND used_at IS NULL AND replaced = 0 AND created_at > ?',
     ),
@@ -346,6 +341,7 @@ export function sqliteCourse(
       now,
       mostADay = Number.MAX_SAFE_INTEGER,
       suppressed = false,
+      message,
     }) =>
       write(() => {
         const key = enrolmentKey(identity, course)
@@ -358,7 +354,11 @@ export function sqliteCourse(
           sql.insert.run({ id, key, person, course, mailboxKey, address, state, createdAt: now })
         }
         sql.setMailboxKey.run(mailboxKey, current.id, mailboxKey)
-        const { count, newest } = sql.recentConfirmations.get({ mailboxKey, ...recentWindow(now) }) as {
+        const { count, newest } = sql.recentConfirmations.get({
+          mailboxKey,
+          course,
+          ...recentWindow(now),
+        }) as {
           count: number
           newest: number | null
         }
@@ -376,14 +376,18 @@ export function sqliteCourse(
           sql.replaceConfirmations.run(current.id)
         }
         sql.insertConfirmation.run(tokenHash, current.id, now, timeZone ?? asked?.time_zone ?? null, spoken)
+        const cause = { subscription: current.id, address: current.address, course, now }
+        const queued = message && perform(queue.queue(message, { ...cause, language: spoken ?? undefined }))
+        if (queued) perform(queue.decide(queued, wanted))
         if (!wanted) {
-          // Insert the row and delete it again if no mail is wanted: both cases then cost the same commit.
+          // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
           sql.dropConfirmation.run(tokenHash)
           if (isNew) sql.dropSubscription.run(id)
           return { mail: false, exhausted }
         }
         if (course !== FIRST_COURSE) sql.sayCoursesFrom.run()
-        return { mail: true, address: current.address, id: current.id, language: spoken ?? undefined }
+        const mail = { address: current.address, id: current.id, language: spoken ?? undefined }
+        return { mail: true, ...mail, ...(queued && { message: queued }) }
       }),
     checkToken: ({ tokenHash, now }) => read(() => readToken(tokenHash, now).verdict),
     async pruneUnconfirmed(before) {
@@ -604,14 +608,21 @@ export function sqliteCourse(
         bytesGone: (await read(() => scrubFile(database, file, written))) && forgotten,
       }
     },
-    failedConfirmations: (input) =>
-      read(() => {
-        const rows = sql.failedConfirmations.all(input) as {
-          id: string
-          address: string
-          language: string | null
-        }[]
-        return rows.map((row) => ({ ...row, language: row.language ?? undefined }))
+    // Look before asking for the write lock: nearly always, none is due.
+    claimMessages: async (input) =>
+      (await read(() => perform(queue.due(input)))).length === 0
+        ? []
+        : write(() => perform(queue.claim(input))),
+    keepMessages: ({ messages, leaseMs }) =>
+      write(() => {
+        for (const message of messages) perform(queue.keep(message, leaseMs))
+      }),
+    settleMessage: (settlement) =>
+      write(() => {
+        perform(queue.settle(settlement))
+        const { message, entry } = settlement
+        if (entry && sql.byId.get(message.subscription) !== undefined)
+          history.add(message.subscription, entry)
       }),
     renewConfirmation: ({ id, tokenHash, now }) =>
       write(() => sql.renewConfirmation.run(tokenHash, id, now - TOKEN_LIFE_MS).changes === 1),

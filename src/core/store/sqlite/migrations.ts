@@ -271,4 +271,34 @@ export const MIGRATIONS: readonly string[] = [
   WHEN NEW.enrolment <> OLD.enrolment AND (NEW.sent_lessons IS NOT NULL OR NEW.promised IS NOT NULL OR NEW.needs > 0)
   BEGIN UPDATE subscription SET sent_lessons = NULL, promised = NULL, needs = 0 WHERE id = NEW.id; END;
   `,
+  // Mails that have not left yet; first the confirmations that the build before would have tried again.
+  `
+  CREATE TABLE message (
+    id TEXT PRIMARY KEY,
+    stream TEXT NOT NULL,
+    key TEXT NOT NULL UNIQUE,
+    subscription TEXT REFERENCES subscription (id) ON DELETE CASCADE,
+    payload TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    next_attempt_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    fence INTEGER NOT NULL DEFAULT 0,
+    lease_until INTEGER,
+    outcome TEXT,
+    unknown_since INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX message_due ON message (next_attempt_at);
+  CREATE INDEX message_subscription ON message (subscription);
+  INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
+  SELECT s.id, 'confirmation', 'confirmation.' || s.id, s.id,
+    json_object('course', s.course, 'language', (SELECT language FROM confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1)),
+    e.at, e.at + 86400000, e.at + 600000, 1, e.outcome
+  FROM subscription s JOIN subscription_event e ON e.subscription = s.id AND e.kind = 'confirmation' AND e.outcome = 'transient'
+  WHERE NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = s.id AND l.kind = 'confirmation' AND l.at > e.at)
+    AND e.at > (SELECT max(at) FROM subscription_event) - 86400000
+    AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND c.replaced = 0)
+    AND (s.state <> 'unsubscribed' OR s.unsubscribed_at < e.at)
+    AND (s.state <> 'confirmed' OR (s.course <> 'status' AND s.next_attempt_at IS NULL));
+  `,
 ]

@@ -33,7 +33,7 @@ export function sqliteSql(database: SqliteDatabase, guarded: Guarded, leaseClock
 }
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
-function performer(database: SqliteDatabase, leaseClock: () => number): <T>(steps: Steps<T>) => T {
+export function performer(database: SqliteDatabase, leaseClock: () => number): <T>(steps: Steps<T>) => T {
   const prepared = new Map<string, (values: Values) => Answer>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING

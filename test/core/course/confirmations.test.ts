@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import type { CourseOptions } from '../../../src/core/course/open.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
+import { courseWith } from '../../support/course.ts'
+import { compiledMails } from '../../support/learning.ts'
+import { addressOf, openTestStore } from '../../support/stores.ts'
+
+const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
+const NEVER = new Promise<never>(() => {})
+const LEASE_MS = 90_000
+
+/** Processes on one store, and time that only the test lets pass. */
+async function world(kind: 'sqlite' | 'postgres') {
+  let elapsed = 1_000_000
+  const it = await courseWith(0, { kind, leaseClock: () => elapsed })
+  const timer = { monotonic: () => elapsed, sleep: () => NEVER }
+  const process = (faults: Partial<CourseStore> = {}, more: Partial<CourseOptions> = {}) =>
+    it.open({ ...it.store.course, ...faults }, { timer, more })
+  const other = process()
+  return {
+    ...it,
+    other,
+    process,
+    pass(ms: number) {
+      elapsed += ms
+      it.pass(ms)
+    },
+    /** Asks a process, and waits until what it does after its answer has ended. */
+    async ask(course = other, more = {}) {
+      const answer = await course.subscribe({ ...ADA, ...more })
+      await course.close()
+      return answer
+    },
+    token: () => /token=([\w-]+)/.exec(it.messages.at(-1)?.text ?? '')?.[1] ?? '',
+    history: async () =>
+      (await other.history((await other.find(ADA.identity))?.id ?? '')).map(({ kind, outcome }) =>
+        outcome === undefined ? kind : `${kind} ${outcome}`,
+      ),
+  }
+}
+
+describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => {
+  test('a confirmation whose process is killed before the handover is mailed by another, and asking again mails no second', async () => {
+    const it = await world(kind)
+    const killed = it.process({ checkToken: () => NEVER })
+    expect(await killed.subscribe(ADA)).toEqual({ status: 'pending', sent: true })
+    expect(await it.other.deliverMessages()).toBe(0)
+    expect(await it.ask()).toEqual({ status: 'pending', sent: true })
+    expect(it.messages).toEqual([])
+    it.pass(LEASE_MS)
+    expect(await it.other.deliverMessages()).toBe(1)
+    expect(await it.other.deliverMessages()).toBe(0)
+    expect(await it.history()).toEqual(['confirmation sent'])
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('one whose process is killed after the handover is repeated under its key, with the same link', async () => {
+    const it = await world(kind)
+    await it.process({ settleMessage: () => NEVER }).subscribe(ADA)
+    await expect.poll(() => it.messages.length).toBe(1)
+    it.pass(LEASE_MS)
+    expect(await it.other.deliverMessages()).toBe(1)
+    const [first, second] = it.messages
+    expect(second).toMatchObject({ key: first?.key, messageId: first?.messageId, text: first?.text })
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('a provider that says no for days delays a confirmation, with pauses of 5 to 60 minutes', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
+    await it.ask()
+    const tries: number[] = []
+    for (let minute = 0; minute < 6 * 60; minute += 5) {
+      it.pass(5 * MINUTE_MS)
+      const before = it.messages.length
+      await it.other.deliverMessages()
+      if (it.messages.length > before) tries.push(minute)
+    }
+    const pauses = tries.map((at, index) => at - (tries[index - 1] ?? 0)).slice(1)
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(5)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(65)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.pass(2 * DAY_MS)
+    expect(await it.other.deliverMessages()).toBe(1)
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('a confirmation that cannot be mailed while its link is of use is given up, and its history says so', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await it.ask()
+    it.pass(6 * DAY_MS)
+    expect(await it.other.deliverMessages()).toBe(0)
+    expect(await it.history()).toEqual(['confirmation transient', 'confirmation permanent'])
+    expect(it.messages).toHaveLength(1)
+  })
+
+  test('a second course within the hour gets its own confirmation, the same course none, and a day has three', async () => {
+    const it = await world(kind)
+    const ask = async (course: string) => {
+      expect(await it.ask(it.other, { course })).toEqual({ status: 'pending', sent: true })
+      return it.messages.length
+    }
+    expect([await ask('quantum'), await ask('pottery'), await ask('quantum')]).toEqual([1, 2, 2])
+    expect([await ask('chess'), await ask('drawing')]).toEqual([3, 3])
+  })
+
+  test('while one waits, asking again after an hour replaces it: one mail, and its link works', async () => {
+    const it = await world(kind)
+    await it.process({ checkToken: () => NEVER }).subscribe(ADA)
+    it.pass(HOUR_MS)
+    await it.ask()
+    expect(await it.other.deliverMessages()).toBe(0)
+    expect(it.messages).toHaveLength(1)
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('nothing is mailed to somebody who was erased or enrolled meanwhile', async () => {
+    for (const change of ['erase', 'enrol'] as const) {
+      const it = await world(kind)
+      await it.process({ checkToken: () => NEVER }).subscribe(ADA)
+      if (change === 'erase') await it.other.erase(ADA.identity)
+      else await it.other.enrol(ADA)
+      it.pass(LEASE_MS)
+      expect(await it.other.deliverMessages()).toBe(0)
+      expect(it.messages).toEqual([])
+    }
+  })
+
+  test('a changed key of links gets a link that works, also where the key before is known', async () => {
+    for (const oldLinkKeys of [[], [secret('a key for links in tests only')]]) {
+      const it = await world(kind)
+      await it.process({ checkToken: () => NEVER }).subscribe(ADA)
+      it.pass(LEASE_MS)
+      const rotated = it.process({}, { linkKey: secret('another key'), oldLinkKeys })
+      expect(await rotated.deliverMessages()).toBe(1)
+      expect(await rotated.confirm(it.token())).toBe('confirmed')
+    }
+  })
+
+  test('without mail nothing is stored, so that asking again once it is configured mails at once', async () => {
+    const it = await world(kind)
+    const mailer = openMailer({ mail: undefined, compiled: compiledMails })
+    expect(await it.ask(it.process({}, { mailer }))).toMatchObject({ sent: false })
+    await it.ask()
+    expect(it.messages).toHaveLength(1)
+  })
+
+  test('a store that cannot be read after the answer loses nothing', async () => {
+    const it = await world(kind)
+    const failing = it.process({ checkToken: () => Promise.reject(new TypeError('no connection')) })
+    expect(await it.ask(failing)).toEqual({ status: 'pending', sent: true })
+    it.pass(LEASE_MS)
+    expect(await it.other.deliverMessages()).toBe(1)
+  })
+
+  test('a copy of the store mails what had not left, and both stores verify', async () => {
+    const it = await world(kind)
+    await it.process({ checkToken: () => NEVER }).subscribe(ADA)
+    const to = await addressOf(kind === 'sqlite' ? 'postgres' : 'sqlite')
+    if (it.address === undefined || to === undefined) throw new TypeError('a store in memory')
+    await it.store.close()
+    await copyStore(it.address, to)
+    const copy = await openTestStore(to, () => 5_000_000)
+    expect(await it.open(copy.course).deliverMessages()).toBe(1)
+    expect(await it.open(copy.course).confirm(it.token())).toBe('confirmed')
+    for (const address of [it.address, to]) {
+      const maintenance = await openMaintenance(address)
+      expect(await maintenance.verify(it.now())).toMatchObject({ ok: true })
+      await maintenance.close()
+    }
+  })
+})
