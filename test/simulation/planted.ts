@@ -198,9 +198,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'never takes over an hour whose process was killed',
-    file: 'store/sqlite/open.ts',
-    find: '(claimed_until <= @lease OR claimed_until > @lease + @leaseMs)',
-    replace: '(claimed_until = 0 OR claimed_until > @lease + @leaseMs)',
+    file: 'store/hours.ts',
+    find: '(handled_hour.claimed_until <= @leaseNow OR',
+    replace: '(handled_hour.claimed_until = 0 OR',
   },
   {
     name: 'gives away an hour that another process runs',
@@ -222,9 +222,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'measures the claim of an hour by the wall clock',
-    file: 'store/sqlite/open.ts',
-    find: 'sql.claimHour.run({ ...claim, lease: leaseClock() })',
-    replace: 'sql.claimHour.run({ ...claim, lease: Date.parse(claim.hour.concat(":30Z")) })',
+    file: 'store/hours.ts',
+    find: 'run(TEXTS.claim, { hour, leaseMs })',
+    replace:
+      'run(TEXTS.claim.replaceAll("@leaseNow", "@wall"), { hour, leaseMs, wall: Date.parse(hour.concat(":30Z")) })',
   },
   {
     name: 'sends from the start to whom it cannot read',
