@@ -290,7 +290,8 @@ export function openCourse({
           timeZone,
           language,
           id: newId(random),
-          suppressed: suppressed || !mailer.configured,
+          suppressed,
+          withoutMail: !mailer.configured,
         },
         identity,
       )

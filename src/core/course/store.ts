@@ -213,8 +213,10 @@ export interface CourseStore extends MessageStore {
     readonly now: number
     /** Confirmations that the whole platform may mail in 24 hours. */
     readonly mostADay?: number
-    /** Nothing can be mailed, or the address was erased: nothing about it is kept. */
+    /** The address was erased: nothing about it is kept. */
     readonly suppressed?: boolean
+    /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
+    readonly withoutMail?: boolean
     /** The mail that brings the token. */
     readonly message?: NewMessage
   }): Promise<

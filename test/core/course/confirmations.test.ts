@@ -142,10 +142,11 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     }
   })
 
-  test('without mail nothing is stored, so that asking again once it is configured mails at once', async () => {
+  test('without mail the subscription is kept and no mail is counted, so that asking again once it is configured mails at once', async () => {
     const it = await world(kind)
     const mailer = openMailer({ mail: undefined, compiled: compiledMails })
     expect(await it.ask(it.process({}, { mailer }))).toMatchObject({ sent: false })
+    expect((await it.store.course.find('ada@example.com'))?.state).toBe('unconfirmed')
     await it.ask()
     expect(it.messages).toHaveLength(1)
   })

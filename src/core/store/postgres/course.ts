@@ -234,6 +234,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       now,
       mostADay = Number.MAX_SAFE_INTEGER,
       suppressed = false,
+      withoutMail = false,
       message,
     }) =>
       write(async (on) => {
@@ -268,7 +269,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         )
         const exhausted = (rows[0]?.of_all ?? 0) >= mostADay
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
-        const wanted = !exhausted && wantsConfirmation(current, recent, now) && !suppressed
+        const wanted = !exhausted && wantsConfirmation(current, recent, now) && !suppressed && !withoutMail
         // A new link keeps the time zone and language of the previous one unless this request names others.
         const asked = await on.query<{ time_zone: string | null; language: string | null }>(
           'SELECT time_zone, language FROM platformctl.confirmation WHERE subscription = $1 ORDER BY created_at DESC LIMIT 1',
@@ -296,7 +297,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           tokenHash,
           wanted,
         ])
-        if (!wanted && inserted.rowCount === 1)
+        if (!wanted && inserted.rowCount === 1 && (suppressed || exhausted || !withoutMail))
           await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [key])
         if (wanted && course !== FIRST_COURSE) await on.query(sayReadableFrom(COURSES_FROM))
         return wanted

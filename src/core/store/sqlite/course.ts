@@ -341,6 +341,7 @@ export function sqliteCourse(
       now,
       mostADay = Number.MAX_SAFE_INTEGER,
       suppressed = false,
+      withoutMail = false,
       message,
     }) =>
       write(() => {
@@ -366,7 +367,8 @@ export function sqliteCourse(
         const wanted =
           !exhausted &&
           wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) &&
-          !suppressed
+          !suppressed &&
+          !withoutMail
         const asked = sql.asked.get(current.id) as
           | { time_zone: string | null; language: string | null }
           | undefined
@@ -382,7 +384,7 @@ export function sqliteCourse(
         if (!wanted) {
           // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
           sql.dropConfirmation.run(tokenHash)
-          if (isNew) sql.dropSubscription.run(id)
+          if (isNew && (suppressed || exhausted || !withoutMail)) sql.dropSubscription.run(id)
           return { mail: false, exhausted }
         }
         if (course !== FIRST_COURSE) sql.sayCoursesFrom.run()
