@@ -6,10 +6,12 @@ import { fileURLToPath } from 'node:url'
 import { optionsOf, wholeNumber } from '../../scripts/options.ts'
 import { MUTATIONS, type Mutation, misfits } from './planted.ts'
 
-const USAGE = `npm run simulate:mutations [-- --first N | --last N | --only TEXT]
+const USAGE = `npm run simulate:mutations [-- --first N | --last N | --only TEXT] [--record]
   Plants bugs into copies of the course, one at a time, and shows that the simulation finds each: all of them, the first
-  N, the last N, or those whose name or file contains TEXT.
+  N, the last N, or those whose name or file contains TEXT. It begins with the seed that found it last time
+  (seeds.json, which --record writes), and goes through all from 1 on when that one no longer does.
   A mutation whose text is no longer in the source fails as well: it would prove nothing.`
+const SEEDS = new URL('seeds.json', import.meta.url)
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
 const { values } = optionsOf(USAGE, {
@@ -17,8 +19,10 @@ const { values } = optionsOf(USAGE, {
     first: { type: 'string', default: String(MUTATIONS.length) },
     last: { type: 'string', default: String(MUTATIONS.length) },
     only: { type: 'string', default: '' },
+    record: { type: 'boolean', default: false },
   },
 })
+const seeds: Record<string, number> = JSON.parse(await readFile(SEEDS, 'utf8'))
 const planted = MUTATIONS.slice(0, wholeNumber(USAGE, '--first', values.first, 1))
   .slice(-wholeNumber(USAGE, '--last', values.last, 1))
   .filter(({ name, file }) => `${file} ${name}`.includes(values.only))
@@ -31,16 +35,32 @@ const left = [...planted]
 await Promise.all(
   Array.from({ length: availableParallelism() }, async () => {
     for (let mutation = left.shift(); mutation !== undefined; mutation = left.shift()) {
-      const { caught, found } = await simulateWith(mutation)
-      process.stdout.write(`${caught ? 'caught' : 'MISSED'}  ${mutation.name}: ${found}\n`)
+      const began = performance.now()
+      const { caught, found, seed } = await simulateWith(mutation)
+      const seconds = ((performance.now() - began) / 1000).toFixed(0)
+      process.stdout.write(
+        `${caught ? 'caught' : 'MISSED'}  ${mutation.name}: ${found} (seed ${seed}, ${seconds} s)\n`,
+      )
       if (!caught) missed.push(mutation.name)
+      else if (seed !== undefined) seeds[mutation.name] = seed
     }
   }),
 )
 process.stdout.write(`${planted.length - missed.length} of ${planted.length} mutations caught\n`)
 process.exitCode = missed.length === 0 ? 0 : 1
+if (values.record) {
+  const known = MUTATIONS.flatMap(({ name }) => (seeds[name] === undefined ? [] : [[name, seeds[name]]]))
+  await writeFile(SEEDS, `${JSON.stringify(Object.fromEntries(known), null, 2)}\n`)
+}
 
-async function simulateWith({ file, find, replace }: Mutation): Promise<{ caught: boolean; found: string }> {
+interface Answer {
+  readonly caught: boolean
+  /** The invariant that broke, or how the program crashed. */
+  readonly found: string
+  readonly seed?: number
+}
+
+async function simulateWith({ name, file, find, replace }: Mutation): Promise<Answer> {
   const root = await mkdtemp(path.join(tmpdir(), 'platformctl-mutation-'))
   try {
     await cp(path.join(project, 'src/core'), path.join(root, 'src/core'), { recursive: true })
@@ -53,20 +73,23 @@ async function simulateWith({ file, find, replace }: Mutation): Promise<{ caught
       mutated,
       source.replace(find, () => replace),
     )
-    return await simulateAt(root)
+    const known = seeds[name]
+    const again = known === undefined ? undefined : await simulateAt(root, known, 1)
+    return again?.caught ? again : await simulateAt(root, 1, 400_000)
   } finally {
     await rm(root, { recursive: true, force: true })
   }
 }
 
 /** Caught is only what broke an invariant: a program that merely crashes says nothing about the simulation. */
-function simulateAt(root: string): Promise<{ caught: boolean; found: string }> {
+function simulateAt(root: string, from: number, subscriberDays: number): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
       [
         fileURLToPath(new URL('main.ts', import.meta.url)),
-        ...['--root', root, '--no-shrink', '--jobs', '1', '--subscriber-days', '400000'],
+        ...['--root', root, '--no-shrink', '--jobs', '1'],
+        ...['--seed', String(from), '--subscriber-days', String(subscriberDays)],
       ],
       { stdio: ['ignore', 'pipe', 'pipe'] },
     )
@@ -79,9 +102,10 @@ function simulateAt(root: string): Promise<{ caught: boolean; found: string }> {
     })
     child.on('error', reject)
     child.on('close', () => {
-      const [first = ''] = output.split('\n')
-      const caught = first.startsWith('VIOLATION: ')
-      resolve({ caught, found: first.replace('VIOLATION: ', '') || `it crashed: ${errors}` })
+      const [first = '', scenario = ''] = output.split('\n')
+      const found = first.replace('VIOLATION: ', '') || `it crashed: ${errors}`
+      if (!first.startsWith('VIOLATION: ')) resolve({ caught: false, found })
+      else resolve({ caught: true, found, seed: JSON.parse(scenario).seed })
     })
   })
 }
