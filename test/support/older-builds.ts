@@ -123,24 +123,27 @@ const taken = (
 
 function onSqlite(database: Database.Database, version: OldVersion): Statements {
   const sql = SQLITE(version)
+  const statements = new Map<string, Database.Statement>()
+  const prepared = (text: string) => {
+    const statement = statements.get(text) ?? database.prepare(text)
+    statements.set(text, statement)
+    return statement
+  }
   return {
     claim: async ({ limit, ...input }) =>
       database
         .transaction(() => {
           const asked = { ...input, limit }
-          const rows = [
-            ...database.prepare(sql.interrupted).all(asked),
-            ...database.prepare(sql.due).all(asked),
-          ]
+          const rows = [...prepared(sql.interrupted).all(asked), ...prepared(sql.due).all(asked)]
           return (rows as OldRow[]).map((row) => {
             const claim = taken(row, { ...input, version })
-            database.prepare(sql.claim).run(claim)
+            prepared(sql.claim).run(claim)
             return claim
           })
         })
         .immediate(),
-    holds: async (row) => database.prepare(sql.holds).get(row) !== undefined,
-    sent: async (row, columns) => void database.prepare(sql.sent).run({ ...row, ...columns }),
+    holds: async (row) => prepared(sql.holds).get(row) !== undefined,
+    sent: async (row, columns) => void prepared(sql.sent).run({ ...row, ...columns }),
     async run(text) {
       const statement = database.prepare(text)
       if (statement.reader) return statement.all() as Readonly<Record<string, unknown>>[]

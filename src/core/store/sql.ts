@@ -96,9 +96,13 @@ export interface Compiled {
 const PARAMETER = /@([a-z]\w*)/gi
 const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')})\\b`, 'g')
 
-/** For SQLite: the text as it is, without row locks. */
+/**
+ * For SQLite: the text without row locks. The plus changes no value. Without it, SQLite plans by the value of a
+ * `LIMIT @x` or an ordered `a = @x`, and prepares the statement again for each run, which takes longer than the run.
+ */
 export function forSqlite(text: string): Compiled {
-  return { text: text.replace(/ FOR UPDATE\b(?: SKIP LOCKED\b)?/g, ''), names: namesOf(text) }
+  const unlocked = text.replace(/ FOR UPDATE\b(?: SKIP LOCKED\b)?/g, '')
+  return { text: unlocked.replace(PARAMETER, '+@$1'), names: namesOf(text) }
 }
 
 /** For PostgreSQL: numbered parameters, and tables in the schema `platformctl`. `leaseNow` replaces its parameter. */

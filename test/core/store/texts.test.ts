@@ -62,3 +62,10 @@ test('a text is written once: PostgreSQL gets its schema and numbers, SQLite los
   })
   expect(forSqlite(text).text).not.toContain('FOR UPDATE')
 })
+
+test('no value of a parameter makes SQLite prepare a statement again', () => {
+  expect(forSqlite('SELECT * FROM notice WHERE seq > @seq LIMIT @limit')).toEqual({
+    text: 'SELECT * FROM notice WHERE seq > +@seq LIMIT +@limit',
+    names: ['seq', 'limit'],
+  })
+})
