@@ -14,6 +14,8 @@ export interface ServiceDefinition {
   readonly health: string
   /** `platformctl` when left out. */
   readonly format?: HealthFormat
+  /** Names of the probes and services that it needs, as `dependsOn` of a probe. */
+  readonly dependsOn?: readonly string[]
   /** The port on which this process serves it by default. */
   readonly port?: number
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { adviceFor } from '../core/incidents/advice.ts'
-import { followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
+import { type Cause, followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
 import { CONDITIONS } from '../core/incidents/conditions.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type Silence,
   type StoredIncident,
 } from '../core/incidents/incident.ts'
+import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { type Channel, sendDueAlerts, unfinishedIn } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
@@ -49,6 +50,7 @@ export function alertChannels({
       incident,
       kind,
       platform: platform.name,
+      isService: labels.isService,
       places,
       advice: adviceFor(incident.cause, {
         label: labels.probe(incident.cause),
@@ -106,6 +108,7 @@ async function recordSent(store: IncidentStore, message: MessageRecord): Promise
 export function startAlerts({
   store,
   platform,
+  settings,
   channels,
   clock,
   random,
@@ -113,7 +116,8 @@ export function startAlerts({
 }: {
   readonly store: Store
   /** Its probes and the conditions can be causes. */
-  readonly platform: Pick<ResolvedPlatform, 'probes'>
+  readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
+  readonly settings: Settings
   readonly channels: readonly Channel[]
   readonly clock: Clock
   readonly random: Random
@@ -121,6 +125,7 @@ export function startAlerts({
 }): Alerts {
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...CONDITIONS])
   const isKnown = (cause: string) => causes.has(cause)
+  const prerequisites = prerequisitesOf(platform, settings)
   let streaks: Streaks = new Map()
   let telling: Promise<void> | undefined
   let spare: Promise<Store> | undefined
@@ -141,12 +146,34 @@ export function startAlerts({
         'the clock was set back: incidents and silences of times to come were repaired',
       )
     const open = await incidents.list(0)
-    const round = followRound({ streaks, reports, open: open.map(({ cause }) => cause), isKnown })
-    for (const { cause, reason, affected } of round.causes)
-      await incidents.seen({ cause, reason, affected, now })
+    const looked = new Set(reports.flatMap(({ service, probes }) => [service, ...Object.keys(probes)]))
+    const round = followRound({
+      streaks,
+      reports,
+      open: open.map(({ cause }) => cause),
+      prerequisites,
+      elsewhere: open.filter(({ cause, seenAt }) => !looked.has(cause) && now - seenAt <= SEEN_ELSEWHERE_MS),
+      isKnown,
+    })
+    const openFor = (cause: string) => open.find((one) => one.cause === cause)
+    /** With what other processes found, which this one does not check. */
+    const affectedBy = ({ cause, affected }: Cause) => {
+      const others = openFor(cause)?.affected.filter((name) => !looked.has(name)) ?? []
+      return [...new Set([...others, ...affected])].toSorted()
+    }
+    for (const one of round.failing)
+      await incidents.seen({ cause: one.cause, reason: one.reason, affected: affectedBy(one), now })
+    for (const one of round.elsewhere) {
+      const { affected = [], seenAt = now } = openFor(one.cause) ?? {}
+      const names = affectedBy(one)
+      // Only the list: when it was last seen failing is for the process that checks it to say.
+      if (names.join() !== affected.join())
+        await incidents.seen({ cause: one.cause, reason: one.reason, affected: names, now: seenAt })
+    }
     for (const cause of round.opens)
       await incidents.open({
         ...cause,
+        affected: affectedBy(cause),
         id: idOf(cause.cause),
         openedAt: now,
         seenAt: now,

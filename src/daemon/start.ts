@@ -200,6 +200,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const alerts = startAlerts({
       store,
       platform: definition,
+      settings,
       channels: [
         ...alertChannels({ platform: definition, settings, places: placesOf(options), clock }),
         ...(mailsNotices ? [subscribersChannel({ platform: definition, store, clock })] : []),
@@ -331,7 +332,7 @@ async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironm
   const address = settings.store.address ?? { kind: 'sqlite' as const, file }
   // Without its store the message may be repeated, which is better than silence.
   const store = await openStore(address, { log }).catch(() => openStore(undefined))
-  const alerts = startAlerts({ store, platform, channels, clock, random, log })
+  const alerts = startAlerts({ store, platform, settings, channels, clock, random, log })
   const groups = [...new Set(findings.map(({ group }) => group))].join(', ')
   const reason = `half-configured: ${groups}; the daemon refused to start`
   const half_configured = { state: 'failing', checked: true, reason } as const

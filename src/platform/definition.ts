@@ -65,6 +65,11 @@ export interface ServiceInput {
   readonly port?: number
   /** Its name on the status page. */
   readonly label?: string
+  /**
+   * Names of the probes and services that it needs: while one of them fails, the failure of this service is listed there
+   * and raises no alert.
+   */
+  readonly dependsOn?: readonly string[]
 }
 
 /** Parts that `check` may use. */
@@ -113,6 +118,8 @@ export interface ProbeInput {
   readonly label?: string
   /** The consequence of a failure: one sentence. */
   readonly meaning?: string
+  /** Names of the probes and services that it needs: while one of them fails, it is listed there and raises no alert. */
+  readonly dependsOn?: readonly string[]
 }
 
 /** True for a target that names a variable: every other target has a dot or a colon. */

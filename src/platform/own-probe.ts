@@ -8,7 +8,7 @@ import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from
 
 /** A probe of a definition as the engine runs it. */
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
-  const { service, group, label, optional, meaning, deadline } = probe
+  const { service, group, label, optional, meaning, deadline, dependsOn } = probe
   const deadlineMs = deadline === undefined ? undefined : parseDuration(deadline)
   return {
     name,
@@ -18,6 +18,7 @@ export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
     ...(optional !== undefined && { optional }),
     ...(meaning !== undefined && { meaning }),
     ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(dependsOn !== undefined && { dependsOn: () => dependsOn }),
     ...run(probe),
   }
 }

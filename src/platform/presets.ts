@@ -24,7 +24,7 @@ export const PRESET_PARTS: Readonly<Record<string, PresetParts>> = Object.fromEn
     {
       groups,
       services: platform.services,
-      probes: platform.probes.map((probe) => `${probe.service}.${probe.name}`),
+      probes: platform.probes,
       events: platform.events.map((event) => event.name),
       courses: platform.courses.map(({ id }) => id),
     },

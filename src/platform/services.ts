@@ -31,7 +31,7 @@ function serviceOf(
   input: ServiceInput,
   known: ServiceDefinition | undefined,
 ): ServiceDefinition {
-  const { address, health, format, label } = input
+  const { address, health, format, label, dependsOn } = input
   const addresses = address === undefined ? known?.address : typeof address === 'string' ? [address] : address
   const port = format === undefined ? (input.port ?? known?.port) : undefined
   return {
@@ -41,6 +41,7 @@ function serviceOf(
     ...(addresses !== undefined && { address: addresses }),
     ...(format !== undefined && { format }),
     ...(label !== undefined && { label }),
+    ...(dependsOn !== undefined && { dependsOn }),
     ...(port !== undefined && { port }),
   }
 }

@@ -105,6 +105,29 @@ test('a service that runs and does not answer, or answers that it fails, is told
   })
 })
 
+test('a probe that fails because of another one names it', async () => {
+  const it = await daemon({ schedule: false })
+  const failing = (service: string, ...names: string[]) =>
+    serve((_, response) =>
+      response.end(
+        healthBody({
+          service,
+          state: 'failing',
+          probes: Object.fromEntries(
+            names.map((name) => [name, { state: 'failing', checked: true, reason: 'its disk is full' }]),
+          ),
+        }),
+      ),
+    )
+  const record = readRecord(it.folder)
+  if (record === undefined) throw new Error('a daemon leaves its record')
+  const urls = { web: await failing('web', 'store', 'mail'), api: await failing('api', 'job_store') }
+  writeRecord(it.folder, { ...record, urls })
+  const { stdout } = await it.run(['status', '--data', 'data'])
+  expect(stdout).toContain(`${urls.web}: store: its disk is full; mail: its disk is full\n`)
+  expect(stdout).toContain(`${urls.api}: job_store: its disk is full (because of store)\n`)
+})
+
 test('a folder without a daemon’s record is wrong usage', async () => {
   const it = await daemon()
   expect(await it.run(['status', '--data', 'elsewhere'])).toMatchObject({

@@ -9,10 +9,12 @@ import { HOUR_MS } from '../../src/core/durations.ts'
 import { readSettings } from '../../src/core/env/read-settings.ts'
 import type { HealthReport, ProbeState } from '../../src/core/health/probe.ts'
 import { silentLog } from '../../src/core/log.ts'
+import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { alertChannels, startAlerts } from '../../src/daemon/alerts.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
@@ -22,6 +24,7 @@ interface Event {
   readonly data: {
     readonly incident: string
     readonly title: string
+    readonly text: string
     readonly cause: string
     readonly affected: readonly string[]
   }
@@ -67,13 +70,19 @@ async function openFile(): Promise<{ open: () => Promise<Store> }> {
   }
 }
 
-function alertsOf(store: Store, env: Readonly<Record<string, string>>) {
+function alertsOf(
+  store: Store,
+  env: Readonly<Record<string, string>>,
+  platform: ResolvedPlatform = learning,
+) {
   const time = { now: Date.UTC(2026, 10, 21, 9) }
   const clock = { ...systemClock, now: () => time.now }
+  const settings = readSettings(platform, env)
   const alerts = startAlerts({
     store,
-    platform: learning,
-    channels: alertChannels({ platform: learning, settings: readSettings(learning, env), clock }),
+    platform,
+    settings,
+    channels: alertChannels({ platform, settings, clock }),
     clock,
     random: systemRandom,
     log: silentLog,
@@ -283,6 +292,7 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   const alerts = startAlerts({
     store,
     platform: learning,
+    settings: readSettings(learning, {}),
     channels: [
       {
         name: 'webhook',
@@ -314,7 +324,108 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   expect(await store.incidents.list(9)).toHaveLength(1)
 })
 
+/** A school whose kilns and bookings need the store. */
+const kilns = resolvePlatform(
+  {
+    preset: 'base',
+    services: {
+      web: {},
+      workshop: { port: 0, address: 'WORKSHOP_URL' },
+      bookings: { address: 'BOOKINGS_URL', format: 'status', dependsOn: ['store'] },
+    },
+    groups: {
+      addresses: {
+        unlocks: 'other services',
+        absent: 'none',
+        variables: { WORKSHOP_URL: { kind: 'url' }, BOOKINGS_URL: { kind: 'url' } },
+      },
+    },
+    probes: {
+      kiln: { service: 'web', dns: 'kiln.example', dependsOn: ['bookings'] },
+      oven: { service: 'workshop', dns: 'oven.example', dependsOn: ['store'] },
+    },
+  },
+  { folder: '/' },
+)
+
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  const toldBy = (events: readonly Event[]) =>
+    events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
+
+  test('the store and what needs it are one alert, which lists it; what still fails afterwards is told then', async () => {
+    const { url, events } = await receiver()
+    const store = await openTestStore(await addressOf(kind))
+    const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, kilns)
+    for (let n = 0; n < 3; n += 1)
+      await round(report('web', { store: 'failing', kiln: 'failing', bookings: 'failing' }))
+    expect(toldBy(events)).toEqual(['store opened'])
+    expect(events[0]?.data).toMatchObject({
+      title: 'Platform: Store (web, bookings) is failing',
+      affected: ['bookings', 'kiln'],
+      text: expect.stringContaining('Also failing for this cause: bookings, kiln.'),
+    })
+    for (let n = 0; n < 3; n += 1)
+      await round(report('web', { store: 'ok', kiln: 'failing', bookings: 'ok' }))
+    expect(toldBy(events).slice(1)).toEqual(['kiln opened', 'store closed'])
+    for (let n = 0; n < 3; n += 1) await round(report('web', { store: 'ok', kiln: 'ok', bookings: 'ok' }))
+    expect(toldBy(events).slice(3)).toEqual(['kiln closed'])
+  })
+
+  test('a root that fails after its dependent was told ends nothing: each end is told once, when it is true', async () => {
+    const { url, events } = await receiver()
+    const address = await addressOf(kind)
+    const machines = [
+      alertsOf(await openTestStore(address), { ALERT_WEBHOOK_URL: url }, kilns),
+      alertsOf(await openTestStore(address), { ALERT_WEBHOOK_URL: url }, kilns),
+    ]
+    const rounds = async (many: number, states: Readonly<Record<string, ProbeState>>) => {
+      for (let n = 0; n < many; n += 1) for (const { round } of machines) await round(report('web', states))
+    }
+    await rounds(2, { store: 'ok', kiln: 'failing' })
+    await rounds(6, { store: 'failing', kiln: 'failing' })
+    expect(toldBy(events)).toEqual(['kiln opened', 'store opened'])
+    await rounds(4, { store: 'ok', kiln: 'failing' })
+    expect(toldBy(events).slice(2)).toEqual(['store closed'])
+    await rounds(6, { store: 'ok', kiln: 'ok' })
+    expect(toldBy(events).slice(3)).toEqual(['kiln closed'])
+  })
+
+  test('two processes that serve one service each list what fails in either under one alert', async () => {
+    const { url, events } = await receiver()
+    const address = await addressOf(kind)
+    const store = await openTestStore(address)
+    const web = alertsOf(store, { ALERT_WEBHOOK_URL: url }, kilns)
+    const workshop = alertsOf(await openTestStore(address), { ALERT_WEBHOOK_URL: url }, kilns)
+    const rounds = async (many: number, ofStore: ProbeState, oven: ProbeState, asked = oven) => {
+      for (let n = 0; n < many; n += 1) {
+        await web.round(report('web', { store: ofStore, kiln: ofStore, workshop: asked }))
+        await workshop.round(report('workshop', { oven }))
+      }
+    }
+    const affected = async () => (await store.incidents.list(0)).map((one) => [one.cause, one.affected])
+    await web.round(report('web', { store: 'failing', kiln: 'failing', workshop: 'ok' }))
+    await rounds(3, 'failing', 'failing')
+    expect(toldBy(events)).toEqual(['store opened'])
+    expect(await affected()).toEqual([['store', ['kiln', 'oven', 'workshop']]])
+    await rounds(1, 'failing', 'ok')
+    expect(await affected()).toEqual([['store', ['kiln']]])
+    await rounds(4, 'ok', 'ok')
+    expect(toldBy(events)).toEqual(['store opened', 'store closed'])
+    // Only the other process knows why the workshop fails. Once nobody says so any more, it is told on its own.
+    await rounds(1, 'ok', 'ok', 'ok')
+    for (let n = 0; n < 2; n += 1) await workshop.round(report('workshop', { oven: 'failing' }))
+    web.time.now = workshop.time.now
+    const seen = web.time.now
+    for (let n = 0; n < 2; n += 1)
+      await web.round(report('web', { store: 'ok', kiln: 'ok', workshop: 'failing' }))
+    expect(toldBy(events).slice(2)).toEqual(['oven opened'])
+    expect(await affected()).toEqual([['oven', ['web']]])
+    expect((await store.incidents.list(0))[0]?.seenAt).toBe(seen)
+    for (let n = 0; n < 2; n += 1)
+      await web.round(report('web', { store: 'ok', kiln: 'ok', workshop: 'failing' }))
+    expect(toldBy(events).slice(3)).toEqual(['workshop opened'])
+  })
+
   test.each([3, 72])(
     'a false incident of a clock that was %i hours ahead ends within three minutes, and the next is told',
     async (hours) => {

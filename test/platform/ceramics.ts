@@ -28,7 +28,7 @@ export const PRESETS: Readonly<Record<string, PresetParts>> = {
       },
     },
     services: [{ name: 'web', health: '/api/health', port: 3000 }],
-    probes: ['web.store'],
+    probes: [{ service: 'web', name: 'store' }],
     events: ['page.viewed'],
     courses: ['intro'],
   },

@@ -427,6 +427,48 @@ const FAULTS: readonly SpoiledRow[] = [
   ['probes/kiln/deadline', '5m', 'probes.kiln.deadline', /out of bounds/, /30s/],
   ['probes/kiln/optional', 1, 'probes.kiln.optional', /not true or false/, /true or false/],
   [
+    'probes/kiln/dependsOn',
+    ['bookings', 'stoer'],
+    'probes.kiln.dependsOn[1]',
+    /"stoer" is not a probe or a service/,
+    /^Did you mean store\?$/,
+  ],
+  ['probes/kiln/dependsOn', 'store', 'probes.kiln.dependsOn', /text, not a list/, /\[ … \]/],
+  ['probes/kiln/dependsOn', ['store', 'store'], 'probes.kiln.dependsOn[1]', /twice/, /Remove/],
+  ['probes/kiln/dependsOn', ['kiln'], 'probes.kiln.dependsOn[0]', /"kiln" depends on itself/, /Remove it/],
+  [
+    'probes/kiln/dependsOn',
+    ['web'],
+    'probes.kiln.dependsOn[0]',
+    /a circle: kiln → web → kiln/,
+    /not its service/,
+  ],
+  [
+    'services/bookings/dependsOn',
+    ['store', 'bookins'],
+    'services.bookings.dependsOn[1]',
+    /"bookins" is not a probe or a service/,
+    /^Did you mean bookings\?$/,
+  ],
+  [
+    'services/bookings/dependsOn',
+    ['web'],
+    'services.bookings.dependsOn[0]',
+    /bookings → web → bookings/,
+    /its own probes/,
+  ],
+  [
+    'probes',
+    {
+      kiln: { service: 'web', http: 'https://a.example', dependsOn: ['store', 'oven'] },
+      oven: { service: 'web', http: 'https://a.example', dependsOn: ['fuel'] },
+      fuel: { service: 'web', http: 'https://a.example', dependsOn: ['bookings', 'kiln'] },
+    },
+    'probes.fuel.dependsOn[1]',
+    /a circle: fuel → kiln → oven → fuel/,
+    /Remove one/,
+  ],
+  [
     'probes/store',
     { service: 'web', http: 'https://a.example' },
     'probes.store',
@@ -723,6 +765,34 @@ test('a field that throws when it is read is a fault at the object that holds it
   expect(faultsOf(new Proxy({}, { ownKeys: throwing }))).toMatchObject([
     { path: '', cause: 'Reading it throws an error.' },
   ])
+})
+
+test('services and probes may depend on probes of the preset, on heartbeats, on services and on each other', () => {
+  const probe = (...dependsOn: string[]) => ({ service: 'web', dns: 'a.example', dependsOn })
+  const definition = {
+    ...ceramics(),
+    services: {
+      web: { dependsOn: ['bookings'] },
+      bookings: { address: 'BOOKINGS_URL', format: 'status', dependsOn: ['store', 'fuel'] },
+    },
+    probes: {
+      kiln: probe('bookings', 'oven'),
+      oven: probe('fuel', 'heartbeat-backup'),
+      fuel: probe('store'),
+      none: probe(),
+    },
+    heartbeats: { backup: { every: '1d' } },
+  }
+  expect(faultsOf(definition)).toEqual([])
+  const { base } = PRESETS
+  if (base === undefined) throw new Error('the presets have a base')
+  // A probe of a group that was left out is none.
+  const preset = { ...base, probes: [{ service: 'web', name: 'store', group: 'store' }] }
+  expect(
+    checkDefinition({ ...definition, without: ['store', 'analytics'] }, { base: preset }).map(
+      ({ path }) => path,
+    ),
+  ).toEqual(['services.bookings.dependsOn[0]', 'probes.fuel.dependsOn[0]'])
 })
 
 test('a probe’s target may be a variable in lower case, as in the variables themselves', () => {

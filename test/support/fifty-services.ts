@@ -45,6 +45,7 @@ export function fiftyServices(now: number): string {
       })),
       incidents: [],
       announcements: [],
+      prerequisites: new Map(),
       skew: false,
     },
     recorded: 'file',

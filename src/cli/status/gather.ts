@@ -3,7 +3,7 @@ import type { CourseCounts } from '../../core/course/store.ts'
 import { recordFile } from '../../core/daemon-places.ts'
 import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/settings.ts'
-import { probeRemote } from '../../core/health/prober.ts'
+import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
 import type { Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
@@ -58,15 +58,15 @@ export async function gatherStatus(
   }
   const env = await environmentOf(context, options.envFile, record)
   const running = isRunning(record)
-  const services = await Promise.all(
+  const answers = await Promise.all(
     context.platform.services.flatMap(({ name: service, health }) => {
       const url = record.urls[service]
-      return url === undefined ? [] : [serviceStatus(context, { service, url, health, running })]
+      return url === undefined ? [] : [answerOf(context, { service, url, health, running })]
     }),
   )
   return {
     daemon: { ...record, running },
-    services,
+    services: await serviceReports(context, env, answers),
     store: await storeStatus(context, { env, data: options.data, record }),
     alerts: ALERT_CHANNELS.filter((name) => env[name]?.trim()),
   }
@@ -92,8 +92,15 @@ async function environmentOf(
   return (await loadEnvironment(context, readable)).env
 }
 
-async function serviceStatus(
-  context: Context,
+interface Answer {
+  readonly service: Service
+  readonly url: string
+  /** Undefined: the daemon is not running. */
+  readonly health: RemoteHealth | undefined
+}
+
+async function answerOf(
+  { clock, signal }: Context,
   {
     service,
     url,
@@ -105,25 +112,41 @@ async function serviceStatus(
     readonly health: string
     readonly running: boolean
   },
-): Promise<ServiceReport> {
-  if (!running) return { service, url, state: 'stopped' }
-  const { clock, signal } = context
-  const found = await probeRemote({
-    service,
-    url,
-    health,
-    deep: false,
-    token: undefined,
-    timeoutMs: PATIENCE_MS,
-    clock,
-    signal,
-  })
-  if (!found.reached) return { service, url, state: 'unreached', reason: found.reason }
-  const { state, probes } = found.report
-  const bad = Object.entries(probes).flatMap(([name, probe]) =>
-    probe.state === state && state !== 'ok' ? [`${name}: ${probe.reason ?? state}`] : [],
+): Promise<Answer> {
+  if (!running) return { service, url, health: undefined }
+  const asked = { service, url, health, deep: false, token: undefined, timeoutMs: PATIENCE_MS }
+  return { service, url, health: await probeRemote({ ...asked, clock, signal }) }
+}
+
+/** What each service answered. A probe that fails because of another one names it. */
+async function serviceReports(
+  { platform }: Context,
+  env: Environment,
+  answers: readonly Answer[],
+): Promise<ServiceReport[]> {
+  const { prerequisitesOf } = await import('../../core/incidents/prerequisites.ts')
+  const { rootsOf } = await import('../../core/incidents/causes.ts')
+  const { readSettings } = await import('../../core/env/read-settings.ts')
+  const failing = answers.flatMap(({ service, health }) =>
+    Object.entries(health?.reached ? health.report.probes : {}).flatMap(([probe, { state }]) =>
+      state === 'failing' ? [{ service, probe }] : [],
+    ),
   )
-  return { service, url, state, ...(bad.length > 0 && { reason: bad.join('; ') }) }
+  const roots = rootsOf(failing, prerequisitesOf(platform, readSettings(platform, env)))
+  return answers.map(({ service, url, health }): ServiceReport => {
+    if (health === undefined) return { service, url, state: 'stopped' }
+    if (!health.reached) return { service, url, state: 'unreached', reason: health.reason }
+    const { state, probes } = health.report
+    const reasons = Object.entries(probes).flatMap(([probe, { state: found, reason = found }]) => {
+      if (found !== state || state === 'ok') return []
+      const one = failing.find((each) => each.service === service && each.probe === probe)
+      const causes = (one && roots.get(one)?.filter((root) => root !== one)) ?? []
+      const because =
+        causes.length === 0 ? '' : ` (because of ${causes.map((cause) => cause.probe).join(', ')})`
+      return [`${probe}: ${reason}${because}`]
+    })
+    return { service, url, state, ...(reasons.length > 0 && { reason: reasons.join('; ') }) }
+  })
 }
 
 async function storeStatus(

@@ -56,6 +56,8 @@ export interface ProbeDefinition {
   readonly deadlineMs?: number
   /** Consequence of a failure for visitors and operators; default: the group's `absent`. */
   readonly meaning?: string
+  /** Names of the probes and services that it needs: while one of them fails, it is listed there and raises no alert. */
+  readonly dependsOn?: (settings: Settings) => readonly string[]
   /** Where it looks, for operators; shown without path and credentials. */
   readonly target?: (settings: Settings) => string | undefined
   /** Makes the check of one process. It may reject: that is `failing`. */

@@ -1,4 +1,5 @@
 import type { ProbeResult } from '../health/probe.ts'
+import { dependsOn, NO_PREREQUISITES, type Prerequisites } from './prerequisites.ts'
 
 /** Findings of one round: one service's probes, or the daemon's conditions. */
 export interface RoundReport {
@@ -6,44 +7,73 @@ export interface RoundReport {
   readonly probes: Readonly<Record<string, ProbeResult>>
 }
 
-/** A failing probe that no other one explains, with the other services that fail because of it. */
+/** A failing probe that no other one explains, with what else fails because of it. */
 export interface Cause {
   /** The probe's name. */
   readonly cause: string
   readonly service: string
   readonly reason: string | undefined
+  /** Names of the other services and probes that fail for this cause. */
   readonly affected: readonly string[]
 }
 
+/** A failing probe of one service. */
+export interface Failing {
+  readonly service: string
+  readonly probe: string
+  readonly reason?: string | undefined
+}
+
 /**
- * The root causes in one round. A probe that asks a service which itself fails is explained by that one; probes of the
- * same name in several services are one cause.
+ * Maps each failing probe to its root causes: itself if nothing explains it. A probe is explained by what it depends on,
+ * and a probe of another service by what fails there.
  */
-export function causesOf(reports: readonly RoundReport[]): Cause[] {
-  const failing = reports.flatMap(({ service, probes }) =>
+export function rootsOf(
+  failing: readonly Failing[],
+  prerequisites: Prerequisites,
+): ReadonlyMap<Failing, readonly Failing[]> {
+  const explains = new Map(
+    failing.map((one) => [
+      one,
+      failing.filter(
+        (other) =>
+          other.probe !== one.probe && (other.service === one.probe || dependsOn(prerequisites, one, other)),
+      ),
+    ]),
+  )
+  const roots = (one: Failing) => {
+    const reached = new Set([one])
+    for (const each of reached) for (const other of explains.get(each) ?? []) reached.add(other)
+    const unexplained = [...reached].filter((each) => explains.get(each)?.length === 0)
+    // Services that ask each other may all be explained: then each is reported.
+    return unexplained.length === 0 ? [one] : unexplained
+  }
+  return new Map(failing.map((one) => [one, roots(one)]))
+}
+
+const failingIn = (reports: readonly RoundReport[]): Failing[] =>
+  reports.flatMap(({ service, probes }) =>
     Object.entries(probes).flatMap(([probe, { state, reason }]) =>
       state === 'failing' ? [{ service, probe, reason }] : [],
     ),
   )
-  type Failing = (typeof failing)[number]
-  const rootsOf = (one: Failing, seen: readonly Failing[]): Failing[] => {
-    const explained = failing.filter((other) => other.service === one.probe && !seen.includes(other))
-    return explained.length === 0
-      ? [one]
-      : explained.flatMap((other) => rootsOf(other, [...seen, one, ...explained]))
-  }
+
+/** The root causes in one round. Probes of the same name in several services are one cause. */
+export function causesOf(
+  reports: readonly RoundReport[],
+  prerequisites: Prerequisites = NO_PREREQUISITES,
+): Cause[] {
+  return causesIn(rootsOf(failingIn(reports), prerequisites))
+}
+
+function causesIn(found: ReturnType<typeof rootsOf>): Cause[] {
   const causes = new Map<string, Cause & { readonly affected: string[] }>()
-  for (const one of failing)
-    for (const root of rootsOf(one, [one])) {
-      const known = causes.get(root.probe) ?? {
-        cause: root.probe,
-        service: root.service,
-        reason: root.reason,
-        affected: [],
-      }
-      causes.set(root.probe, known)
-      if (one.service !== known.service && !known.affected.includes(one.service))
-        known.affected.push(one.service)
+  for (const [one, roots] of found)
+    for (const { service, probe: cause, reason } of roots) {
+      const known = causes.get(cause) ?? { cause, service, reason, affected: [] }
+      causes.set(cause, known)
+      for (const name of [one.service, one.probe])
+        if (![known.service, cause, ...known.affected].includes(name)) known.affected.push(name)
     }
   return [...causes.values()]
 }
@@ -53,6 +83,10 @@ export type Streaks = ReadonlyMap<string, number>
 
 export interface RoundOutcome {
   readonly streaks: Streaks
+  /** What this round found failing: the root causes, and what has an incident from before its root cause failed. */
+  readonly failing: readonly Cause[]
+  /** What this round found failing because of the incidents that other processes see. */
+  readonly elsewhere: readonly Cause[]
   /** Causes that failed twice in a row: each opens an incident. */
   readonly opens: readonly Cause[]
   /** Causes that were well twice in a row: each closes its incident. */
@@ -64,34 +98,52 @@ const ROUNDS = 2
 
 /**
  * Decides which incidents a round opens and closes. Only probes that the round ran count: those of other
- * machines are neither passing nor failing.
+ * machines are neither passing nor failing. What fails because of another probe opens no incident, and does not end one.
  */
 export function followRound({
   streaks,
   reports,
   open,
+  prerequisites = NO_PREREQUISITES,
+  elsewhere = [],
   isKnown = () => true,
 }: {
   readonly streaks: Streaks
   readonly reports: readonly RoundReport[]
   /** Causes of the incidents that are open. */
   readonly open: readonly string[]
+  readonly prerequisites?: Prerequisites | undefined
+  /** Of the open incidents those that only other processes check, and still see. */
+  readonly elsewhere?: readonly Pick<Cause, 'cause' | 'service' | 'reason'>[] | undefined
   /** False for a cause that nothing checks any more, because it was removed from the definition. */
   readonly isKnown?: ((cause: string) => boolean) | undefined
-}): RoundOutcome & { readonly causes: readonly Cause[] } {
-  const causes = causesOf(reports)
-  const failing = new Set(causes.map(({ cause }) => cause))
+}): RoundOutcome {
+  const own = failingIn(reports)
+  const others = elsewhere.map(({ cause, service, reason }) => ({ service, probe: cause, reason }))
+  const roots = rootsOf([...own, ...others], prerequisites)
+  const isElsewhere = ({ cause }: Cause) => elsewhere.some((one) => one.cause === cause)
+  const causes = causesIn(roots).filter((one) => !isElsewhere(one))
   const next = new Map<string, number>()
   for (const { cause } of causes) next.set(cause, Math.max(0, streaks.get(cause) ?? 0) + 1)
+  const followers: Cause[] = []
+  for (const one of own) {
+    const { probe: cause, service, reason } = one
+    if (next.has(cause)) continue
+    const isTold = roots.get(one)?.some(({ probe }) => open.includes(probe)) ?? false
+    // Start counting anew when its root works again; but a root that fails only now and then must not hide it for ever.
+    next.set(cause, isTold ? 0 : Math.max(0, streaks.get(cause) ?? 0))
+    if (open.includes(cause)) followers.push({ cause, service, reason, affected: [] })
+  }
   const looked = new Set(reports.flatMap(({ probes }) => Object.keys(probes)))
   for (const cause of new Set([...streaks.keys(), ...open])) {
-    if (failing.has(cause)) continue
+    if (next.has(cause)) continue
     // Not checked in this round, so neither better nor worse.
     if (!looked.has(cause) && isKnown(cause)) next.set(cause, streaks.get(cause) ?? 0)
     else if (open.includes(cause)) next.set(cause, Math.min(0, streaks.get(cause) ?? 0) - 1)
   }
   return {
-    causes,
+    failing: [...causes, ...followers],
+    elsewhere: causesIn(roots).filter(isElsewhere),
     streaks: next,
     opens: causes.filter(({ cause }) => (next.get(cause) ?? 0) >= ROUNDS && !open.includes(cause)),
     closes: open.filter((cause) => (next.get(cause) ?? 0) <= -ROUNDS),

@@ -46,6 +46,12 @@ export const CONDITIONS = [
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
+/** What explains a condition. */
+export const CONDITION_DEPENDS_ON: Readonly<Partial<Record<ConditionName, readonly string[]>>> = {
+  lessons_late: ['store', 'mail', 'mail_refused'],
+  mail_refused: ['mail'],
+}
+
 const CERTIFICATE_MS = 7 * DAY_MS
 const GB = 1024 ** 3
 

@@ -10,7 +10,7 @@ export interface StoredIncident {
   /** The service that saw it first. */
   readonly service: string
   readonly reason: string | undefined
-  /** Other services that fail for this cause. */
+  /** Names of the other services and probes that fail for this cause. */
   readonly affected: readonly string[]
   readonly openedAt: number
   /** When a round last saw it failing. */

@@ -39,6 +39,7 @@ export function alertText({
   kind,
   advice,
   platform,
+  isService,
   places,
 }: {
   readonly incident: StoredIncident
@@ -48,6 +49,7 @@ export function alertText({
   readonly places?: Places | undefined
   /** The platform's name. */
   readonly platform: string
+  readonly isService: (name: string) => boolean
 }): AlertText {
   const { service, affected, reason, openedAt, closedAt, acknowledgedBy, seenAt } = incident
   const { is, still, ended } = advice.words ?? {
@@ -57,7 +59,8 @@ export function alertText({
   }
   const pasted = (command: string) => (places === undefined ? command : nextStep(command, places))
   // A condition concerns the whole platform, not one service.
-  const name = advice.words ? advice.label : `${advice.label} (${[service, ...affected].join(', ')})`
+  const services = [service, ...affected.filter(isService)].join(', ')
+  const name = advice.words ? advice.label : `${advice.label} (${services})`
   const about = (what: string) => `${platform}: ${name} ${what}`
   if (kind === 'test')
     return {

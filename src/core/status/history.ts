@@ -71,8 +71,8 @@ export interface Incident {
 /** An incident at its cause. `feltBy` names what only followed from it. */
 export interface RootIncident extends Incident {
   readonly lengthMs: number
-  /** Services whose probe of the failing one failed at the same time. */
-  readonly feltBy: readonly Service[]
+  /** Names of the services and probes that failed at the same time because of it. */
+  readonly feltBy: readonly string[]
 }
 
 export interface Recorded {

@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
 import type { Announcement } from '../incidents/incident.ts'
+import { dependsOn, NO_PREREQUISITES, type Prerequisites } from '../incidents/prerequisites.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
 import {
@@ -21,33 +22,46 @@ const NOTICE_MS = 3 * 60 * 1000
 
 /**
  * Separates causes from what follows: `agent: api` while the API itself was failing is no incident of its
- * own.
+ * own, and neither is a probe that failed while one that it depends on did.
  */
 export function rootIncidents(
   incidents: readonly Incident[],
   now: number,
   services: readonly Service[],
+  prerequisites: Prerequisites = NO_PREREQUISITES,
 ): RootIncident[] {
   const end = (incident: Incident) => incident.endedAt ?? now
-  const causesOf = (follower: Incident) =>
-    services.includes(follower.probe)
-      ? incidents.filter(
-          (cause) =>
-            cause.service === follower.probe &&
-            cause.beganAt <= follower.beganAt + NOTICE_MS &&
-            follower.beganAt <= end(cause) + NOTICE_MS,
-        )
-      : []
+  const explains = (cause: Incident, follower: Incident) =>
+    cause.beganAt <= follower.beganAt + NOTICE_MS &&
+    follower.beganAt <= end(cause) + NOTICE_MS &&
+    ((services.includes(follower.probe) && cause.service === follower.probe) ||
+      // One that goes on after its cause has ended is an incident of its own.
+      (cause.state === 'failing' &&
+        cause.probe !== follower.probe &&
+        dependsOn(prerequisites, follower, cause) &&
+        end(follower) <= end(cause) + NOTICE_MS))
+  const causes = new Map(
+    incidents.map((incident) => [
+      incident,
+      services.includes(incident.probe) || prerequisites.has(incident.probe)
+        ? incidents.filter((cause) => explains(cause, incident))
+        : [],
+    ]),
+  )
   // A cause can itself follow from another: web notices the agent, which notices the API.
-  const rootsOf = (incident: Incident, seen: readonly Incident[] = []): Incident[] => {
-    const causes = causesOf(incident).filter((cause) => !seen.includes(cause))
-    return causes.length === 0 ? [incident] : causes.flatMap((cause) => rootsOf(cause, [...seen, incident]))
+  const rootsOf = (incident: Incident) => {
+    const reached = new Set([incident])
+    for (const each of reached) for (const cause of causes.get(each) ?? []) reached.add(cause)
+    const roots = [...reached].filter((each) => causes.get(each)?.length === 0)
+    return roots.length === 0 ? [incident] : roots
   }
-  const feltBy = new Map<Incident, Set<Service>>()
+  const feltBy = new Map<Incident, Set<string>>()
   for (const incident of incidents) {
     for (const root of rootsOf(incident)) {
       const felt = feltBy.get(root) ?? new Set()
-      feltBy.set(root, root.service === incident.service ? felt : felt.add(incident.service))
+      for (const name of [incident.service, incident.probe])
+        if (name !== root.service && name !== root.probe) felt.add(name)
+      feltBy.set(root, felt)
     }
   }
   const roots = incidents.flatMap((incident): RootIncident[] => {
@@ -160,11 +174,17 @@ export interface Summary {
   readonly incidents: readonly RootIncident[]
   /** Operators' announcements that are not over: current ones, then planned ones. */
   readonly announcements: readonly Announcement[]
+  readonly prerequisites: Prerequisites
   /** Whether more than one build is serving at this moment. */
   readonly skew: boolean
 }
 
-export function summarise(recorded: Recorded, now: number, names: readonly Service[]): Summary {
+export function summarise(
+  recorded: Recorded,
+  now: number,
+  names: readonly Service[],
+  prerequisites: Prerequisites = NO_PREREQUISITES,
+): Summary {
   const find = (service: Service, probe: string) =>
     recorded.series.find((series) => series.service === service && series.probe === probe)
   const isFresh = (series: Series | undefined) => series !== undefined && now - series.last.at < FRESH_MS
@@ -208,7 +228,8 @@ export function summarise(recorded: Recorded, now: number, names: readonly Servi
     since:
       recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
     services,
-    incidents: recorded.shared ?? rootIncidents(recorded.incidents, now, names),
+    incidents: recorded.shared ?? rootIncidents(recorded.incidents, now, names, prerequisites),
+    prerequisites,
     announcements: (recorded.announcements ?? []).filter(({ until }) => until === undefined || until > now),
     skew: builds.size > 1,
   }

@@ -1,3 +1,4 @@
+import { dependsOn } from '../incidents/prerequisites.ts'
 import type { Line, Summary } from './summary.ts'
 import type { Labels } from './words.ts'
 
@@ -33,8 +34,11 @@ function short(names: readonly string[], more: (count: number) => string): strin
   return names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
 }
 
-/** Whether a probe only follows another service in trouble, whose own lines give the cause. */
+/** Whether a probe only follows something else in trouble, whose own lines give the cause. */
 function follows(probe: Line, summary: Summary, labels: Labels, before: readonly Line[] = []): boolean {
+  const lines = summary.services.flatMap((service) => service.probes)
+  if (lines.some((one) => one.state === 'failing' && dependsOn(summary.prerequisites, probe, one)))
+    return true
   const neighbour = labels.isService(probe.probe)
     ? summary.services.find(({ service }) => service === probe.probe)
     : undefined

@@ -1,6 +1,7 @@
 import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
+import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { summarise } from '../../core/status/summary.ts'
@@ -32,10 +33,25 @@ export function statusRoute(needs: Needs): RouteHandler {
   })
 }
 
-export function statusFeedRoute({ status, settings, clock, platform, labels }: Parts): RouteHandler {
-  return async ({ requestId }) => {
+/** Reads the record as it is now. */
+function summaryReader({
+  status,
+  settings,
+  clock,
+  platform,
+}: Pick<Needs, 'status' | 'settings' | 'clock' | 'platform'>) {
+  const prerequisites = prerequisitesOf(platform, settings)
+  return async () => {
     const at = clock.now()
-    const summary = summarise(await status.read(at), at, platform.contract.services)
+    return summarise(await status.read(at), at, platform.contract.services, prerequisites)
+  }
+}
+
+export function statusFeedRoute(parts: Parts): RouteHandler {
+  const { settings, platform, labels } = parts
+  const read = summaryReader(parts)
+  return async ({ requestId }) => {
+    const summary = await read()
     const feed = incidentFeed({ summary, labels, name: platform.name, origin: settings.site.siteUrl })
     return textResponse(feed, { requestId, type: 'application/atom+xml; charset=utf-8' })
   }
@@ -46,7 +62,9 @@ export function statusJsonRoute(needs: Needs): RouteHandler {
 }
 
 /** `?service=api` for one service; without it, the platform. */
-export function badgeRoute({ status, clock, platform, labels }: Parts): RouteHandler {
+export function badgeRoute(parts: Parts): RouteHandler {
+  const { platform, labels } = parts
+  const read = summaryReader(parts)
   const names = platform.contract.services
   return async ({ url, requestId }) => {
     const service = url.searchParams.get('service')
@@ -54,8 +72,7 @@ export function badgeRoute({ status, clock, platform, labels }: Parts): RouteHan
       throw new PlatformError('bad_request', 'The request does not have the documented form.', {
         issues: [{ path: 'service', message: alternatives(names) }],
       })
-    const at = clock.now()
-    const summary = summarise(await status.read(at), at, platform.contract.services)
+    const summary = await read()
     const state =
       service === null
         ? summary.state
@@ -72,9 +89,11 @@ export function badgeRoute({ status, clock, platform, labels }: Parts): RouteHan
  * the browser asks for on `?details`.
  */
 function answer(
-  { status, mailReport, settings, clock, platform, labels, takesSubscribers, mailsIncidents }: Needs,
+  needs: Needs,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
 ): RouteHandler {
+  const { status, mailReport, settings, platform, labels, takesSubscribers, mailsIncidents } = needs
+  const read = summaryReader(needs)
   const token = settings.health.deepToken
   return async (asked) => {
     const { request, url } = asked
@@ -97,8 +116,7 @@ function answer(
           : {},
       )
     }
-    const at = clock.now()
-    const summary = summarise(await status.read(at), at, platform.contract.services)
+    const summary = await read()
     const absent = summary.services.length > 0 ? offProbes(summary) : absentGroups(platform, settings)
     return respond(
       {

@@ -1,4 +1,5 @@
 import { checkBrand } from './brand.ts'
+import { checkDependencies } from './dependencies.ts'
 import { checkEvents } from './events.ts'
 import {
   type Fault,
@@ -63,6 +64,7 @@ export function checkDefinition(
           entries(service).some(([field]) => field === 'format') ? [name] : [],
         )
   checkProbes(place.at('probes'), fields.probes, { ...names, foreign })
+  checkDependencies(place, fields, names)
   textAt(place.at('mails'), fields.mails)
   checkTemplates(place.at('templates'), fields.templates)
   checkCourses(place.at('courses'), fields.courses, names)

@@ -1,16 +1,19 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
-import type { ServiceDefinition } from '../../core/service.ts'
+import type { ProbeDefinition } from '../../core/health/definition.ts'
+import { heartbeatProbeName } from '../../core/heartbeats.ts'
+import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { fieldsAt, placeIn } from './fault.ts'
 
 /** The names in a preset that a definition can refer to or collide with. */
 export interface PresetParts {
   readonly groups: Readonly<Record<string, GroupDefinition>>
   readonly services: readonly ServiceDefinition[]
-  /** Names of probes by service, as `web.mail`. */
-  readonly probes: readonly string[]
+  readonly probes: readonly ProbeName[]
   readonly events: readonly string[]
   readonly courses: readonly string[]
 }
+
+type ProbeName = Pick<ProbeDefinition, 'service' | 'name' | 'group'>
 
 /** Every name that a definition may use: what it declares and what its preset brings. */
 export interface Names {
@@ -19,6 +22,8 @@ export interface Names {
   readonly kept: readonly string[]
   readonly services: readonly string[]
   readonly groups: readonly string[]
+  /** The probes of the preset that were not left out, those by which web asks other services, and the definition's own. */
+  readonly probes: readonly Pick<ProbeName, 'service' | 'name'>[]
   readonly variables: readonly string[]
   /** The kind of a variable, where it is known. */
   readonly kindOf: (variable: string) => string | undefined
@@ -48,13 +53,27 @@ export function collectNames(
       const kind = field(of, 'kind')
       kinds.set(variable, typeof kind === 'string' ? kind : undefined)
     }
+  const services =
+    definition.services === undefined
+      ? preset.services.map(({ name }) => name)
+      : entries(definition.services).map(([name]) => name)
+  const gone = preset.services.flatMap(({ name }) => (services.includes(name) ? [] : [name]))
   return {
     preset,
     kept,
-    services:
-      definition.services === undefined
-        ? preset.services.map(({ name }) => name)
-        : entries(definition.services).map(([name]) => name),
+    services,
+    probes: [
+      ...preset.probes.filter(
+        ({ service, name, group }) =>
+          services.includes(service) && (group === undefined || kept.includes(group)) && !gone.includes(name),
+      ),
+      ...services.flatMap((name) => (name === WEB ? [] : [{ service: WEB, name }])),
+      ...entries(definition.probes).map(([name, probe]) => ({
+        service: String(field(probe, 'service')),
+        name,
+      })),
+      ...entries(definition.heartbeats).map(([name]) => ({ service: WEB, name: heartbeatProbeName(name) })),
+    ],
     groups: [...kept, ...own.map(([name]) => name)],
     // A sentence that lists a few of them begins with those that the definition declares.
     variables: [...new Set([...declared, ...kinds.keys()])],
@@ -67,6 +86,7 @@ export function entries(value: unknown): readonly (readonly [string, unknown])[]
   return Object.entries(fieldsAt(placeIn([]), value, 'an object') ?? {})
 }
 
-function field(value: unknown, name: string): unknown {
+/** One entry of an object; undefined where there is none. */
+export function field(value: unknown, name: string): unknown {
   return new Map(entries(value)).get(name)
 }

@@ -13,7 +13,7 @@ import {
 } from './fault.ts'
 import type { Names } from './names.ts'
 
-export const SERVICE_FIELDS = ['address', 'health', 'format', 'port', 'label'] as const
+export const SERVICE_FIELDS = ['address', 'health', 'format', 'port', 'label', 'dependsOn'] as const
 const HEALTH_FORMATS = ['platformctl', 'health+json', 'spring', 'aspnet', 'status'] as const
 
 /** The members of `openPlatform`'s result other than the services: a service cannot have one of these names. */
@@ -131,6 +131,7 @@ export const PROBE_FIELDS = [
   'optional',
   'label',
   'meaning',
+  'dependsOn',
 ] as const
 
 const PROBE_NAME = { pattern: /^[a-z][a-z0-9_-]{0,39}$/, what: 'a probe', example: 'kiln or kiln_queue' }
@@ -166,7 +167,7 @@ export function checkProbes(
           `${service} is another program, so this process does not answer for its health.`,
           "Use service: 'web', or a service that this process serves.",
         )
-    if (service !== undefined && names.preset.probes.includes(`${service}.${name}`))
+    if (names.preset.probes.some((known) => known.service === service && known.name === name))
       here.fault(`The service ${service} has a probe ${name} already.`, 'Choose another name.')
     if (fields.group !== undefined)
       nameAt(here.at('group'), fields.group, { known: names.groups, what: 'a group' })

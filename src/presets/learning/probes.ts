@@ -93,6 +93,8 @@ const circuit: ProbeDefinition = {
 const jobStore: ProbeDefinition = {
   ...OF_API,
   name: 'job_store',
+  // Unless it has an address of its own, it is the store.
+  dependsOn: ({ store }) => (store.jobStore === undefined ? ['store'] : []),
   open:
     ({ jobStore }) =>
     () =>

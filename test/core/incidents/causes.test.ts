@@ -40,6 +40,32 @@ test('forty services that fail for one cause are one cause that lists them', () 
   expect(cause?.affected).toEqual(services.slice(1))
 })
 
+const NEEDS = new Map([
+  ['kiln', new Set(['bookings', 'store'])],
+  ['bookings', new Set(['store'])],
+])
+
+test('what depends on a failing probe or service is listed under the root cause, even over two steps', () => {
+  const causes = (...reports: HealthReport[]) =>
+    causesOf(reports, NEEDS).map(({ cause, affected }) => [cause, affected])
+  expect(
+    causes(report('web', { bookings: 'failing', store: 'failing' }), report('api', { kiln: 'failing' })),
+  ).toEqual([['store', ['bookings', 'api', 'kiln']]])
+  // Also while the one between them says that it is well.
+  expect(causes(report('web', { bookings: 'ok', store: 'failing', kiln: 'failing' }))).toEqual([
+    ['store', ['kiln']],
+  ])
+  // A service that fails itself explains what depends on it.
+  expect(causes(report('bookings', { queue: 'failing' }), report('web', { kiln: 'failing' }))).toEqual([
+    ['queue', ['web', 'kiln']],
+  ])
+  expect(causes(report('web', { mail: 'failing', kiln: 'failing' }))).toEqual([
+    ['mail', []],
+    ['kiln', []],
+  ])
+  expect(causes(report('web', { store: 'degraded', kiln: 'failing' }))).toEqual([['kiln', []]])
+})
+
 /** The causes that open and close over rounds of one probe. An open cause stays open until it closes. */
 function story(states: readonly (ProbeState | 'not looked at')[], open: string[] = []): string[] {
   let streaks: Streaks = new Map()
@@ -82,4 +108,38 @@ test.each([
 test('after a restart an open incident still needs two good rounds to close, and is not opened anew', () => {
   expect(story(['failing', 'failing'], ['mail'])).toEqual(['-', '-'])
   expect(story(['ok', 'ok'], ['mail'])).toEqual(['-', 'closes'])
+})
+
+/** The incidents that rounds of `store` and `kiln`, which depends on it, open and close: f is failing, o is ok. */
+function two(rounds: string): string {
+  let streaks: Streaks = new Map()
+  const open: string[] = []
+  const state = (letter = '-') => (letter === 'f' ? 'failing' : 'ok')
+  const happened = rounds.split(' ').flatMap(([store, kiln], round) => {
+    const reports = [report('web', { store: state(store), kiln: state(kiln) })]
+    const followed = followRound({ streaks, reports, open, prerequisites: NEEDS })
+    streaks = followed.streaks
+    for (const cause of followed.closes) open.splice(open.indexOf(cause), 1)
+    open.push(...followed.opens.map(({ cause }) => cause))
+    return [
+      ...followed.closes.map((cause) => `${cause} closes in ${round}`),
+      ...followed.opens.map(({ cause }) => `${cause} opens in ${round}`),
+    ]
+  })
+  return happened.join(', ')
+}
+
+test.each([
+  // store and kiln in each round
+  ['ff ff ff oo oo', 'store opens in 1, store closes in 4'],
+  ['of ff ff ff oo oo', 'store opens in 2, store closes in 5'],
+  ['ff ff of oo oo', 'store opens in 1, store closes in 3'],
+  ['ff ff of of of oo oo', 'store opens in 1, store closes in 3, kiln opens in 3, kiln closes in 6'],
+  ['of of ff ff oo oo', 'kiln opens in 1, store opens in 3, kiln closes in 5, store closes in 5'],
+  ['of of ff ff fo fo fo', 'kiln opens in 1, store opens in 3, kiln closes in 5'],
+  ['of of ff ff of of oo oo', 'kiln opens in 1, store opens in 3, store closes in 5, kiln closes in 7'],
+  // A cause that fails every other time never has an incident, and hides nothing.
+  ['of ff of ff of', 'kiln opens in 2'],
+])('a probe and the store that it needs, %s: %s', (rounds, expected) => {
+  expect(two(rounds)).toBe(expected)
 })

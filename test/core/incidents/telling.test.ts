@@ -318,6 +318,7 @@ const said = (kind: MessageKind, parts: Partial<StoredIncident> = {}, cause = 'p
     kind,
     advice: cause === 'pots' ? advice : adviceFor(cause, plain),
     platform: 'Kiln',
+    isService: (name) => ['web', 'api', 'agent'].includes(name),
   })
 
 test('each kind of message says what is now so, and only an open incident asks for something', () => {

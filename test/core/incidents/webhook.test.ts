@@ -20,6 +20,7 @@ const text = alertText({
   incident,
   kind: 'opened',
   platform: 'Kiln School',
+  isService: (name) => name === 'agent',
   advice: {
     label: 'Mail',
     means: 'no messages are sent',

@@ -242,6 +242,25 @@ test('a cause is found over several neighbours, also where they look at each oth
   expect(told(incident('web', 'store'), incident('store', 'x'))).toHaveLength(2)
 })
 
+test.each([
+  ['while its cause fails', {}, {}, true],
+  ['and ended with its cause', { endedAt: NOW - 27 * MINUTE }, { endedAt: NOW - 30 * MINUTE }, true],
+  ['and went on after it', { endedAt: NOW - 27 * MINUTE + 1 }, { endedAt: NOW - 30 * MINUTE }, false],
+  ['longer before its cause', { beganAt: NOW - HOUR_MS - 3 * MINUTE - 1 }, {}, false],
+  ['while its cause is only degraded', {}, { state: 'degraded' } as const, false],
+])(
+  'whether an incident of a probe that failed %s is listed under what it depends on: %#',
+  (_, kiln, store, follows) => {
+    const found = rootIncidents(
+      [incident('web', 'kiln', kiln), incident('web', 'store', store)],
+      NOW,
+      SERVICES,
+      new Map([['kiln', new Set(['store'])]]),
+    ).map(({ probe, feltBy }) => [probe, ...feltBy])
+    expect(found.toSorted()).toEqual(follows ? [['store', 'kiln']] : [['kiln'], ['store']])
+  },
+)
+
 test('probes of the same name failing in several services are one incident of the first service, with the worst state and longest time', () => {
   const first = incident('web', 'mail', { state: 'degraded', endedAt: NOW - 30 * MINUTE })
   const join = (parts: Partial<Incident>) =>
@@ -316,4 +335,20 @@ test('services that ask each other are both named while both fail', () => {
     ['web', 'api'],
   )
   expect(verdict(summary, labels)).toBe('The API (Web) and Web (The API) are failing')
+})
+
+test('what fails because of a probe that it depends on is not named in the verdict', () => {
+  const failing = (probe: string) => series({ probe, state: 'failing' })
+  const said = (...probes: string[]) =>
+    verdict(
+      summarise(
+        recorded({ series: [series({ state: 'failing' }), ...probes.map(failing)] }),
+        NOW,
+        ['web'],
+        new Map([['own', new Set(['mail'])]]),
+      ),
+      labels,
+    )
+  expect(said('own', 'mail')).toBe('Mail (Web) is failing')
+  expect(said('own', 'bare')).toBe('Our own (Web) and Bare (Web) are failing')
 })

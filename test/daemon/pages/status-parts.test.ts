@@ -137,6 +137,12 @@ test('an entry says what goes on and what is over, by the minute, without its re
   expect(text.match(/<published>/g)).toHaveLength(2)
 })
 
+test('what failed because of a service is named apart from the services that saw it', () => {
+  const text = feed([incident({ probe: 'api', feltBy: ['agent', 'job_store'] })])
+  expect(text).toContain('<title>API, as seen from Web and Agent, has been failing')
+  expect(text).toContain(', felt by Job store</title>')
+})
+
 test('a feed holds the newest fifty incidents', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, n) => incident({ beganAt: NOW - n * 60_000 }))

@@ -69,7 +69,7 @@ export const StatusAnswer = z.strictObject({
       beganAt: z.iso.datetime(),
       endedAt: z.iso.datetime().nullable(),
       lengthSeconds: seconds,
-      feltBy: z.array(ServiceName),
+      feltBy: z.array(z.string()).describe('Services and probes that failed because of it.'),
       reason: z.string().nullable().exactOptional().describe('With the health token only.'),
     }),
   ),

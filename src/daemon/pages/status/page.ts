@@ -256,12 +256,15 @@ export function incidentName(
   labels: Labels,
 ): { readonly what: string; readonly felt: string } {
   const T = labels.messages.status
-  const named = feltBy.map((name) => labels.service(name))
-  if (labels.isService(probe))
-    return { what: T.seenFromClause(labels.service(probe), [labels.service(service), ...named]), felt: '' }
+  // Of a service, other services see that it fails; of a probe, they feel it.
+  const isObserver = (name: string) => labels.isService(probe) && labels.isService(name)
+  const observers = [service, ...feltBy.filter(isObserver)].map(labels.service)
+  const felt = feltBy.filter((name) => !isObserver(name)).map(labels.probe)
   return {
-    what: `${labels.probe(probe)} (${labels.service(service)})`,
-    felt: named.length === 0 ? '' : T.feltBy(named),
+    what: labels.isService(probe)
+      ? T.seenFromClause(labels.service(probe), observers)
+      : `${labels.probe(probe)} (${labels.service(service)})`,
+    felt: felt.length === 0 ? '' : T.feltBy(felt),
   }
 }
 
