@@ -5,7 +5,7 @@ type Known = Pick<Advice, 'means' | 'command' | 'runbook'> & Partial<Advice>
 /** Advice for the engine's probes and conditions; all others take the general advice below. */
 const OWN: Readonly<Record<string, Known>> = {
   store: {
-    means: 'nothing can be read or stored: subscribing fails, and lessons wait',
+    means: 'nothing can be stored: subscribing fails, and lessons wait',
     command: 'platformctl db status',
     runbook: 'runbooks/store-failing.md',
   },
