@@ -6,6 +6,11 @@ export function recordFile(folder: string): string {
   return path.join(folder, 'daemon.json')
 }
 
+/** Where the daemon of a data folder keeps incidents while its store fails. */
+export function alertsFile(folder: string): string {
+  return path.join(folder, 'alerts.json')
+}
+
 /** The machine's folder for pointers; it is emptied when the machine restarts. */
 const RUN = '/run/platformctl'
 

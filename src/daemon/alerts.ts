@@ -5,14 +5,7 @@ import { adviceFor } from '../core/incidents/advice.ts'
 import { type Cause, followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
 import { CONDITIONS } from '../core/incidents/conditions.ts'
-import {
-  INCIDENTS_KEPT,
-  type IncidentStore,
-  type MessageKind,
-  type MessageRecord,
-  type Silence,
-  type StoredIncident,
-} from '../core/incidents/incident.ts'
+import type { IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
 import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { type Channel, sendDueAlerts, unfinishedIn } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
@@ -22,9 +15,9 @@ import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
-import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { trailing } from '../core/trailing.ts'
+import { type KnownAlerts, keptAlerts, openSpareAlerts, type SpareAlerts } from './spare-alerts.ts'
 import { meaningOf } from './status.ts'
 
 /** Another machine that saw the cause fail within this time keeps its incident open. */
@@ -81,29 +74,17 @@ export interface Alerts {
   stop(): Promise<void>
 }
 
-/** The state of the store when it was last read. */
-interface Known {
-  /** Those that are open, or whose end was not sent. */
-  readonly incidents: readonly StoredIncident[]
-  readonly messages: readonly MessageRecord[]
-  readonly silence: Silence | undefined
-}
-
-async function knownOf(store: IncidentStore, channels: readonly Channel[], now: number): Promise<Known> {
+async function knownOf(
+  store: IncidentStore,
+  channels: readonly Channel[],
+  now: number,
+): Promise<KnownAlerts> {
   return { ...(await unfinishedIn(store, channels, now)), silence: await store.silenceAt(now) }
-}
-
-/** Copies a sent message into a store; an unsent one is left to be sent. */
-async function recordSent(store: IncidentStore, message: MessageRecord): Promise<void> {
-  const { incident, kind, channel, outcome, at: now } = message
-  if (outcome !== 'sent') return
-  if ((await store.claim({ incident, kind, channel, now, leaseMs: 1 })) !== undefined)
-    await store.settle({ incident, kind, channel, outcome: 'sent', now, nextAt: now, reason: undefined })
 }
 
 /**
  * Turns rounds of health checks into incidents, and sends the alerts that are due after each. While the store fails,
- * incidents are kept in memory and alerts are sent from there, so that a failing store also raises an alert.
+ * incidents are kept in memory and in a file, and alerts are sent from there, so that a failing store also raises an alert.
  */
 export function startAlerts({
   store,
@@ -113,8 +94,9 @@ export function startAlerts({
   clock,
   random,
   log,
+  file,
 }: {
-  readonly store: Store
+  readonly store: Pick<Store, 'incidents'>
   /** Its probes and the conditions can be causes. */
   readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
   readonly settings: Settings
@@ -122,14 +104,18 @@ export function startAlerts({
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
+  /** Where incidents outlive the process while the store fails. */
+  readonly file?: string | undefined
 }): Alerts {
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...CONDITIONS])
   const isKnown = (cause: string) => causes.has(cause)
   const prerequisites = prerequisitesOf(platform, settings)
   let streaks: Streaks = new Map()
   let telling: Promise<void> | undefined
-  let spare: Promise<Store> | undefined
-  let known: Known = { incidents: [], messages: [], silence: undefined }
+  const kept = keptAlerts(file)
+  /** The state of the store when it was last read. */
+  let known: KnownAlerts = { incidents: [], messages: [], silence: undefined }
+  let spare = kept && openSpare(kept)
   let following: Promise<boolean> = Promise.resolve(false)
   let stopped = false
 
@@ -186,27 +172,10 @@ export function startAlerts({
     return round.streaks
   }
 
-  /** Opens a store in memory that starts with the open incidents and sent alerts, so that no alert is sent twice. */
-  async function openSpare(): Promise<Store> {
+  async function openSpare(...before: readonly KnownAlerts[]): Promise<SpareAlerts> {
     // A store that cannot be written can often be read.
     known = await knownOf(store.incidents, channels, clock.now()).catch(() => known)
-    const opened = await openStore(undefined)
-    const { incidents } = opened
-    if (known.silence) await incidents.silence(known.silence)
-    for (const incident of known.incidents) await incidents.open(incident)
-    for (const message of known.messages) await recordSent(incidents, message)
-    return opened
-  }
-
-  /**
-   * Copies the incidents opened and the alerts sent while the store failed back into the store. An incident whose cause
-   * has another open one there is over: its end is sent, and the other goes on.
-   */
-  async function bringBack(from: IncidentStore, to: IncidentStore): Promise<void> {
-    const incidents = await from.list(INCIDENTS_KEPT.most)
-    for (const one of incidents)
-      if (!(await to.open(one))) await to.open({ ...one, closedAt: one.closedAt ?? clock.now() })
-    for (const message of await from.messages(incidents.map(({ id }) => id))) await recordSent(to, message)
+    return openSpareAlerts(file, [...before, known])
   }
 
   let recordedIn: IncidentStore = store.incidents
@@ -216,6 +185,7 @@ export function startAlerts({
     try {
       await sendDueAlerts({ store: incidents, channels, clock, log })
       if (incidents === store.incidents) known = await knownOf(incidents, channels, clock.now())
+      else await (await spare)?.keep(clock.now())
     } catch (error) {
       log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
         fault: error instanceof Error ? error.name : 'unknown',
@@ -233,19 +203,20 @@ export function startAlerts({
       const idOf = () => Buffer.from(random.bytes(9)).toString('base64url')
       if (spare !== undefined) {
         await telling
-        const kept = await spare
-        await bringBack(kept.incidents, store.incidents)
-        await kept.close()
+        const used = await spare
+        await used.bringBack(store.incidents, clock.now())
+        await used.close()
         spare = undefined
       }
       next = await followIn(store.incidents, reports, idOf)
       tell(store.incidents)
     } catch {
       spare ??= openSpare()
-      const { incidents } = await spare
+      const { incidents, keep } = await spare
       // Use the same id on every machine, so that a receiver can deduplicate their messages.
       const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}`
       next = await followIn(incidents, reports, idOf)
+      await keep(clock.now())
       tell(incidents)
     }
     streaks = next

@@ -1,13 +1,12 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { alertsFile } from '../core/daemon-places.ts'
 import { leavePointer } from '../core/daemon-pointer.ts'
 import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-record.ts'
-import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { codeOf } from '../core/error-code.ts'
-import type { ConditionName } from '../core/incidents/conditions.ts'
 import type { Log } from '../core/log.ts'
 import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -18,7 +17,8 @@ import type { History } from '../core/status/history.ts'
 import { assertOwner } from '../core/store/meta.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
 import { openHistory, openSharedHistory, openStore } from '../core/store/open.ts'
-import { StoreOpenError } from '../core/store/store.ts'
+import { type Store, StoreOpenError } from '../core/store/store.ts'
+import { storeFault, storeFaultReason } from '../core/store-fault.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
 import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
@@ -30,6 +30,7 @@ import { createMailSender, subscribersChannel } from './notices.ts'
 import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
+import { storeAddress, tellRefusal } from './refusal.ts'
 import { sendThisHour, startSchedule } from './schedule.ts'
 import { shareHistory } from './shared-history.ts'
 
@@ -95,7 +96,14 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   try {
     settings = announceEnvironment(options)
   } catch (error) {
-    if (error instanceof InvalidEnvironmentError) await tellRefusal(options, error)
+    if (error instanceof InvalidEnvironmentError) {
+      const groups = [...new Set(error.findings.map(({ group }) => group))].join(', ')
+      await tellRefusal(
+        { ...options, places: placesOf(options) },
+        'half_configured',
+        `half-configured: ${groups}`,
+      )
+    }
     throw error
   }
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
@@ -122,13 +130,15 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
   }
   try {
-    const address = settings.store.address ?? {
-      kind: 'sqlite',
-      file: path.join(options.dataFolder, 'platform.sqlite'),
-    }
-    const store = await openStore(address, { poolSize: settings.store.poolSize, log, onLost })
+    const address = storeAddress(settings, options.dataFolder)
+    const store = await openOwned(options, address, { poolSize: settings.store.poolSize, log, onLost }).catch(
+      async (error: unknown) => {
+        if (storeFault(error) !== 'other_platform')
+          await tellRefusal({ ...options, places: placesOf(options) }, 'store', storeFaultReason(error))
+        throw error
+      },
+    )
     opened.push(() => store.close())
-    assertOwner(await store.owner.claim(definition.name, { adopt: options.adopt }), definition.name)
     const history = await openHistoryOf(options, address, onLost)
     let recorder: ReturnType<typeof startRecorder> | undefined
     opened.push(async () => {
@@ -208,6 +218,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       clock,
       random,
       log,
+      file: alertsFile(options.dataFolder),
     })
     const mails = createMailSender({ store, course: platform.course, clock, log })
     // Before the store closes: alerts in flight are recorded first.
@@ -319,34 +330,19 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   }
 }
 
-/** The longest that the message of a refused start may hold up the end of the process. */
-const REFUSAL_MS = 25_000
-
-/** Sends an alert that this environment was refused, because a process that does not start cannot send one later. */
-async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironmentError): Promise<void> {
-  const { env, platform, dataFolder, clock, random, log } = options
-  const settings = readSettings(platform, env)
-  const channels = alertChannels({ platform, settings, places: placesOf(options), clock })
-  if (channels.length === 0) return
-  const file = path.join(dataFolder, 'platform.sqlite')
-  const address = settings.store.address ?? { kind: 'sqlite' as const, file }
-  // Without its store the message may be repeated, which is better than silence.
-  const store = await openStore(address, { log }).catch(() => openStore(undefined))
-  const alerts = startAlerts({ store, platform, settings, channels, clock, random, log })
-  const groups = [...new Set(findings.map(({ group }) => group))].join(', ')
-  const reason = `half-configured: ${groups}; the daemon refused to start`
-  const half_configured = { state: 'failing', checked: true, reason } as const
-  const report = {
-    service: WEB,
-    probes: { half_configured } satisfies Partial<Record<ConditionName, object>>,
-  }
+/** Opens the store, and makes sure that it belongs to this platform. */
+async function openOwned(
+  { platform: { name }, adopt }: DaemonOptions,
+  address: StoreAddress,
+  options: Parameters<typeof openStore>[1],
+): Promise<Store> {
+  const store = await openStore(address, options)
   try {
-    // An incident needs two failing checks in a row, so report the same result twice.
-    for (const look of [report, report]) await alerts.follow([look])
-    await within(REFUSAL_MS, alerts.told(), giveUp)
-  } finally {
-    await within(REFUSAL_MS, alerts.stop(), giveUp)
+    assertOwner(await store.owner.claim(name, { adopt }), name)
+    return store
+  } catch (error) {
     await store.close()
+    throw error
   }
 }
 

@@ -1,0 +1,88 @@
+import path from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import { alertsFile } from '../core/daemon-places.ts'
+import { readSettings } from '../core/env/read-settings.ts'
+import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
+import type { ConditionName } from '../core/incidents/conditions.ts'
+import type { IncidentStore } from '../core/incidents/incident.ts'
+import type { Log } from '../core/log.ts'
+import type { Places } from '../core/next-step.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
+import type { Random } from '../core/random.ts'
+import { WEB } from '../core/service.ts'
+import { openStore } from '../core/store/open.ts'
+import { within } from '../core/wait.ts'
+import { alertChannels, startAlerts } from './alerts.ts'
+
+/** The store that STORE_URL names, or else the file in the data folder. */
+export function storeAddress(settings: Settings, dataFolder: string): StoreAddress {
+  return settings.store.address ?? { kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') }
+}
+
+/** The longest that the message of a refused start may hold up the end of the process. */
+const REFUSAL_MS = 25_000
+
+/** Sends an alert that this start was refused, because a process that does not start cannot send one later. */
+export async function tellRefusal(
+  {
+    env,
+    platform,
+    places,
+    dataFolder,
+    clock,
+    random,
+    log,
+  }: {
+    readonly env: Environment
+    readonly platform: ResolvedPlatform
+    readonly places: Places
+    readonly dataFolder: string
+    readonly clock: Clock
+    readonly random: Random
+    readonly log: Log
+  },
+  cause: ConditionName | 'store',
+  refused: string,
+): Promise<void> {
+  const settings = readSettings(platform, env)
+  const channels = alertChannels({ platform, settings, places, clock })
+  if (channels.length === 0) return
+  const store =
+    cause === 'store'
+      ? undefined
+      : await openStore(storeAddress(settings, dataFolder), { log }).catch(() => undefined)
+  // Without its store, the data folder remembers the message for the next start.
+  const file = alertsFile(dataFolder)
+  const alerts = startAlerts({
+    store: store ?? NO_STORE,
+    platform,
+    settings,
+    channels,
+    clock,
+    random,
+    log,
+    file,
+  })
+  const result = {
+    state: 'failing',
+    checked: true,
+    reason: `${refused}; the daemon refused to start`,
+  } as const
+  const report = { service: WEB, probes: { [cause]: result } }
+  try {
+    // An incident needs two failing checks in a row, so report the same result twice.
+    for (const look of [report, report]) await alerts.follow([look])
+    await within(REFUSAL_MS, alerts.told(), () => {})
+  } finally {
+    await within(REFUSAL_MS, alerts.stop(), () => {})
+    await store?.close()
+  }
+}
+
+/** Stands in for a store that could not be opened: everything that is asked of it fails. */
+const NO_STORE = {
+  // Each property is such a function, whichever is read.
+  incidents: new Proxy({} as IncidentStore, {
+    get: () => () => Promise.reject(new Error('the store is not open')),
+  }),
+}
