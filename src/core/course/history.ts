@@ -36,7 +36,7 @@ export const MOST_ENTRIES = 200
  * Whether to look for entries beyond the limit after this one. Nearly every entry is a sent message, so those
  * trigger it only now and then.
  */
-export function mayExceed({ outcome, day }: HistoryEntry): boolean {
+export function mayExceed({ outcome, day }: Pick<HistoryEntry, 'outcome' | 'day'>): boolean {
   return outcome !== 'sent' || day % 50 === 0
 }
 

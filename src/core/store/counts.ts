@@ -1,15 +1,113 @@
-import type { Backlog, CourseCounts, Problem, SubscriptionState } from '../course/store.ts'
+import { NOTICES } from '../course/notices.ts'
+import type { Backlog, CourseCounts, CourseStore, Problem, SubscriptionState } from '../course/store.ts'
+import { DAY_MS, HOUR_MS } from '../durations.ts'
+import { SENT_NOTE } from './sent-note.ts'
+import { all, type Dialect, first, type Sql, type Steps } from './sql.ts'
+import { type Row, recordOf } from './subscriptions.ts'
 
-/** Grouped rows, as every SQL store gives them, as the operator's counts. */
-export function countsOf(input: {
-  readonly states: readonly {
-    readonly course: string
-    readonly state: SubscriptionState
-    readonly lessons: number
-    readonly count: number
-  }[]
-  readonly problems: readonly { readonly kind: Problem['kind']; readonly count: number }[]
-  readonly hours: readonly { readonly hour: number; readonly count: number }[]
+/** Where a list of problems starts: before every problem. */
+const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
+
+export const TEXTS = ({ by, hasFailed, length }: Dialect) => {
+  /** When the lesson in hand became due, as `recordOf` reads it. */
+  const lessonDue = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * ${length('sent_days')})`
+  /** Both halves of the index of what is due: lessons that never failed, and those that did. */
+  const bothHalves = (select: string, bounds: string) =>
+    [false, true]
+      .map(
+        (failed) =>
+          `${select} FROM subscription ${by('subscription_due')} WHERE next_attempt_at IS NOT NULL AND ${hasFailed(failed)} AND ${bounds}`,
+      )
+      .join(' UNION ALL ')
+  const troubled = `FROM subscription ${by('subscription_problem')} WHERE problem_kind IS NOT NULL`
+  return {
+    due: `SELECT CAST(coalesce(sum(n), 0) AS bigint) AS count, min(oldest) AS oldest
+      FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= @now')}) AS halves`,
+    // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they became due.
+    inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting, count(*) FILTER (WHERE waits AND at <= @now) AS retries,
+        min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
+      FROM (
+        SELECT true AS waits, next_attempt_at AS at, ${lessonDue} AS due ${troubled} AND next_attempt_at IS NOT NULL
+        UNION ALL SELECT false, next_attempt_at, ${lessonDue} FROM subscription ${by('subscription_claimed')}
+          WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL) AS in_hand`,
+    byHour: `SELECT CAST((at - @now) / ${HOUR_MS} AS bigint) AS hour, count(*) AS count FROM (${bothHalves(
+      'SELECT next_attempt_at AS at',
+      `next_attempt_at > @now AND next_attempt_at < @now + ${DAY_MS}`,
+    )}) AS halves GROUP BY 1`,
+    byState: `SELECT course, state, ${length('sent_days')} AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3`,
+    byProblem:
+      'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY 1',
+    listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
+      ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
+    problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
+      ORDER BY problem_since, id LIMIT @limit`,
+    stalled: `WITH last AS (
+        SELECT coalesce((SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}'), (SELECT max(last_sent_at) FROM subscription), 0) AS at)
+      SELECT ${lessonDue} AS due ${troubled} AND problem_kind IN ('failed', 'unknown', 'parked')
+        AND state = 'confirmed' AND course <> '${NOTICES}'
+        AND ${lessonDue} <= @before AND ${lessonDue} > (SELECT CASE WHEN at <= @now THEN at ELSE 0 END FROM last)
+      LIMIT 1`,
+  }
+}
+
+type Counts = Pick<CourseStore, 'backlog' | 'counts' | 'listDue' | 'listProblems' | 'stalledSince'>
+
+interface InHand {
+  readonly waiting: number
+  readonly retries: number
+  readonly next: number | undefined
+  readonly oldest: number | undefined
+}
+
+/** What is due, what waits, and what is in trouble. */
+export function counts({ dialect, one, read }: Sql): Counts {
+  const text = TEXTS(dialect)
+  function* backlog(now: number): Steps<Backlog> {
+    const due = yield* first<{ count: number; oldest: number | undefined }>(text.due, { now })
+    const inHand = yield* first<InHand>(text.inHand, { now })
+    const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
+    return {
+      due: due?.count ?? 0,
+      waiting: inHand?.waiting ?? 0,
+      retries: inHand?.retries ?? 0,
+      nextTryAt: inHand?.next,
+      oldestDueAt: oldest.length === 0 ? undefined : Math.min(...oldest),
+    }
+  }
+  const records = async (query: string, values: object) =>
+    (await one(all<Row>(query, { ...values }))).map(recordOf)
+  return {
+    backlog: (now) => read(() => backlog(now)),
+    counts: (now, lessons) =>
+      read(function* () {
+        return countsOf({
+          states: yield* all<StateRow>(text.byState),
+          problems: yield* all<ProblemRow>(text.byProblem),
+          hours: yield* all<HourRow>(text.byHour, { now }),
+          backlog: yield* backlog(now),
+          lessons,
+        })
+      }),
+    listDue: (now, limit) => records(text.listDue, { now, limit }),
+    listProblems: (limit, after = FIRST) => records(text.problems, { limit, ...after }),
+    stalledSince: async (at) => (await one(first<{ due: number }>(text.stalled, at)))?.due,
+  }
+}
+
+interface StateRow {
+  readonly course: string
+  readonly state: SubscriptionState
+  readonly lessons: number
+  readonly count: number
+}
+type ProblemRow = { readonly kind: Problem['kind']; readonly count: number }
+type HourRow = { readonly hour: number; readonly count: number }
+
+/** Grouped rows as the operator's counts. */
+function countsOf(input: {
+  readonly states: readonly StateRow[]
+  readonly problems: readonly ProblemRow[]
+  readonly hours: readonly HourRow[]
   readonly backlog: Backlog
   /** The number of lessons in the longest course. */
   readonly lessons: number | undefined

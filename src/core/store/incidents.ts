@@ -8,7 +8,7 @@ import type {
 } from '../incidents/incident.ts'
 import { all, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
 
-export const TEXTS = ({ elements }: Dialect) => ({
+export const TEXTS = ({ each }: Dialect) => ({
   open: `INSERT INTO incident (id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by)
     VALUES (@id, @cause, @service, @reason, @affected, @openedAt, @seenAt, @closedAt, @acknowledgedAt, @acknowledgedBy)
     ON CONFLICT DO NOTHING`,
@@ -32,10 +32,10 @@ export const TEXTS = ({ elements }: Dialect) => ({
   settle: `UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = @reason, claimed_until = 0
     WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending'`,
   messages: `SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message
-    WHERE incident IN (${elements('@incidents')}) ORDER BY at DESC, incident, kind`,
+    WHERE incident IN (SELECT value FROM ${each('@incidents')}) ORDER BY at DESC, incident, kind`,
   unfinished: `SELECT * FROM incident i WHERE closed_at IS NULL OR opened_at > @since OR EXISTS (
       SELECT 1 FROM alert_message o
-      WHERE o.incident = i.id AND o.kind = 'opened' AND o.channel IN (${elements('@channels')}) AND NOT EXISTS (
+      WHERE o.incident = i.id AND o.kind = 'opened' AND o.channel IN (SELECT value FROM ${each('@channels')}) AND NOT EXISTS (
         SELECT 1 FROM alert_message c
         WHERE c.incident = i.id AND c.kind = 'closed' AND c.channel = o.channel AND c.outcome <> 'pending'))
     ORDER BY opened_at DESC, id`,

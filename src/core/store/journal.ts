@@ -2,8 +2,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
 import type { Suppression } from '../mail/feedback/mailbox.ts'
-import { type AuditRow, auditEntryOf } from './audit-rows.ts'
-import { type MailboxRow, suppressedAddress } from './mailbox-rows.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
 export interface ErasedRows {
@@ -91,51 +89,4 @@ export function covers(entries: readonly JournalEntry[] | undefined, anchor: str
     anchor === undefined ||
     entries.some(({ what, ...entry }) => what === 'anchor' && 'id' in entry && entry.id === anchor)
   )
-}
-
-/** Rows of a store that say who left it, as `departuresSql` selects them. */
-export interface Departures {
-  readonly left: readonly { readonly id: string; readonly enrolment: number; readonly at: number }[]
-  readonly past: readonly {
-    readonly id: string
-    readonly enrolment: number
-    readonly at: number
-    readonly what: 'unsubscribed' | 'undone'
-  }[]
-  readonly suppressed: readonly MailboxRow[]
-  readonly erased: readonly { readonly hash: string; readonly at: number }[]
-  readonly audited: readonly AuditRow[]
-}
-
-/** The statements whose rows `journalOf` takes; `schema` is `platformctl.` on PostgreSQL. */
-export const departuresSql = (schema: string): Readonly<Record<keyof Departures, string>> => ({
-  left: `SELECT id, enrolment, unsubscribed_at AS at FROM ${schema}subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
-  // Of earlier enrolments what their history says; of the current one only a return, which its row does not show.
-  past: `SELECT s.id, e.enrolment, e.at, e.kind AS what FROM ${schema}subscription_event e JOIN ${schema}subscription s ON s.id = e.subscription
-    WHERE e.kind IN ('unsubscribed', 'undone')
-      AND (e.enrolment < s.enrolment OR (e.kind = 'undone' AND e.enrolment = s.enrolment AND s.state = 'confirmed'))
-    ORDER BY e.at`,
-  suppressed: `SELECT * FROM ${schema}mailbox WHERE cause IS NOT NULL`,
-  erased: `SELECT hash, created_at AS at FROM ${schema}suppression`,
-  audited: `SELECT id, at, action, who, place, subject, details FROM ${schema}audit ORDER BY at, id`,
-})
-
-/** The journal that a store would have written, from its rows: for a store that had none, or lost it. */
-export function journalOf(rows: Departures): readonly JournalEntry[] {
-  return [
-    ...rows.past,
-    ...rows.left.map((row) => ({ what: 'unsubscribed' as const, ...row })),
-    ...rows.suppressed.flatMap(suppressedAddress).map(({ identity, ...suppression }) => ({
-      what: 'suppressed' as const,
-      at: suppression.at,
-      identity,
-      suppression,
-    })),
-    ...rows.erased.map((row) => ({
-      what: 'erased' as const,
-      ...row,
-      rows: { subscription: undefined, invites: [], logins: [] },
-    })),
-    ...rows.audited.map((row) => ({ what: 'audited' as const, at: row.at, entry: auditEntryOf(row) })),
-  ]
 }

@@ -1,6 +1,7 @@
 import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../course/messages.ts'
 import { DAY_MS } from '../durations.ts'
-import { all, first, run, type Steps } from './sql.ts'
+import type { CourseParts } from './parts.ts'
+import { all, first, run, type Sql, type Steps } from './sql.ts'
 
 /** An attempt planned further ahead was dated by a wrong clock. */
 const FAR_MS = DAY_MS
@@ -70,6 +71,23 @@ export const messageSteps = {
     else yield* run(TEXTS.retry, { id, fence, ...result })
   },
 }
+
+/** The queue of messages. */
+export const messages = ({ one, write }: Sql, { history }: Pick<CourseParts, 'history'>): MessageStore => ({
+  // Look before beginning a transaction: nearly always, none is due.
+  claimMessages: async (input) =>
+    (await one(messageSteps.due(input))).length === 0 ? [] : write(() => messageSteps.claim(input)),
+  keepMessages: ({ messages: held, leaseMs }) =>
+    write(function* () {
+      for (const message of held) yield* messageSteps.keep(message, leaseMs)
+    }),
+  settleMessage: (settlement) =>
+    write(function* () {
+      yield* messageSteps.settle(settlement)
+      const { message, entry } = settlement
+      if (entry) yield* history.remember([message.subscription, entry])
+    }),
+})
 
 function messageOf({ payload, ...row }: Row): QueuedMessage {
   // Written by `queue`, or by the migration that made the table.

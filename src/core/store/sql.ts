@@ -1,4 +1,5 @@
 import { TABLES, type Table } from './copy.ts'
+import type { JournalEntry } from './journal.ts'
 
 /**
  * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn
@@ -10,7 +11,7 @@ import { TABLES, type Table } from './copy.ts'
  */
 export type Steps<T> = Generator<Step, T, Answer>
 
-export type Step = Statement | Lock
+export type Step = Statement | Lock | Journaled
 
 interface Statement {
   readonly text: string
@@ -20,7 +21,15 @@ interface Statement {
 /** Only one transaction at a time holds a name within a space; SQLite has one writer, so it needs no lock. */
 interface Lock {
   readonly space: number
-  readonly name: string
+  /** Undefined: the space itself is what is held. */
+  readonly name: string | undefined
+}
+
+/** Lines for the journal beside a file; a store on a server has none, because its rows say the same. */
+interface Journaled {
+  readonly journal: readonly JournalEntry[]
+  /** Takes out every line that names this identity. */
+  readonly forget?: string
 }
 
 /** By the names of a text's parameters; `undefined` is stored as null. Others are ignored. */
@@ -29,7 +38,7 @@ export type Values = Readonly<Record<string, unknown>>
 export interface Answer {
   /** Named as the program names things (`first_attempt_at` is `firstAttemptAt`), with undefined for null. */
   readonly rows: readonly unknown[]
-  /** Rows inserted, updated or deleted, or found. */
+  /** Rows inserted, updated or deleted, or found; 0 if lines of the journal could not be taken out yet. */
   readonly changes: number
 }
 
@@ -37,12 +46,20 @@ export interface Answer {
 export interface Dialect {
   /** The number of elements of a JSON array in a column; 0 for anything else. */
   readonly length: (column: string) => string
-  /** The texts in a parameter that is a JSON array, to follow `IN`. */
-  readonly elements: (parameter: string) => string
+  /** A table of the texts in a JSON array, in its column `value`. */
+  readonly each: (array: string) => string
+  /** A table with the rows in the parameter `@rows` (`asRows`), in columns that are named and typed as a table has them. */
+  readonly rows: (table: Table, columns: readonly string[]) => string
   /** A whole number that a column holds as text; far too large for one that somebody damaged. */
   readonly integer: (column: string) => string
   /** Makes a query use an index, where the store takes such an order. */
   readonly by: (index: string) => string
+  /** Whether an enrolment's lesson in hand has failed, in the words of the index of what is due. */
+  readonly hasFailed: (failed: boolean) => string
+  /** True for texts that are not all printable ASCII. */
+  readonly isForeign: (column: string) => string
+  /** Closes the store to builds that know only schemas before `schema`; one that is closed to more builds stays so. */
+  readonly closeTo: (schema: number) => string
 }
 
 /** Rows that one step of a deletion takes: each step holds the writer for a few milliseconds at most. */
@@ -57,6 +74,10 @@ export interface Sql {
   read<T>(work: () => Steps<T>): Promise<T>
   /** Runs the steps in one transaction: all of them, or none. */
   write<T>(work: () => Steps<T>): Promise<T>
+  /** Adds to the journal after a commit, where there is one. */
+  journal(...entries: readonly JournalEntry[]): Promise<void>
+  /** Takes erased texts out of the store's file; false: it may still hold a byte of them. */
+  scrub(texts: readonly string[]): Promise<boolean>
 }
 
 /** Runs a statement; gives the number of rows that it changed. */
@@ -78,8 +99,24 @@ export function* first<Row>(text: string, values: Values = {}): Steps<Row | unde
 }
 
 /** Waits until no other transaction holds the name within the space; held until this one ends. */
-export function* lock(space: number, name: string): Steps<void> {
+export function* lock(space: number, name?: string): Steps<void> {
   yield { space, name }
+}
+
+/**
+ * Journals changes before they are committed: a spare line does no harm, but a change that is missing from the journal
+ * would be lost in a restore.
+ */
+export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
+  if (entries.length > 0) yield { journal: entries }
+}
+
+/** The value of `@rows`: each property under the name of its column, in texts that every store can keep. */
+export function asRows(rows: readonly object[]): string {
+  return JSON.stringify(
+    rows.map((row) => mapKeys(row, snakeCase)),
+    (_, value) => (typeof value === 'string' ? storableText(value) : value),
+  )
 }
 
 /** Repeats a deletion of at most `ROWS_A_STEP` rows, each committed alone, until it finds fewer. */
@@ -132,6 +169,19 @@ export function rowReader(): (row: Readonly<Record<string, unknown>>) => unknown
   }
 }
 
-function camelCase(column: string): string {
+export function camelCase(column: string): string {
   return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+function mapKeys(row: object, named: (key: string) => string): object {
+  return Object.fromEntries(Object.entries(row).map(([key, value]) => [named(key), value]))
+}
+
+/** The text as every store can keep it: without NUL and halves of surrogate pairs, which PostgreSQL refuses. */
+export function storableText(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed()
 }

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { LessonText } from '../../../src/core/mail/lesson-text.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/sent-mail.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { plans } from '../../../src/core/store/plans.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
 import { migrate } from '../../../src/core/store/postgres/migrate.ts'
-import { keepPlan, prunePlans } from '../../../src/core/store/postgres/plans.ts'
+import { postgresSql } from '../../../src/core/store/postgres/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { besides, waiting } from '../../support/beside.ts'
 import { begin } from '../../support/learning.ts'
@@ -56,7 +57,7 @@ test('reads a subscription under its lock before changing it, so that no other c
   ] as const) {
     await holder.query(`BEGIN; ${held}`)
     const working = work()
-    expect((await waiting(tester)).query).toMatch(/^SELECT .* FOR UPDATE$/)
+    expect((await waiting(tester)).query).toMatch(/^SELECT .* FOR UPDATE$/s)
     await holder.query('ROLLBACK')
     await working
     // Each finds the row as it needs it.
@@ -97,13 +98,15 @@ test.each<[string, string, (store: Store) => Promise<unknown>]>([
 test('schema steps wait for each other, and so do texts that are kept and deleted', async () => {
   const { url, holder, tester } = await postgres()
   const pool = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
+  const sql = postgresSql(pool)
+  const kept = plans(sql)
   const text: LessonText = { hash: 'h', format: 'mjml', language: '', source: 's' }
   const plan = { version: 'v', plan: '{}', texts: [text] }
   try {
     for (const [lock, work] of [
       ['7305823190017', () => migrate(pool, [])],
-      ['7305823190018', () => keepPlan(pool, 'pots', plan)],
-      ['7305823190018', () => prunePlans(pool, [], new Set(), 1)],
+      ['7305823190018', () => sql.write(() => kept.keep('pots', plan))],
+      ['7305823190018', () => kept.store.prunePlans({ keep: [], now: 1 })],
     ] as const) {
       await holder.query(`BEGIN; SELECT pg_advisory_xact_lock(${lock})`)
       const working = work().catch((error: Error) => error.message)

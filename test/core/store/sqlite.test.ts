@@ -4,10 +4,14 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { course } from '../../../src/core/store/course.ts'
 import { openAnalyticsStore, openHistory, openStore } from '../../../src/core/store/open.ts'
-import { guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
-import { sqliteCourse } from '../../../src/core/store/sqlite/course.ts'
+import { courseParts } from '../../../src/core/store/parts.ts'
+import { type Guarded, guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
+import { sqliteDispatch } from '../../../src/core/store/sqlite/dispatch.ts'
+import { openJournal } from '../../../src/core/store/sqlite/journal.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
+import { sqliteSql } from '../../../src/core/store/sqlite/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { storeFault } from '../../../src/core/store-fault.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -20,6 +24,20 @@ async function fileStore() {
   const beside = new Database(file)
   onTestFinished(() => void beside.close())
   return { file, store, beside }
+}
+
+/** A course on an open file, whose locks and limits a test sets. */
+function courseOn(database: Database.Database, guarded: Guarded): Store['course'] {
+  const parts = {
+    database,
+    guarded,
+    leaseClock: () => 0,
+    journal: openJournal(database, undefined),
+    file: undefined,
+  }
+  const sql = sqliteSql(parts)
+  const shared = courseParts(sql)
+  return { ...course(sql, shared), ...sqliteDispatch(parts, shared) }
 }
 
 async function confirm(store: Pick<Store, 'course'>, n: number) {
@@ -77,7 +95,7 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   if (claim === undefined) throw new Error('the claim exists by now')
   const database = openDatabase({ file, synchronous: 'FULL', migrations: MIGRATIONS })
   onTestFinished(() => void database.close())
-  const course = sqliteCourse(database, guard(database), () => 0)
+  const course = courseOn(database, guard(database))
   database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
   const fill = async () => {
     for (let n = 2; ; n += 1) await confirm({ course }, n)
@@ -98,7 +116,7 @@ test('closes the store after a write that the disk did not confirm, reports it o
   onTestFinished(() => void database.close())
   const told: unknown[] = []
   const guarded = guard(database, (cause) => told.push(cause))
-  const course = sqliteCourse(database, guarded, () => 0)
+  const course = courseOn(database, guarded)
   await confirm({ course }, 1)
   const fault = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
   const failing = () => {

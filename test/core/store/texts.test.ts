@@ -2,21 +2,54 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
+import { TEXTS as audit } from '../../../src/core/store/audit.ts'
+import { TEXTS as confirmations } from '../../../src/core/store/confirmations.ts'
+import { TEXTS as counts } from '../../../src/core/store/counts.ts'
+import { TEXTS as enrolments } from '../../../src/core/store/enrolments.ts'
+import { TEXTS as erasure } from '../../../src/core/store/erasure.ts'
+import { TEXTS as feedback } from '../../../src/core/store/feedback.ts'
 import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
+import { TEXTS as history } from '../../../src/core/store/history.ts'
 import { TEXTS as hours } from '../../../src/core/store/hours.ts'
 import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
+import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
 import { TEXTS as messages } from '../../../src/core/store/messages.ts'
 import { TEXTS as meta } from '../../../src/core/store/meta.ts'
 import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openStore } from '../../../src/core/store/open.ts'
+import { TEXTS as plans } from '../../../src/core/store/plans.ts'
+import { TEXTS as dispatch } from '../../../src/core/store/postgres/dispatch.ts'
 import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
+import { TEXTS as restored } from '../../../src/core/store/restored.ts'
+import { TEXTS as sending } from '../../../src/core/store/sending.ts'
 import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
+import { TEXTS as subscriptions } from '../../../src/core/store/subscriptions.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 /** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
-const SUBJECTS = { account, heartbeats, hours, incidents, messages, meta, notices }
+const SUBJECTS = {
+  account,
+  audit,
+  confirmations,
+  counts,
+  enrolments,
+  erasure,
+  feedback,
+  heartbeats,
+  history,
+  hours,
+  incidents,
+  mailboxes,
+  messages,
+  meta,
+  notices,
+  plans,
+  restored,
+  sending,
+  subscriptions,
+}
 
 /** Every statement that a store runs, by subject and name. */
 const textsOf = (dialect: Dialect) =>
@@ -46,7 +79,7 @@ test('PostgreSQL plans every statement of the store against its newest schema', 
   const url = await server.createDatabase()
   await (await openStore({ kind: 'postgres', url: secret(url) })).close()
   const faults: string[] = []
-  for (const [name, text] of textsOf(POSTGRES))
+  for (const [name, text] of [...textsOf(POSTGRES), ...Object.entries(dispatch)])
     await server
       .query(url, `EXPLAIN (GENERIC_PLAN) ${forPostgres(text).text}`)
       .catch((error: unknown) => faults.push(`${name}: ${String(error)}`))

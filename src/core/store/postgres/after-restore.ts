@@ -3,14 +3,15 @@ import type { Secret } from '../../secret.ts'
 import { ANCHOR, covers, type JournalEntry, readJournal } from '../journal.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
 import { type Replayed, replay } from '../replay.ts'
+import { restored } from '../restored.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Pool, UNLIMITED } from './connection.ts'
 import { sentence } from './faults.ts'
 import { journalFromRows, metaOf } from './journal.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { postgresRestored } from './restored.ts'
 import { assertUnused } from './source.ts'
+import { postgresSql } from './sql.ts'
 
 export interface AfterRestoreOptions {
   /** The replaced store: the address of its database, or the name of its schema in the restored one. */
@@ -57,8 +58,10 @@ export async function afterPostgresRestore(
     const isCovered = from !== undefined || covers(named, await metaOf(pool, 'platformctl', ANCHOR))
     if (!isCovered && !withoutJournal) throw uncovered(restoredTo, journal)
     const entries = [...(named ?? []), ...replaced]
-    const replayed = await replay(postgresRestored(pool), entries)
-    if (audit) await postgresRestored(pool).audit.record(audit)
+    // Nothing is claimed during a restore, so no lease is measured.
+    const store = restored(postgresSql(pool, () => 0))
+    const replayed = await replay(store, entries)
+    if (audit) await store.audit.record(audit)
     return {
       replayed,
       restoredTo,

@@ -6,7 +6,7 @@ import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { within } from '../../wait.ts'
-import { storableText } from '../rows.ts'
+import { storableText } from '../sql.ts'
 import {
   CONNECT_MS,
   isAnswer,
@@ -21,8 +21,6 @@ import {
 export interface Queryable {
   query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<R>>
 }
-
-export type ResultRow = pg.QueryResultRow
 
 /** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
 export interface Pool extends Queryable {

@@ -1,13 +1,13 @@
 import type { Secret } from '../../secret.ts'
 import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
-import { COURSES, COURSES_FROM } from '../rows.ts'
 import { StoreOpenError } from '../store.ts'
+import { subscriptionSteps } from '../subscriptions.ts'
 import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
-import { NAMES_FROM, sayReadableFrom } from './course.ts'
 import { sentence } from './faults.ts'
 import { migrate } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { DIALECT, performer } from './sql.ts'
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export async function copyIntoPostgres(source: CopySource, url: Secret): Promise<CopyResult> {
@@ -21,9 +21,7 @@ export async function copyIntoPostgres(source: CopySource, url: Secret): Promise
         await assertSameColumns(connection, table, await source.columns(table))
         counts[table] = await fill(connection, table, source)
       }
-      if (await anyone(connection, 'person IS NOT NULL'))
-        await connection.query(sayReadableFrom(COURSES_FROM))
-      if (await anyone(connection, `needs > ${COURSES}`)) await connection.query(sayReadableFrom(NAMES_FROM))
+      await performer()(connection, subscriptionSteps(DIALECT).sayAll())
       return { counts }
     })
   } catch (error) {
@@ -47,9 +45,6 @@ async function assertEmpty(connection: Queryable): Promise<void> {
       )
   }
 }
-
-const anyone = async (connection: Queryable, where: string) =>
-  (await connection.query(`SELECT 1 FROM platformctl.subscription WHERE ${where} LIMIT 1`)).rowCount === 1
 
 async function assertSameColumns(
   connection: Queryable,

@@ -13,7 +13,7 @@ import {
 } from '../../status/history.ts'
 import { floor, followLook, type SeriesMark, STATE_BITS } from '../../status/looks.ts'
 import { type PeriodRow, periodOf } from '../period-rows.ts'
-import { storableText } from '../rows.ts'
+import { storableText } from '../sql.ts'
 import { createPool, guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
 /**

@@ -1,6 +1,8 @@
 import { systemRandom } from '../../random.ts'
-import { ANCHOR, type Departures, departuresSql, type JournalEntry, journalOf } from '../journal.ts'
-import type { Pool, ResultRow } from './connection.ts'
+import { type Departures, departuresSql, journalOf } from '../departures.ts'
+import { ANCHOR, type JournalEntry } from '../journal.ts'
+import { rowReader } from '../sql.ts'
+import type { Pool } from './connection.ts'
 
 const ANCHOR_BYTES = 12
 
@@ -10,9 +12,9 @@ export async function journalFromRows(
   schema: string,
   now: number,
 ): Promise<readonly JournalEntry[]> {
-  const rows: Record<string, readonly ResultRow[]> = {}
+  const rows: Record<string, readonly unknown[]> = {}
   for (const [name, sql] of Object.entries(departuresSql(`${schema}.`)))
-    rows[name] = (await pool.query(sql)).rows
+    rows[name] = (await pool.query(sql)).rows.map(rowReader())
   const anchor = await metaOf(pool, schema, ANCHOR)
   return [
     // Safe to cast: the columns are those of the statements.

@@ -1,16 +1,16 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
+import { listAudit } from '../audit.ts'
 import { type StoreMaintenance, StoreMaintenanceError, stepsFrom, type VerifyResult } from '../maintenance.ts'
-import { planFaults } from '../plan-rows.ts'
+import { listPlans, listTexts, planFaults } from '../plans.ts'
 import { StoreOpenError } from '../store.ts'
-import { listAudit } from './audit.ts'
 import { createPool, type Pool } from './connection.ts'
 import { sentence } from './faults.ts'
 import { journalFromRows, keepAnchor } from './journal.ts'
 import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { listPlans, listTexts } from './plans.ts'
+import { postgresSql } from './sql.ts'
 
 const MOST_FAULTS = 100
 const PAGE = 1000
@@ -72,7 +72,9 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
         await keepAnchor(pool)
         return journalFromRows(pool, 'platformctl', now)
       }),
-    audit: (limit) => asked(() => listAudit(pool, limit)),
+    // None from a store that is older than the log.
+    audit: (limit) =>
+      asked(async () => ((await has(pool, 'audit')) ? postgresSql(pool).one(listAudit(limit)) : [])),
     close: () => pool.end(),
   }
 }
@@ -97,10 +99,10 @@ async function verify(pool: Pool, now: number): Promise<VerifyResult> {
     after = last.id
   }
   // A store of an earlier build has no texts.
-  const { rows: known } = await pool.query<{ name: string | null }>(
-    `SELECT to_regclass('platformctl.course_text')::text AS name`,
-  )
-  if (known[0]?.name != null) faults.push(...planFaults(await listPlans(pool), await listTexts(pool)))
+  if (await has(pool, 'course_text')) {
+    const sql = postgresSql(pool)
+    faults.push(...planFaults(await sql.one(listPlans()), await sql.one(listTexts())))
+  }
   return {
     ok: faults.length === 0,
     damaged: false,
@@ -108,6 +110,13 @@ async function verify(pool: Pool, now: number): Promise<VerifyResult> {
     faults: faults.slice(0, MOST_FAULTS),
     moreFaults: Math.max(0, faults.length - MOST_FAULTS),
   }
+}
+
+async function has(pool: Pool, table: string): Promise<boolean> {
+  const { rows } = await pool.query<{ name: string | null }>('SELECT to_regclass($1)::text AS name', [
+    `platformctl.${table}`,
+  ])
+  return rows[0]?.name != null
 }
 
 async function bytesOf(pool: Pool): Promise<number> {

@@ -2,15 +2,14 @@ import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
+import { course } from '../course.ts'
 import { operations } from '../operations.ts'
+import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
-import { postgresAudit } from './audit.ts'
 import { createPool, guarded, silentServer } from './connection.ts'
-import { postgresCourse } from './course.ts'
-import { postgresFeedback } from './feedback.ts'
+import { postgresDispatch } from './dispatch.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { postgresSending } from './sending.ts'
 import { postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
@@ -47,16 +46,14 @@ export async function openPostgres(input: {
     )
     if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
   })
-  const { leaseClock } = input
+  const sql = postgresSql(pool, input.leaseClock)
+  const shared = courseParts(sql)
   let ended = false
   return {
     kind: 'postgres',
     persistent: true,
-    course: postgresCourse(pool, leaseClock),
-    audit: postgresAudit(pool),
-    feedback: postgresFeedback(pool),
-    sending: postgresSending(pool),
-    ...operations(postgresSql(pool, leaseClock)),
+    course: { ...course(sql, shared), ...postgresDispatch(sql, shared) },
+    ...operations(sql, shared),
     ping: () => guarded(() => within(PING_MS, ping(), silentServer)),
     status: () =>
       guarded(async () => {

@@ -1,16 +1,16 @@
 import { lstatSync } from 'node:fs'
 import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
-import { journalOf } from '../journal.ts'
+import { journalOf } from '../departures.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
-import { COURSES, COURSES_FROM } from '../rows.ts'
+import { subscriptionSteps } from '../subscriptions.ts'
 import { failed, moveIntoPlace, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
-import { NAMES_FROM, sayReadableFrom } from './course.ts'
 import { appendToJournal, departuresOf } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch } from './scratch.ts'
+import { DIALECT, plainPerformer } from './sql.ts'
 
 /** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
 export function assertNoFile(file: string): void {
@@ -34,8 +34,7 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       database.exec('BEGIN IMMEDIATE')
       const counts: Record<string, number> = {}
       for (const table of TABLES) counts[table] = await fill(database, table, source)
-      if (anyone(database, 'person IS NOT NULL')) database.exec(sayReadableFrom(COURSES_FROM))
-      if (anyone(database, `needs > ${COURSES}`)) database.exec(sayReadableFrom(NAMES_FROM))
+      plainPerformer(database)(subscriptionSteps(DIALECT).sayAll())
       database.exec('COMMIT')
       // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
       appendToJournal(file, journalOf(departuresOf(database)))
@@ -96,6 +95,3 @@ function asStored(row: CopiedRow): CopiedRow {
     ]),
   )
 }
-
-const anyone = (database: SqliteDatabase, where: string) =>
-  database.prepare(`SELECT 1 FROM subscription WHERE ${where} LIMIT 1`).get() !== undefined

@@ -16,19 +16,18 @@ import { suppressionHashes } from '../../course/links.ts'
 import { codeOf } from '../../error-code.ts'
 import { systemRandom } from '../../random.ts'
 import { secret } from '../../secret.ts'
+import { type Departures, departuresSql, journalOf } from '../departures.ts'
 import {
   ANCHOR,
   covers,
-  type Departures,
-  departuresSql,
   entriesOf,
   entryOf,
   type JournalEntry,
   journalFile,
-  journalOf,
   linesOf,
   readJournal,
 } from '../journal.ts'
+import { rowReader } from '../sql.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 
@@ -134,7 +133,10 @@ function appendText(storeFile: string, text: string): void {
 
 /** What a store says about who left it. */
 export function departuresOf(database: SqliteDatabase): Departures {
-  const rows = Object.entries(departuresSql('')).map(([name, sql]) => [name, database.prepare(sql).all()])
+  const rows = Object.entries(departuresSql('')).map(([name, sql]) => {
+    const found = database.prepare(sql).all() as Record<string, unknown>[]
+    return [name, found.map(rowReader())]
+  })
   // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns that the statements select.
   return Object.fromEntries(rows) as unknown as Departures
 }
@@ -170,7 +172,7 @@ export function isErasedBy(
 }
 
 /** The keys of a store by which its erasures hashed addresses. */
-export function addressKeysOf(database: SqliteDatabase): readonly string[] {
+function addressKeysOf(database: SqliteDatabase): readonly string[] {
   return database
     .prepare(`SELECT value FROM meta WHERE name IN ('address_key', 'link_key')`)
     .pluck()

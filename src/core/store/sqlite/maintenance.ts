@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { codeOf } from '../../error-code.ts'
+import { listAudit } from '../audit.ts'
 import { entriesOf, journalFile, readJournal } from '../journal.ts'
 import {
   type AnalyticsMaintenance,
@@ -8,12 +9,12 @@ import {
   StoreMaintenanceError,
   stepsFrom,
 } from '../maintenance.ts'
-import { listAudit } from './audit.ts'
 import { backup, explainDamage } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { openJournal, owedOf } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { isForeign } from './owner.ts'
+import { plainPerformer } from './sql.ts'
 import { countTableRows, verifyDatabase } from './verify.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
@@ -22,6 +23,7 @@ const BUSY_MS = 5000
 /** Maintenance of a store in an SQLite file. Opening it migrates nothing. */
 export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): StoreMaintenance {
   const database = connect({ file, busyMs })
+  const perform = plainPerformer(database)
   return {
     status: () =>
       sound(file, async () => ({
@@ -75,7 +77,8 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         anchor(now)
         return [...(readJournal(journalFile(file)) ?? []), ...entriesOf(owedOf(database))]
       }),
-    audit: (limit) => sound(file, async () => listAudit(database, limit)),
+    // None from a store that is older than the log.
+    audit: (limit) => sound(file, async () => (has('audit') ? perform(listAudit(limit)) : [])),
     close: async () => void database.close(),
   }
 
@@ -84,7 +87,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     const name = journalFile(file)
     if (isForeign(name, file))
       return `${name} belongs to another user than the store, so the daemon cannot write unsubscribes into it: chown --reference=${file} ${name}`
-    if (!hasMeta()) return undefined
+    if (!has('meta')) return undefined
     try {
       database.transaction(() => openJournal(database, file).catchUp()).immediate()
     } catch (error) {
@@ -96,7 +99,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
 
   /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
   function anchor(now: number): void {
-    if (!hasMeta()) return
+    if (!has('meta')) return
     try {
       database.transaction(() => openJournal(database, file).anchor(now)).immediate()
     } catch (error) {
@@ -105,7 +108,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   }
 
   function remember(name: string, now: number): void {
-    if (!hasMeta()) return
+    if (!has('meta')) return
     database
       .prepare(
         'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -113,12 +116,12 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       .run(name, String(now))
   }
 
-  function hasMeta(): boolean {
-    return database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get() !== undefined
+  function has(table: string): boolean {
+    return database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined
   }
 
   function verifiedAt(): number | undefined {
-    if (!hasMeta()) return undefined
+    if (!has('meta')) return undefined
     const value = database.prepare(`SELECT value FROM meta WHERE name = 'verified_at'`).pluck().get()
     return value === undefined ? undefined : Number(value)
   }

@@ -2,17 +2,16 @@ import { statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
+import { course } from '../course.ts'
 import { BACKUP_AT } from '../maintenance.ts'
 import { operations } from '../operations.ts'
+import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
-import { sqliteAudit } from './audit.ts'
 import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
-import { sqliteCourse } from './course.ts'
-import { sqliteFeedback } from './feedback.ts'
+import { sqliteDispatch } from './dispatch.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createPageCheck } from './page-check.ts'
-import { sqliteSending } from './sending.ts'
 import { sqliteSql } from './sql.ts'
 
 /**
@@ -41,6 +40,9 @@ export function openSqlite(
   })
   const journal = openJournal(database, file)
   const pages = file === undefined ? undefined : createPageCheck(file)
+  const parts = { database, guarded, leaseClock, journal, file }
+  const steps = sqliteSql(parts)
+  const shared = courseParts(steps)
   const sql = {
     get: database.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
     ping: database.prepare(
@@ -50,11 +52,8 @@ export function openSqlite(
   return {
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
-    course: sqliteCourse(database, guarded, leaseClock, { file, journal }),
-    feedback: sqliteFeedback(database, guarded, journal),
-    sending: sqliteSending(database, guarded, journal, leaseClock),
-    audit: sqliteAudit(database, guarded, journal),
-    ...operations(sqliteSql(database, guarded, leaseClock)),
+    course: { ...course(steps, shared), ...sqliteDispatch(parts, shared) },
+    ...operations(steps, shared),
     async ping({ pages: everyPage = false } = {}) {
       if (damaged !== undefined) throw unavailable(damaged)
       if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))

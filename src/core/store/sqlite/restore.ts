@@ -5,8 +5,8 @@ import { codeOf } from '../../error-code.ts'
 import { ANCHOR, covers, entriesOf, type JournalEntry, journalFile, readJournal } from '../journal.ts'
 import { BACKUP_AT, type StoreContent, StoreMaintenanceError } from '../maintenance.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
+import { restored } from '../restored.ts'
 import { StoreOpenError } from '../store.ts'
-import { insertAudit } from './audit.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
@@ -14,9 +14,9 @@ import { appendToJournal, isErasedBy, owedOf } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { changeOwner, ownerOf } from './owner.ts'
-import { sqliteRestored } from './restored.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
+import { plainSql } from './sql.ts'
 import { countTableRows, verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
@@ -187,7 +187,7 @@ async function check(
       // One that is older is brought up to date here, not at the next start.
       if (holds === 'course') migrate(database, from, MIGRATIONS)
       const done = holds === 'course' ? await catchUp(database, { from, to }, options) : NOTHING_DONE
-      if (audit && holds === 'course') insertAudit(database, audit)
+      if (audit && holds === 'course') await restored(plainSql(database)).audit.record(audit)
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)
         throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
@@ -243,7 +243,7 @@ async function catchUp(
   if (!isCovered) database.prepare('DELETE FROM meta WHERE name = ?').run(ANCHOR)
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
   const entries = [...(own ?? []), ...owedBy(to), ...(named ?? [])]
-  const replayed = await replay(sqliteRestored(database), entries)
+  const replayed = await replay(restored(plainSql(database)), entries)
   const isErased = isErasedBy(database, entries)
   return {
     replayed,

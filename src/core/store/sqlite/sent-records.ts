@@ -2,8 +2,9 @@ import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
 import { sentSince } from '../sent-since.ts'
+import { rowReader } from '../sql.ts'
+import { type Row, recordOf } from '../subscriptions.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
-import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 /** Lessons that the replaced store sent and the restored one would send again; undefined if they cannot be counted. */
 export function countRepeats(restored: SqliteDatabase, replaced: string): number | undefined {
@@ -66,20 +67,24 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
   }
 }
 
+type StoredRow = Readonly<Record<string, unknown>>
+
 /** Rows of the replaced store whose enrolment went on after the backup. */
 function* newerRows(
   restored: SqliteDatabase,
   replaced: string,
-): Generator<{ readonly row: SqliteRow; readonly lessons: number }> {
+): Generator<{ readonly row: StoredRow; readonly lessons: number }> {
   const other = openedForReading(replaced)
   const find = restored.prepare('SELECT * FROM subscription WHERE id = ?')
+  const read = rowReader()
+  const record = (row: StoredRow) => recordOf(read(row) as Row)
   try {
     // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns.
     for (const row of other
       .prepare(`SELECT * FROM subscription WHERE sent_days <> '[]'`)
-      .iterate() as Iterable<SqliteRow>) {
-      const known = find.get(row.id) as SqliteRow | undefined
-      const lessons = known === undefined ? 0 : sentSince(recordOfRow(known), recordOfRow(row)).length
+      .iterate() as Iterable<StoredRow>) {
+      const known = find.get(row.id) as StoredRow | undefined
+      const lessons = known === undefined ? 0 : sentSince(record(known), record(row)).length
       if (lessons > 0) yield { row, lessons }
     }
   } finally {

@@ -1,5 +1,4 @@
 import type Database from 'better-sqlite3'
-import { storableText } from '../rows.ts'
 import {
   type Answer,
   type Dialect,
@@ -8,35 +7,84 @@ import {
   type Sql,
   type Step,
   type Steps,
+  storableText,
   type Values,
 } from '../sql.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { scrubFile } from './scrub.ts'
 
 export const DIALECT: Dialect = {
   length: (column) => `CASE WHEN json_valid(${column}) THEN json_array_length(${column}) ELSE 0 END`,
-  elements: (parameter) => `SELECT value FROM json_each(${parameter})`,
+  each: (array) => `json_each(${array})`,
+  rows: (_table, columns) =>
+    `(SELECT ${columns.map((column) => `json_extract(value, '$.${column}') AS ${column}`).join(', ')} FROM json_each(@rows))`,
   integer: (column) =>
     `CASE WHEN ${column} NOT GLOB '*[^0-9]*' THEN CAST(${column} AS INTEGER) ELSE 2000000000 END`,
   by: (index) => `INDEXED BY ${index}`,
+  hasFailed: (failed) => `(failures > 0) = ${Number(failed)}`,
+  isForeign: (column) => `${column} GLOB '*[^ -~]*'`,
+  closeTo: (schema) => `INSERT OR REPLACE INTO meta (name, value)
+    SELECT 'readable_from', user_version || ':' || max(${schema}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
+    FROM pragma_user_version LEFT JOIN meta ON name = 'readable_from'`,
+}
+
+/** What the steps of an SQLite file need. */
+export interface SqliteParts {
+  readonly database: SqliteDatabase
+  readonly guarded: Guarded
+  /** Milliseconds by a clock that all processes share, and nobody can set. */
+  readonly leaseClock: () => number
+  readonly journal: Journal
+  /** Undefined: in memory. */
+  readonly file: string | undefined
 }
 
 /** Runs steps on an SQLite file, each operation in one turn of the event loop. */
-export function sqliteSql(database: SqliteDatabase, guarded: Guarded, leaseClock: () => number): Sql {
-  const perform = performer(database, leaseClock)
+export function sqliteSql(parts: SqliteParts): Sql {
+  const { database, guarded, journal, file } = parts
+  const perform = performer(parts)
   return {
     dialect: DIALECT,
     one: async (statement) => guarded(() => perform(statement)),
     read: async (work) => guarded(() => perform(work())),
     // IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it.
     write: async (work) => guarded(() => database.transaction(() => perform(work())).immediate()),
+    async journal(...entries) {
+      if (entries.length === 0) return
+      // Under the write lock: an erasure in another process may be rewriting the journal.
+      guarded(() => database.transaction(() => journal.add(...entries)).immediate())
+    },
+    scrub: async (texts) => guarded(() => scrubFile(database, file, texts)),
   }
 }
 
+/** What the steps need on a file of which this process alone knows, such as the image of a backup: no lease, and no journal. */
+const plain = (database: SqliteDatabase): SqliteParts => ({
+  database,
+  guarded: (work) => work(),
+  leaseClock: () => 0,
+  journal: openJournal(database, undefined),
+  file: undefined,
+})
+
+export const plainSql = (database: SqliteDatabase) => sqliteSql(plain(database))
+export const plainPerformer = (database: SqliteDatabase) => performer(plain(database))
+
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
-export function performer(database: SqliteDatabase, leaseClock: () => number): <T>(steps: Steps<T>) => T {
+export function performer({
+  database,
+  leaseClock,
+  journal,
+}: Pick<SqliteParts, 'database' | 'leaseClock' | 'journal'>): <T>(steps: Steps<T>) => T {
   const prepared = new Map<string, (values: Values) => Answer>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
+    if ('journal' in step) {
+      const forgotten = step.forget === undefined || journal.forget(step.forget)
+      journal.add(...step.journal)
+      return { rows: [], changes: Number(forgotten) }
+    }
     let execute = prepared.get(step.text)
     if (execute === undefined) {
       execute = prepare(database, leaseClock, step.text)

@@ -1,8 +1,8 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
-import type { LessonText } from '../../mail/lesson-text.ts'
 import type { StoreContent, VerifyResult } from '../maintenance.ts'
-import { type PlanRow, planFaults } from '../plan-rows.ts'
+import { listPlans, listTexts, planFaults } from '../plans.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
+import { plainPerformer } from './sql.ts'
 
 const MOST_FAULTS = 100
 /** Rows are read in pages, because one long read would keep the write-ahead log from shrinking. */
@@ -31,7 +31,11 @@ export function verifyDatabase(
         checked += 1
         faults.push(...violations(row, now).map((sentence) => `subscription ${row.id}: ${sentence}`))
       }
-      faults.push(...planFaults(...plansOf(database)))
+      // A store of an earlier build has no texts.
+      if (database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'course_text'`).get() !== undefined) {
+        const perform = plainPerformer(database)
+        faults.push(...planFaults(perform(listPlans()), perform(listTexts())))
+      }
     }
   } catch (error) {
     // A page that cannot be read ends the check; that is its result.
@@ -45,17 +49,6 @@ export function verifyDatabase(
     faults: faults.slice(0, MOST_FAULTS),
     moreFaults: Math.max(0, faults.length - MOST_FAULTS),
   }
-}
-
-/** A store of an earlier build has no texts. */
-function plansOf(database: SqliteDatabase): [readonly PlanRow[], readonly LessonText[]] {
-  const has = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'course_text'`).get() !== undefined
-  // The cast is safe: the tables are STRICT and the queries name these columns.
-  const all = <T>(sql: string) => (has ? (database.prepare(sql).all() as T[]) : [])
-  return [
-    all('SELECT course, version, plan, unused_since FROM course_plan'),
-    all('SELECT hash, format, language, source FROM course_text'),
-  ]
 }
 
 function* subscriptions(database: SqliteDatabase): Generator<StoredSubscription> {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { planFaults, plansToCheck } from '../../../src/core/store/plan-rows.ts'
+import { planFaults, plansToCheck } from '../../../src/core/store/plans.ts'
 
 const HOUR = 3_600_000
 const NOW = 100 * HOUR
-const plan = (version: string, unused_since: number | null = null, json: unknown = {}) => ({
+const plan = (version: string, unusedSince?: number, json: unknown = {}) => ({
   course: 'pottery',
   version,
   plan: JSON.stringify(json),
-  unused_since,
+  unusedSince,
 })
 
 test('looks for readers of plans without new enrolments, but not again within a day of finding none', () => {
@@ -25,8 +25,8 @@ test('looks for readers of plans without new enrolments, but not again within a 
 
 test('a plan without texts, or a damaged one, has no faults of its own', () => {
   const damaged = { ...plan('damaged'), plan: 'not JSON' }
-  expect(planFaults([plan('old'), plan('odd', null, { texts: 'none' }), damaged], [])).toEqual([])
-  expect(planFaults([plan('v', null, { texts: [{ '': 'lost' }] })], [])).toEqual([
+  expect(planFaults([plan('old'), plan('odd', undefined, { texts: 'none' }), damaged], [])).toEqual([])
+  expect(planFaults([plan('v', undefined, { texts: [{ '': 'lost' }] })], [])).toEqual([
     'course pottery: the lesson text lost of version v is missing; its readers get the current text',
   ])
 })

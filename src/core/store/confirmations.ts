@@ -1,0 +1,148 @@
+import { TOKEN_LIFE_MS } from '../course/schedule.ts'
+import type { CourseStore } from '../course/store.ts'
+import {
+  type Confirmation,
+  enrol,
+  newSubscription,
+  readConfirmation,
+  recentWindow,
+  wantsConfirmation,
+} from '../course/subscription.ts'
+import { messageSteps as queue } from './messages.ts'
+import type { CourseParts } from './parts.ts'
+import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
+import { enrolmentKey } from './subscriptions.ts'
+
+export const TEXTS = {
+  // Rows written by earlier builds get their mailbox key when somebody asks for the course again.
+  setMailboxKey:
+    'UPDATE subscription SET mailbox_key = @mailboxKey WHERE id = @id AND mailbox_key IS DISTINCT FROM @mailboxKey',
+  // Counts those of all addresses no further than the budget.
+  recent: `SELECT count(*) AS count, max(CASE WHEN s.course = @course THEN c.created_at END) AS newest_at,
+      (SELECT count(*) FROM (SELECT 1 FROM confirmation WHERE created_at > @after LIMIT @mostADay) AS any_address) AS of_all
+    FROM subscription s JOIN confirmation c ON c.subscription = s.id
+    WHERE s.mailbox_key = @mailboxKey AND c.created_at > @after AND c.created_at < @before`,
+  // A new link keeps the time zone and language of the previous one unless this request names others.
+  asked:
+    'SELECT time_zone, language FROM confirmation WHERE subscription = @id ORDER BY created_at DESC LIMIT 1',
+  dropOld:
+    'DELETE FROM confirmation WHERE subscription = @id AND created_at < @before AND used_at IS NULL AND @wanted',
+  replace: 'UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND @wanted',
+  insert: `INSERT INTO confirmation (token_hash, subscription, created_at, time_zone, language)
+    VALUES (@tokenHash, @id, @now, @timeZone, @language)`,
+  drop: 'DELETE FROM confirmation WHERE token_hash = @tokenHash AND NOT @wanted',
+  dropUnasked: 'DELETE FROM subscription WHERE id = @id',
+  token: `SELECT created_at, used_at, replaced, subscription, time_zone, language
+    FROM confirmation WHERE token_hash = @tokenHash FOR UPDATE`,
+  look: `SELECT created_at, used_at, replaced, subscription, time_zone, language
+    FROM confirmation WHERE token_hash = @tokenHash`,
+  use: 'UPDATE confirmation SET used_at = @now WHERE token_hash = @tokenHash',
+  renew: `UPDATE confirmation SET token_hash = @tokenHash
+    WHERE subscription = @id AND used_at IS NULL AND NOT replaced AND created_at > @after`,
+  prune: `DELETE FROM subscription WHERE id IN (
+    SELECT id FROM subscription AS old WHERE state = 'unconfirmed' AND created_at < @before AND NOT EXISTS
+      (SELECT 1 FROM confirmation WHERE subscription = old.id AND created_at >= @before)
+    LIMIT ${ROWS_A_STEP} FOR UPDATE SKIP LOCKED)`,
+}
+
+interface Recent {
+  readonly count: number
+  readonly newestAt: number | undefined
+  readonly ofAll: number
+}
+
+interface Asked {
+  readonly timeZone: string | undefined
+  readonly language: string | undefined
+}
+
+type Token = Confirmation & Asked & { readonly subscription: string }
+
+type Confirmations = Pick<
+  CourseStore,
+  'requestConfirmation' | 'checkToken' | 'confirm' | 'renewConfirmation' | 'pruneUnconfirmed'
+>
+
+/** The links that confirm an enrolment. */
+export function confirmations(
+  sql: Sql,
+  { subscriptions, history, plans, mailboxes }: CourseParts,
+): Confirmations {
+  const { one, write } = sql
+  function* readToken(
+    query: string,
+    { tokenHash, now }: { readonly tokenHash: string; readonly now: number },
+  ) {
+    const found: Token | undefined = yield* first<Token>(query, { tokenHash })
+    const token = found && { ...found, replaced: Boolean(found.replaced) }
+    return { token, verdict: readConfirmation(token, now) }
+  }
+  return {
+    requestConfirmation: ({
+      identity,
+      mailboxKey = identity,
+      address,
+      course,
+      id,
+      tokenHash,
+      now,
+      ...asked
+    }) =>
+      write(function* () {
+        const { mostADay = Number.MAX_SAFE_INTEGER, suppressed = false, withoutMail = false, message } = asked
+        // One at a time for a mailbox: two spellings at once would each find room for one more.
+        yield* lock(1, mailboxKey)
+        const created = newSubscription({ id, identity, address, course, now })
+        const isNew = yield* subscriptions.insert({ ...created, mailboxKey })
+        const current = (yield* subscriptions.lockKey(enrolmentKey(identity, course))) ?? created
+        yield* run(TEXTS.setMailboxKey, { mailboxKey, id: current.id })
+        // One at a time for the platform from here on: all who ask at once would each find room in its budget.
+        yield* lock(2, 'confirmations')
+        const window = { ...recentWindow(now), mailboxKey, course, mostADay }
+        const recent = yield* first<Recent>(TEXTS.recent, window)
+        const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
+        const exhausted = ofAll >= mostADay
+        const wanted =
+          !exhausted && wantsConfirmation(current, { count, newestAt }, now) && !suppressed && !withoutMail
+        const before = yield* first<Asked>(TEXTS.asked, { id: current.id })
+        const timeZone = asked.timeZone ?? before?.timeZone
+        const language = asked.language ?? before?.language
+        yield* run(TEXTS.dropOld, { id: current.id, before: now - TOKEN_LIFE_MS, wanted })
+        yield* run(TEXTS.replace, { id: current.id, wanted })
+        yield* run(TEXTS.insert, { tokenHash, id: current.id, now, timeZone, language })
+        const mail = { address: current.address, id: current.id, language }
+        const cause = { subscription: current.id, address: current.address, course, now, language }
+        const queued = message && (yield* queue.queue(message, cause))
+        if (queued) yield* queue.decide(queued, wanted)
+        // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
+        yield* run(TEXTS.drop, { tokenHash, wanted })
+        if (!wanted) {
+          if (isNew && (suppressed || exhausted || !withoutMail)) yield* run(TEXTS.dropUnasked, { id })
+          return { mail: false, exhausted }
+        }
+        yield* subscriptions.sayCourse(course)
+        return { mail: true, ...mail, ...(queued && { message: queued }) }
+      }),
+    checkToken: async (asked) => (await one(readToken(TEXTS.look, asked))).verdict,
+    confirm: ({ begin, tokenHash, now }) =>
+      write(function* (): Steps<'confirmed' | 'invalid' | 'expired'> {
+        const { token, verdict } = yield* readToken(TEXTS.token, { tokenHash, now })
+        if (verdict !== 'use' || token === undefined) return verdict === 'use' ? 'invalid' : verdict
+        const { timeZone, language } = token
+        const current = yield* subscriptions.lock(token.subscription)
+        const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
+        if (current === undefined || start === undefined) return 'invalid'
+        yield* run(TEXTS.use, { now, tokenHash })
+        if (start.pinned) yield* plans.keep(current.course, start.pinned)
+        const suppression = (yield* mailboxes.find(current.identity))?.suppression
+        const enrolled = enrol(current, { now, start, timeZone, language, suppression })
+        yield* subscriptions.save([enrolled])
+        const { enrolment } = enrolled
+        yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])
+        return 'confirmed'
+      }),
+    renewConfirmation: async ({ id, tokenHash, now }) =>
+      (await one(run(TEXTS.renew, { tokenHash, id, after: now - TOKEN_LIFE_MS }))) === 1,
+    pruneUnconfirmed: (before) => deleteInSteps(sql, TEXTS.prune, { before }),
+  }
+}

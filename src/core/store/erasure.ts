@@ -1,0 +1,70 @@
+import type { CourseStore } from '../course/store.ts'
+import { addAudit } from './audit.ts'
+import { all, type Dialect, first, journal, run, type Sql, type Steps } from './sql.ts'
+
+/** Tables beside the course with rows about a person. */
+const RELATED = ['organisation_invite', 'login_request'] as const
+type Related = (typeof RELATED)[number]
+
+export const TEXTS = ({ each, isForeign }: Dialect) => {
+  // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
+  const related = (table: Related) =>
+    `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM ${each('@spellings')}) OR ${isForeign('address')}`
+  const drop = (table: Related) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM ${each('@ids')})`
+  return {
+    suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
+    isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
+    mailbox: 'DELETE FROM mailbox WHERE identity = @identity',
+    subscriptions:
+      'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
+    sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM ${each('@recipients')})`,
+    organisation_invite: related('organisation_invite'),
+    login_request: related('login_request'),
+    dropInvites: drop('organisation_invite'),
+    dropLogins: drop('login_request'),
+  }
+}
+
+interface Held {
+  readonly id: string
+  readonly address: string
+}
+
+const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)
+
+export function erasure(sql: Sql): Pick<CourseStore, 'erase' | 'isSuppressed'> {
+  const { one, write } = sql
+  const text = TEXTS(sql.dialect)
+  function* related(table: Related, dropText: string, spellings: readonly string[]): Steps<readonly Held[]> {
+    const found = yield* all<Held>(text[table], { spellings: JSON.stringify(spellings) })
+    const theirs = found.filter(({ address }) => spellings.includes(address.toLowerCase()))
+    if (theirs.length > 0) yield* run(dropText, { ids: JSON.stringify(idsOf(theirs)) })
+    return theirs
+  }
+  return {
+    async erase({ identity, spellings, recipients, suppressionHash: hash, now, audit }) {
+      const erased = await write(function* () {
+        yield* run(text.suppress, { hash, now })
+        yield* run(text.mailbox, { identity })
+        const subscriptions = yield* all<Held>(text.subscriptions, { identity })
+        const invites = yield* related('organisation_invite', text.dropInvites, spellings)
+        const logins = yield* related('login_request', text.dropLogins, spellings)
+        const sentMail = yield* run(text.sentMail, { recipients: JSON.stringify(recipients) })
+        const forgotten = (yield { journal: [], forget: identity }).changes > 0
+        const [subscription, ...others] = idsOf(subscriptions)
+        const rows = { subscription, others, invites: idsOf(invites), logins: idsOf(logins) }
+        yield* journal({ what: 'erased', at: now, hash, rows })
+        yield* addAudit(audit)
+        return { subscriptions, related: [...invites, ...logins], sentMail, forgotten }
+      })
+      const { subscriptions, related: others, sentMail, forgotten } = erased
+      const texts = [identity, ...[...subscriptions, ...others].map(({ address }) => address)]
+      return {
+        existed: subscriptions.length > 0,
+        related: others.length + sentMail,
+        bytesGone: (await sql.scrub(texts)) && forgotten,
+      }
+    },
+    isSuppressed: async (hash) => (await one(first(text.isSuppressed, { hash }))) !== undefined,
+  }
+}

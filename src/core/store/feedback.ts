@@ -1,0 +1,127 @@
+import type { HistoryEntry } from '../course/history.ts'
+import { endByFeedback } from '../course/subscription.ts'
+import { newMailbox } from '../mail/feedback/mailbox.ts'
+import {
+  type AppliedChange,
+  countsOf,
+  type FeedbackStore,
+  type MailboxChange,
+  type SuppressedAddress,
+} from '../mail/feedback/store.ts'
+import { addAudit } from './audit.ts'
+import type { JournalEntry } from './journal.ts'
+import type { CourseParts } from './parts.ts'
+import { countSteps } from './sending.ts'
+import { all, type Dialect, deleteInSteps, first, journal, ROWS_A_STEP, type Sql } from './sql.ts'
+import { type Row, recordOf } from './subscriptions.ts'
+
+/** Where a list of suppressed addresses starts: before every address. */
+const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
+
+export const TEXTS = ({ each }: Dialect) => ({
+  note: `INSERT INTO feedback_event (key, received_at) SELECT value, CAST(@now AS bigint) FROM ${each('@keys')} WHERE true
+    ON CONFLICT DO NOTHING RETURNING key`,
+  erased: `SELECT hash FROM suppression WHERE hash IN (SELECT value FROM ${each('@hashes')})`,
+  subscriptions: `SELECT * FROM subscription
+    WHERE identity IN (SELECT value FROM ${each('@identities')}) OR person IN (SELECT value FROM ${each('@identities')})
+    ORDER BY id FOR UPDATE`,
+  wasSent: `SELECT 1 FROM subscription s JOIN subscription_event e ON e.subscription = s.id
+    WHERE (s.identity = @identity OR s.person = @identity) AND e.message_id = @messageId
+    UNION ALL SELECT 1 FROM sent_mail
+    WHERE recipient IN (SELECT value FROM ${each('@recipients')}) AND sent_id = @messageId LIMIT 1`,
+  prune: `DELETE FROM feedback_event WHERE key IN (SELECT key FROM feedback_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
+})
+
+/** Feedback from providers and mail servers: a fixed number of statements, however many changes. */
+export function feedback(sql: Sql, { history, mailboxes, subscriptions }: CourseParts): FeedbackStore {
+  const { one, write } = sql
+  const text = TEXTS(sql.dialect)
+  const { addCounts } = countSteps(sql.dialect)
+  const note = (keys: readonly string[], now: number) =>
+    all<{ key: string }>(text.note, { keys: JSON.stringify([...new Set(keys)].sort()), now })
+
+  function* apply(changes: readonly MailboxChange[], now: number) {
+    const noted = yield* note(
+      changes.flatMap(({ key }) => key ?? []),
+      now,
+    )
+    const fresh = new Set(noted.map(({ key }) => key))
+    const hashes = JSON.stringify(changes.flatMap(({ erasureHashes }) => erasureHashes))
+    const erased = new Set((yield* all<{ hash: string }>(text.erased, { hashes })).map(({ hash }) => hash))
+    const kept = changes.filter(({ erasureHashes }) => !erasureHashes.some((hash) => erased.has(hash)))
+    const identities = [...new Set(kept.map(({ identity }) => identity))].sort()
+    // Before their subscriptions, so that two deliveries never wait in a circle.
+    const known = yield* mailboxes.lockAll(identities)
+    const rows = yield* all<Row>(text.subscriptions, { identities: JSON.stringify(identities) })
+    const enrolments = new Map(rows.map((row) => [row.id, recordOf(row)]))
+    const saved = new Set<string>()
+    const ended = new Set<string>()
+    const entries: (readonly [subscription: string, entry: HistoryEntry])[] = []
+    const lines: JournalEntry[] = []
+    const applied = changes.map((one): AppliedChange => {
+      const { key, identity, change, at, reason, entry } = one
+      // The second of two equal keys in one delivery finds its key taken.
+      if (key !== undefined && !fresh.delete(key)) return 'repeated'
+      if (!known.mailboxes.has(identity)) return 'erased'
+      const before = known.mailboxes.get(identity) ?? newMailbox(identity)
+      const { mailbox, effect } = change(before)
+      const { suppression } = mailbox
+      let changed = mailbox !== before
+      if (changed) {
+        known.mailboxes.set(identity, mailbox)
+        saved.add(identity)
+      }
+      if (suppression !== before.suppression)
+        lines.push(
+          suppression
+            ? { what: 'suppressed', at: now, identity, suppression }
+            : { what: 'released', at: now, identity },
+        )
+      for (const [id, record] of enrolments) {
+        if (record.identity !== identity) continue
+        const { enrolment, state } = record
+        const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })
+        if (after) {
+          enrolments.set(id, after)
+          ended.add(id)
+          if (state === 'confirmed') lines.push({ what: 'unsubscribed', at: now, id, enrolment })
+          changed = true
+        }
+        if (entry) entries.push([id, { at, enrolment, day: 0, reason, ...entry }])
+      }
+      return changed ? 'changed' : 'unchanged'
+    })
+    yield* mailboxes.save([...known.mailboxes.values()].filter(({ identity }) => saved.has(identity)))
+    // Nothing is kept of an address about which nothing was learned.
+    yield* mailboxes.drop(known.made.filter((identity) => !saved.has(identity)))
+    yield* subscriptions.save([...enrolments.values()].filter(({ id }) => ended.has(id)))
+    yield* history.remember(...entries)
+    yield* addCounts(countsOf(changes, applied))
+    return { applied, lines }
+  }
+
+  return {
+    async apply(changes, now, audit) {
+      const isRelease = ({ what }: JournalEntry) => what === 'released'
+      const { applied, lines } = await write(function* () {
+        const done = yield* apply(changes, now)
+        yield* journal(...done.lines.filter((line) => !isRelease(line)))
+        yield* addAudit(audit)
+        return done
+      })
+      // After the commit: if the store lost a release, a restore would mail the address all the same.
+      await sql.journal(...lines.filter(isRelease))
+      return applied
+    },
+    note: async (key, now) => void (await one(note([key], now))),
+    find: (identity) => one(mailboxes.find(identity)),
+    wasSent: async ({ recipients, ...asked }) =>
+      (await one(first(text.wasSent, { ...asked, recipients: JSON.stringify(recipients) }))) !== undefined,
+    listSuppressed: async (limit, after = FIRST) =>
+      (await one(mailboxes.suppressed(limit, after))).flatMap(
+        ({ identity, suppression }): SuppressedAddress[] =>
+          suppression ? [{ identity, ...suppression }] : [],
+      ),
+    prune: (before) => deleteInSteps(sql, text.prune, { before }),
+  }
+}

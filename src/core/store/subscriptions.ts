@@ -1,0 +1,240 @@
+import { FIRST_COURSE } from '../course/definition.ts'
+import type { Problem, SubscriptionState } from '../course/store.ts'
+import type { SubscriptionRecord } from '../course/subscription.ts'
+import { DAY_MS } from '../durations.ts'
+import { all, asRows, camelCase, type Dialect, first, run, type Steps } from './sql.ts'
+
+/**
+ * The oldest schema whose builds know several courses. An earlier build would take every enrolment for one in
+ * the first course.
+ */
+const COURSES_FROM = 14
+/** The oldest schema whose builds know lessons by name. */
+const NAMES_FROM = 21
+
+/** The row format of builds that know several courses, and no lessons by name. */
+export const COURSES = 1
+
+/**
+ * The format of rows that this build knows: 0 is one course, 1 is several, 2 is lessons by name. A row’s column `needs` says the
+ * least that a build has to know to claim it, and each claim names the format of its build, so the store can
+ * refuse a claim of an older build (the migration with `needs`).
+ */
+const ROW_FORMAT = 2
+
+/** The value for `claimed_by`. Builds before 0.3.0 name no format; no name of a call has a tilde. */
+export const claimedAs = (call: string): string => `${ROW_FORMAT}~${call}`
+
+/**
+ * The unique key of an enrolment: in the first course the person's identity, as in tables from before there
+ * were others; in any other course, the identity and the name of the course.
+ */
+export function enrolmentKey(identity: string, course: string): string {
+  return course === FIRST_COURSE ? identity : `${identity} ${course}`
+}
+
+/** The columns that are set when the row is created. */
+const CREATED = ['id', 'identity', 'person', 'address', 'course', 'created_at']
+/** The columns that a change may set. */
+const CHANGED = [
+  'state',
+  'enrolment',
+  'confirmed_at',
+  'unsubscribed_at',
+  'course_version',
+  'lessons',
+  'promised',
+  'needs',
+  'due_at',
+  'last_sent_at',
+  'time_zone',
+  'language',
+  'sent_days',
+  'sent_lessons',
+  'next_attempt_at',
+  'first_attempt_at',
+  'claimed_at',
+  'lease_until',
+  'claimed_by',
+  'fence',
+  'failures',
+  'problem_kind',
+  'problem_reason',
+  'problem_since',
+]
+
+/** The columns of a row by the names that the program has for them: for a statement that is run for every lesson. */
+export const ROW_COLUMNS = [...CREATED, ...CHANGED]
+  .map((column) => `${column} AS "${camelCase(column)}"`)
+  .join(', ')
+
+export const TEXTS = ({ rows, each, closeTo }: Dialect) => ({
+  byId: 'SELECT * FROM subscription WHERE id = @id',
+  lockId: 'SELECT * FROM subscription WHERE id = @id FOR UPDATE',
+  lockIds: `SELECT * FROM subscription WHERE id IN (SELECT value FROM ${each('@ids')}) ORDER BY id FOR UPDATE`,
+  lockKey: 'SELECT * FROM subscription WHERE identity = @key FOR UPDATE',
+  byPerson:
+    'SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course',
+  insert: `INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at)
+    VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt) ON CONFLICT (identity) DO NOTHING`,
+  save: `UPDATE subscription SET ${CHANGED.map((column) => `${column} = r.${column}`).join(', ')}
+    FROM ${rows('subscription', ['id', ...CHANGED])} AS r WHERE subscription.id = r.id`,
+  sayCourses: closeTo(COURSES_FROM),
+  sayNames: closeTo(NAMES_FROM),
+  anyCourse: 'SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1',
+  anyNames: `SELECT 1 FROM subscription WHERE needs > ${COURSES} LIMIT 1`,
+})
+
+/** A row of the table; times are UTC milliseconds. */
+export interface Row
+  extends Omit<SubscriptionRecord, 'sentDays' | 'sentLessons' | 'unreadableDays' | 'problem'> {
+  /** The identity of the person, where `identity` names a course as well (`enrolmentKey`). */
+  readonly person: string | undefined
+  /** Any value: somebody may have edited the row. */
+  readonly sentDays: unknown
+  readonly sentLessons: unknown
+  readonly problemKind: Problem['kind'] | undefined
+  readonly problemReason: string | undefined
+  readonly problemSince: number | undefined
+}
+
+/**
+ * When the lesson in hand is due if the row does not say: the first course sends one lesson a day from
+ * confirmation on.
+ */
+const plainDueAt = (confirmedAt: number | undefined, sent: number) =>
+  confirmedAt === undefined ? undefined : confirmedAt + sent * DAY_MS
+
+/** Takes a row as `ROW_COLUMNS` selects it too, with null for undefined. */
+export function recordOf(row: Row): SubscriptionRecord {
+  const sentDays = daysOf(parsed(row.sentDays))
+  return {
+    id: row.id,
+    identity: row.person ?? row.identity,
+    address: row.address,
+    course: row.course,
+    courseVersion: row.courseVersion ?? undefined,
+    lessons: row.lessons,
+    promised: row.promised ?? undefined,
+    needs: row.needs,
+    dueAt:
+      row.dueAt ??
+      (sentDays && sentDays.length < row.lessons
+        ? plainDueAt(row.confirmedAt ?? undefined, sentDays.length)
+        : undefined),
+    lastSentAt: row.lastSentAt ?? undefined,
+    timeZone: row.timeZone ?? undefined,
+    language: row.language ?? undefined,
+    state: row.state,
+    enrolment: row.enrolment,
+    createdAt: row.createdAt,
+    confirmedAt: row.confirmedAt ?? undefined,
+    unsubscribedAt: row.unsubscribedAt ?? undefined,
+    sentDays: sentDays ?? [],
+    sentLessons: namesOf(parsed(row.sentLessons)),
+    ...(sentDays === undefined && { unreadableDays: row.sentDays }),
+    nextAttemptAt: row.nextAttemptAt ?? undefined,
+    firstAttemptAt: row.firstAttemptAt ?? undefined,
+    claimedAt: row.claimedAt ?? undefined,
+    leaseUntil: row.leaseUntil ?? undefined,
+    claimedBy: row.claimedBy ?? undefined,
+    fence: row.fence,
+    failures: row.failures,
+    problem: row.problemKind
+      ? { kind: row.problemKind, reason: row.problemReason ?? '', since: row.problemSince ?? 0 }
+      : undefined,
+  }
+}
+
+/** A list as a store keeps it: SQLite in a text. A text that is no JSON stays the text that it is. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
+}
+
+function daysOf(value: unknown): readonly number[] | undefined {
+  return Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
+}
+
+function namesOf(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined
+}
+
+/** The values that a change writes. */
+function changedOf(record: SubscriptionRecord): object {
+  const { identity, address, course, createdAt, unreadableDays, sentDays, problem, ...same } = record
+  return {
+    ...same,
+    sentDays: unreadableDays ?? sentDays,
+    dueAt: dueColumn(record),
+    problemKind: problem?.kind,
+    problemReason: problem?.reason,
+    problemSince: problem?.since,
+  }
+}
+
+/**
+ * The value for `due_at`: none where the due time follows from the other columns, so that it stays right when
+ * a build that does not know `due_at` changes those.
+ */
+export function dueColumn({
+  dueAt,
+  confirmedAt,
+  sentDays,
+}: Pick<SubscriptionRecord, 'dueAt' | 'confirmedAt' | 'sentDays'>): number | undefined {
+  return dueAt === plainDueAt(confirmedAt, sentDays.length) ? undefined : dueAt
+}
+
+interface NewRow extends Pick<SubscriptionRecord, 'id' | 'identity' | 'course' | 'address' | 'createdAt'> {
+  readonly mailboxKey: string
+  readonly state: SubscriptionState
+}
+
+/** The steps that read and write enrolments. */
+export function subscriptionSteps(dialect: Dialect) {
+  const text = TEXTS(dialect)
+  function* one(query: string, values: object): Steps<SubscriptionRecord | undefined> {
+    const row = yield* first<Row>(query, { ...values })
+    return row && recordOf(row)
+  }
+  const steps = {
+    find: (id: string) => one(text.byId, { id }),
+    /** The row stays as it is until the transaction ends. */
+    lock: (id: string) => one(text.lockId, { id }),
+    /** In the order of their ids, so that two transactions cannot wait for each other in a circle. */
+    *lockAll(ids: readonly string[]): Steps<readonly SubscriptionRecord[]> {
+      return (yield* all<Row>(text.lockIds, { ids: JSON.stringify(ids) })).map(recordOf)
+    },
+    lockKey: (key: string) => one(text.lockKey, { key }),
+    *ofPerson(identity: string): Steps<readonly SubscriptionRecord[]> {
+      return (yield* all<Row>(text.byPerson, { identity })).map(recordOf)
+    },
+    /** False if the person has a row for the course already. */
+    *insert({ identity, course, ...row }: NewRow): Steps<boolean> {
+      const key = enrolmentKey(identity, course)
+      const person = key === identity ? undefined : identity
+      return (yield* run(text.insert, { ...row, course, key, person })) === 1
+    },
+    *save(records: readonly SubscriptionRecord[]): Steps<void> {
+      if (records.length === 0) return
+      yield* run(text.save, { rows: asRows(records.map(changedOf)) })
+      if (records.some(({ needs }) => needs > COURSES)) yield* run(text.sayNames)
+    },
+    /** Closes a store that was filled to builds that do not know what its rows have. */
+    *sayAll(): Steps<void> {
+      if (yield* first(text.anyCourse)) yield* run(text.sayCourses)
+      if (yield* first(text.anyNames)) yield* run(text.sayNames)
+    },
+    /** Closes the store to builds that know one course only. */
+    *sayCourse(course: string): Steps<void> {
+      if (course !== FIRST_COURSE) yield* run(text.sayCourses)
+    },
+  }
+  return steps
+}
+
+export type SubscriptionSteps = ReturnType<typeof subscriptionSteps>
