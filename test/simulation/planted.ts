@@ -101,7 +101,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'claims by the wall clock what others hold by the clock of leases',
-    file: 'store/sqlite/course.ts',
+    file: 'store/sqlite/dispatch.ts',
     find: 'ELSE lease_until <= @lease OR lease_until > @lease + @leaseMs END',
     replace: 'ELSE next_attempt_at <= @now OR (@lease + @leaseMs) < 0 END',
   },
@@ -150,7 +150,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keeps what was erased',
-    file: 'store/sqlite/erase.ts',
+    file: 'store/erasure.ts',
     find: 'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
     replace: 'SELECT id, address FROM subscription WHERE identity = @identity OR person = @identity',
   },
@@ -229,27 +229,27 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sends from the start to whom it cannot read',
-    file: 'store/sqlite/course.ts',
+    file: 'store/sqlite/dispatch.ts',
     find: 'if (found.unreadableDays !== undefined) {',
     replace: 'if (found.unreadableDays === 0) {',
   },
   {
     name: 'stops for a record that it cannot read',
-    file: 'store/sqlite/subscription-rows.ts',
-    find: '  } catch {\n    return text\n  }',
+    file: 'store/subscriptions.ts',
+    find: '  } catch {\n    return value\n  }',
     replace: "  } catch {\n    throw new SyntaxError('damaged')\n  }",
   },
   {
     name: 'counts a report as often as it is delivered',
-    file: 'store/sqlite/feedback.ts',
-    find: "sql.note.run(key, now).changes === 0) return 'repeated'",
-    replace: "sql.note.run(key, now).changes < 0) return 'repeated'",
+    file: 'store/feedback.ts',
+    find: "if (key !== undefined && !fresh.delete(key)) return 'repeated'",
+    replace: '',
   },
   {
     name: 'keeps what is reported of a person who was erased',
-    file: 'store/sqlite/feedback.ts',
-    find: "if (erasureHashes.some((hash) => sql.erased.get(hash) !== undefined)) return 'erased'",
-    replace: '',
+    file: 'store/feedback.ts',
+    find: 'changes.filter(({ erasureHashes }) => !erasureHashes.some((hash) => erased.has(hash)))',
+    replace: 'changes',
   },
   {
     name: 'ends a newer enrolment by a report about an earlier one',
@@ -356,8 +356,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keeps the plan of a course without its texts',
-    file: 'store/sqlite/plans.ts',
-    find: 'for (const text of texts) sql.keepText.run(text)',
+    file: 'store/plans.ts',
+    find: 'yield* run(text.keepTexts, { rows: asRows(texts) })',
     replace: '',
   },
   {
@@ -368,9 +368,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'deletes texts that somebody will still get',
-    file: 'store/sqlite/plans.ts',
-    find: 'ELSE 0 END < lessons AS follows',
-    replace: 'ELSE 0 END < 2 AS follows',
+    file: 'store/plans.ts',
+    find: "('sent_days')} < lessons AS follows",
+    replace: "('sent_days')} < 2 AS follows",
   },
   {
     name: 'looks for no translation in the language of a dialect',
@@ -392,9 +392,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'enrols anew for a request that it has answered',
-    file: 'store/sqlite/course.ts',
-    find: 'if (before !== undefined) return { enrolled: true',
-    replace: 'if (before === 0) return { enrolled: true',
+    file: 'store/enrolments.ts',
+    find: 'if (before) return { enrolled: true',
+    replace: 'if (before?.enrolment === 0) return { enrolled: true',
   },
   {
     name: 'takes reports by mail for proven ones',
@@ -416,9 +416,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'counts again after a pause what led to it',
-    file: 'store/sqlite/sending.ts',
-    find: "resumed_at = ? WHERE name = 'mail'",
-    replace: "resumed_at = ? * 0 WHERE name = 'mail'",
+    file: 'store/sending.ts',
+    find: "resumed_at = @now WHERE name = 'mail'",
+    replace: "resumed_at = @now * 0 WHERE name = 'mail'",
   },
   {
     name: 'starts a run while courses are paused',
@@ -452,7 +452,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keeps no names of lessons sent',
-    file: 'store/sqlite/course.ts',
+    file: 'store/sqlite/dispatch.ts',
     find: 'progress === undefined ? null : JSON.stringify(progress.sentLessons)',
     replace: 'null',
   },
@@ -494,7 +494,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'throws away a second course that is asked for within the hour',
-    file: 'store/sqlite/course.ts',
+    file: 'store/confirmations.ts',
     find: 'max(CASE WHEN s.course = @course THEN c.created_at END)',
     replace: "max(CASE WHEN s.course <> '' OR @course = '' THEN c.created_at END)",
   },
