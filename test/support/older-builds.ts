@@ -24,8 +24,8 @@ export type OldVersion = '0.1.0' | '0.2.0'
 
 const LEASE_MS = 90_000
 const DAY_MS = 86_400_000
-/** No call of an older build claims more often than this, unless it spins. */
-const MOST_ROUNDS = 10
+/** No call of an older build claims one row more often than this, unless it spins. */
+const MOST_CLAIMS = 10
 
 const lease = (version: OldVersion, text: string) => (version === '0.2.0' ? text : '')
 
@@ -211,10 +211,13 @@ export function olderBuild(address: NonNullable<Parameters<typeof openStore>[0]>
       between: () => Promise<void> = async () => {},
     ): Promise<readonly (Pick<OldRow, 'id' | 'enrolment' | 'course'> & Sent)[]> {
       const sent: (OldRow & Sent)[] = []
-      for (let round = 0; ; round += 1) {
+      const times = new Map<string, number>()
+      for (;;) {
         const claims = await statements.claim({ now, lease: now, call, limit: 100 })
         if (claims.length === 0) return sent
-        if (round === MOST_ROUNDS) throw new Error('the older build claims the same rows again and again')
+        for (const { id } of claims) times.set(id, (times.get(id) ?? 0) + 1)
+        if (claims.some(({ id }) => times.get(id) === MOST_CLAIMS))
+          throw new Error('the older build claims the same rows again and again')
         await between()
         for (const row of claims) {
           if (!(await statements.holds(row))) continue
