@@ -249,3 +249,39 @@ test('a restore says how many lessons will be sent again, and takes their record
   expect(due.map(({ subscription }) => subscription)).not.toContain(claims[0]?.subscription)
   expect(due).toHaveLength(1)
 })
+
+test('sent records are also taken of those who left and came back by undoing it', async () => {
+  const it = await store()
+  const { course } = it.opened
+  const leave = (id: string) => course.unsubscribe({ id, enrolment: 1, now: NOW + 1 })
+  const undo = (id: string) => course.undoUnsubscribe({ id, enrolment: 1, now: NOW + 3 })
+  await leave('ada')
+  await it.backup('b.sqlite')
+  await undo('ada')
+  const claims = await course.claimDue({ now: NOW + 3, limit: 9, retries: 0, leaseMs: 60_000, call: 'c' })
+  await course.settle(
+    claims.map((claim) => ({
+      claim,
+      now: NOW + 4,
+      sent: true,
+      nextAttemptAt: NOW + 5,
+      failures: 0,
+      problem: undefined,
+      end: false,
+    })),
+  )
+  // A copy of the replaced store that is older than the last entries of the journal.
+  await leave('grace')
+  await it.backup('copy.sqlite')
+  await undo('grace')
+  await leave('joan')
+  await it.opened.close()
+  const restored = await it.restore('platform.sqlite', { force: true, sentFrom: it.at('copy.sqlite') })
+  expect(restored).toMatchObject({ taken: 2, repeats: 0, replayed: { unsubscribed: 1 } })
+  const again = await it.open()
+  const due = await again.course.claimDue({ now: NOW + 9, limit: 9, retries: 9, leaseMs: 1, call: 'd' })
+  expect(due.map(({ subscription, day }) => [subscription, day]).sort()).toEqual([
+    ['ada', 2],
+    ['grace', 2],
+  ])
+})

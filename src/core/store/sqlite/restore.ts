@@ -241,9 +241,12 @@ async function catchUp(
     throw uncovered({ from, to, journal, found: (named ?? own) !== undefined, madeAt })
   // The journal that begins here does not cover the time before: no later restore may believe that it does.
   if (!isCovered) database.prepare('DELETE FROM meta WHERE name = ?').run(ANCHOR)
-  const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
   const entries = [...(own ?? []), ...owedBy(to), ...(named ?? [])]
   const replayed = await replay(restored(plainSql(database)), entries)
+  // After the replay, which lets those go on who undid an unsubscribe that the backup has.
+  const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
+  // The file named for them may be older than the last entries.
+  if (taken > 0) await replay(restored(plainSql(database)), entries)
   const isErased = isErasedBy(database, entries)
   return {
     replayed,
