@@ -20,6 +20,9 @@ export interface Core {
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
   readonly openStore: typeof Stores.openStore
+  readonly openMaintenance: typeof Stores.openMaintenance
+  readonly restoreStore: typeof Stores.restoreStore
+  readonly suppressionChange: typeof Feedback.suppressionChange
   readonly applyFeedback: typeof Feedback.applyFeedback
   readonly suppressionHash: typeof Links.suppressionHash
   readonly hashToken: typeof Links.hashToken
@@ -36,8 +39,8 @@ export async function loadCore(root: string): Promise<Core> {
   const { createHours } = await load<typeof Hours>('course/hours.ts')
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
-  const { openStore } = await load<typeof Stores>('store/open.ts')
-  const { applyFeedback } = await load<typeof Feedback>('mail/feedback/changes.ts')
+  const { openStore, openMaintenance, restoreStore } = await load<typeof Stores>('store/open.ts')
+  const { applyFeedback, suppressionChange } = await load<typeof Feedback>('mail/feedback/changes.ts')
   const { createNotices } = await load<typeof Notices>('course/notices.ts')
   const { suppressionHash, hashToken } = await load<typeof Links>('course/links.ts')
   const { secret } = await load<typeof Secret>('secret.ts')
@@ -50,7 +53,10 @@ export async function loadCore(root: string): Promise<Core> {
     openCourse,
     openMailer,
     openStore,
+    openMaintenance,
+    restoreStore,
     applyFeedback,
+    suppressionChange,
     suppressionHash,
     hashToken,
     secret,

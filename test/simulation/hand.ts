@@ -11,9 +11,13 @@ const DAMAGE = ['', 'null', '7', '"1,2"', '{"1":true}', '[1,', '[1,"two"]', '[0]
 /** Files here cost no disk: what a disk does is not simulated. */
 const MEMORY = '/dev/shm'
 
+/** A new folder for files of a simulation. */
+export const scratchFolder = (): Promise<string> =>
+  mkdtemp(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'platformctl-simulation-'))
+
 /** A store in a file, and a hand that damages rows in it behind the program's back and repairs them when asked. */
 export async function openHand() {
-  const folder = await mkdtemp(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'platformctl-simulation-'))
+  const folder = await scratchFolder()
   const file = path.join(folder, 'store.sqlite')
   const damaged = new Map<
     string,

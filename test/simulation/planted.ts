@@ -516,6 +516,32 @@ export const MUTATIONS: readonly Mutation[] = [
     find: "problem?.kind === 'parked' ||",
     replace: 'problem !== undefined ||',
   },
+  {
+    name: 'forgets in a journal made from rows who came back',
+    file: 'store/journal.ts',
+    find: '    ...rows.past,\n',
+    replace: '',
+  },
+  {
+    name: 'forgets who left while the journal could not be written',
+    file: 'store/sqlite/journal.ts',
+    find: '.run(OWED, lines)',
+    replace: ".run(OWED, '')",
+  },
+  {
+    name: 'brings erased people back by a restore',
+    file: 'store/replay.ts',
+    find: 'const { subscription, others = [], invites, logins } = rows',
+    replace:
+      'const { invites, logins } = rows\n    const [subscription, others] = [undefined, []]\n    byHash.clear()',
+  },
+  {
+    name: 'takes no sent records at a restore of who came back by undoing an unsubscribe',
+    file: 'store/sqlite/restore.ts',
+    find: 'const replayed = await replay(',
+    replace:
+      'if (sentFrom !== undefined) takeSentRecords(database, sentFrom)\n  sentFrom = undefined\n  const replayed = await replay(',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -30,6 +30,7 @@ export type Fault =
   | 'feedback'
   | 'breaker'
   | 'older-build'
+  | 'restore'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

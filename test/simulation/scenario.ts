@@ -50,6 +50,7 @@ export function scenarioOf(seed: number): Scenario {
       // Courses that pause for hours hide other faults too.
       ...(seeded(seed ^ 0xb4ea).oneIn(4) ? (['feedback', 'breaker'] as const) : []),
       ...(seeded(seed ^ 0x01d).oneIn(4) ? (['older-build'] as const) : []),
+      ...(seeded(seed ^ 0x5afe).oneIn(3) ? (['restore'] as const) : []),
     ],
     rarity: random.pick([1, 20]),
     courses: random.pick([0, 1, 2, 3, 5]),

@@ -13,6 +13,7 @@ import { openHand } from './hand.ts'
 import { simulateHours } from './hours.ts'
 import { simulateMessages } from './messages.ts'
 import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from './provider.ts'
+import { simulateRestore } from './restore.ts'
 import { type Seeded, seeded } from './seeded.ts'
 import { virtualTime } from './virtual-time.ts'
 import { createWitness, type Violation } from './witness.ts'
@@ -193,6 +194,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     })
   }
 
+  if (faults.has('restore')) await simulateRestore({ core, seed: scenario.seed, start, witness })
   let course = courseOf(web, store.course)
   // Loads what is loaded once, so that the first run of a process is like any other.
   await course.subscribe({ spelling: 'first@example.com', identity: 'first@example.com' })
