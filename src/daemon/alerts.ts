@@ -139,6 +139,9 @@ export function startAlerts({
       open: open.map(({ cause }) => cause),
       prerequisites,
       elsewhere: open.filter(({ cause, seenAt }) => !looked.has(cause) && now - seenAt <= SEEN_ELSEWHERE_MS),
+      isCheckedElsewhere: (probe) =>
+        !looked.has(probe) &&
+        platform.probes.some(({ name, service }) => name === probe && !looked.has(service)),
       isKnown,
     })
     const openFor = (cause: string) => open.find((one) => one.cause === cause)

@@ -1,3 +1,4 @@
+import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { alertsFile } from '../core/daemon-places.ts'
@@ -53,6 +54,11 @@ export async function tellRefusal(
       : await openStore(storeAddress(settings, dataFolder), { log }).catch(() => undefined)
   // Without its store, the data folder remembers the message for the next start.
   const file = alertsFile(dataFolder)
+  try {
+    mkdirSync(dataFolder, { mode: 0o700 })
+  } catch {
+    // It is there, or cannot be made.
+  }
   const alerts = startAlerts({
     store: store ?? NO_STORE,
     platform,
@@ -71,7 +77,10 @@ export async function tellRefusal(
   const report = { service: WEB, probes: { [cause]: result } }
   try {
     // An incident needs two failing checks in a row, so report the same result twice.
-    for (const look of [report, report]) await alerts.follow([look])
+    await alerts.follow([report])
+    // What nothing remembers, a supervisor that starts the daemon again and again would repeat each time.
+    if (cause === 'store' && !existsSync(file)) return
+    await alerts.follow([report])
     await within(REFUSAL_MS, alerts.told(), () => {})
   } finally {
     await within(REFUSAL_MS, alerts.stop(), () => {})

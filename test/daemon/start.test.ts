@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import path from 'node:path'
@@ -311,7 +311,11 @@ test('from the start the metrics say when health was to be recorded, and a daemo
 })
 
 /** What an address of alerts is told by a start that is refused. */
-async function refused(dataFolder: string) {
+async function refused(
+  dataFolder: string,
+  own: Record<string, string> = { PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' },
+  starts = 1,
+) {
   const told: string[] = []
   const hook = await serve(async (incoming, response) => {
     const chunks: Uint8Array[] = []
@@ -319,14 +323,25 @@ async function refused(dataFolder: string) {
     told.push(JSON.parse(Buffer.concat(chunks).toString()).data.reason)
     response.end()
   })
-  const env = { ALERT_WEBHOOK_URL: hook, PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' }
-  await expect(started({ dataFolder, env })).rejects.toThrow('half-configured')
+  const env = { ALERT_WEBHOOK_URL: hook, ...own }
+  for (let start = 0; start < starts; start += 1)
+    await expect(started({ dataFolder, env })).rejects.toThrow(/half-configured|refused the connection/)
   return told
 }
 const REFUSED = ['half-configured: payments; the daemon refused to start']
 
 test('a start that is refused is told at once', async () => {
   expect(await refused(await emptyFolder())).toEqual(REFUSED)
+})
+
+test('a start without its store is told once, however often a supervisor repeats it, and only if that can be kept', async () => {
+  const folder = await emptyFolder()
+  const away = { STORE_URL: `postgres://ada@127.0.0.1:${await freePort()}/school` }
+  expect(await refused(path.join(folder, 'new'), away, 3)).toEqual([
+    'its server cannot be reached; the daemon refused to start',
+  ])
+  await writeFile(path.join(folder, 'file'), '')
+  expect(await refused(path.join(folder, 'file', 'data'), away, 3)).toEqual([])
 })
 
 test('a start that is refused is told even when its store cannot be opened', async () => {

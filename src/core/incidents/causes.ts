@@ -87,7 +87,7 @@ export interface RoundOutcome {
   readonly failing: readonly Cause[]
   /** What this round found failing because of the incidents that other processes see. */
   readonly elsewhere: readonly Cause[]
-  /** Causes that failed twice in a row: each opens an incident. */
+  /** Causes that failed often enough in a row: each opens an incident. */
   readonly opens: readonly Cause[]
   /** Causes that were well twice in a row: each closes its incident. */
   readonly closes: readonly string[]
@@ -95,6 +95,8 @@ export interface RoundOutcome {
 
 /** Rounds in a row that open an incident, and that close it. */
 const ROUNDS = 2
+/** What depends on a probe that only other processes check waits for one more: their round comes within a minute. */
+const ROUNDS_WITH_OTHERS = 3
 
 /**
  * Decides which incidents a round opens and closes. Only probes that the round ran count: those of other
@@ -106,6 +108,7 @@ export function followRound({
   open,
   prerequisites = NO_PREREQUISITES,
   elsewhere = [],
+  isCheckedElsewhere = () => false,
   isKnown = () => true,
 }: {
   readonly streaks: Streaks
@@ -115,6 +118,8 @@ export function followRound({
   readonly prerequisites?: Prerequisites | undefined
   /** Of the open incidents those that only other processes check, and still see. */
   readonly elsewhere?: readonly Pick<Cause, 'cause' | 'service' | 'reason'>[] | undefined
+  /** True for a probe that only other processes check. */
+  readonly isCheckedElsewhere?: ((probe: string) => boolean) | undefined
   /** False for a cause that nothing checks any more, because it was removed from the definition. */
   readonly isKnown?: ((cause: string) => boolean) | undefined
 }): RoundOutcome {
@@ -135,6 +140,8 @@ export function followRound({
     if (open.includes(cause)) followers.push({ cause, service, reason, affected: [] })
   }
   const looked = new Set(reports.flatMap(({ probes }) => Object.keys(probes)))
+  const roundsOf = (cause: string) =>
+    [...(prerequisites.get(cause) ?? [])].some(isCheckedElsewhere) ? ROUNDS_WITH_OTHERS : ROUNDS
   for (const cause of new Set([...streaks.keys(), ...open])) {
     if (next.has(cause)) continue
     // Not checked in this round, so neither better nor worse.
@@ -145,7 +152,7 @@ export function followRound({
     failing: [...causes, ...followers],
     elsewhere: causesIn(roots).filter(isElsewhere),
     streaks: next,
-    opens: causes.filter(({ cause }) => (next.get(cause) ?? 0) >= ROUNDS && !open.includes(cause)),
+    opens: causes.filter(({ cause }) => (next.get(cause) ?? 0) >= roundsOf(cause) && !open.includes(cause)),
     closes: open.filter((cause) => (next.get(cause) ?? 0) <= -ROUNDS),
   }
 }

@@ -143,3 +143,22 @@ test.each([
 ])('a probe and the store that it needs, %s: %s', (rounds, expected) => {
   expect(two(rounds)).toBe(expected)
 })
+
+test('what depends on a probe that only another process checks waits one round more for its cause', () => {
+  const opens = (elsewhere: string) => {
+    let streaks: Streaks = new Map()
+    return [1, 2, 3].map(() => {
+      const round = followRound({
+        streaks,
+        reports: [report('shop', { kiln: 'failing' })],
+        open: [],
+        prerequisites: NEEDS,
+        isCheckedElsewhere: (name) => name === elsewhere,
+      })
+      streaks = round.streaks
+      return round.opens.length
+    })
+  }
+  expect(opens('store')).toEqual([0, 0, 1])
+  expect(opens('mail')).toEqual([0, 1, 1])
+})
