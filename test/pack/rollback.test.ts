@@ -17,7 +17,7 @@ async function nextBuild(
   for (const name of ['bin', 'src', 'scripts', 'templates', 'package.json', 'tsconfig.json'])
     await cp(path.join(root, name), path.join(folder, name), { recursive: true })
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), 'dir')
-  for (const file of ['src/core/store/sqlite/migrations.ts', 'src/core/store/store.ts']) {
+  for (const file of ['src/core/store/migrations.ts', 'src/core/store/store.ts']) {
     const full = path.join(folder, file)
     await writeFile(full, change(file, await readFile(full, 'utf8')))
   }
@@ -29,8 +29,8 @@ async function nextBuild(
 const withOneMore = (file: string, text: string) =>
   file.endsWith('migrations.ts')
     ? text.replace(
-        /\n\]\n*$/,
-        '\n  `ALTER TABLE subscription ADD COLUMN colour TEXT; CREATE TABLE later (id TEXT PRIMARY KEY) STRICT;`,\n]\n',
+        /\n\]\n/,
+        '\n  `ALTER TABLE subscription ADD COLUMN colour text; CREATE TABLE later (id text PRIMARY KEY) STRICT;`,\n]\n',
       )
     : text
 

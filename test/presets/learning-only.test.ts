@@ -24,8 +24,7 @@ const VARIABLES = learning.contract.variables
 const KNOWN: readonly string[] = [
   'src/core/analytics/personal.ts: circuit',
   'src/core/course/definition.ts: quantum',
-  'src/core/store/postgres/migrations.ts: quantum',
-  'src/core/store/sqlite/migrations.ts: quantum',
+  'src/core/store/migrations.ts: quantum',
 ]
 
 const sources = globSync('src/**/*.{ts,css,html}', { cwd: root })

@@ -428,19 +428,19 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'lets an older build claim courses that it does not know',
-    file: 'store/sqlite/migrations.ts',
+    file: 'store/migrations.ts',
     find: "ELSE OLD.needs > 0 OR OLD.course <> 'quantum'",
     replace: 'ELSE OLD.needs > 0',
   },
   {
     name: 'lets an older build take over what is out',
-    file: 'store/sqlite/migrations.ts',
+    file: 'store/migrations.ts',
     find: 'OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)',
     replace: '',
   },
   {
     name: 'lets an older build go on with a claim that was refused',
-    file: 'store/sqlite/migrations.ts',
+    file: 'store/migrations.ts',
     find: 'SET fence = OLD.fence + 2',
     replace: 'SET fence = OLD.fence + 1',
   },

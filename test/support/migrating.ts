@@ -1,6 +1,6 @@
 import { statementsOf } from '../../src/core/store/maintenance.ts'
+import { SQLITE_STEPS } from '../../src/core/store/migrations.ts'
 import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
-import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 
 /**
  * Runs a migration that kills its own process before the statement with the given number. The first step runs on its
@@ -9,7 +9,7 @@ import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 const [file, at] = process.argv.slice(2)
 if (file === undefined) throw new Error('usage: migrating FILE NUMBER')
 let seen = 0
-const steps = MIGRATIONS.map((sql) =>
+const steps = SQLITE_STEPS.map((sql) =>
   statementsOf(sql)
     .map((statement) => {
       seen += 1

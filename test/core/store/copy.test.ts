@@ -4,8 +4,8 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { TABLES } from '../../../src/core/store/copy.ts'
+import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
-import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -304,7 +304,7 @@ test('addresses that unsubscribed or bounced while the store was in PostgreSQL s
 
 test('every table of the store is one that a copy takes', () => {
   const database = new Database(':memory:')
-  for (const step of MIGRATIONS) database.exec(step)
+  for (const step of SQLITE_STEPS) database.exec(step)
   const tables = database
     .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
     .pluck()

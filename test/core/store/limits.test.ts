@@ -11,9 +11,9 @@ import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/copy.ts'
+import { POSTGRES_STEPS } from '../../../src/core/store/migrations.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
 import { createPool, guarded, type Pool, transaction } from '../../../src/core/store/postgres/connection.ts'
-import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
 import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/backup.ts'
 import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -289,7 +289,7 @@ test('of more than a hundred faults on PostgreSQL the rest are counted, on every
   const last = await maintenance.verify(NOW)
   expect(last).toMatchObject({ ok: false, checked: 901, moreFaults: 0 })
   expect(last.faults.every((one) => one.startsWith('subscription 01001: '))).toBe(true)
-  expect((await maintenance.status()).version).toBe(MIGRATIONS.length)
+  expect((await maintenance.status()).version).toBe(POSTGRES_STEPS.length)
 })
 
 describe('a file that cannot be the store', () => {

@@ -6,8 +6,8 @@ import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { statementsOf } from '../../../src/core/store/maintenance.ts'
+import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
-import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { backupsUnderLoad } from '../../support/backups-under-load.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -51,8 +51,8 @@ test('the status says version, size, rows and when it was last verified', async 
   const { maintenance } = await stored()
   expect(await maintenance.status()).toMatchObject({
     kind: 'sqlite',
-    version: MIGRATIONS.length,
-    latest: MIGRATIONS.length,
+    version: SQLITE_STEPS.length,
+    latest: SQLITE_STEPS.length,
     verifiedAt: undefined,
   })
   expect((await maintenance.status()).counts).toMatchObject({ subscription: 1, confirmation: 1 })
@@ -262,9 +262,9 @@ test('verify finds a damaged page', async () => {
 
 test('a migration killed at any of its statements is whole or absent, and runs again', async () => {
   const folder = await emptyFolder()
-  const statements = MIGRATIONS.flatMap(statementsOf).length
+  const statements = SQLITE_STEPS.flatMap(statementsOf).length
   // The content of a sound store of each version.
-  const whole = MIGRATIONS.reduce(
+  const whole = SQLITE_STEPS.reduce(
     ({ database, counts }, step) => {
       database.exec(step)
       return {
@@ -288,7 +288,7 @@ test('a migration killed at any of its statements is whole or absent, and runs a
     database.close()
     expect(tables).toBe(whole[version])
     const store = await openStore({ kind: 'sqlite', file })
-    expect((await store.status()).version).toBe(MIGRATIONS.length)
+    expect((await store.status()).version).toBe(SQLITE_STEPS.length)
     await store.close()
   }
 }, 60_000)
@@ -302,8 +302,8 @@ test('the plan names the steps and changes nothing; migrating twice does nothing
   expect(first?.statements).toContain('CREATE TABLE subscription')
   expect((await maintenance.status()).version).toBe(0)
   expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, damaged: false, checked: 0 })
-  expect(await maintenance.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
-  expect(await maintenance.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
+  expect(await maintenance.migrate()).toEqual({ from: 0, to: SQLITE_STEPS.length })
+  expect(await maintenance.migrate()).toEqual({ from: SQLITE_STEPS.length, to: SQLITE_STEPS.length })
   expect(await maintenance.pending()).toEqual([])
 })
 
@@ -317,22 +317,22 @@ test('a migration is refused while another process holds the lock', async () => 
     /by another process: try again when that has ended; nothing was changed/,
   )
   other.exec('ROLLBACK')
-  expect(await maintenance.migrate()).toMatchObject({ to: MIGRATIONS.length })
+  expect(await maintenance.migrate()).toMatchObject({ to: SQLITE_STEPS.length })
   other.close()
   await maintenance.close()
 })
 
 test('a build runs on a newer schema that says of itself that it can, and is refused any other', async () => {
   const { address, change, maintenance } = await stored()
-  const newer = MIGRATIONS.length + 1
+  const newer = SQLITE_STEPS.length + 1
   change(`CREATE TABLE added_later (name TEXT); PRAGMA user_version = ${newer};
-    UPDATE meta SET value = '${newer}:${MIGRATIONS.length}' WHERE name = 'readable_from'`)
+    UPDATE meta SET value = '${newer}:${SQLITE_STEPS.length}' WHERE name = 'readable_from'`)
   const store = await openStore(address)
   expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'confirmed' })
   await store.close()
   expect(await maintenance.status()).toMatchObject({
     version: newer,
-    latest: MIGRATIONS.length,
+    latest: SQLITE_STEPS.length,
     readable: true,
   })
   expect(await maintenance.pending()).toEqual([])

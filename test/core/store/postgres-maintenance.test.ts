@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { POSTGRES_STEPS } from '../../../src/core/store/migrations.ts'
 import { openMaintenance } from '../../../src/core/store/open.ts'
-import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -26,8 +26,8 @@ test('a store on PostgreSQL is planned, migrated, described and verified, and it
   const { maintenance, address } = await cared()
   expect((await maintenance.pending())[0]?.statements).toContain('CREATE TABLE platformctl.subscription')
   expect((await maintenance.status()).version).toBe(0)
-  expect(await maintenance.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
-  expect(await maintenance.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
+  expect(await maintenance.migrate()).toEqual({ from: 0, to: POSTGRES_STEPS.length })
+  expect(await maintenance.migrate()).toEqual({ from: POSTGRES_STEPS.length, to: POSTGRES_STEPS.length })
   expect(await maintenance.pending()).toEqual([])
   const { course } = await openTestStore(address)
   await course.requestConfirmation({
@@ -41,7 +41,7 @@ test('a store on PostgreSQL is planned, migrated, described and verified, and it
   await course.confirm({ begin, tokenHash: 'h', now: NOW })
   expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, checked: 1 })
   const status = await maintenance.status()
-  expect(status).toMatchObject({ kind: 'postgres', version: MIGRATIONS.length, verifiedAt: NOW })
+  expect(status).toMatchObject({ kind: 'postgres', version: POSTGRES_STEPS.length, verifiedAt: NOW })
   expect(status.counts).toMatchObject({ subscription: 1, confirmation: 1 })
   expect(status.location).toMatch(/^127\.0\.0\.1:\d+\/test_\d+$/)
 })
@@ -70,11 +70,11 @@ test('on a server the command promises nothing about a file, and says when a per
 test('a newer schema on PostgreSQL is described as one that this build can run on or not, and only then planned', async () => {
   const { maintenance, query } = await cared()
   await maintenance.migrate()
-  const newer = MIGRATIONS.length + 1
+  const newer = POSTGRES_STEPS.length + 1
   const says = (from: number) =>
     query(`UPDATE platformctl.schema_version SET version = ${newer};
       UPDATE platformctl.meta SET value = '${newer}:${from}' WHERE name = 'readable_from'`)
-  await says(MIGRATIONS.length)
+  await says(POSTGRES_STEPS.length)
   expect(await maintenance.status()).toMatchObject({ version: newer, readable: true })
   expect(await maintenance.pending()).toEqual([])
   await says(newer)

@@ -15,6 +15,7 @@ import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
 import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
 import { TEXTS as messages } from '../../../src/core/store/messages.ts'
 import { TEXTS as meta } from '../../../src/core/store/meta.ts'
+import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openStore } from '../../../src/core/store/open.ts'
 import { TEXTS as plans } from '../../../src/core/store/plans.ts'
@@ -23,7 +24,6 @@ import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
 import { TEXTS as restored } from '../../../src/core/store/restored.ts'
 import { TEXTS as sending } from '../../../src/core/store/sending.ts'
 import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
-import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
 import { TEXTS as subscriptions } from '../../../src/core/store/subscriptions.ts'
 import { postgresServer } from '../../support/stores.ts'
@@ -61,7 +61,7 @@ const textsOf = (dialect: Dialect) =>
 
 test('SQLite prepares every statement of the store against its newest schema', async () => {
   const database = new Database(':memory:')
-  for (const step of MIGRATIONS) database.exec(step)
+  for (const step of SQLITE_STEPS) database.exec(step)
   const faults = textsOf(SQLITE).flatMap(([name, text]) => {
     try {
       database.prepare(forSqlite(text).text)

@@ -3,12 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { hashToken, unsubscribeUrl } from '../../../src/core/course/links.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { compareStores, copyStore } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
 import { migrate as migratePostgres } from '../../../src/core/store/postgres/migrate.ts'
-import { MIGRATIONS as POSTGRES } from '../../../src/core/store/postgres/migrations.ts'
 import { connect, migrate as migrateSqlite } from '../../../src/core/store/sqlite/connection.ts'
-import { MIGRATIONS as SQLITE } from '../../../src/core/store/sqlite/migrations.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { openLearning } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
@@ -235,14 +234,14 @@ async function oldStore(kind: 'sqlite' | 'postgres') {
   if (kind === 'sqlite') {
     const file = path.join(await emptyFolder(), 'platform.sqlite')
     const database = connect({ file })
-    migrateSqlite(database, file, before(SQLITE))
+    migrateSqlite(database, file, before(SQLITE_STEPS))
     database.exec(filling())
     database.close()
     return { url: `file:${file}`, address: { kind, file } as const }
   }
   const url = await (await postgresServer()).createDatabase()
   const pool = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
-  await migratePostgres(pool, before(POSTGRES))
+  await migratePostgres(pool, before(POSTGRES_STEPS))
   await pool.query(filling('platformctl.'))
   await pool.end()
   return { url, address: { kind, url: secret(url) } as const }

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../audit.ts'
 import type { Secret } from '../../secret.ts'
 import { ANCHOR, covers, type JournalEntry, readJournal } from '../journal.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { POSTGRES_STEPS } from '../migrations.ts'
 import { type Replayed, replay } from '../replay.ts'
 import { restored } from '../restored.ts'
 import { StoreOpenError } from '../store.ts'
@@ -9,7 +10,6 @@ import { createPool, type Pool, UNLIMITED } from './connection.ts'
 import { sentence } from './faults.ts'
 import { journalFromRows, metaOf } from './journal.ts'
 import { migrate, schemaVersion } from './migrate.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { assertUnused } from './source.ts'
 import { postgresSql } from './sql.ts'
 
@@ -42,7 +42,7 @@ export async function afterPostgresRestore(
     if ((await schemaVersion(pool)) === 0)
       throw new StoreMaintenanceError('the database holds no store: restore the dump into it first.')
     await assertUnused(pool, 'nothing was changed')
-    await migrate(pool, MIGRATIONS)
+    await migrate(pool, POSTGRES_STEPS)
     const replaced =
       from === undefined
         ? []

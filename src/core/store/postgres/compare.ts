@@ -1,10 +1,10 @@
 import type { Secret } from '../../secret.ts'
 import { type CopySource, OWN_META, TABLES, type Table, type TableDifference } from '../copy.ts'
+import { POSTGRES_STEPS } from '../migrations.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Queryable } from './connection.ts'
 import { sentence } from './faults.ts'
 import { schemaVersion } from './migrate.ts'
-import { MIGRATIONS } from './migrations.ts'
 
 /** Compares each table of a source with the database's: which ones differ, and how many rows each side has. */
 export async function compareWithPostgres(
@@ -13,7 +13,7 @@ export async function compareWithPostgres(
 ): Promise<readonly TableDifference[]> {
   const pool = createPool({ url, size: 1, onIdleFault: () => {} })
   try {
-    const empty = (await schemaVersion(pool)) < MIGRATIONS.length
+    const empty = (await schemaVersion(pool)) < POSTGRES_STEPS.length
     const differences: TableDifference[] = []
     for (const table of TABLES) {
       const { rows, same } = await compareTable(pool, table, source, empty)

@@ -1,19 +1,19 @@
 import type { Secret } from '../../secret.ts'
 import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { POSTGRES_STEPS } from '../migrations.ts'
 import { StoreOpenError } from '../store.ts'
 import { subscriptionSteps } from '../subscriptions.ts'
 import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { sentence } from './faults.ts'
 import { migrate } from './migrate.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { DIALECT, performer } from './sql.ts'
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export async function copyIntoPostgres(source: CopySource, url: Secret): Promise<CopyResult> {
   const pool = createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
   try {
-    await migrate(pool, MIGRATIONS)
+    await migrate(pool, POSTGRES_STEPS)
     return await transaction(pool, async (connection) => {
       await assertEmpty(connection)
       const counts: Record<string, number> = {}

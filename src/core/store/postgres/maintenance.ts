@@ -3,13 +3,13 @@ import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
 import { listAudit } from '../audit.ts'
 import { type StoreMaintenance, StoreMaintenanceError, stepsFrom, type VerifyResult } from '../maintenance.ts'
+import { POSTGRES_STEPS } from '../migrations.ts'
 import { listPlans, listTexts, planFaults } from '../plans.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Pool } from './connection.ts'
 import { sentence } from './faults.ts'
 import { journalFromRows, keepAnchor } from './journal.ts'
 import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { postgresSql } from './sql.ts'
 
 const MOST_FAULTS = 100
@@ -28,8 +28,8 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
           kind: 'postgres',
           location: postgresLocation(url.reveal()),
           version,
-          latest: MIGRATIONS.length,
-          readable: await runsOn(pool, version, MIGRATIONS.length),
+          latest: POSTGRES_STEPS.length,
+          readable: await runsOn(pool, version, POSTGRES_STEPS.length),
           bytes: await bytesOf(pool),
           walBytes: undefined,
           counts: await countRows(pool),
@@ -39,19 +39,19 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     pending: () =>
       asked(async () => {
         const version = await schemaVersion(pool)
-        await assertReadable(pool, version, MIGRATIONS.length)
-        return stepsFrom(MIGRATIONS, version)
+        await assertReadable(pool, version, POSTGRES_STEPS.length)
+        return stepsFrom(POSTGRES_STEPS, version)
       }),
     migrate: () =>
       asked(async () => {
         const from = await schemaVersion(pool)
-        await migrate(pool, MIGRATIONS)
+        await migrate(pool, POSTGRES_STEPS)
         return { from, to: await schemaVersion(pool) }
       }),
     verify: (now) =>
       asked(async () => {
         const version = await schemaVersion(pool)
-        await assertReadable(pool, version, MIGRATIONS.length)
+        await assertReadable(pool, version, POSTGRES_STEPS.length)
         if (version === 0) return { ok: true, damaged: false, checked: 0, faults: [], moreFaults: 0 }
         const result = await verify(pool, now)
         if (result.ok)

@@ -3,13 +3,13 @@ import type { Secret } from '../../secret.ts'
 import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
 import { course } from '../course.ts'
+import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
 import { createPool, guarded, silentServer } from './connection.ts'
 import { postgresDispatch } from './dispatch.ts'
 import { migrate, schemaVersion } from './migrate.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
@@ -29,7 +29,7 @@ export async function openPostgres(input: {
       input.log.warn('store_connection_lost', 'an idle connection to the store was lost', { code }),
   })
   try {
-    await migrate(pool, MIGRATIONS)
+    await migrate(pool, POSTGRES_STEPS)
   } catch (error) {
     await pool.end()
     throw error
@@ -65,7 +65,7 @@ export async function openPostgres(input: {
         return {
           kind: 'postgres' as const,
           version: await schemaVersion(pool),
-          latest: MIGRATIONS.length,
+          latest: POSTGRES_STEPS.length,
           bytes: rows[0]?.bytes,
           // Its own tools make its backups.
           backupAt: undefined,

@@ -3,11 +3,11 @@ import { codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, TABLES } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { POSTGRES_STEPS } from '../migrations.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Pool, type Queryable, UNLIMITED } from './connection.ts'
 import { sentence } from './faults.ts'
 import { migrate, schemaVersion } from './migrate.ts'
-import { MIGRATIONS } from './migrations.ts'
 
 const PAGE = 500
 /** A connection that was closed on this side is still listed by the server for a moment. */
@@ -23,7 +23,7 @@ export async function postgresSource(url: Secret): Promise<CopySource> {
   try {
     if ((await schemaVersion(pool)) === 0)
       throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
-    await migrate(pool, MIGRATIONS)
+    await migrate(pool, POSTGRES_STEPS)
     await assertUnused(pool, 'nothing was copied')
     return await held(pool)
   } catch (error) {

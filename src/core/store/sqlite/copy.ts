@@ -1,9 +1,9 @@
 import type { CopySource, Table } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { StoreOpenError } from '../store.ts'
 import { explainDamage } from './backup.ts'
 import { connect, migrate, type SqliteDatabase } from './connection.ts'
-import { MIGRATIONS } from './migrations.ts'
 
 const PAGE = 500
 /** Columns of JSON text, which another store may keep as JSON. */
@@ -13,7 +13,7 @@ const JSON_COLUMNS = new Set(['sent_days', 'sent_lessons'])
 export function sqliteSource(file: string): CopySource {
   const database = opened(file)
   try {
-    migrate(database, file, MIGRATIONS)
+    migrate(database, file, SQLITE_STEPS)
     // Leaving WAL mode needs every lock there is: a daemon that has the store open would write on into the old one.
     if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(file)
     database.exec('BEGIN IMMEDIATE')

@@ -3,11 +3,11 @@ import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
 import { journalOf } from '../departures.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { subscriptionSteps } from '../subscriptions.ts'
 import { failed, moveIntoPlace, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
 import { appendToJournal, departuresOf } from './journal.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch } from './scratch.ts'
 import { DIALECT, plainPerformer } from './sql.ts'
@@ -30,7 +30,7 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
     const image = scratch.file('image.sqlite')
     const database = connect({ file: image })
     try {
-      migrate(database, image, MIGRATIONS)
+      migrate(database, image, SQLITE_STEPS)
       database.exec('BEGIN IMMEDIATE')
       const counts: Record<string, number> = {}
       for (const table of TABLES) counts[table] = await fill(database, table, source)

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import type { StoreContent } from '../maintenance.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
-import { MIGRATIONS } from './migrations.ts'
 
 interface SchemaObject {
   readonly type: string
@@ -51,7 +51,7 @@ function expectedObjects(
   const reference = new Database(':memory:')
   try {
     if (holds === 'course')
-      for (const step of MIGRATIONS.slice(0, schemaVersion(database))) reference.exec(step)
+      for (const step of SQLITE_STEPS.slice(0, schemaVersion(database))) reference.exec(step)
     // The name of the table is the operator's; the form of a name is the contract's.
     else for (const table of analyticsTables(found)) createTables(reference, table)
     return objects(reference)

@@ -9,10 +9,10 @@ import {
   StoreMaintenanceError,
   stepsFrom,
 } from '../maintenance.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { backup, explainDamage } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { openJournal, owedOf } from './journal.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { isForeign } from './owner.ts'
 import { plainPerformer } from './sql.ts'
 import { countTableRows, verifyDatabase } from './verify.ts'
@@ -30,22 +30,22 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         kind: 'sqlite',
         location: file,
         version: schemaVersion(database),
-        latest: MIGRATIONS.length,
-        readable: runsOn(database, MIGRATIONS.length),
+        latest: SQLITE_STEPS.length,
+        readable: runsOn(database, SQLITE_STEPS.length),
         bytes: sizeOf(file),
         walBytes: sizeOf(`${file}-wal`),
         counts: countTableRows(database),
         verifiedAt: verifiedAt(),
       })),
     pending: async () => {
-      assertReadable(database, file, MIGRATIONS.length)
-      return stepsFrom(MIGRATIONS, schemaVersion(database))
+      assertReadable(database, file, SQLITE_STEPS.length)
+      return stepsFrom(SQLITE_STEPS, schemaVersion(database))
     },
     migrate: () =>
       sound(file, async () => {
         const from = schemaVersion(database)
         try {
-          migrate(database, file, MIGRATIONS)
+          migrate(database, file, SQLITE_STEPS)
         } catch (error) {
           if (codeOf(error).startsWith('SQLITE_BUSY'))
             throw new StoreMaintenanceError(
@@ -57,7 +57,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         return { from, to: schemaVersion(database) }
       }),
     verify: async (now) => {
-      assertReadable(database, file, MIGRATIONS.length)
+      assertReadable(database, file, SQLITE_STEPS.length)
       const found = verifyDatabase(database, { now, holds: 'course' })
       const journal = found.damaged ? undefined : journalFault()
       const result =

@@ -4,13 +4,13 @@ import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { course } from '../course.ts'
 import { BACKUP_AT } from '../maintenance.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
 import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteDispatch } from './dispatch.ts'
 import { openJournal } from './journal.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { createPageCheck } from './page-check.ts'
 import { sqliteSql } from './sql.ts'
 
@@ -29,7 +29,7 @@ export function openSqlite(
   onLost?: (cause: unknown) => void,
   leaseClock: () => number = sinceBoot,
 ): Store {
-  const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: MIGRATIONS })
+  const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: SQLITE_STEPS })
   // Damage met in daily work. Remembered, so that a later ping that happens to succeed cannot hide it.
   let damaged: unknown
   let full = false
@@ -82,7 +82,7 @@ export function openSqlite(
       guarded(() => ({
         kind: file === undefined ? 'memory' : 'sqlite',
         version: Number(database.pragma('user_version', { simple: true })),
-        latest: MIGRATIONS.length,
+        latest: SQLITE_STEPS.length,
         bytes: file === undefined ? undefined : statSync(file).size,
         backupAt: numberOf(sql.get.get(BACKUP_AT)),
       })),

@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
 import { ANCHOR, covers, entriesOf, type JournalEntry, journalFile, readJournal } from '../journal.ts'
 import { BACKUP_AT, type StoreContent, StoreMaintenanceError } from '../maintenance.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
 import { restored } from '../restored.ts'
 import { StoreOpenError } from '../store.ts'
@@ -12,7 +13,6 @@ import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from
 import { unpack } from './image.ts'
 import { appendToJournal, isErasedBy, owedOf } from './journal.ts'
 import { foreignObject } from './made-here.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
@@ -175,9 +175,9 @@ async function check(
       if (holds === 'analytics' && !empty)
         throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
       // Before a row is read: a newer schema cannot be distinguished from another program's.
-      if (holds === 'course' && schemaVersion(database) > MIGRATIONS.length)
+      if (holds === 'course' && schemaVersion(database) > SQLITE_STEPS.length)
         throw new StoreMaintenanceError(
-          `${from} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${MIGRATIONS.length}): restore it with that version.`,
+          `${from} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${SQLITE_STEPS.length}): restore it with that version.`,
         )
       const foreign = foreignObject(database, holds)
       if (foreign !== undefined)
@@ -185,7 +185,7 @@ async function check(
           `${from} was not restored: it has ${foreign}, which no platformctl made. Restore a backup that you trust, or drop it from a copy first.`,
         )
       // One that is older is brought up to date here, not at the next start.
-      if (holds === 'course') migrate(database, from, MIGRATIONS)
+      if (holds === 'course') migrate(database, from, SQLITE_STEPS)
       const done = holds === 'course' ? await catchUp(database, { from, to }, options) : NOTHING_DONE
       if (audit && holds === 'course') await restored(plainSql(database)).audit.record(audit)
       const result = verifyDatabase(database, { now, holds })

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { journalFile } from '../journal.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
 import { StoreOpenError, type StoreSchema } from '../store.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { isForeign } from './owner.ts'
 
 /** The schema of the store in a file, read and never changed; undefined when there is no such file. */
@@ -13,7 +13,7 @@ export function sqliteSchema(file: string): StoreSchema | undefined {
     database = new Database(file, { readonly: true, fileMustExist: true })
     return {
       version: Number(database.pragma('user_version', { simple: true })),
-      latest: MIGRATIONS.length,
+      latest: SQLITE_STEPS.length,
       isJournalForeign: isForeign(journalFile(file), file),
     }
   } catch (error) {
