@@ -387,6 +387,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     }
     await rounds(2, { store: 'ok', kiln: 'failing' })
     await rounds(6, { store: 'failing', kiln: 'failing' })
+    // One machine goes on to see both fail.
+    for (let n = 0; n < 4; n += 1) {
+      await machines[0]?.round(report('web', { store: 'failing', kiln: 'failing' }))
+      await machines[1]?.round(report('web', { store: 'ok', kiln: 'ok' }))
+    }
     expect(toldBy(events)).toEqual(['kiln opened', 'store opened'])
     await rounds(4, { store: 'ok', kiln: 'failing' })
     expect(toldBy(events).slice(2)).toEqual(['store closed'])

@@ -134,7 +134,8 @@ export function followRound({
   for (const one of own) {
     const { probe: cause, service, reason } = one
     if (next.has(cause)) continue
-    const isTold = roots.get(one)?.some(({ probe }) => open.includes(probe)) ?? false
+    const isTold =
+      roots.get(one)?.some(({ probe }) => open.includes(probe) || (next.get(probe) ?? 0) >= ROUNDS) ?? false
     // Start counting anew when its root works again; but a root that fails only now and then must not hide it for ever.
     next.set(cause, isTold ? 0 : Math.max(0, streaks.get(cause) ?? 0))
     if (open.includes(cause)) followers.push({ cause, service, reason, affected: [] })
