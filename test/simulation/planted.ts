@@ -518,7 +518,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'forgets in a journal made from rows who came back',
-    file: 'store/journal.ts',
+    file: 'store/departures.ts',
     find: '    ...rows.past,\n',
     replace: '',
   },

@@ -15,7 +15,7 @@ import type { Dispatch } from '../course.ts'
 import { TEXTS as historyTexts } from '../history.ts'
 import type { CourseParts } from '../parts.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
-import { type Steps, storableText } from '../sql.ts'
+import { forSqlite, type Steps, storableText } from '../sql.ts'
 import {
   COURSES,
   claimedAs,
@@ -39,7 +39,7 @@ export function sqliteDispatch(parts: SqliteParts, { subscriptions }: CoursePart
   const perform = performer(parts)
   const leaseNow = () => Math.floor(leaseClock())
   const sentNote = createSentNote()
-  const prepare = (text: string) => database.prepare(text)
+  const prepare = (text: string) => database.prepare(forSqlite(text).text)
   const due = (index: string, which: string) =>
     prepare(`
       SELECT rowid, ${ROW_COLUMNS} FROM subscription INDEXED BY ${index}
