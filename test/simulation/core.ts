@@ -7,7 +7,10 @@ import type * as Notices from '../../src/core/course/notices.ts'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
+import type * as Causes from '../../src/core/incidents/causes.ts'
+import type * as Conditions from '../../src/core/incidents/conditions.ts'
 import type * as Feedback from '../../src/core/mail/feedback/changes.ts'
+import type * as Pacing from '../../src/core/mail/feedback/pacer.ts'
 import type * as Mailer from '../../src/core/mail/open.ts'
 import type * as Secret from '../../src/core/secret.ts'
 import type * as Stores from '../../src/core/store/open.ts'
@@ -19,6 +22,10 @@ export interface Core {
   readonly createNotices: typeof Notices.createNotices
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
+  readonly createPacer: typeof Pacing.createPacer
+  readonly conditionsReport: typeof Conditions.conditionsReport
+  readonly lateBefore: typeof Conditions.lateBefore
+  readonly followRound: typeof Causes.followRound
   readonly openStore: typeof Stores.openStore
   readonly openMaintenance: typeof Stores.openMaintenance
   readonly restoreStore: typeof Stores.restoreStore
@@ -39,6 +46,9 @@ export async function loadCore(root: string): Promise<Core> {
   const { createHours } = await load<typeof Hours>('course/hours.ts')
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
+  const { createPacer } = await load<typeof Pacing>('mail/feedback/pacer.ts')
+  const { conditionsReport, lateBefore } = await load<typeof Conditions>('incidents/conditions.ts')
+  const { followRound } = await load<typeof Causes>('incidents/causes.ts')
   const { openStore, openMaintenance, restoreStore } = await load<typeof Stores>('store/open.ts')
   const { applyFeedback, suppressionChange } = await load<typeof Feedback>('mail/feedback/changes.ts')
   const { createNotices } = await load<typeof Notices>('course/notices.ts')
@@ -52,6 +62,10 @@ export async function loadCore(root: string): Promise<Core> {
     createNotices,
     openCourse,
     openMailer,
+    createPacer,
+    conditionsReport,
+    lateBefore,
+    followRound,
     openStore,
     openMaintenance,
     restoreStore,

@@ -542,6 +542,36 @@ export const MUTATIONS: readonly Mutation[] = [
     replace:
       'if (sentFrom !== undefined) takeSentRecords(database, sentFrom)\n  sentFrom = undefined\n  const replayed = await replay(',
   },
+  {
+    name: 'loses the turn of a lesson that is not handed over',
+    file: 'course/feed.ts',
+    find: 'if (place !== undefined) pace?.giveBack([place])',
+    replace: '',
+  },
+  {
+    name: 'reserves more turns than it uses',
+    file: 'mail/feedback/pacer.ts',
+    find: 'reserve({ messages, intervalUs })',
+    replace: 'reserve({ messages: messages + 1, intervalUs })',
+  },
+  {
+    name: 'sends together what has its turn one after the other',
+    file: 'mail/feedback/pacer.ts',
+    find: 'n * intervalUs',
+    replace: 'n',
+  },
+  {
+    name: 'takes an attempt for a lesson that was sent',
+    file: 'store/sent-note.ts',
+    find: "attempt?.outcome === 'sent'",
+    replace: 'attempt !== undefined',
+  },
+  {
+    name: 'tells nobody that every attempt fails',
+    file: 'incidents/conditions.ts',
+    find: 'if (stalledAt !== undefined && stalledAt <= before)',
+    replace: 'if (stalledAt === before)',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

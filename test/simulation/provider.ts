@@ -31,6 +31,8 @@ export type Fault =
   | 'breaker'
   | 'older-build'
   | 'restore'
+  | 'pace'
+  | 'standstill'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

@@ -8,6 +8,7 @@ import { olderBuild } from '../support/older-builds.ts'
 import { createCalendar } from './calendar.ts'
 import type { Core } from './core.ts'
 import { drawCurriculum, LANGUAGES, ZONES } from './courses.ts'
+import { simulateDrain, simulateStandstill } from './drain.ts'
 import { simulateFeedback } from './feedback.ts'
 import { openHand } from './hand.ts'
 import { simulateHours } from './hours.ts'
@@ -344,6 +345,11 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
         forMs: 5 * DAY_MS,
       })
     : undefined
+  const apart = { core, time, start, seed: scenario.seed, witness }
+  const closeAll = [
+    ...(faults.has('pace') ? [await simulateDrain(apart)] : []),
+    ...(faults.has('standstill') ? [await simulateStandstill(apart)] : []),
+  ]
   if (hand && faults.has('poison')) {
     const poison = () => {
       if (calm) return
@@ -366,6 +372,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     witness.finish()
     await messages?.finish()
   }
+  for (const close of closeAll) await close()
   await store.close()
   await hand?.close()
   const { delivered, subscriberDays } = witness.counts()
