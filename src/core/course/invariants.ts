@@ -7,17 +7,17 @@ export interface StoredSubscription {
   readonly id: string
   readonly state: SubscriptionState
   readonly enrolment: number
-  readonly confirmedAt: number | null
-  readonly unsubscribedAt: number | null
+  readonly confirmedAt: number | undefined
+  readonly unsubscribedAt: number | undefined
   /** JSON. */
   readonly sentDays: string
   /** How many lessons its course has. */
   readonly lessons: number
-  /** When the lesson in hand is due; null: a day after the one before, from confirmation on. */
-  readonly dueAt: number | null
-  readonly lastSentAt: number | null
-  readonly nextAttemptAt: number | null
-  readonly problem: Problem['kind'] | null
+  /** When the lesson in hand is due; undefined: a day after the one before, from confirmation on. */
+  readonly dueAt: number | undefined
+  readonly lastSentAt: number | undefined
+  readonly nextAttemptAt: number | undefined
+  readonly problem: Problem['kind'] | undefined
 }
 
 /**
@@ -36,32 +36,32 @@ export function violations(row: StoredSubscription, now: number): readonly strin
     `the days sent are not in order: ${days.join(', ')}`,
   )
   if (row.state === 'unconfirmed') {
-    hold(row.confirmedAt === null, 'it is unconfirmed and has a time of confirmation')
+    hold(row.confirmedAt === undefined, 'it is unconfirmed and has a time of confirmation')
     hold(days.length === 0, 'it is unconfirmed and was sent lessons')
-    hold(row.nextAttemptAt === null, 'it is unconfirmed and a lesson is planned')
+    hold(row.nextAttemptAt === undefined, 'it is unconfirmed and a lesson is planned')
     return found
   }
   hold(row.enrolment >= 1, `it is ${row.state} and was never enrolled`)
-  if (row.confirmedAt === null) return [...found, `it is ${row.state} and has no time of confirmation`]
+  if (row.confirmedAt === undefined) return [...found, `it is ${row.state} and has no time of confirmation`]
   const last = days.at(-1)
-  // A row tells only when its next lesson is due. If that is null although a lesson is planned, the course
+  // A row tells only when its next lesson is due. If it has none although a lesson is planned, the course
   // sends one a day; otherwise its cadence is not known here.
-  const isDaily = row.dueAt === null && row.nextAttemptAt !== null
+  const isDaily = row.dueAt === undefined && row.nextAttemptAt !== undefined
   const sentDue = isDaily ? row.confirmedAt + ((last ?? 1) - 1) * DAY_MS : row.lastSentAt
   hold(
-    last === undefined || sentDue === null || sentDue <= now,
+    last === undefined || sentDue === undefined || sentDue <= now,
     `day ${last} was sent before it was due (or this machine’s clock is behind)`,
   )
   if (row.state === 'unsubscribed') {
-    hold(row.unsubscribedAt !== null, 'it is unsubscribed and has no time of that')
-    hold(row.nextAttemptAt === null, 'it is unsubscribed and a lesson is planned')
+    hold(row.unsubscribedAt !== undefined, 'it is unsubscribed and has no time of that')
+    hold(row.nextAttemptAt === undefined, 'it is unsubscribed and a lesson is planned')
     return found
   }
-  hold(row.unsubscribedAt === null, 'it is confirmed and has a time of unsubscribing')
+  hold(row.unsubscribedAt === undefined, 'it is confirmed and has a time of unsubscribing')
   const next = nextDay(days, row.lessons)
   if (next === undefined) {
-    hold(row.nextAttemptAt === null, 'all lessons were sent and another is planned')
-  } else if (row.nextAttemptAt === null) {
+    hold(row.nextAttemptAt === undefined, 'all lessons were sent and another is planned')
+  } else if (row.nextAttemptAt === undefined) {
     hold(row.problem === 'parked' || row.problem === 'unknown', `day ${next} is never going to be tried`)
   } else {
     hold(

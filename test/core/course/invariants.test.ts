@@ -15,13 +15,13 @@ const kept = {
   state: 'confirmed',
   enrolment: 1,
   confirmedAt: NOW - 2 * DAY_MS,
-  unsubscribedAt: null,
+  unsubscribedAt: undefined,
   sentDays: '[1,2]',
   lessons: 7,
-  dueAt: null,
+  dueAt: undefined,
   lastSentAt: NOW - DAY_MS,
   nextAttemptAt: NOW,
-  problem: null,
+  problem: undefined,
 } as const
 
 test('a row in the middle of its course keeps every promise', () => {
@@ -29,8 +29,8 @@ test('a row in the middle of its course keeps every promise', () => {
 })
 
 test.each([
-  { lessons: 2, nextAttemptAt: null },
-  { state: 'unsubscribed', unsubscribedAt: NOW, nextAttemptAt: null },
+  { lessons: 2, nextAttemptAt: undefined },
+  { state: 'unsubscribed', unsubscribedAt: NOW, nextAttemptAt: undefined },
 ] as const)('lessons an hour apart break no promise once there is no next one: %j', (change) => {
   const hourly = { confirmedAt: NOW - HOUR_MS, lastSentAt: NOW - HOUR_MS / 2 }
   expect(violations({ ...kept, ...hourly, ...change }, NOW)).toEqual([])
@@ -45,17 +45,21 @@ test.each([
   [{ sentDays: 'null' }, NOW, /not a list of days/],
   [{ sentDays: '[1' }, NOW, /not a list of days/],
   [{ nextAttemptAt: NOW - 1 }, NOW, /day 3 is planned before it is due/],
-  [{ nextAttemptAt: null }, NOW, /day 3 is never going to be tried/],
+  [{ nextAttemptAt: undefined }, NOW, /day 3 is never going to be tried/],
   // Its course keeps lessons apart, or has a cadence of its own: the row says when the next one is due.
   [{ dueAt: NOW + 1 }, NOW, /day 3 is planned before it is due/],
   [{ dueAt: NOW, lastSentAt: NOW + 1 }, NOW, /day 2 was sent before it was due/],
   [{ lessons: 2 }, NOW, /all lessons were sent and another is planned/],
-  [{ confirmedAt: null }, NOW, /has no time of confirmation/],
+  [{ confirmedAt: undefined }, NOW, /has no time of confirmation/],
   [{ enrolment: 0 }, NOW, /was never enrolled/],
   [{ unsubscribedAt: NOW }, NOW, /confirmed and has a time of unsubscribing/],
   [{ state: 'unsubscribed' }, NOW, /unsubscribed and has no time of that/],
   [{ state: 'unsubscribed', unsubscribedAt: NOW }, NOW, /unsubscribed and a lesson is planned/],
-  [{ state: 'unconfirmed', confirmedAt: null, nextAttemptAt: null }, NOW, /unconfirmed and was sent lessons/],
+  [
+    { state: 'unconfirmed', confirmedAt: undefined, nextAttemptAt: undefined },
+    NOW,
+    /unconfirmed and was sent lessons/,
+  ],
   [{ sentDays: '[1,2,3,4,5,6,7]' }, NOW + 9 * DAY_MS, /all lessons were sent and another is planned/],
 ] as const)('a row with %j breaks a promise', (change, now, sentence) => {
   expect(violations({ ...kept, ...change }, now).join('\n')).toMatch(sentence)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
 import { TEXTS as audit } from '../../../src/core/store/audit.ts'
+import { TEXTS as check } from '../../../src/core/store/check.ts'
 import { TEXTS as confirmations } from '../../../src/core/store/confirmations.ts'
 import { TEXTS as counts } from '../../../src/core/store/counts.ts'
 import { TEXTS as enrolments } from '../../../src/core/store/enrolments.ts'
@@ -32,6 +33,7 @@ import { postgresServer } from '../../support/stores.ts'
 const SUBJECTS = {
   account,
   audit,
+  check,
   confirmations,
   counts,
   enrolments,

@@ -1,10 +1,9 @@
-import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
 import { listAudit } from '../audit.ts'
-import { type StoreMaintenance, StoreMaintenanceError, stepsFrom, type VerifyResult } from '../maintenance.ts'
+import { checkRows, verifyResult } from '../check.ts'
+import { type StoreMaintenance, StoreMaintenanceError, stepsFrom } from '../maintenance.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { listPlans, listTexts, planFaults } from '../plans.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Pool } from './connection.ts'
 import { sentence } from './faults.ts'
@@ -12,8 +11,6 @@ import { journalFromRows, keepAnchor } from './journal.ts'
 import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
 import { postgresSql } from './sql.ts'
 
-const MOST_FAULTS = 100
-const PAGE = 1000
 /** An operator waits longer than a request does: rows are counted one by one. */
 const LONGEST_LOOK_MS = 10 * 60_000
 
@@ -53,7 +50,9 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
         const version = await schemaVersion(pool)
         await assertReadable(pool, version, POSTGRES_STEPS.length)
         if (version === 0) return { ok: true, damaged: false, checked: 0, faults: [], moreFaults: 0 }
-        const result = await verify(pool, now)
+        // That pages and references are sound is the server's own to watch.
+        const hasTexts = await has(pool, 'course_text')
+        const result = verifyResult(await postgresSql(pool).read(() => checkRows(now, hasTexts)), false)
         if (result.ok)
           await pool.query(
             `INSERT INTO platformctl.meta (name, value) VALUES ('verified_at', $1)
@@ -76,39 +75,6 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     audit: (limit) =>
       asked(async () => ((await has(pool, 'audit')) ? postgresSql(pool).one(listAudit(limit)) : [])),
     close: () => pool.end(),
-  }
-}
-
-/** The invariants of the course; that pages and references are sound is the server's own to watch. */
-async function verify(pool: Pool, now: number): Promise<VerifyResult> {
-  const faults: string[] = []
-  let checked = 0
-  let after = ''
-  for (;;) {
-    const { rows } = await pool.query<StoredSubscription>(
-      `SELECT id, state, enrolment, confirmed_at AS "confirmedAt", unsubscribed_at AS "unsubscribedAt",
-         sent_days::text AS "sentDays", lessons, due_at AS "dueAt", last_sent_at AS "lastSentAt", next_attempt_at AS "nextAttemptAt", problem_kind AS problem
-       FROM platformctl.subscription WHERE id > $1 ORDER BY id LIMIT ${PAGE}`,
-      [after],
-    )
-    for (const row of rows)
-      faults.push(...violations(row, now).map((found) => `subscription ${row.id}: ${found}`))
-    checked += rows.length
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < PAGE) break
-    after = last.id
-  }
-  // A store of an earlier build has no texts.
-  if (await has(pool, 'course_text')) {
-    const sql = postgresSql(pool)
-    faults.push(...planFaults(await sql.one(listPlans()), await sql.one(listTexts())))
-  }
-  return {
-    ok: faults.length === 0,
-    damaged: false,
-    checked,
-    faults: faults.slice(0, MOST_FAULTS),
-    moreFaults: Math.max(0, faults.length - MOST_FAULTS),
   }
 }
 

@@ -1,23 +1,44 @@
 import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import type { ProbeState } from '../../health/probe.ts'
+import type { Service } from '../../service.ts'
 import { decode, EMPTY, encode, observe } from '../../status/histogram.ts'
 import {
   DAYS_KEPT,
   type History,
   HOURS_KEPT,
   INCIDENTS_KEPT_PER_PROBE,
+  type Incident,
   type Period,
   SAME_INCIDENT_MS,
 } from '../../status/history.ts'
 import { floor, followLook, type PeriodDelta } from '../../status/looks.ts'
 import { type PeriodRow, periodOf } from '../period-rows.ts'
 import { closeFile, guard, IN_MEMORY, openDatabase, type SqliteDatabase } from './connection.ts'
-import type { HistoryIncidentRow, SeriesRow } from './history-rows.ts'
 
 /** A file has one: processes that share it are on one machine. */
 const RECORDER = ''
 const NO_TIME = { ok: 0, degraded: 0, failing: 0, skipped: 0 }
 const NOTHING = new Uint8Array()
+
+interface SeriesRow {
+  readonly id: number
+  readonly service: Service
+  readonly probe: string
+  readonly first_at: number
+  readonly at: number
+  readonly state: ProbeState
+  readonly reason: string | null
+}
+
+interface HistoryIncidentRow {
+  readonly id: number
+  readonly series: number
+  readonly state: Incident['state']
+  readonly reason: string | null
+  readonly began_at: number
+  readonly seen_at: number
+  readonly ended_at: number | null
+}
 
 /** Records a round in the hours, the days and the incidents that it touches; run in a transaction. */
 export function writer(database: SqliteDatabase): (round: Parameters<History['record']>[0]) => void {

@@ -15,7 +15,7 @@ import { assertReadable, connect, migrate, runsOn, schemaVersion } from './conne
 import { openJournal, owedOf } from './journal.ts'
 import { isForeign } from './owner.ts'
 import { plainPerformer } from './sql.ts'
-import { countTableRows, verifyDatabase } from './verify.ts'
+import { countTableRows, hasTable, verifyDatabase } from './verify.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
@@ -78,7 +78,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         return [...(readJournal(journalFile(file)) ?? []), ...entriesOf(owedOf(database))]
       }),
     // None from a store that is older than the log.
-    audit: (limit) => sound(file, async () => (has('audit') ? perform(listAudit(limit)) : [])),
+    audit: (limit) => sound(file, async () => (hasTable(database, 'audit') ? perform(listAudit(limit)) : [])),
     close: async () => void database.close(),
   }
 
@@ -87,7 +87,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     const name = journalFile(file)
     if (isForeign(name, file))
       return `${name} belongs to another user than the store, so the daemon cannot write unsubscribes into it: chown --reference=${file} ${name}`
-    if (!has('meta')) return undefined
+    if (!hasTable(database, 'meta')) return undefined
     try {
       database.transaction(() => openJournal(database, file).catchUp()).immediate()
     } catch (error) {
@@ -99,7 +99,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
 
   /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
   function anchor(now: number): void {
-    if (!has('meta')) return
+    if (!hasTable(database, 'meta')) return
     try {
       database.transaction(() => openJournal(database, file).anchor(now)).immediate()
     } catch (error) {
@@ -108,7 +108,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   }
 
   function remember(name: string, now: number): void {
-    if (!has('meta')) return
+    if (!hasTable(database, 'meta')) return
     database
       .prepare(
         'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -116,12 +116,8 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       .run(name, String(now))
   }
 
-  function has(table: string): boolean {
-    return database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined
-  }
-
   function verifiedAt(): number | undefined {
-    if (!has('meta')) return undefined
+    if (!hasTable(database, 'meta')) return undefined
     const value = database.prepare(`SELECT value FROM meta WHERE name = 'verified_at'`).pluck().get()
     return value === undefined ? undefined : Number(value)
   }

@@ -1,12 +1,7 @@
-import { type StoredSubscription, violations } from '../../course/invariants.ts'
+import { checkRows, verifyResult } from '../check.ts'
 import type { StoreContent, VerifyResult } from '../maintenance.ts'
-import { listPlans, listTexts, planFaults } from '../plans.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 import { plainPerformer } from './sql.ts'
-
-const MOST_FAULTS = 100
-/** Rows are read in pages, because one long read would keep the write-ahead log from shrinking. */
-const PAGE = 500
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
@@ -27,46 +22,20 @@ export function verifyDatabase(
       faults.push(`${table}: a row refers to a ${parent} that does not exist`)
     // A store that was never migrated has no rows to look at.
     if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
-      for (const row of subscriptions(database)) {
-        checked += 1
-        faults.push(...violations(row, now).map((sentence) => `subscription ${row.id}: ${sentence}`))
-      }
-      // A store of an earlier build has no texts.
-      if (database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'course_text'`).get() !== undefined) {
-        const perform = plainPerformer(database)
-        faults.push(...planFaults(perform(listPlans()), perform(listTexts())))
-      }
+      const found = plainPerformer(database)(checkRows(now, hasTable(database, 'course_text')))
+      faults.push(...found.faults)
+      checked = found.checked
     }
   } catch (error) {
     // A page that cannot be read ends the check; that is its result.
     damaged = true
     faults.push(`integrity: ${error instanceof Error ? error.message : 'it cannot be read'}`)
   }
-  return {
-    ok: faults.length === 0,
-    damaged,
-    checked,
-    faults: faults.slice(0, MOST_FAULTS),
-    moreFaults: Math.max(0, faults.length - MOST_FAULTS),
-  }
+  return verifyResult({ checked, faults }, damaged)
 }
 
-function* subscriptions(database: SqliteDatabase): Generator<StoredSubscription> {
-  const page = database.prepare(`
-    SELECT id, state, enrolment, confirmed_at AS confirmedAt, unsubscribed_at AS unsubscribedAt, sent_days AS sentDays,
-      lessons, due_at AS dueAt, last_sent_at AS lastSentAt,
-      next_attempt_at AS nextAttemptAt, problem_kind AS problem
-    FROM subscription WHERE id > ? ORDER BY id LIMIT ${PAGE}`)
-  let after = ''
-  for (;;) {
-    // Safe to cast: the table is STRICT, so SQLite enforces the types of the columns selected above.
-    const rows = page.all(after) as StoredSubscription[]
-    yield* rows
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < PAGE) return
-    after = last.id
-  }
-}
+export const hasTable = (database: SqliteDatabase, table: string): boolean =>
+  database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined
 
 /** Rows of each table, by name. */
 export function countTableRows(database: SqliteDatabase): Record<string, number> {
