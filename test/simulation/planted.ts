@@ -572,6 +572,12 @@ export const MUTATIONS: readonly Mutation[] = [
     find: 'if (stalledAt !== undefined && stalledAt <= before)',
     replace: 'if (stalledAt === before)',
   },
+  {
+    name: 'ends for good whom a shorter course sent more than its last lesson',
+    file: 'store/sqlite/dispatch.ts',
+    find: 'coalesce(?, max(lessons, coalesce(?, 0)))',
+    replace: 'coalesce(?, ?, lessons)',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -443,7 +443,7 @@ export function record(
     now,
     sent,
     untried,
-    lessons = current.lessons,
+    lessons: planned,
     progress,
     nextAttemptAt,
     failures,
@@ -451,6 +451,9 @@ export function record(
     end,
   }: Settlement,
 ): SubscriptionRecord | undefined {
+  // A course that became shorter, perhaps by a rollback, is noted when it ends the enrolment.
+  const lessons =
+    nextAttemptAt === undefined ? (planned ?? current.lessons) : Math.max(planned ?? 0, current.lessons)
   const holds = current.fence === claim.fence && current.enrolment === claim.enrolment
   if (sent) {
     if (current.enrolment !== claim.enrolment || current.sentDays.includes(claim.day)) return undefined

@@ -122,6 +122,18 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await it.ada()).toMatchObject({ sentDays: [1, 2, 3, 4], promised: undefined })
   })
 
+  test('a rollback that sends several lessons ends nobody either', async () => {
+    const it = await deployed(A, B, C)
+    it.deploy(A, B)
+    expect(await it.sends()).toEqual([A])
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+    it.pass(HOUR_MS)
+    it.deploy(A, B, C)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([C])
+  })
+
   test('the last lesson of a shorter course ends nobody either, and a running process notices within an hour', async () => {
     const it = await deployed(A, B, C)
     await it.sends()

@@ -63,7 +63,7 @@ export function sqliteDispatch(parts: SqliteParts, { subscriptions }: CoursePart
       UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, lease_until = ?, claimed_by = ?, fence = ?
       WHERE rowid = ?`),
     markSent: prepare(`
-      UPDATE subscription SET sent_days = ?, sent_lessons = coalesce(?, sent_lessons), needs = coalesce(?, needs), next_attempt_at = ?, due_at = ?, lessons = coalesce(?, lessons), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
+      UPDATE subscription SET sent_days = ?, sent_lessons = coalesce(?, sent_lessons), needs = coalesce(?, needs), next_attempt_at = ?, due_at = ?, lessons = coalesce(?, max(lessons, coalesce(?, 0))), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
     // Without a next attempt the subscriber has left: don't give them a new one.
@@ -104,6 +104,8 @@ export function sqliteDispatch(parts: SqliteParts, { subscriptions }: CoursePart
       progress?.needs ?? null,
       nextAttemptAt ?? null,
       dueColumn({ dueAt, confirmedAt, sentDays }) ?? null,
+      // As `record` does: a shorter course is noted when it ends the enrolment.
+      nextAttemptAt === undefined ? (lessons ?? null) : null,
       lessons ?? null,
       lastSentAt,
       subscription,
