@@ -1,5 +1,4 @@
-import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
+import { expect, test } from 'vitest'
 import { OUT_OF_TIME } from '../../../src/core/course/course.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { createPacer } from '../../../src/core/mail/feedback/pacer.ts'
@@ -112,34 +111,4 @@ test('a call that is stopped while it waits for its turn ends at once, and nothi
   })
   expect(time.elapsed()).toBeLessThan(2 * SECOND)
   expect(await during(time, it.course.dispatch({ limit: 10 }))).toMatchObject({ sent: 4 })
-})
-
-describe.each(['sqlite', 'postgres'] as const)('on %s, in real time', (kind) => {
-  test.each([
-    [1, 20, 30],
-    [4, 40, 60],
-  ])(
-    '%i dispatchers with stores of their own keep the pace of %i a second',
-    async (dispatchers, perSecond, people) => {
-      const it = await courseWith(people, { kind })
-      const sentAt: number[] = []
-      it.answer((message) => {
-        sentAt.push(performance.now())
-        return { kind: 'sent', id: message.key }
-      })
-      const courses = await Promise.all(
-        Array.from({ length: dispatchers }, async () => {
-          const store = await it.anotherStore()
-          const pace = createPacer({ perSecond, store: async () => store.sending, timer: systemClock })
-          return it.open(store.course, { more: { pace } })
-        }),
-      )
-      const results = await Promise.all(courses.map((course) => course.dispatch({ limit: 1000 })))
-      expect(results.reduce((sum, { sent }) => sum + sent, 0)).toBe(people)
-      const seconds = ((sentAt.at(-1) ?? 0) - (sentAt[0] ?? 0)) / SECOND
-      expect(seconds).toBeGreaterThan(people / perSecond - 1)
-      expect(seconds).toBeLessThan(people / perSecond + 10)
-    },
-    60_000,
-  )
 })
