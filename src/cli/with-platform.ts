@@ -1,5 +1,8 @@
+import type { Environment } from '../core/env/settings.ts'
+import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { OpenedPlatform } from '../daemon/embedding.ts'
 import type { Context } from './context.ts'
+import type { ExitCode } from './exit.ts'
 import type { StoreOptions } from './options.ts'
 
 /** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
@@ -16,5 +19,22 @@ export async function withPlatform<Result>(
     return await work(platform)
   } finally {
     await close()
+  }
+}
+
+/** Opens the store of the env files or the data folder, works on its incidents, and closes it. */
+export async function withIncidents(
+  context: Context,
+  options: { readonly data?: string; readonly envFile: readonly string[] },
+  work: (incidents: IncidentStore, env: Environment) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('./environment.ts')
+  const { openLocalStore } = await import('./local.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const store = await openLocalStore(context, env, options.data)
+  try {
+    return await work(store.incidents, env)
+  } finally {
+    await store.close()
   }
 }

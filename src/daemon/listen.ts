@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
 import { within } from '../core/wait.ts'
 import type { Handler } from './embedding.ts'
-import { lazyListener } from './http/lazy-listener.ts'
 import type { Poll } from './http/poll.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
+import { lazyListener } from './node-listener.ts'
 
 /** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */
 const LIMITS = {

@@ -3,7 +3,7 @@ import type { Settings } from '../core/env/settings.ts'
 import type { ProbeDefinition } from '../core/health/definition.ts'
 import { configured } from '../core/health/engine-probes.ts'
 import type { ProbeResult } from '../core/health/probe.ts'
-import { failing, ok, skipped } from '../core/health/verdicts.ts'
+import { failing, ok, skipped } from '../core/health/probe.ts'
 import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from './definition.ts'
 
 /** A probe of a definition as the engine runs it. */

@@ -2,23 +2,54 @@ import path from 'node:path'
 import type { Cadence } from '../core/course/definition.ts'
 import { DAY_MS } from '../core/durations.ts'
 import { parseDuration } from '../core/env/quantities.ts'
-import { neighbourProbe } from '../core/health/engine-probes.ts'
-import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
+import { heartbeatProbe, neighbourProbe } from '../core/health/engine-probes.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
+import { isRecord } from '../core/is-record.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
-import { LESSON_SLOTS, type MailDefinition, type MailSet, translationName } from '../core/mail/definition.ts'
+import {
+  LESSON_SLOTS,
+  type MailAsk,
+  type MailDefinition,
+  type MailResolution,
+  type MailSet,
+  translationName,
+} from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import { once } from '../core/once.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { checkedDefinition, contractOf, presetOf } from './contract.ts'
-import type { CourseInput, PlatformDefinition, Weekday } from './definition.ts'
+import type { CourseInput, PlatformDefinition, Resolve, TemplateInput, Weekday } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { ownMail } from './own-mail.ts'
 import { ownProbe } from './own-probe.ts'
 import { servicesOf } from './services.ts'
+
+/** A mail of a definition as the engine sends it. */
+function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
+  // The context that the engine gives has everything that a definition's resolve may use.
+  const ask = by && resolve && ({ by, inputs, resolve: checked(resolve) } as MailAsk)
+  return { name, ...(slots && { slots }), ...(ask && { ask }) }
+}
+
+const WRONG: MailResolution = {
+  answer: { kind: 'not_sent', reason: 'resolve of this template did not give { to, slots, about }' },
+}
+
+/** Validates the result of a definition's own function. */
+function checked(resolve: Resolve<Readonly<Record<string, string>>>) {
+  return async (...asked: Parameters<typeof resolve>): Promise<MailResolution> => {
+    const found: unknown = await resolve(...asked)
+    if (found === undefined || found === null) return undefined
+    if (!isRecord(found) || !isRecord(found.slots)) return WRONG
+    const { to, about, slots } = found
+    if (typeof to !== 'string' || typeof about !== 'string') return WRONG
+    if (!Object.values(slots).every((value) => typeof value === 'string')) return WRONG
+    // Each value was seen to be text.
+    return { to, about, slots: slots as Record<string, string> }
+  }
+}
 
 /** Makes the platform of a definition: checked as a whole, so that nothing of a faulty one is applied. */
 export function resolvePlatform(

@@ -1,7 +1,7 @@
 import type { ProbeParts } from '../core/health/definition.ts'
 import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
+import { failing, ok } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
-import { failing, ok } from '../core/health/verdicts.ts'
 import { addressesOf, connectFirst } from '../core/network/connect.ts'
 import type { PROBE_TARGETS } from './definition.ts'
 

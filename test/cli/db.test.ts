@@ -2,7 +2,7 @@ import { copyFile, readdir, readFile, symlink, writeFile } from 'node:fs/promise
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { currentOperator } from '../../src/cli/operator.ts'
+import { currentOperator } from '../../src/cli/main.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'

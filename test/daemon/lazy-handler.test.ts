@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { lazyHandler } from '../../src/daemon/http/lazy-handler.ts'
 import type { RouteHandler } from '../../src/daemon/http/route.ts'
+import { lazyHandler } from '../../src/daemon/services/web.ts'
 
 test('retries loading a handler with the next request, and then loads it once', async () => {
   let loads = 0

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { lazyListener } from '../../src/daemon/http/lazy-listener.ts'
+import { lazyListener } from '../../src/daemon/node-listener.ts'
 
 test('answers 503 if the listener cannot be loaded, and serves the next request', async () => {
   let loads = 0

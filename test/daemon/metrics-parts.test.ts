@@ -3,7 +3,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import type { DispatchResult } from '../../src/core/course/course.ts'
 import type { HealthReport, ProbeResult } from '../../src/core/health/probe.ts'
 import { type MetricsOptions, openMetrics } from '../../src/daemon/metrics/metrics.ts'
-import { publicPart } from '../../src/daemon/metrics/public.ts'
+import { publicPart } from '../../src/daemon/routes/metrics.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 type Opened = NonNullable<Awaited<ReturnType<MetricsOptions['readStore']>>>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { en } from '../../src/core/messages/en.ts'
-import { noticeSlots } from '../../src/daemon/notice-text.ts'
+import { noticeSlots } from '../../src/daemon/open/course.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 
 const FROM = Date.UTC(2026, 10, 22, 9)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { frameOf } from '../../src/daemon/pages/frame.ts'
-import { insightsPage } from '../../src/daemon/pages/insights.ts'
+import { insightsPage } from '../../src/daemon/routes/insights.ts'
 import { checkDefinition } from '../../src/platform/check/check.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { ceramics, PRESETS, spoiled } from './ceramics.ts'

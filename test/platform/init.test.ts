@@ -2,10 +2,10 @@ import { stripTypeScriptTypes } from 'node:module'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkDefinition } from '../../src/platform/check/check.ts'
+import { PRESET_PARTS } from '../../src/platform/contract.ts'
 import { readExample } from '../../src/platform/init/read-example.ts'
 import { sketchDefinition } from '../../src/platform/init/sketch.ts'
 import { definitionText, firstLesson } from '../../src/platform/init/write.ts'
-import { PRESET_PARTS } from '../../src/platform/presets.ts'
 import { baseGroups } from '../../src/presets/base/groups.ts'
 
 const sketch = (text: string) => sketchDefinition(text, baseGroups)

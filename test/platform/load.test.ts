@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { DEFINITION_FILES, findDefinition } from '../../src/platform/find.ts'
-import { loadDefinition } from '../../src/platform/load.ts'
+import { loadDefinition } from '../../src/platform/load-platform.ts'
 
 const state = () => ({
   ...console,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { interval, takeOne } from '../../src/core/access/limit/gcra.ts'
+import { interval, takeOne } from '../../src/core/access/limit/limiter.ts'
 import { sharedCounter } from '../../src/core/access/limit/open.ts'
 import type { Policy } from '../../src/core/access/limit/policy.ts'
 import { secret } from '../../src/core/secret.ts'

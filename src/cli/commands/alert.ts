@@ -14,7 +14,7 @@ import {
 } from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
 import { printJson, printText } from '../print.ts'
-import { withIncidents } from '../with-incidents.ts'
+import { withIncidents } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly all?: true

@@ -49,7 +49,7 @@ async function dispatch(context: Context, options: DispatchOptions): Promise<Exi
     ? await (await import('../dispatch/local.ts')).localSource(context, env, options)
     : (await import('../dispatch/remote.ts')).remoteSource(context, env, options)
   try {
-    if (options.dryRun) return await (await import('../dispatch/dry-run.ts')).dryRun(context, source, options)
+    if (options.dryRun) return await (await import('../dispatch/local.ts')).dryRun(context, source, options)
     const began = context.clock.monotonic()
     const total = await (await import('../dispatch/drain.ts')).drain(context, source, options)
     await write(context, total, options, context.clock.monotonic() - began)

@@ -6,7 +6,7 @@ import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
 import { printJson, printText } from '../print.ts'
-import { withIncidents } from '../with-incidents.ts'
+import { withIncidents } from '../with-platform.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command

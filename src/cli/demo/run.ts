@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { silentLog } from '../../core/log.ts'
 import { ROUTES } from '../../core/routes.ts'
@@ -13,10 +15,41 @@ import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { type Inbox, openInbox } from './inbox.ts'
 import { nextSteps } from './next-steps.ts'
-import { freePort } from './ports.ts'
 import { recordDays } from './sample-history.ts'
 import { openStage, type Stage } from './stage.ts'
-import { type SteppingClock, steppingClock } from './stepping-clock.ts'
+
+/** Real time plus the days that the demo has let pass: sleeping and measuring stay real, the date does not. */
+export interface SteppingClock extends Clock {
+  advance(ms: number): void
+}
+
+function steppingClock(): SteppingClock {
+  let ahead = 0
+  return {
+    now: () => systemClock.now() + ahead,
+    monotonic: systemClock.monotonic,
+    sleep: systemClock.sleep,
+    advance(ms) {
+      ahead += ms
+    },
+  }
+}
+
+/** The first port from `wanted` on that is free on 127.0.0.1; looks at 50 at the most. */
+async function freePort(wanted: number, taken: readonly number[] = []): Promise<number> {
+  for (let port = wanted; port < wanted + 50; port += 1) {
+    if (!taken.includes(port) && (await isFree(port))) return port
+  }
+  throw new Error(`no free port from ${wanted} to ${wanted + 49}`)
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
 
 /** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
 const PATIENCE_MS = 20_000

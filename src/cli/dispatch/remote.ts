@@ -3,9 +3,8 @@ import type { Environment } from '../../core/env/settings.ts'
 import { ROUTES } from '../../core/routes.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
-import { post } from './post.ts'
 import type { DispatchOptions, Source } from './source.ts'
-import { webEndpoint } from './web-endpoint.ts'
+import { post, webEndpoint } from './web-endpoint.ts'
 
 /** A call sends up to 10,000 mails: it may take its time. */
 const PATIENCE_MS = 15 * 60 * 1000

@@ -1,9 +1,136 @@
-import type * as z from 'zod'
+import * as z from 'zod'
+import { DIALECTS } from '../../core/env/dialects/read.ts'
+import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
+import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/mailbox.ts'
 import * as course from './course.ts'
-import * as environment from './environment.ts'
-import * as mail from './mail.ts'
 import * as operations from './operations.ts'
+import { count, list, pause, text, time, versioned } from './parts.ts'
 import * as store from './store.ts'
+
+const emailList = versioned({
+  mails: list(
+    z.strictObject({
+      name: text,
+      subject: text.describe('With the sample values of its slots.'),
+      slots: z.record(z.string(), z.strictObject({ type: z.enum(['text', 'url']), sample: text })),
+    }),
+  ),
+})
+
+const feedback = versioned({
+  outcome: text,
+  reason: text,
+  recorded: count,
+  repeated: count.describe('Recorded before.'),
+  unmatched: count.describe('Reports without proof that we sent the message.'),
+})
+
+const feedbackStatus = versioned({
+  paused: pause.optional(),
+  counts: list(
+    z.strictObject({
+      day: z.iso.date(),
+      kind: z.enum([...FEEDBACK_KINDS, 'sent']),
+      source: text,
+      domain: text,
+      count,
+    }),
+  ),
+})
+
+const suppressionsList = versioned({
+  suppressions: list(
+    z.strictObject({
+      address: text,
+      at: time,
+      cause: z.enum(SUPPRESSION_CAUSES),
+      source: text.describe('A provider, pipe, import or operator.'),
+      reason: text,
+    }),
+  ),
+})
+const suppressionsAdd = versioned({ outcome: z.enum(['added', 'known', 'erased']) })
+const suppressionsRemove = versioned({ outcome: z.literal('removed') })
+const suppressionsImport = versioned({
+  added: count,
+  known: count,
+  skipped: count.describe('Malformed, or erased before.'),
+  passing: count.describe('Left out because the address may exist.'),
+})
+
+const emailLint = versioned({
+  ok: z.boolean().describe('No finding is an error.'),
+  mails: list(
+    z.strictObject({
+      name: text,
+      subject: text,
+      htmlBytes: count,
+      textBytes: count,
+      errors: count,
+      warnings: count,
+    }),
+  ),
+  findings: list(
+    z.strictObject({
+      id: text.describe('Stable; platformctl env explain ID says what it means.'),
+      severity: z.enum(['error', 'warning', 'notice']),
+      services: list(text),
+      group: text,
+      present: list(text),
+      missing: list(text),
+      cause: text,
+      fix: text,
+      location: z.strictObject({ file: text, line: count, column: count }).optional(),
+      excerpt: text.optional(),
+    }),
+  ),
+})
+
+const groupState = z.enum(['absent', 'configured', 'half-configured'])
+
+const envList = versioned({
+  groups: list(
+    z.strictObject({
+      name: text,
+      state: groupState,
+      variables: list(
+        z.strictObject({
+          name: text,
+          set: z.boolean(),
+          malformed: z.boolean().describe('It is set, and behaves as absent.'),
+          services: list(text),
+          summary: text,
+        }),
+      ),
+    }),
+  ),
+})
+
+const envDiff = versioned({
+  same: z.boolean(),
+  groups: list(
+    z.strictObject({ name: text, first: groupState.optional(), second: groupState.optional() }),
+  ).describe('Groups whose state differs.'),
+  variables: list(
+    z.strictObject({
+      name: text,
+      state: z.enum(['only in the first', 'only in the second', 'different values']),
+      known: z.boolean().describe('The platform has a variable of this name.'),
+    }),
+  ),
+})
+
+const envDialects = versioned({
+  refusing: list(z.enum(DIALECTS)).describe('Readers that refuse the whole file.'),
+  names: list(
+    z.strictObject({
+      name: text,
+      readers: z
+        .partialRecord(z.enum(DIALECTS), z.enum(['A', 'B', 'C', 'D', 'E', 'F', '–', 'refused']))
+        .describe('The same letter is the same value; a dash is no value.'),
+    }),
+  ),
+})
 
 /**
  * The form of each document that a command prints with `--format json`, by command. The compiler holds the commands to
@@ -33,17 +160,17 @@ export const DOCUMENTS = {
   'db status': store.dbStatus,
   'db verify': store.dbVerify,
   dispatch: course.dispatch,
-  'email feedback': mail.feedback,
-  'email feedback status': mail.feedbackStatus,
-  'email lint': mail.emailLint,
-  'email list': mail.emailList,
-  'email suppressions add': mail.suppressionsAdd,
-  'email suppressions import': mail.suppressionsImport,
-  'email suppressions list': mail.suppressionsList,
-  'email suppressions remove': mail.suppressionsRemove,
-  'env dialects': environment.envDialects,
-  'env diff': environment.envDiff,
-  'env list': environment.envList,
+  'email feedback': feedback,
+  'email feedback status': feedbackStatus,
+  'email lint': emailLint,
+  'email list': emailList,
+  'email suppressions add': suppressionsAdd,
+  'email suppressions import': suppressionsImport,
+  'email suppressions list': suppressionsList,
+  'email suppressions remove': suppressionsRemove,
+  'env dialects': envDialects,
+  'env diff': envDiff,
+  'env list': envList,
   status: operations.status,
 } as const satisfies Readonly<Record<string, z.ZodType>>
 

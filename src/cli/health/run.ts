@@ -6,8 +6,8 @@ import type { Service } from '../../core/service.ts'
 import { type Context, terminalColumns } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { loadPaint } from '../paint.ts'
-import type { Ask } from './ask.ts'
 import { type HealthEndpoint, targetsOf } from './targets.ts'
+import type { Ask } from './track.ts'
 
 const DEFAULT_NAME = 'HEALTH_DEEP_TOKEN'
 
@@ -193,7 +193,7 @@ async function document(
       return `${JSON.stringify(healthJson(verdict, passed, context.clock.now()), null, 2)}\n`
     }
     case 'junit':
-      return (await import('../output/health-junit.ts')).healthJunit(verdict, passed)
+      return (await import('../output/junit.ts')).healthJunit(verdict, passed)
     case 'prom':
       return (await import('../output/health-prom.ts')).healthProm(verdict, passed)
     case 'text': {

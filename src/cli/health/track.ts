@@ -35,3 +35,6 @@ export function follow(
     }),
   )
 }
+
+/** One round: every service asked at once, each for at most `timeoutMs`. */
+export type Ask = (timeoutMs: number) => Promise<Verdict>

@@ -6,7 +6,7 @@ import { type Context, terminalColumns } from '../context.ts'
 import { healthText, SIGN, STYLE, shownState } from '../output/health-text.ts'
 import { loadPaint, type Paint } from '../paint.ts'
 import { ours } from '../terminal.ts'
-import type { Ask } from './ask.ts'
+import type { Ask } from './track.ts'
 import { follow, type StateHistory } from './track.ts'
 
 export interface FrameInput {

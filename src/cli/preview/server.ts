@@ -1,18 +1,50 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeWords } from 'postal-mime'
+import { isAcceptedSecret } from '../../core/accepted-secret.ts'
 import type { CourseDefinition } from '../../core/course/definition.ts'
 import { isRecord } from '../../core/is-record.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
+import { type SecretPair, secret } from '../../core/secret.ts'
 import { inScheme } from '../mail-scheme.ts'
 import { chooseCourse, coursesPage } from './courses-page.ts'
 import { mailLanguages } from './languages.ts'
 import { chooseLanguages, languagesPage } from './languages-page.ts'
 import { meaningsPage, previewPage, previewPolicy } from './page.ts'
 import type { PreviewSender } from './sender.ts'
-import { createSession, type Session } from './session.ts'
 import { PREVIEW_TEXTS } from './texts.ts'
 import { templateFault, type Workshop } from './workshop.ts'
+
+/** Keeps other accounts of this machine, which can open the preview too, from sending mail through it. */
+export interface Session {
+  /** For the fragment of the printed address, which no server sees and no other account reads. */
+  readonly key: string
+  /** Gives the session's token for the key, the first time only. */
+  exchange(key: string): string | undefined
+  isHeldBy(token: string | undefined): boolean
+}
+
+function createSession(): Session {
+  const [key, token] = [random(), random()]
+  let open: SecretPair | undefined = onlyValue(key)
+  return {
+    key,
+    exchange(given) {
+      if (!isAcceptedSecret(given, open)) return undefined
+      open = undefined
+      return token
+    },
+    isHeldBy: (given) => isAcceptedSecret(given, onlyValue(token)),
+  }
+}
+
+const random = () => randomBytes(24).toString('base64url')
+
+function onlyValue(value: string): SecretPair {
+  const current = secret(value)
+  return { current, accepted: [current] }
+}
 
 /** Gmail shows no more of a mail's HTML than this. */
 const CLIP_BYTES = 102 * 1024

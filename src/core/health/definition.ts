@@ -3,7 +3,7 @@ import type { Settings } from '../env/settings.ts'
 import type { HeartbeatRecord } from '../heartbeats.ts'
 import type { Network } from '../network/get.ts'
 import type { Random } from '../random.ts'
-import type { ProbeContext, ProbeResult } from './probe.ts'
+import type { Probe, ProbeContext, ProbeResult } from './probe.ts'
 
 export interface StoreProbe {
   readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
@@ -62,4 +62,22 @@ export interface ProbeDefinition {
   readonly target?: (settings: Settings) => string | undefined
   /** Makes the check of one process. It may reject: that is `failing`. */
   readonly open: (parts: ProbeParts) => (context: ProbeContext) => Promise<ProbeResult>
+}
+
+/** The probes of one service, ready to run. */
+export function openProbes(
+  definitions: readonly ProbeDefinition[],
+  service: string,
+  parts: ProbeParts,
+): readonly Probe[] {
+  return definitions.flatMap(({ open, name, deadlineMs, optional, service: of }) =>
+    of === service
+      ? {
+          name,
+          ...(deadlineMs === undefined ? {} : { deadlineMs }),
+          ...(optional === undefined ? {} : { optional }),
+          run: open(parts),
+        }
+      : [],
+  )
 }

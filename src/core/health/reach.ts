@@ -2,8 +2,8 @@ import { CAUSES } from '../network/causes.ts'
 import { get, type Network } from '../network/get.ts'
 import type { Service, ServiceDefinition } from '../service.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
+import { degraded, failing, ok } from './probe.ts'
 import { probeRemote } from './prober.ts'
-import { degraded, failing, ok } from './verdicts.ts'
 
 export interface ReachOptions {
   readonly url: string

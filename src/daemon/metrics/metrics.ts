@@ -11,8 +11,7 @@ import type { MailDayCount, Pause } from '../../core/mail/feedback/sending.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoreStatus } from '../../core/store/store.ts'
 import { within } from '../../core/wait.ts'
-import { readProcess, watchEventLoop } from './process.ts'
-import { openRegistry } from './registry.ts'
+import { openRegistry, readProcess, watchEventLoop } from './registry.ts'
 
 export interface MetricsOptions {
   readonly build: string | undefined

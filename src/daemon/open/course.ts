@@ -2,23 +2,76 @@ import { parseAddress } from '../../core/address.ts'
 import type { Clock } from '../../core/clock.ts'
 import { openCatalog } from '../../core/course/catalog.ts'
 import type { Course } from '../../core/course/course.ts'
-import { createNotices } from '../../core/course/notices.ts'
+import { createNotices, type Notice } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import type { IncidentStore, Silence } from '../../core/incidents/incident.ts'
 import type { Log } from '../../core/log.ts'
-import type { MailSet } from '../../core/mail/definition.ts'
+import type { MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
 import { type Once, once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
+import { createLabels } from '../../core/status/words.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { noticeSlots } from '../notice-text.ts'
+import { momentText } from '../pages/status/format.ts'
 import type { MailService } from './mail.ts'
 import type { Stores } from './stores.ts'
+
+/** The longest announcement that a mail holds whole; the status page has the rest. */
+const LONGEST = 480
+
+/** Text of a notice for visitors, in their language or else the platform's: no reasons, addresses or commands. */
+export function noticeSlots(
+  platform: ResolvedPlatform,
+  siteUrl: string,
+  { kind, at: now, facts }: Notice,
+  language = platform.language,
+): Readonly<Record<Exclude<keyof typeof NOTICE_SLOTS, 'unsubscribeUrl'>, string>> {
+  const labels = createLabels({ ...platform, language })
+  const { messages } = labels
+  const { notices: T, status } = messages
+  const { name } = platform
+  const { cause = '', text = '', from, until } = facts
+  const at = (ms: number) => momentText(messages, ms)
+  const statusUrl = `${siteUrl}/`
+  const what = labels.probe(cause)
+  switch (kind) {
+    case 'opened': {
+      const means = T.means[cause] ?? T.meansOther
+      return {
+        title: T.openedTitle(name, what),
+        text: T.opened(what, means),
+        when: T.since(at(from)),
+        statusUrl,
+      }
+    }
+    case 'closed': {
+      const when = until === undefined ? T.since(at(from)) : T.lasted(at(from), at(until), until - from)
+      return { title: T.closedTitle(name, what), text: T.closed(what), when, statusUrl }
+    }
+    case 'announced':
+      return {
+        title: T.announcedTitle(name),
+        text: shortened(text),
+        when:
+          until === undefined && from <= now
+            ? T.since(at(from))
+            : status.planned(at(from), until === undefined ? undefined : at(until)),
+        statusUrl,
+      }
+  }
+}
+
+/** On one line, as a header field can hold it. */
+function shortened(text: string): string {
+  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
+  // Half of a surrogate pair at the cut would show as a replacement character.
+  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
 
 /** Read when the first course begins or the first lesson is sent. */
 const textsOf = (mails: MailSet) => mails.texts ?? (() => readLessonTexts(mails))

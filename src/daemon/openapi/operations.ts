@@ -1,16 +1,191 @@
+import type { EventDefinition } from '../../core/analytics/events.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
+import { EXAMPLE_STATUS, StatusAnswer } from '../pages/status/answer.ts'
+import { AnalyticsBody } from '../routes/analytics.ts'
+import { ServiceName } from '../service-schema.ts'
+import { AnalyticsAnswer, OpenapiAnswer } from './answers.ts'
 import type { RouteOperations } from './operation.ts'
+import { JSON_BODY, json, page } from './operation.ts'
 import { alertOperations } from './operations/alerts.ts'
-import { analyticsOperations } from './operations/analytics.ts'
 import { courseOperations } from './operations/course.ts'
 import { emailOperations } from './operations/email.ts'
 import { HEALTH } from './operations/health.ts'
-import { INSIGHTS } from './operations/insights.ts'
-import { METRICS } from './operations/metrics.ts'
-import { OPENAPI } from './operations/openapi.ts'
 import { PAYMENTS } from './operations/payments.ts'
-import { SECURITY_TXT } from './operations/security-txt.ts'
-import { STATUS } from './operations/status.ts'
+
+/** `events`: the kinds that are counted, of which one is the example. */
+const analyticsOperations = (events: readonly EventDefinition[]) =>
+  ({
+    analytics: {
+      POST: {
+        tag: 'Analytics',
+        summary: 'Takes a batch of events',
+        description:
+          'At most 500 events. What is personal or malformed is dropped, by the sanitiser that the browser runs too, and counted in `dropped`. A batch id seen before is acknowledged and not stored twice. With `Sec-GPC: 1` nothing is kept.',
+        body: {
+          type: 'application/json',
+          name: 'AnalyticsRequest',
+          schema: AnalyticsBody,
+          required: true,
+          examples: {
+            one: { batch: 'b_7f3a', events: [exampleOf(events)] },
+          },
+        },
+        answers: [
+          {
+            status: 202,
+            description:
+              'Taken. `stored` says whether the events are kept; `reason` why not, or that the batch was stored before.',
+            content: {
+              'application/json': {
+                name: 'AnalyticsAnswer',
+                schema: AnalyticsAnswer,
+                examples: {
+                  stored: { accepted: 1, dropped: {}, stored: true },
+                  notStored: {
+                    accepted: 1,
+                    dropped: { property_personal: 1 },
+                    stored: false,
+                    reason: 'no table is named, so events are counted by nobody',
+                  },
+                },
+              },
+            },
+          },
+        ],
+        errors: [...JSON_BODY, 'store_unavailable'],
+      },
+    },
+  }) satisfies Partial<RouteOperations>
+
+const SAMPLES = { string: 'one', number: 1, boolean: true } as const
+
+function exampleOf(events: readonly EventDefinition[]) {
+  const { name: kind = 'page.viewed', properties = {} } =
+    events.find((one) => one.properties) ?? events[0] ?? {}
+  return {
+    kind,
+    at: 1_795_248_000_000,
+    properties: Object.fromEntries(Object.entries(properties).map(([name, type]) => [name, SAMPLES[type]])),
+  }
+}
+
+const RECORDED = {
+  description:
+    'From what the daemon records each minute, never from live checks. With the health token also reasons and addresses; a browser asks for it as a password on `?details`.',
+  security: 'deepToken',
+  securityOptional: true,
+} as const
+
+const STATUS = {
+  status: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The start page: what works, what is not configured, and what that means',
+      ...RECORDED,
+      answers: [page('The recorded status of the platform.')],
+      errors: ['unauthenticated', 'store_unavailable'],
+    },
+  },
+  statusJson: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The status page for programs',
+      ...RECORDED,
+      answers: [
+        json('The recorded status of the platform.', {
+          name: 'Status',
+          schema: StatusAnswer,
+          examples: { withoutDaemon: EXAMPLE_STATUS },
+        }),
+      ],
+      errors: ['unauthenticated', 'store_unavailable'],
+    },
+  },
+  statusFeed: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The incidents as an Atom feed',
+      answers: [
+        { status: 200, description: 'The newest incidents.', content: { 'application/atom+xml': 'text' } },
+      ],
+      errors: ['store_unavailable'],
+    },
+  },
+  badge: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The state as a picture for a README',
+      parameters: [
+        {
+          in: 'query',
+          name: 'service',
+          schema: ServiceName,
+          description: 'Of one service; without it, of the platform.',
+          example: 'web',
+        },
+      ],
+      answers: [{ status: 200, description: 'A badge.', content: { 'image/svg+xml': 'text' } }],
+      errors: ['bad_request', 'store_unavailable'],
+    },
+  },
+} satisfies Partial<RouteOperations>
+
+const SECURITY_TXT = {
+  securityTxt: {
+    GET: {
+      tag: 'Operations',
+      summary: 'Where to report a weakness (RFC 9116)',
+      description: 'As `security` of the platform definition says; 404 when it says nothing.',
+      answers: [
+        { status: 200, description: 'The contact and its terms.', content: { 'text/plain': 'text' } },
+      ],
+      errors: ['not_found'],
+    },
+  },
+} satisfies Partial<RouteOperations>
+
+const OPENAPI = {
+  openapi: {
+    GET: {
+      tag: 'Operations',
+      summary: 'This document',
+      answers: [
+        json('OpenAPI 3.1, made from the schemas that validate.', {
+          name: 'OpenApi',
+          schema: OpenapiAnswer,
+          examples: { document: { openapi: '3.1.1', paths: {} } },
+        }),
+      ],
+      errors: [],
+    },
+  },
+} satisfies Partial<RouteOperations>
+
+const METRICS = {
+  metrics: {
+    GET: {
+      tag: 'Operations',
+      summary: 'Metrics for Prometheus',
+      description:
+        'All of them with the health token, or, where none is configured, for the machine itself; for everybody else those that tell nothing about one person.',
+      answers: [{ status: 200, description: 'The text format, 0.0.4.', content: { 'text/plain': 'text' } }],
+      errors: ['unauthenticated'],
+    },
+  },
+} satisfies Partial<RouteOperations>
+
+const INSIGHTS = {
+  insights: {
+    GET: {
+      tag: 'Analytics',
+      summary: 'The dashboards of a visitor',
+      description:
+        'A page that draws what this browser has recorded, from its own storage. It is the same for everybody, and sends nothing.',
+      answers: [page('The page, with its script and style.')],
+      errors: ['unavailable'],
+    },
+  },
+} satisfies Partial<RouteOperations>
 
 /**
  * The document's operations, from a file for each of those in `routes`; the schemas are those that the routes parse

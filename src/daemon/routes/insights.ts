@@ -1,10 +1,89 @@
-import { insightsData } from '../../core/analytics/insights-data.ts'
+import { type InsightsData, type InsightsPageData, insightsData } from '../../core/analytics/insights-data.ts'
 import { PlatformError } from '../../core/errors.ts'
+import { escapeHtml } from '../../core/mail/render.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { readBuilt } from '../http/built.ts'
 import { htmlResponse } from '../http/respond.ts'
 import type { RouteHandler } from '../http/route.ts'
-import { insightsPage } from '../pages/insights.ts'
+import type { Frame } from '../pages/frame.ts'
+import { type Page, page } from '../pages/layout.ts'
+
+/** The range that is chosen at first. */
+const CHOSEN_RANGE = '30'
+
+/**
+ * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
+ * the page is the same for everybody.
+ */
+export function insightsPage({
+  frame,
+  script,
+  style,
+  data,
+}: {
+  readonly frame: Frame
+  readonly script: string
+  readonly style: string
+  readonly data: InsightsData
+}): Page {
+  const T = frame.messages.insights
+  const ranges = (['7', '30', '90', ''] as const).map((value) => [value, T.ranges[value]] as const)
+  const tiles = [
+    ...Object.entries(T.tiles),
+    ...data.sections.flatMap(({ id, tile }) => (tile ? [[`${id}-tile`, tile.label] as const] : [])),
+  ]
+  const figures = [
+    ['kinds', T.did],
+    ...data.sections.map(({ id, heading }) => [id, heading] as const),
+  ] as const
+  const carried: InsightsPageData = {
+    ...data,
+    events: data.events.map((event) => ({ label: T.kinds[event.name] ?? event.name, ...event })),
+    texts: T.script,
+    language: frame.messages.language,
+  }
+  return page({
+    frame,
+    title: T.title,
+    wide: true,
+    style,
+    script,
+    data: carried,
+    body: `<h1>${T.title}</h1>
+<p class="quiet lead">${T.lead}</p>
+<noscript><div class="note"><p>${T.noScript}</p></div></noscript>
+<div class="note" id="fresh" hidden><p>${T.fresh}</p><button type="button" id="show-sample">${T.showSample}</button></div>
+<div class="note" id="sample" role="status" hidden><p><strong>${T.sampleTitle}</strong> ${T.sample}</p><button type="button" class="second" id="hide-sample">${T.hideSample}</button></div>
+<form class="controls" aria-label="${T.controls}">
+<div><label for="range">${T.range}</label><select id="range" autocomplete="off">${ranges.map(([value, text]) => `<option value="${value}"${value === CHOSEN_RANGE ? ' selected' : ''}>${text}</option>`).join('')}</select></div>
+<div><label for="kind">${T.kind}</label><select id="kind" autocomplete="off"><option value="">${T.allKinds}</option></select></div>
+</form>
+<dl class="tiles">${tiles.map(([id, text]) => `<div><dt>${escapeHtml(text)}</dt><dd id="${escapeHtml(id)}">–</dd></div>`).join('')}</dl>
+<section class="figure" aria-labelledby="activity-head">
+<h2 id="activity-head">${T.activity}</h2>
+<div id="activity-chart" role="img" aria-label="${T.activityChart}"></div>
+<p class="quiet" id="activity-readout" aria-hidden="true"> </p>
+<details><summary>${T.asTable}</summary><div id="activity-table" role="group" aria-label="${T.activityTable}" tabindex="0"></div></details>
+</section>
+<div class="columns">
+${figures.map(([id, text]) => `<section class="figure" aria-labelledby="${escapeHtml(id)}-head"><h2 id="${escapeHtml(id)}-head">${escapeHtml(text)}</h2><div id="${escapeHtml(id)}"></div></section>`).join('\n')}
+<section class="figure own" aria-labelledby="own-head">
+<h2 id="own-head">${T.own}</h2>
+<p id="kept"></p>
+<p class="buttons"><button type="button" class="second" id="export" disabled>${T.export}</button> <button type="button" class="danger" id="delete" disabled>${T.delete}</button></p>
+<label class="switch"><input type="checkbox" role="switch" id="record" autocomplete="off"> ${T.record}</label>
+<p class="quiet" id="recording"></p>
+<p id="said" role="status"></p>
+</section>
+</div>
+<dialog id="asking" aria-labelledby="asking-head">
+<h2 id="asking-head">${T.askTitle}</h2>
+<p>${T.ask}</p>
+<form method="dialog" class="buttons"><button value="delete" class="danger">${T.confirmDelete}</button> <button value="" class="second" autofocus>${T.keep}</button></form>
+</dialog>
+<p class="quiet"><a href="/">${T.start}</a></p>`,
+  })
+}
 
 /** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
 export function insightsRoute(platform: Pick<ResolvedPlatform, 'events' | 'insights'>): RouteHandler {

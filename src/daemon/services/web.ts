@@ -1,10 +1,45 @@
+import type { Settings } from '../../core/env/settings.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { routesOf, type WebRoute } from '../../core/routes.ts'
-import { lazyHandler } from '../http/lazy-handler.ts'
+import { WEB } from '../../core/service.ts'
+import { jsonResponse } from '../http/respond.ts'
 import type { RouteHandler, RouteTable } from '../http/route.ts'
-import { openapiRoute } from '../openapi/route.ts'
 import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
 import { metricsRoute } from '../routes/metrics.ts'
+
+/** Built once, at the first request, because most processes are never asked for it. */
+function openapiRoute({
+  platform,
+  settings: { addresses, site },
+}: {
+  readonly platform: ResolvedPlatform
+  readonly settings: Settings
+}): RouteHandler {
+  let made: Promise<unknown> | undefined
+  const portOf = (name: string) => platform.services.find((service) => service.name === name)?.port
+  const addressOf = (name: string) =>
+    name === WEB ? site.siteUrl : (addresses.get(name) ?? `http://127.0.0.1:${portOf(name)}`)
+  return async ({ requestId }) => {
+    made ??= import('../openapi/document.ts').then(({ openapiDocument }) =>
+      openapiDocument(platform, addressOf),
+    )
+    return jsonResponse(await made, { requestId })
+  }
+}
+
+/** A handler whose file is loaded with its first request: the schemas of all bodies cost a start more than the rest of it. */
+export function lazyHandler(load: () => Promise<RouteHandler>): RouteHandler {
+  let loading: Promise<RouteHandler> | undefined
+  return async (asked) => {
+    loading ??= load().catch((error: unknown) => {
+      // The build may be being replaced right now, so let the next request try again.
+      loading = undefined
+      throw error
+    })
+    return (await loading)(asked)
+  }
+}
 
 const courseRoutes = () => import('../routes/course.ts')
 const alertRoutes = () => import('../routes/alerts.ts')

@@ -1,23 +1,77 @@
-import { checkBrand } from './brand.ts'
-import { checkDependencies } from './dependencies.ts'
-import { checkEvents } from './events.ts'
+import { isPersonalKey } from '../../core/analytics/personal.ts'
+import { isLanguage } from '../../core/course/definition.ts'
 import {
   type Fault,
+  type Fields,
+  fieldsAt,
+  formAt,
   knownFieldsAt,
   listAt,
   nameAt,
   namesAt,
   type Place,
   placeIn,
+  quoted,
   textAt,
   typeName,
 } from './fault.ts'
 import { checkGroups } from './groups.ts'
 import { checkInsights } from './insights.ts'
 import { checkCourses, checkHeartbeats, checkTemplates } from './mails.ts'
-import { collectNames, entries, type Names, type PresetParts } from './names.ts'
+import { collectNames, entries, field, type Names, type PresetParts } from './names.ts'
 import { checkSecurity } from './security.ts'
 import { checkProbes, checkServices } from './services.ts'
+
+const EVENT_NAME = {
+  pattern: /^[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)+$/,
+  what: 'an event kind',
+  example: 'kiln.booked',
+}
+const PROPERTY_NAME = { pattern: /^[A-Za-z][A-Za-z0-9_]{0,63}$/, what: 'a property', example: 'kiln' }
+
+function checkEvents(place: Place, value: unknown, names: Names): void {
+  if (value === undefined) return
+  for (const [kind, properties] of Object.entries(fieldsAt(place, value, 'events') ?? {})) {
+    const here = place.at(kind)
+    formAt(here, kind, EVENT_NAME)
+    if (names.preset.events.includes(kind))
+      here.fault(
+        `The preset has the event kind ${kind} already.`,
+        'Choose another name, or remove it: that kind is counted anyway.',
+      )
+    for (const [property, type] of Object.entries(
+      fieldsAt(here, properties, 'the properties of an event') ?? {},
+    )) {
+      formAt(here.at(property), property, PROPERTY_NAME)
+      nameAt(here.at(property), type, { known: ['string', 'number', 'boolean'], what: 'a type of property' })
+      if (isPersonalKey(property))
+        here
+          .at(property)
+          .fault(
+            `${property} reads like personal data, which is never stored.`,
+            'Count something that says nothing about a person, or rename it.',
+          )
+    }
+  }
+}
+
+export const BRAND_FIELDS = ['color', 'logo', 'language'] as const
+
+function checkBrand(place: Place, value: unknown): void {
+  if (value === undefined) return
+  const fields = knownFieldsAt(place, value, 'a brand', BRAND_FIELDS)
+  const color = textAt(place.at('color'), fields?.color)
+  if (color !== undefined && !/^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(color))
+    place.at('color').fault(`${quoted(color)} is not a color.`, "Write it as color: '#9a3412'.")
+  const logo = textAt(place.at('logo'), fields?.logo)
+  if (logo !== undefined && !/\.(?:png|svg|jpe?g|webp)$/i.test(logo))
+    place
+      .at('logo')
+      .fault('The logo is not an image that every browser shows.', 'Use a PNG, SVG, JPEG or WebP file.')
+  const language = textAt(place.at('language'), fields?.language)
+  if (language !== undefined && !isLanguage(language))
+    place.at('language').fault(`${quoted(language)} is not a language tag.`, "Write it as language: 'de'.")
+}
 
 export const DEFINITION_FIELDS = [
   'preset',
@@ -116,4 +170,46 @@ function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, n
     }
     // A service may lose its address this way: it is then not probed, as intended.
   }
+}
+
+/** Checks `dependsOn` of services and probes: names that exist, and no circle, in which nothing would be the root cause. */
+function checkDependencies(place: Place, fields: Fields, { services, probes }: Names): void {
+  const known = [...new Set([...services, ...probes.map(({ name }) => name)])]
+  const needs = new Map<string, string[]>()
+  const need = (name: string, other: string) => needs.set(name, [...(needs.get(name) ?? []), other])
+  for (const { service, name } of probes) if (service !== name) need(service, name)
+  for (const kind of ['services', 'probes'])
+    for (const [name, value] of entries(fields[kind])) {
+      const list = field(value, 'dependsOn')
+      const here = place.at(kind).at(name).at('dependsOn')
+      for (const other of namesAt(here, list, { known, what: 'a probe or a service' })) {
+        const way = wayBetween(other, name, needs)
+        if (way === undefined) {
+          need(name, other)
+          continue
+        }
+        // `namesAt` found it in a list.
+        const there = here.at((list as readonly unknown[]).indexOf(other))
+        if (other === name) there.fault(`${quoted(name)} depends on itself.`, 'Remove it from the list.')
+        else
+          there.fault(
+            `The dependencies go round in a circle: ${[name, ...way].join(' → ')}.`,
+            'Remove one of them. A service depends on its own probes: name the probe that is needed, not its service.',
+          )
+      }
+    }
+}
+
+/** The names from one to another, both included, each of which needs the next; undefined if there is no such way. */
+function wayBetween(
+  from: string,
+  to: string,
+  needs: ReadonlyMap<string, readonly string[]>,
+): readonly string[] | undefined {
+  const ways = new Map([[from, [from]]])
+  for (const [name, way] of ways) {
+    if (name === to) return way
+    for (const next of needs.get(name) ?? []) if (!ways.has(next)) ways.set(next, [...way, next])
+  }
+  return undefined
 }

@@ -1,8 +1,117 @@
 import { LIVE_FINDINGS, WARNINGS } from '../../core/env/explanations.ts'
-import { fieldsAt, formAt, knownFieldsAt, type Place, textAt } from './fault.ts'
+import {
+  fieldsAt,
+  formAt,
+  knownFieldsAt,
+  listAt,
+  nameAt,
+  namesAt,
+  type Place,
+  quoted,
+  textAt,
+  typeName,
+} from './fault.ts'
 import type { Names } from './names.ts'
-import { checkRules } from './rules.ts'
 import { checkReaders, checkVariable } from './variables.ts'
+
+const KINDS = ['allOrNone', 'requires', 'atLeastOne', 'exclusive', 'forbidden'] as const
+type Kind = (typeof KINDS)[number]
+
+/** Fields beside the texts that every rule may have. */
+const FIELDS: Readonly<Record<Kind, readonly string[]>> = {
+  allOrNone: [],
+  requires: ['when', 'match'],
+  atLeastOne: ['when'],
+  exclusive: [],
+  forbidden: ['value'],
+}
+
+function checkRules(place: Place, value: unknown, names: Names, ids: Set<string>): void {
+  const rules = listAt(place, value, 'rules') ?? []
+  const together: (readonly string[])[] = []
+  for (const [index, rule] of rules.entries()) {
+    const all = checkRule(place.at(index), rule, names, ids)
+    if (all?.kind === 'allOrNone') together.push(all.names)
+  }
+  for (const [index, rule] of rules.entries()) {
+    const apart = exclusiveNames(rule)
+    if (together.some((all) => apart.filter((name) => all.includes(name)).length > 1))
+      place
+        .at(index)
+        .fault(
+          'Another rule of this group wants these together, so the group can never be configured.',
+          'Remove one of the two rules.',
+        )
+  }
+}
+
+function exclusiveNames(rule: unknown): readonly string[] {
+  const found: unknown =
+    typeof rule === 'object' && rule !== null && 'exclusive' in rule ? rule.exclusive : []
+  return Array.isArray(found) ? found.filter((name) => typeof name === 'string') : []
+}
+
+function checkRule(
+  place: Place,
+  value: unknown,
+  names: Names,
+  ids: Set<string>,
+): { readonly kind: Kind; readonly names: readonly string[] } | undefined {
+  const known = [...KINDS, 'when', 'match', 'value', 'id', 'cause', 'fix']
+  const fields = knownFieldsAt(place, value, 'a rule', known)
+  if (fields === undefined) return undefined
+  checkTexts(place, fields, ids)
+  const [kind, second] = KINDS.filter((name) => fields[name] !== undefined)
+  if (kind === undefined)
+    return place.fault('The rule says nothing about its variables.', `Give it one of ${KINDS.join(', ')}.`)
+  if (second !== undefined)
+    return place.fault(`The rule is ${kind} and ${second} at once.`, 'Write two rules.')
+  for (const field of ['when', 'match', 'value'])
+    if (fields[field] !== undefined && !FIELDS[kind].includes(field))
+      place.at(field).fault(`A rule of the kind ${kind} has no ${field}.`, 'Remove it.')
+  const of = { known: names.variables, what: 'a variable of this platform' }
+  if (kind === 'forbidden') {
+    nameAt(place.at(kind), fields.forbidden, of)
+    checkForbidden(place.at('value'), fields.value)
+    return undefined
+  }
+  const pair = kind === 'allOrNone' || kind === 'exclusive'
+  const named = namesAt(place.at(kind), fields[kind], { ...of, atLeast: pair ? 2 : 1 })
+  if (FIELDS[kind].includes('when')) {
+    if (fields.when === undefined)
+      place.at('when').fault(`A rule of the kind ${kind} has to say when it applies.`, "Add when: ['NAME'].")
+    const when = namesAt(place.at('when'), fields.when, { ...of, atLeast: 1 })
+    for (const name of named.filter((one) => when.includes(one)))
+      place.fault(`${name} is on both sides of this rule.`, `Remove it from ${kind} or from when.`)
+  }
+  if (kind === 'requires' && fields.match !== undefined)
+    nameAt(place.at('match'), fields.match, { known: ['any', 'all'], what: 'a way to match' })
+  return { kind, names: named }
+}
+
+function checkForbidden(place: Place, value: unknown): void {
+  if (value instanceof RegExp || (typeof value === 'string' && value !== '')) return
+  place.fault(
+    `This is ${typeName(value)}, not a value to forbid.`,
+    'Write the forbidden value as text, or a part of it as /…/.',
+  )
+}
+
+function checkTexts(place: Place, fields: Readonly<Record<string, unknown>>, ids: Set<string>): void {
+  textAt(place.at('cause'), fields.cause)
+  textAt(place.at('fix'), fields.fix)
+  const id = textAt(place.at('id'), fields.id, 80)
+  if (id === undefined) return
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(id))
+    place
+      .at('id')
+      .fault(
+        `${quoted(id)} cannot be an id.`,
+        'Use lower-case words joined by hyphens, as kiln-without-secret.',
+      )
+  else if (ids.has(id)) place.at('id').fault(`The id ${id} is taken.`, 'Choose another one, or leave it out.')
+  ids.add(id)
+}
 
 export const GROUP_FIELDS = ['services', 'unlocks', 'absent', 'visitors', 'variables', 'rules'] as const
 

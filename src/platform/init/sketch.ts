@@ -1,6 +1,136 @@
-import type { GroupDefinition } from '../../core/env/definition.ts'
-import { type Inferred, infer } from './infer.ts'
+import type { GroupDefinition, Kind } from '../../core/env/definition.ts'
+import { parseValue } from '../../core/env/values.ts'
+import { looksSecret } from '../../core/env/warnings.ts'
 import { readExample, type Sketch } from './read-example.ts'
+
+/** A variable as guessed from its name and example. */
+export interface Inferred {
+  readonly name: string
+  readonly variable: {
+    readonly kind: Kind
+    readonly of?: readonly string[]
+    readonly summary?: string
+    readonly example?: string
+    readonly default?: string
+  }
+  /** Why, for the person who ran it. */
+  readonly because: string
+}
+
+const SECRET =
+  /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|PASS|PRIVATE_KEY|KEY|CREDENTIALS?|SALT|PEPPER|SIGNATURE)(?:_|$)/
+const PUBLIC = /^(?:NEXT_PUBLIC|VITE|PUBLIC|EXPO_PUBLIC|REACT_APP|NUXT_PUBLIC|GATSBY)_/
+/** A number or a duration under such a name is a secret too: these never count anything. */
+const PASSWORD = /(?:^|_)(?:SECRET|PASSWORD|PASSWD|PASS)$/
+/** Names with such a word in them that are no secrets. */
+const NOT_SECRET =
+  /(?:PUBLISHABLE|PUBLIC|ANON)_?KEY|KEY_ID$|_KEY_NAME$|TOKEN_(?:URL|TTL|LIFETIME)$|_(?:URL|URI|HOST|PORT)$/
+
+/** Kinds that an `.env.schema` names with `@type`. */
+const TYPES: ReadonlyMap<string, Kind> = new Map([
+  ['string', 'text'],
+  ['number', 'number'],
+  ['boolean', 'boolean'],
+  ['url', 'url'],
+  ['email', 'email'],
+  ['port', 'port'],
+  ['ip', 'host'],
+  ['host', 'host'],
+  ['hostname', 'host'],
+  ['path', 'path'],
+  ['json', 'json'],
+  ['duration', 'duration'],
+])
+
+/** Kinds that a name suggests, where the value beside it fits. */
+const BY_NAME: readonly (readonly [RegExp, Kind])[] = [
+  [/(?:^|_)PORT$/, 'port'],
+  [/(?:^|_)HOST(?:NAME)?$/, 'host'],
+  [/(?:^|_)(?:URL|URI|ENDPOINT)$/, 'url'],
+  [/(?:^|_)(?:TIMEOUT|TTL|INTERVAL|LIFETIME|MAX_AGE)$/, 'duration'],
+  [/(?:^|_)(?:EMAIL|MAIL_TO)$/, 'email'],
+  [/(?:^|_)(?:PATH|FILE|DIR|FOLDER)$/, 'path'],
+]
+/** Kinds that a value shows by itself, the strictest first. */
+const BY_VALUE: readonly Kind[] = ['integer', 'number', 'url', 'email', 'duration', 'bytes']
+/** The longest example that a definition takes. */
+const LONGEST_EXAMPLE = 300
+
+/** Guesses what a variable is. A value that may be a secret is never taken over. */
+function infer(sketch: Sketch): Inferred {
+  const { name, value, comments, marks } = sketch
+  const said = comments.join(' ').replaceAll(/\s+/g, ' ').trim().slice(0, 200)
+  // A comment may hold a value that was commented out.
+  const quotes = /[=:]\S/.test(said.replaceAll(/https?:\/\//g, '')) || said.split(/\s/).some(looksSecret)
+  const summary = said === '' || quotes ? {} : { summary: said }
+  const { kind, of, because } = kindOf(sketch)
+  if (!PUBLIC.test(name) && isSecret(sketch, kind))
+    return {
+      name,
+      variable: { kind: 'secret', ...summary },
+      because: marks.has('sensitive') ? 'it is marked @sensitive' : 'its name or its value says so',
+    }
+  const given = { kind, ...summary, ...(of && { of }) }
+  const fits =
+    value !== '' &&
+    value.length <= LONGEST_EXAMPLE &&
+    !looksSecret(value) &&
+    !PUBLIC.test(name) &&
+    parseValue(given, value).ok
+  if (!fits) return { name, variable: given, because }
+  // Beside a schema's decorators a value is the default; in an example it is an example.
+  return {
+    name,
+    variable: marks.size > 0 ? { ...given, default: value } : { ...given, example: value },
+    because,
+  }
+}
+
+function isSecret({ name, value, marks }: Sketch, kind: Kind): boolean {
+  if (marks.get('sensitive') === 'false' || marks.has('public')) return false
+  if (marks.has('sensitive') || looksSecret(value)) return true
+  // Addresses of databases, queues and mail servers hold passwords.
+  if (/^[a-z][a-z0-9+]*:\/\//i.test(value) && !/^https?:\/\/[^@]*$/i.test(value)) return true
+  const isWord = PASSWORD.test(name) && BY_VALUE.includes(kind)
+  return SECRET.test(name) && !NOT_SECRET.test(name) && (kind === 'text' || value === '' || isWord)
+}
+
+function kindOf(sketch: Sketch): {
+  readonly kind: Kind
+  readonly of?: readonly string[]
+  readonly because: string
+} {
+  const { name, value, comments, marks } = sketch
+  const [, type = '', parameters = ''] = /^(\w+)(?:\((.*)\))?$/.exec(marks.get('type') ?? '') ?? []
+  const declared = type === 'enum' ? listOf(parameters.split(',')) : undefined
+  if (declared) return { kind: 'enum', of: declared, because: 'it is marked @type=enum' }
+  const kind = TYPES.get(type)
+  if (kind !== undefined) return { kind, because: `it is marked @type=${type}` }
+  const values = enumIn(comments, value)
+  if (values) return { kind: 'enum', of: values, because: 'its comment lists the values' }
+  if (/^(?:true|false)$/i.test(value)) return { kind: 'boolean', because: 'its value is true or false' }
+  const fits = (one: Kind) => value === '' || parseValue({ kind: one }, value).ok
+  const [, named] = BY_NAME.find(([pattern, one]) => pattern.test(name) && fits(one)) ?? []
+  if (named) return { kind: named, because: 'its name says so' }
+  const shown = value === '' ? undefined : BY_VALUE.find(fits)
+  return shown ? { kind: shown, because: 'its value is one' } : { kind: 'text', because: 'nothing says more' }
+}
+
+/** `one of eu, us` or `eu | us` in a comment, when the value beside it is one of them. */
+function enumIn(comments: readonly string[], value: string): readonly string[] | undefined {
+  const said = comments.join(' ')
+  const word = '[\\w-]{1,40}'
+  const [, list] =
+    new RegExp(`\\bone of:? (${word}(?:(?:, (?:or )?| or | ?\\| ?)${word})+)`, 'i').exec(said) ?? []
+  const [piped] = new RegExp(`\\b${word}(?: ?\\| ?${word})+`).exec(said) ?? []
+  const values = listOf((list ?? piped ?? '').split(/, (?:or )?| or | ?\| ?/))
+  return values && (value === '' || values.includes(value)) ? values : undefined
+}
+
+function listOf(parts: readonly string[]): readonly string[] | undefined {
+  const values = parts.map((part) => part.trim().replace(/^["']|["']$/g, '')).filter((part) => part !== '')
+  return values.length > 1 ? [...new Set(values)] : undefined
+}
 
 /** A group of a definition to be written. */
 export interface SketchedGroup {

@@ -13,7 +13,7 @@ import {
   storeState,
 } from '../../core/health/engine-probes.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
-import { degraded, failing, ok, skipped } from '../../core/health/verdicts.ts'
+import { degraded, failing, ok, skipped } from '../../core/health/probe.ts'
 import { brokenCircuit } from './circuit.ts'
 import { agent, api } from './services.ts'
 

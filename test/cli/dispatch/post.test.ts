@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { post } from '../../../src/cli/dispatch/post.ts'
+import { post } from '../../../src/cli/dispatch/web-endpoint.ts'
 import { serve } from '../../support/servers.ts'
 
 const never = new AbortController().signal

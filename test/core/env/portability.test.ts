@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
-import { readsAlike } from '../../../src/core/env/plain.ts'
 import { portability } from '../../../src/core/env/portability.ts'
-import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { parseEnvFile, readsAlike } from '../../../src/core/env/reader.ts'
 import { HOSTILE } from '../../support/hostile-env.ts'
 import { contract, SERVICES } from '../../support/learning.ts'
 

@@ -11,6 +11,7 @@ import {
   analyticsProbe,
   datastoreProbe,
   errortrackProbe,
+  heartbeatProbe,
   mailProbe,
   neighbourProbe,
   paymentsProbe,
@@ -18,9 +19,8 @@ import {
   storeProbe,
 } from '../../../src/core/health/engine-probes.ts'
 import { fold, httpStatus } from '../../../src/core/health/fold.ts'
-import { toHealthJson } from '../../../src/core/health/health-json.ts'
-import { heartbeatProbe } from '../../../src/core/health/heartbeat-probe.ts'
 import type { HealthReport, ProbeResult } from '../../../src/core/health/probe.ts'
+import { toHealthJson } from '../../../src/core/health/probe.ts'
 import { reachable, serviceState } from '../../../src/core/health/reach.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'
 import type { HeartbeatRecord } from '../../../src/core/heartbeats.ts'

@@ -4,12 +4,12 @@ import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
 import type { DayState, Line, Summary } from '../../../src/core/status/summary.ts'
 import { createLabels } from '../../../src/core/status/words.ts'
-import { badge } from '../../../src/daemon/pages/status/badge.ts'
 import { bars, legend } from '../../../src/daemon/pages/status/bars.ts'
 import { incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
 import { buildName, momentText } from '../../../src/daemon/pages/status/format.ts'
 import { mailSection } from '../../../src/daemon/pages/status/mail.ts'
 import { SIGN_SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/sign.ts'
+import { badge } from '../../../src/daemon/routes/status.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12, 30)

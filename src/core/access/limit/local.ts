@@ -1,5 +1,5 @@
-import { interval, type Micros, takeOne } from './gcra.ts'
 import type { RateLimitDecision, RateLimiter } from './limiter.ts'
+import { interval, type Micros, takeOne } from './limiter.ts'
 import type { Policy } from './policy.ts'
 
 /** About 10 MB at the most; a client that is pushed out starts with a full quota. */

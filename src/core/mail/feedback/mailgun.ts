@@ -1,7 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FeedbackKind } from './event.ts'
-import { type FeedbackProvider, parseBody, recentSeconds, refused } from './provider.ts'
-import { fields, messageId, optionalFields, optionalText, text, timeOf } from './read.ts'
+import {
+  type FeedbackProvider,
+  fields,
+  messageId,
+  optionalFields,
+  optionalText,
+  parseBody,
+  recentSeconds,
+  refused,
+  text,
+  timeOf,
+} from './provider.ts'
 import { reasonFor } from './standard.ts'
 import { bounceKind, enhancedCode } from './status.ts'
 

@@ -1,7 +1,15 @@
 import { isAcceptedSecret } from '../../accepted-secret.ts'
 import type { FeedbackKind } from './event.ts'
-import { type FeedbackProvider, parseBody, refused } from './provider.ts'
-import { fields, messageId, optionalText, text, timeOf } from './read.ts'
+import {
+  type FeedbackProvider,
+  fields,
+  messageId,
+  optionalText,
+  parseBody,
+  refused,
+  text,
+  timeOf,
+} from './provider.ts'
 import { reasonFor } from './standard.ts'
 import { enhancedCode } from './status.ts'
 

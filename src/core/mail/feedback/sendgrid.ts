@@ -1,7 +1,17 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { type FeedbackEvent, FeedbackFormatError, type FeedbackKind } from './event.ts'
-import { type FeedbackProvider, parseBody, recentSeconds, refused } from './provider.ts'
-import { fields, list, messageId, optionalText, text, timeOf } from './read.ts'
+import {
+  type FeedbackProvider,
+  fields,
+  list,
+  messageId,
+  optionalText,
+  parseBody,
+  recentSeconds,
+  refused,
+  text,
+  timeOf,
+} from './provider.ts'
 import { reasonFor } from './standard.ts'
 import { bounceKind, enhancedCode } from './status.ts'
 

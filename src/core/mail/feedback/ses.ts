@@ -3,13 +3,19 @@ import { isAcceptedSecret } from '../../accepted-secret.ts'
 import type { FeedbackEvent, FeedbackKind } from './event.ts'
 import {
   type FeedbackProvider,
+  fields,
+  list,
+  messageId,
+  optionalFields,
+  optionalText,
   parseBody,
   refused,
   TOLERANCE_MS,
+  text,
+  timeOf,
   type Verification,
   type VerifyOptions,
 } from './provider.ts'
-import { fields, list, messageId, optionalFields, optionalText, text, timeOf } from './read.ts'
 import { reasonFor } from './standard.ts'
 import { enhancedCode } from './status.ts'
 

@@ -4,13 +4,18 @@ import { FEEDBACK_KINDS, type Feedback, type FeedbackEvent, FeedbackFormatError 
 import {
   type FeedbackProvider,
   type FeedbackRequest,
+  fields,
+  messageId,
+  optionalFields,
+  optionalText,
   parseBody,
   recentSeconds,
   refused,
+  text,
+  timeOf,
   type Verification,
   type VerifyOptions,
 } from './provider.ts'
-import { fields, messageId, optionalFields, optionalText, text, timeOf } from './read.ts'
 import { bounceKind, bounceReason, enhancedCode } from './status.ts'
 
 const MOST_SIGNATURES = 8

@@ -1,8 +1,21 @@
 import type { FeedbackProviderName } from '../../feedback-providers.ts'
 import type { SecretPair } from '../../secret.ts'
 import { type Feedback, FeedbackFormatError } from './event.ts'
-import type { FeedbackRequest } from './provider.ts'
-import { FEEDBACK_PROVIDERS } from './providers.ts'
+import { mailgun } from './mailgun.ts'
+import { postmark } from './postmark.ts'
+import type { FeedbackProvider, FeedbackRequest } from './provider.ts'
+import { sendgrid } from './sendgrid.ts'
+import { ses } from './ses.ts'
+import { resend, standard } from './standard.ts'
+
+export const FEEDBACK_PROVIDERS: Readonly<Record<FeedbackProviderName, FeedbackProvider>> = {
+  ses,
+  postmark,
+  sendgrid,
+  mailgun,
+  resend,
+  standard,
+}
 
 export type WebhookReading =
   | { readonly kind: 'feedback'; readonly feedback: Feedback }

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { HeartbeatDefinition } from '../../../core/heartbeats.ts'
 import { BeatAnswer, BeatBody, SilenceAnswer, SilenceBody } from '../../routes/alerts.ts'
 import type { RouteOperations } from '../operation.ts'
-import { json } from './common.ts'
+import { json } from '../operation.ts'
 
 export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
   ({

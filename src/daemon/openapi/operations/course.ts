@@ -3,7 +3,7 @@ import type { CourseDefinition } from '../../../core/course/definition.ts'
 import { DispatchBody, Limit, subscribable, subscribeBody } from '../../routes/course.ts'
 import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
 import type { Operation, Parameter, RouteOperations } from '../operation.ts'
-import { JSON_BODY, json, page } from './common.ts'
+import { JSON_BODY, json, page } from '../operation.ts'
 
 const linkParameter = (name: string, description: string, example: string): Parameter => ({
   in: 'query',

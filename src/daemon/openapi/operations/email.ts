@@ -5,7 +5,7 @@ import { emailBody } from '../../routes/email.ts'
 import { FeedbackBody } from '../../routes/feedback.ts'
 import { EmailAnswer, FeedbackAnswer } from '../answers.ts'
 import type { RouteOperations } from '../operation.ts'
-import { JSON_BODY, json } from './common.ts'
+import { JSON_BODY, json } from '../operation.ts'
 
 /** The route that sends a mail, with the mails that somebody may ask for. */
 export function emailOperations(definitions: readonly MailDefinition[]) {

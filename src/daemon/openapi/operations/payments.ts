@@ -1,7 +1,7 @@
 import { CheckoutBody, PaymentEventBody } from '../../routes/payments.ts'
 import { CheckoutAnswer, WebhookAnswer } from '../answers.ts'
 import type { RouteOperations } from '../operation.ts'
-import { JSON_BODY, json } from './common.ts'
+import { JSON_BODY, json } from '../operation.ts'
 
 export const PAYMENTS = {
   checkout: {

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
 import { FeedbackFormatError } from '../../../../src/core/mail/feedback/event.ts'
-import { FEEDBACK_PROVIDERS } from '../../../../src/core/mail/feedback/providers.ts'
-import { readWebhook } from '../../../../src/core/mail/feedback/webhook.ts'
+import { FEEDBACK_PROVIDERS, readWebhook } from '../../../../src/core/mail/feedback/webhook.ts'
 import { SAMPLES } from './samples.ts'
 import {
   KEYS,
