@@ -132,7 +132,8 @@ export function recordOf(row: Row): SubscriptionRecord {
     unsubscribedAt: row.unsubscribedAt ?? undefined,
     sentDays: sentDays ?? [],
     sentLessons: namesOf(parsed(row.sentLessons)),
-    ...(sentDays === undefined && { unreadableDays: row.sentDays }),
+    // A null of JSON arrives as undefined, and is no list either.
+    ...(sentDays === undefined && { unreadableDays: row.sentDays ?? 'null' }),
     nextAttemptAt: row.nextAttemptAt ?? undefined,
     firstAttemptAt: row.firstAttemptAt ?? undefined,
     claimedAt: row.claimedAt ?? undefined,
