@@ -88,6 +88,47 @@ test('PostgreSQL plans every statement of the store against its newest schema', 
   expect(faults).toEqual([])
 })
 
+/** What is asked for every minute, by every page of a list, or for every lesson. */
+const INDEXED: Readonly<Record<string, RegExp>> = {
+  'subscriptions.byId': /subscription_pkey|autoindex_subscription/,
+  'subscriptions.byPerson': /subscription_person/,
+  'counts.due': /subscription_due/,
+  'counts.inHand': /subscription_problem[^]*subscription_claimed/,
+  'counts.problems': /subscription_problem/,
+  'confirmations.recent': /subscription_mailbox/,
+  'confirmations.asked': /confirmation_subscription/,
+  'enrolments.pageOfCut': /subscription_cut/,
+  'messages.due': /message_due/,
+  'notices.isDue': /subscription_notice/,
+  'mailboxes.suppressed': /mailbox_suppressed/,
+  'feedback.prune': /feedback_event_received/,
+}
+
+test('each store finds what is asked for often by an index', async () => {
+  const database = new Database(':memory:')
+  for (const step of SQLITE_STEPS) database.exec(step)
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  await (await openStore({ kind: 'postgres', url: secret(url) })).close()
+  const sqlite = new Map<string, string>(textsOf(SQLITE))
+  const postgres = new Map<string, string>(textsOf(POSTGRES))
+  const faults: string[] = []
+  for (const [name, index] of Object.entries(INDEXED)) {
+    const { text, names } = forSqlite(sqlite.get(name) ?? '')
+    const values = Object.fromEntries(names.map((parameter) => [parameter, null]))
+    const plan = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all(values)
+    if (!index.test(JSON.stringify(plan))) faults.push(`${name} on SQLite: ${JSON.stringify(plan)}`)
+    // A table without rows is read whole if that is allowed.
+    const rows = await server.query(
+      url,
+      `SET enable_seqscan = off; EXPLAIN (GENERIC_PLAN) ${forPostgres(postgres.get(name) ?? '').text}`,
+    )
+    if (!index.test(JSON.stringify(rows))) faults.push(`${name} on PostgreSQL: ${JSON.stringify(rows)}`)
+  }
+  database.close()
+  expect(faults).toEqual([])
+})
+
 test('a text is written once: PostgreSQL gets its schema and numbers, SQLite loses row locks', () => {
   const text =
     'SELECT * FROM subscription s JOIN mailbox m ON m.identity = s.identity WHERE s.id = @id AND m.cause IS DISTINCT FROM @cause AND s.state <> @id FOR UPDATE SKIP LOCKED'
