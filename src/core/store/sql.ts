@@ -56,6 +56,8 @@ export interface Dialect {
   readonly by: (index: string) => string
   /** Whether an enrolment's lesson in hand has failed, in the words of the index of what is due. */
   readonly hasFailed: (failed: boolean) => string
+  /** Sorts a text by its bytes, whatever the store's locale. */
+  readonly byBytes: (column: string) => string
   /** True for texts that are not all printable ASCII. */
   readonly isForeign: (column: string) => string
   /** Closes the store to builds that know only schemas before `schema`; one that is closed to more builds stays so. */

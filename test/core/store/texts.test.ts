@@ -93,7 +93,7 @@ const INDEXED: Readonly<Record<string, RegExp>> = {
   'subscriptions.byId': /subscription_pkey|autoindex_subscription/,
   'subscriptions.byPerson': /subscription_person/,
   'counts.due': /subscription_due/,
-  'counts.inHand': /subscription_problem[^]*subscription_claimed/,
+  'counts.inHand': /subscription_problem[\s\S]*subscription_claimed/,
   'counts.problems': /subscription_problem/,
   'confirmations.recent': /subscription_mailbox/,
   'confirmations.asked': /confirmation_subscription/,

@@ -1,17 +1,21 @@
 import type { AnalyticsEvent } from '../../analytics/events.ts'
-import { type AnalyticsStore, type DayCount, dayOf } from '../../analytics/store.ts'
+import { type AnalyticsStore, dayOf } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
+import { analytics } from '../analytics.ts'
+import { first } from '../sql.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, guarded, type Pool, transaction } from './connection.ts'
 import { sentence } from './faults.ts'
+import { postgresSql } from './sql.ts'
 
 /** Ingest is one statement a batch: more connections would only wait for the same disk. */
 const CONNECTIONS = 4
 const ROWS_A_STEP = 500
 /** Batches of a day are counted in several rows, so that commits seldom wait for each other's count. */
 const SLOTS = 16
+const SIZE = 'SELECT pg_total_relation_size(CAST(CAST(@table AS text) AS regclass)) AS bytes'
 const SCHEMA = 'platformctl_analytics'
 /** PostgreSQL cuts longer names (NAMEDATALEN), and the names of the views are longer than the table's. */
 const LONGEST_NAME = 63
@@ -78,7 +82,14 @@ async function createTables(pool: Pool, table: string): Promise<void> {
 
 function storeOver(pool: Pool, table: string): AnalyticsStore {
   let ended = false
+  const sql = postgresSql(pool)
+  const shared = analytics(
+    sql,
+    { batches: named(table), daily: named(table, '_daily'), bytes: named(table, '_bytes') },
+    ROWS_A_STEP,
+  )
   return {
+    ...shared,
     append: ({ id, receivedAt, events, counts }) =>
       guarded(async () => {
         const sums = JSON.stringify(counts.map(({ day, kind, count }) => [day, kind, count]))
@@ -105,45 +116,13 @@ function storeOver(pool: Pool, table: string): AnalyticsStore {
         )
         return rowCount === 1 ? { kind: 'stored', bytes } : { kind: 'repeated' }
       }),
-    usage: (day) =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ total: number; today: number }>(
-          `SELECT coalesce(sum(bytes), 0)::bigint AS total, coalesce(sum(bytes) FILTER (WHERE day = $1), 0)::bigint AS today
-           FROM ${named(table, '_bytes')}`,
-          [day],
-        )
-        const { total = 0, today = 0 } = rows[0] ?? {}
-        return { total, today, disk: undefined }
-      }),
-    counts: (since = '') =>
-      guarded(async () => {
-        const { rows } = await pool.query<DayCount>(
-          `SELECT day, kind, count FROM ${named(table, '_daily')} WHERE day >= $1 ORDER BY day, kind COLLATE "C"`,
-          [since],
-        )
-        return rows
-      }),
-    prune: (before) =>
-      guarded(async () => {
-        for (let removed = ROWS_A_STEP; removed === ROWS_A_STEP; ) {
-          const { rowCount } = await pool.query(
-            `DELETE FROM ${named(table)} WHERE id IN (SELECT id FROM ${named(table)} WHERE received_at < $1 ORDER BY id LIMIT ${ROWS_A_STEP})`,
-            [before],
-          )
-          removed = rowCount ?? 0
-        }
-        await pool.query(`DELETE FROM ${named(table, '_bytes')} WHERE day < $1`, [dayOf(before)])
-      }),
-    status: () =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ batches: number; events: number; bytes: number }>(
-          `SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS events, pg_total_relation_size($1::regclass) AS bytes FROM ${named(table)}`,
-          [named(table)],
-        )
-        const { batches = 0, events = 0, bytes } = rows[0] ?? {}
-        return { kind: 'postgres' as const, table, batches, events, bytes }
-      }),
-    ping: () => guarded(async () => void (await pool.query(`SELECT 1 FROM ${named(table)} LIMIT 1`))),
+    usage: async (day) => ({ ...(await shared.usage(day)), disk: undefined }),
+    status: async () => ({
+      kind: 'postgres',
+      table,
+      ...(await shared.sizes()),
+      bytes: (await sql.one(first<{ bytes: number }>(SIZE, { table: named(table) })))?.bytes,
+    }),
     async close() {
       if (ended) return
       ended = true

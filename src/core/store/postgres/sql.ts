@@ -20,6 +20,7 @@ export const DIALECT: Dialect = {
   by: () => '',
   // The predicates of the two partial indexes, word for word: the planner takes an index only for its own words.
   hasFailed: (failed) => (failed ? 'failures > 0' : 'failures = 0'),
+  byBytes: (column) => `${column} COLLATE "C"`,
   isForeign: (column) => `${column} ~ '[^ -~]'`,
   closeTo: (schema) => `INSERT INTO meta (name, value)
     SELECT 'readable_from', version || ':' || greatest(${schema}, substring(value from ':([0-9]+)$')::integer)

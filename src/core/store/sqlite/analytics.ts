@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
-import { setImmediate } from 'node:timers/promises'
-import { type AnalyticsStore, type DayCount, dayOf } from '../../analytics/store.ts'
+import { type AnalyticsStore, dayOf } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
+import { analytics } from '../analytics.ts'
 import { StoreOpenError } from '../store.ts'
 import { closeFile, type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
+import { plainSql } from './sql.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 20
@@ -78,26 +79,18 @@ function storeOver({
   readonly file: string
   readonly table: string
 }): AnalyticsStore {
+  const shared = analytics(
+    plainSql(database, guarded),
+    { batches: `"${table}"`, daily: `"${table}_daily"`, bytes: `"${table}_bytes"` },
+    ROWS_A_STEP,
+  )
   const sql = {
     append: database.prepare(
       `INSERT INTO "${table}" (batch, received_at, size, counts, events) VALUES (?, ?, ?, ?, ?) ON CONFLICT (batch) DO NOTHING`,
     ),
-    counts: database.prepare(
-      `SELECT day, kind, count FROM "${table}_daily" WHERE day >= ? ORDER BY day, kind`,
-    ),
-    // Rows stand in the order of their arrival, so the oldest are the first.
-    prune: database.prepare(
-      `DELETE FROM "${table}" WHERE received_at < ? AND id IN (SELECT id FROM "${table}" ORDER BY id LIMIT ${ROWS_A_STEP})`,
-    ),
     addBytes: database.prepare(
       `INSERT INTO "${table}_bytes" (day, bytes) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`,
     ),
-    dropBytes: database.prepare(`DELETE FROM "${table}_bytes" WHERE day < ?`),
-    usage: database.prepare(
-      `SELECT coalesce(sum(bytes), 0) AS total, coalesce(sum(bytes) FILTER (WHERE day = ?), 0) AS today FROM "${table}_bytes"`,
-    ),
-    status: database.prepare(`SELECT count(*) AS batches, coalesce(sum(size), 0) AS events FROM "${table}"`),
-    ping: database.prepare(`SELECT 1 FROM "${table}" LIMIT 1`),
   }
   const append = database.transaction(
     (id: Uint8Array | null, receivedAt: number, size: number, sums: string, rows: string) => {
@@ -108,6 +101,7 @@ function storeOver({
     },
   )
   return {
+    ...shared,
     append: async ({ id, receivedAt, events, counts }) => {
       const rows = JSON.stringify(events.map(({ kind, at, properties }) => [kind, at, properties]))
       const sums = JSON.stringify(counts.map(({ day, kind, count }) => [day, kind, count]))
@@ -115,23 +109,14 @@ function storeOver({
       return bytes === undefined ? { kind: 'repeated' } : { kind: 'stored', bytes }
     },
     async usage(day) {
-      // One row, whose columns are numbers.
-      const used = guarded(() => sql.usage.get(day) as { total: number; today: number })
+      const used = await shared.usage(day)
       const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
       return { ...used, disk: { free: bavail * bsize, size: blocks * bsize } }
     },
-    // The columns are those of DayCount; kinds were checked before they were written.
-    counts: async (since = '') => guarded(() => sql.counts.all(since) as DayCount[]),
-    async prune(before) {
-      while (guarded(() => sql.prune.run(before).changes) === ROWS_A_STEP) await setImmediate()
-      guarded(() => sql.dropBytes.run(dayOf(before)))
+    async status() {
+      const bytes = existsSync(file) ? statSync(file).size : 0
+      return { kind: 'sqlite', table, ...(await shared.sizes()), bytes }
     },
-    status: async () =>
-      guarded(() => {
-        const { batches, events } = sql.status.get() as { batches: number; events: number }
-        return { kind: 'sqlite', table, batches, events, bytes: existsSync(file) ? statSync(file).size : 0 }
-      }),
-    ping: async () => void guarded(() => sql.ping.get()),
     async close() {
       if (database.open) closeFile(database)
     },

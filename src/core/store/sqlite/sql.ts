@@ -23,6 +23,7 @@ export const DIALECT: Dialect = {
     `CASE WHEN ${column} NOT GLOB '*[^0-9]*' THEN CAST(${column} AS INTEGER) ELSE 2000000000 END`,
   by: (index) => `INDEXED BY ${index}`,
   hasFailed: (failed) => `(failures > 0) = ${Number(failed)}`,
+  byBytes: (column) => column,
   isForeign: (column) => `${column} GLOB '*[^ -~]*'`,
   closeTo: (schema) => `INSERT OR REPLACE INTO meta (name, value)
     SELECT 'readable_from', user_version || ':' || max(${schema}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
@@ -60,15 +61,16 @@ export function sqliteSql(parts: SqliteParts): Sql {
 }
 
 /** What the steps need on a file of which this process alone knows, such as the image of a backup: no lease, and no journal. */
-const plain = (database: SqliteDatabase): SqliteParts => ({
+const plain = (database: SqliteDatabase, guarded: Guarded = (work) => work()): SqliteParts => ({
   database,
-  guarded: (work) => work(),
+  guarded,
   leaseClock: () => 0,
   journal: openJournal(database, undefined),
   file: undefined,
 })
 
-export const plainSql = (database: SqliteDatabase) => sqliteSql(plain(database))
+export const plainSql = (database: SqliteDatabase, guarded?: Guarded): Sql =>
+  sqliteSql(plain(database, guarded))
 export const plainPerformer = (database: SqliteDatabase) => performer(plain(database))
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
