@@ -170,6 +170,44 @@ test('what the replaced store could not write to its journal is replayed all the
   await rename(it.at('aside'), it.journal)
   await it.opened.close()
   expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({ unsubscribed: 1 })
+  // The store that was replaced is gone, so from now on the journal has to say it.
+  await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })
+  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+})
+
+test('what the journal of a backup was owed is not appended again, after what happened since', async () => {
+  const it = await store()
+  const ada = { id: 'ada', enrolment: 1 }
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
+  await rename(it.journal, it.at('aside'))
+  mkdirSync(it.journal)
+  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
+  await it.backup('b.sqlite')
+  rmdirSync(it.journal)
+  await rename(it.at('aside'), it.journal)
+  await it.opened.ping()
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 3 })
+  await it.opened.close()
+  for (const now of [NOW + 5000, NOW + 6000]) {
+    await it.restore('platform.sqlite', { force: true, now })
+    expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+    const restored = await it.open()
+    await restored.ping()
+    await restored.close()
+  }
+})
+
+test('an older copy of the journal brings nobody back who left after it was made', async () => {
+  const it = await store()
+  const ada = { id: 'ada', enrolment: 1 }
+  await it.backup('b.sqlite')
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
+  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
+  copyFileSync(it.journal, it.at('copy.jsonl'))
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 3 })
+  await it.opened.close()
+  await it.restore('platform.sqlite', { force: true, journal: it.at('copy.jsonl') })
+  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
 })
 
 test('a journal that was deleted begins again with everybody who left', async () => {

@@ -48,7 +48,7 @@ export interface Journal {
 }
 
 /** The name in `meta` of the lines that could not be written to the file. */
-const OWED = 'journal_owed'
+export const OWED = 'journal_owed'
 
 /** The journal beside a store; a store in memory has none. */
 export function openJournal(database: SqliteDatabase, storeFile: string | undefined): Journal {

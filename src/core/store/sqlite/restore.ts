@@ -11,7 +11,7 @@ import { StoreOpenError } from '../store.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
-import { appendToJournal, isErasedBy, owedOf } from './journal.ts'
+import { appendToJournal, isErasedBy, OWED, owedOf } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
@@ -88,12 +88,12 @@ export async function restore(
       })
     const results: RestoreResult[] = []
     for (const { part, image, checked } of ready) {
-      const { named, ...result } = checked
+      const { missing, ...result } = checked
       results.push({ ...result, kept: await naming(part, () => putInPlace(part, image, now)) })
       // Known to the restore after this one too.
       if (part.holds === 'course')
         appendToJournal(part.to, [
-          ...named,
+          ...missing,
           ...(audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []),
         ])
     }
@@ -106,8 +106,8 @@ export async function restore(
 }
 
 interface Checked extends Omit<RestoreResult, 'kept'> {
-  /** Entries of the journal that was named, which the journal beside the store does not have. */
-  readonly named: readonly JournalEntry[]
+  /** Entries that the journal beside the store does not have. */
+  readonly missing: readonly JournalEntry[]
 }
 
 const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
@@ -212,14 +212,14 @@ async function check(
   }
 }
 
-type Done = Pick<Checked, 'replayed' | 'uncoveredSince' | 'repeats' | 'taken' | 'named'>
+type Done = Pick<Checked, 'replayed' | 'uncoveredSince' | 'repeats' | 'taken' | 'missing'>
 
 const NOTHING_DONE: Done = {
   replayed: NOTHING_REPLAYED,
   uncoveredSince: undefined,
   repeats: undefined,
   taken: 0,
-  named: [],
+  missing: [],
 }
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
@@ -241,7 +241,16 @@ async function catchUp(
     throw uncovered({ from, to, journal, found: (named ?? own) !== undefined, madeAt })
   // The journal that begins here does not cover the time before: no later restore may believe that it does.
   if (!isCovered) database.prepare('DELETE FROM meta WHERE name = ?').run(ANCHOR)
-  const entries = [...(own ?? []), ...owedBy(to), ...(named ?? [])]
+  // What the backup's journal was owed is in its rows, and in the journal beside the store. Appended again, it would
+  // seem to have happened last; so would a line that a copy of the journal has too.
+  const owedThen = own === undefined ? entriesOf(owedOf(database)) : []
+  database.prepare('DELETE FROM meta WHERE name = ?').run(OWED)
+  const known = new Set(own?.map((entry) => JSON.stringify(entry)))
+  // A copy was made before what could not be written.
+  const others = [...owedThen, ...(named ?? []), ...owedBy(to)].filter(
+    (entry) => !known.has(JSON.stringify(entry)),
+  )
+  const entries = [...(own ?? []), ...others]
   const replayed = await replay(restored(plainSql(database)), entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
@@ -254,7 +263,7 @@ async function catchUp(
     repeats: countRepeats(database, sentFrom ?? to),
     taken,
     // A copy of a journal may be older than an erasure.
-    named: (named ?? []).filter((entry) => !('identity' in entry && isErased(entry.identity))),
+    missing: others.filter((entry) => !('identity' in entry && isErased(entry.identity))),
   }
 }
 
