@@ -5,7 +5,7 @@ export type { Finding } from './core/finding.ts'
 export type { Secret } from './core/secret.ts'
 export { registerPlatform, validatePlatformEnv } from './platform/boot.ts'
 export type { Fault } from './platform/check/fault.ts'
-export { definePlatform } from './platform/define.ts'
+export { definePlatform } from './platform/checked.ts'
 export type {
   CheckContext,
   CheckResult,

@@ -1,7 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { recordFile } from '../core/daemon-places.ts'
-import { pointersIn } from '../core/daemon-pointer.ts'
-import { readRecord } from '../core/daemon-record.ts'
+import { pointersIn, readRecord } from '../core/daemon-record.ts'
 import { codeOf } from '../core/error-code.ts'
 import { nextStep } from '../core/next-step.ts'
 import { controlledByOthers } from '../platform/trusted.ts'

@@ -1,5 +1,13 @@
-import type { GroupInput, ProbeInput, Resolve, ServiceInput, TemplateInput } from './definition.ts'
-import type { PresetGroup, PresetService, PresetVariable } from './preset-names.ts'
+import type { baseGroups } from '../presets/base/groups.ts'
+import type { learningGroups } from '../presets/learning/groups.ts'
+import type {
+  GroupInput,
+  PlatformDefinition,
+  ProbeInput,
+  Resolve,
+  ServiceInput,
+  TemplateInput,
+} from './definition.ts'
 
 type Groups<Definition> = Definition extends { readonly groups: infer Found } ? Found : Record<never, never>
 type Services<Definition> = Definition extends { readonly services: infer Found }
@@ -60,3 +68,30 @@ type CheckedTemplate<Template> = Omit<TemplateInput, 'resolve'> & {
 type Filled<Template> = Template extends { readonly slots: infer Slots }
   ? { readonly [Name in keyof Slots]: string }
   : Record<never, never>
+
+/** The groups of a preset, by its name. */
+export type PresetGroups<Preset> = Preset extends 'base' ? typeof baseGroups : typeof learningGroups
+
+export type PresetGroup<Preset> = keyof PresetGroups<Preset> & string
+
+/** Names of the variables of a preset. */
+export type PresetVariable<Preset> = NamesIn<PresetGroups<Preset>>
+
+type NamesIn<Groups> = {
+  [Name in keyof Groups]: Groups[Name] extends { readonly variables: infer Variables }
+    ? keyof Variables & string
+    : never
+}[keyof Groups]
+
+/** Names of the services of a preset. */
+export type PresetService<Preset> = Preset extends 'base' ? 'web' : 'web' | 'api' | 'agent'
+
+/**
+ * Gives the definition back, typed: a name that is not declared in it (of a variable in a rule, of a service, of a
+ * group, of a slot) is a compile error. Nothing is checked when it runs; whatever loads the definition checks it.
+ */
+export function definePlatform<const Definition extends PlatformDefinition>(
+  definition: Definition & Checked<Definition>,
+): Definition {
+  return definition
+}

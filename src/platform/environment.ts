@@ -1,8 +1,7 @@
 import type { Mailbox } from '../core/address.ts'
 import type { Kind, SECRET_KINDS } from '../core/env/definition.ts'
 import type { Secret } from '../core/secret.ts'
-import type { Preset } from './checked.ts'
-import type { PresetGroups } from './preset-names.ts'
+import type { Preset, PresetGroups } from './checked.ts'
 
 /** The type of a read value, by its kind. */
 export interface ValueOfKind {

@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
-import { definePlatform } from '../../src/platform/define.ts'
+import { definePlatform } from '../../src/platform/checked.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, keepScreenshot } from './looks.ts'
 

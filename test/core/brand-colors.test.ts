@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { brandColors } from '../../src/core/brand-colors.ts'
-import { contrast, parseColour } from '../../src/core/colour.ts'
+import { brandColors, contrast, parseColour } from '../../src/core/colour.ts'
 
 const rgb = (color: string) => parseColour(color) ?? [0, 0, 0, 1]
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { localLimiter } from '../../src/core/access/limit/local.ts'
+import { localLimiter } from '../../src/core/access/limit/limiter.ts'
 import { policiesOf } from '../../src/core/access/limit/policy.ts'
 import { PlatformError } from '../../src/core/errors.ts'
 import type { RouteName } from '../../src/core/routes.ts'

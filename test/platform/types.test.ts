@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from 'vitest'
 import type { Secret } from '../../src/core/secret.ts'
-import { definePlatform } from '../../src/platform/define.ts'
+import { definePlatform } from '../../src/platform/checked.ts'
 import type { PlatformEnvironment } from '../../src/platform/environment.ts'
 
 // Held by the compiler (npm run check); running them only shows that they are there.

@@ -3,9 +3,120 @@ import { DIALECTS } from '../../core/env/dialects/read.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
 import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/mailbox.ts'
 import * as course from './course.ts'
-import * as operations from './operations.ts'
-import { count, list, pause, text, time, versioned } from './parts.ts'
+import {
+  count,
+  countsByName,
+  courseCounts,
+  list,
+  milliseconds,
+  pause,
+  text,
+  time,
+  versioned,
+} from './parts.ts'
 import * as store from './store.ts'
+
+const messageKind = text.describe('opened, acknowledged, closed, or reminder-1 and so on.')
+const channel = text.describe('webhook or mail.')
+const message = z.strictObject({ kind: messageKind, channel })
+
+const alertList = versioned({
+  channels: list(text),
+  silence: z.strictObject({ from: milliseconds, until: milliseconds, reason: text, by: text }).optional(),
+  incidents: list(
+    z.strictObject({
+      id: text,
+      cause: text.describe('The name of the failing probe.'),
+      service: text,
+      reason: text.optional(),
+      affected: list(text),
+      openedAt: milliseconds,
+      seenAt: milliseconds,
+      closedAt: milliseconds.optional(),
+      acknowledgedAt: milliseconds.optional(),
+      acknowledgedBy: text.optional(),
+      messages: list(
+        z.strictObject({
+          incident: text,
+          kind: messageKind,
+          channel,
+          outcome: z.enum(['pending', 'sent', 'failed']),
+          attempts: count,
+          at: milliseconds,
+          reason: text.optional(),
+        }),
+      ),
+      due: list(message),
+      held: list(message).describe('Held back by a silence.'),
+    }),
+  ),
+})
+
+const analyticsSummary = versioned({
+  from: z.iso.date(),
+  to: z.iso.date(),
+  total: count,
+  kinds: list(z.strictObject({ kind: text, count })).describe('The most frequent first.'),
+  days: list(z.strictObject({ day: z.iso.date(), count, kinds: countsByName })),
+  stored: z.strictObject({ batches: count, events: count, bytes: count.optional() }),
+})
+
+const billingSmoke = versioned({
+  ok: z.boolean(),
+  mode: z.enum(['test', 'live', 'unknown']),
+  checks: list(
+    z.strictObject({
+      name: text,
+      state: z.enum(['passed', 'failed', 'unreached', 'skipped']),
+      finding: text,
+    }),
+  ),
+})
+
+const storePlace = { kind: text, location: text }
+
+const status = versioned({
+  daemon: z.strictObject({
+    version: z.literal(1),
+    pid: count,
+    host: text,
+    startedAt: time,
+    stoppedAt: time.optional(),
+    build: text.nullable(),
+    platform: z
+      .strictObject({
+        name: text,
+        definition: text.nullable().describe('Its file; null: the default platform.'),
+        fingerprint: text.nullable(),
+      })
+      .optional(),
+    store: z.strictObject({ kind: z.enum(['sqlite', 'postgres']), location: text }),
+    envFiles: list(text),
+    schedule: z.boolean(),
+    urls: z.record(z.string(), text.optional()),
+    running: z.boolean(),
+  }),
+  services: list(
+    z.strictObject({
+      service: text,
+      url: text,
+      state: z.enum(['ok', 'degraded', 'failing', 'unreached', 'stopped']),
+      reason: text.optional(),
+    }),
+  ),
+  store: z.union([
+    z.strictObject({
+      ...storePlace,
+      version: count,
+      latest: count,
+      backupAt: milliseconds.optional(),
+      lastHour: text.optional(),
+      counts: courseCounts,
+    }),
+    z.strictObject({ ...storePlace, fault: text.describe('Why it could not be read.') }),
+  ]),
+  alerts: list(text).describe('The channels that are set, by variable.'),
+})
 
 const emailList = versioned({
   mails: list(
@@ -138,9 +249,9 @@ const envDialects = versioned({
  * preflight and env check, and health, have schemas of their own, which name the platform's services and groups.
  */
 export const DOCUMENTS = {
-  'alert list': operations.alertList,
-  'analytics summary': operations.analyticsSummary,
-  'billing smoke': operations.billingSmoke,
+  'alert list': alertList,
+  'analytics summary': analyticsSummary,
+  'billing smoke': billingSmoke,
   'course cancel': course.courseCancel,
   'course enrol': course.courseEnrol,
   'course erase': course.courseErase,
@@ -171,7 +282,7 @@ export const DOCUMENTS = {
   'env dialects': envDialects,
   'env diff': envDiff,
   'env list': envList,
-  status: operations.status,
+  status: status,
 } as const satisfies Readonly<Record<string, z.ZodType>>
 
 export type DocumentedCommand = keyof typeof DOCUMENTS

@@ -7,10 +7,9 @@ import { cadenceText, durationText, hourText } from '../course/cadence-text.ts'
 import { documentOf, type LocalPage } from '../local-page.ts'
 import { FOLLOW, filled, followed, pageLinks, selectField, textIn } from './frame.ts'
 import { languageText, type MailLanguages } from './languages.ts'
-import { localText, minuteAt, offsetAt, parseLocal } from './local-time.ts'
 import { PAGES_STYLE } from './pages-style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
-import { type TimelineEntry, timelineOf } from './timeline.ts'
+import { localText, minuteAt, offsetAt, parseLocal, type TimelineEntry, timelineOf } from './timeline.ts'
 import type { Headline } from './workshop.ts'
 
 /** The course and subscriber shown. */

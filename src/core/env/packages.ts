@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { Finding } from '../finding.ts'
 import type { Service } from '../service.ts'
 import type { Origin, Report } from './validate.ts'
@@ -32,4 +33,13 @@ export function missingPackages({
       ...origin('NEXT_PUBLIC_ERRORTRACK_DSN'),
     },
   ]
+}
+
+/** Whether this package could be imported here. Loads none of it. */
+export function isInstalled(name: string): boolean {
+  try {
+    return createRequire(import.meta.url).resolve(name) !== ''
+  } catch {
+    return false
+  }
 }

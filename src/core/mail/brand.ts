@@ -1,4 +1,4 @@
-import { brandColors } from '../brand-colors.ts'
+import { brandColors } from '../colour.ts'
 import { escapeHtml } from './render.ts'
 import type { CompiledMail, CompiledMails, Part } from './template.ts'
 

@@ -1,6 +1,11 @@
-import { type Attempt, createGuesses } from '../../core/access/limit/guesses.ts'
-import { type RateLimitDecision, type RateLimiter, rateLimitFields } from '../../core/access/limit/limiter.ts'
-import type { LocalLimiter } from '../../core/access/limit/local.ts'
+import type { LocalLimiter } from '../../core/access/limit/limiter.ts'
+import {
+  type Attempt,
+  createGuesses,
+  type RateLimitDecision,
+  type RateLimiter,
+  rateLimitFields,
+} from '../../core/access/limit/limiter.ts'
 import type { policiesOf } from '../../core/access/limit/policy.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { RouteName } from '../../core/routes.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { httpStatus } from '../../core/health/fold.ts'
+import { httpStatus } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import type { Log } from '../../core/log.ts'
 import { perTick } from '../../core/per-tick.ts'

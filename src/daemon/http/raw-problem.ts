@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import { prefersHtml } from './accept.ts'
-import { COMMON } from './respond.ts'
+import { COMMON, prefersHtml } from './respond.ts'
 
 /** Seconds after which a client may try again what is not available yet. */
 const RETRY_AFTER = '1'

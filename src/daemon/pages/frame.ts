@@ -1,4 +1,4 @@
-import { brandColors } from '../../core/brand-colors.ts'
+import { brandColors } from '../../core/colour.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf } from '../../core/messages/messages.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGuesses } from '../../../src/core/access/limit/guesses.ts'
-import { rateLimitFields } from '../../../src/core/access/limit/limiter.ts'
-import { localLimiter } from '../../../src/core/access/limit/local.ts'
+import { createGuesses, localLimiter, rateLimitFields } from '../../../src/core/access/limit/limiter.ts'
 import { sharedCounter, withFallback } from '../../../src/core/access/limit/open.ts'
 import { type Policy, policiesOf } from '../../../src/core/access/limit/policy.ts'
 import { systemClock } from '../../../src/core/clock.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { untrustedClient } from '../../../src/core/access/client.ts'
-import { createProxyWatch } from '../../../src/core/access/proxy-watch.ts'
+import { createProxyWatch, untrustedClient } from '../../../src/core/access/client.ts'
 import { silentLog } from '../../../src/core/log.ts'
 
 const HOUR = 60 * 60 * 1000

@@ -18,9 +18,8 @@ import {
   sharedStoreProbe,
   storeProbe,
 } from '../../../src/core/health/engine-probes.ts'
-import { fold, httpStatus } from '../../../src/core/health/fold.ts'
 import type { HealthReport, ProbeResult } from '../../../src/core/health/probe.ts'
-import { toHealthJson } from '../../../src/core/health/probe.ts'
+import { fold, httpStatus, toHealthJson } from '../../../src/core/health/probe.ts'
 import { reachable, serviceState } from '../../../src/core/health/reach.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'
 import type { HeartbeatRecord } from '../../../src/core/heartbeats.ts'

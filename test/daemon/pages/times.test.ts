@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { en } from '../../../src/core/messages/en.ts'
 import type { Line } from '../../../src/core/status/summary.ts'
-import { responseTimes } from '../../../src/daemon/pages/status/times.ts'
+import { responseTimes } from '../../../src/daemon/pages/status/format.ts'
 
 const HOUR = 60 * 60 * 1000
 const NOW = Date.UTC(2026, 10, 22, 12, 30)

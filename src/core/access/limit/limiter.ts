@@ -92,3 +92,132 @@ export function rateLimitFields({
 function seconds(micros: number): number {
   return Math.ceil(micros / 1_000_000)
 }
+
+/** About 10 MB at the most; a client that is pushed out starts with a full quota. */
+const MOST_CLIENTS = 50_000
+/** Each new client removes this many of the oldest that have expired: no timer, no sweep, no pause. */
+const CLEARED_AT_ONCE = 2
+
+export interface LocalLimiter extends RateLimiter {
+  take(policy: Policy, client: string): RateLimitDecision
+  /** Undoes one `take`. */
+  giveBack(policy: Policy, client: string): void
+  /** The decision that `take` would give, without counting. */
+  look(policy: Policy, client: string): RateLimitDecision
+  /** How many clients are remembered. */
+  size(): number
+}
+
+/** Counts in this process only. */
+export function localLimiter({
+  monotonic,
+  mostClients = MOST_CLIENTS,
+}: {
+  readonly monotonic: () => number
+  readonly mostClients?: number
+}): LocalLimiter {
+  // In the order of last use: the first is the one to forget.
+  const arrivals = new Map<string, Micros>()
+  const now = () => Math.round(monotonic() * 1000)
+  const clear = (time: Micros) => {
+    let left = CLEARED_AT_ONCE
+    for (const [key, arrival] of arrivals) {
+      if (arrivals.size < mostClients && (left <= 0 || arrival > time)) return
+      arrivals.delete(key)
+      left -= 1
+    }
+  }
+  const look = (policy: Policy, client: string) =>
+    takeOne(arrivals.get(`${policy.name} ${client}`), now(), policy)
+  return {
+    take(policy, client) {
+      const key = `${policy.name} ${client}`
+      const time = now()
+      const known = arrivals.get(key)
+      const { arrival, ...taken } = takeOne(known, time, policy)
+      if (taken.allowed) {
+        if (known === undefined) clear(time)
+        else arrivals.delete(key)
+        arrivals.set(key, arrival)
+      }
+      return { ...taken, policy }
+    },
+    giveBack(policy, client) {
+      const key = `${policy.name} ${client}`
+      const known = arrivals.get(key)
+      if (known !== undefined) arrivals.set(key, known - interval(policy))
+    },
+    look(policy, client) {
+      const { arrival: _, ...taken } = look(policy, client)
+      return { ...taken, policy }
+    },
+    counting: () => 'local',
+    size: () => arrivals.size,
+    close: async () => {},
+  }
+}
+
+/** A request with a secret, until it is known whether the secret is right. */
+export interface Attempt {
+  readonly allowed: true
+  /** Call it once the answer is known. Only the first call counts. */
+  settle(wrong: boolean): void
+}
+
+/** Keeps wrong secrets within a quota, including those still being checked (docs/limits.md). */
+export interface Guesses {
+  /** The decision at this moment, without waiting. */
+  look(client: string): RateLimitDecision
+  /**
+   * Lets only as many requests be checked at once as may still be wrong. The others wait until one of these
+   * is known to be right or wrong. Otherwise a burst of guesses would all be checked before the first one
+   * counts.
+   */
+  admit(client: string): Promise<Attempt | RateLimitDecision>
+  /** How many clients have attempts under way. */
+  size(): number
+}
+
+export function createGuesses({
+  local,
+  policy,
+}: {
+  readonly local: LocalLimiter
+  readonly policy: Policy
+}): Guesses {
+  const underway = new Map<string, { count: number; waiting: (() => void)[] }>()
+
+  function begin(client: string): Attempt {
+    const mine = underway.get(client) ?? { count: 0, waiting: [] }
+    underway.set(client, mine)
+    mine.count += 1
+    let settled = false
+    return {
+      allowed: true,
+      settle(wrong) {
+        if (settled) return
+        settled = true
+        if (wrong) local.take(policy, client)
+        mine.count -= 1
+        if (mine.count === 0) underway.delete(client)
+        for (const wake of mine.waiting.splice(0)) wake()
+      },
+    }
+  }
+
+  const look = (client: string) => local.look(policy, client)
+  return {
+    look,
+    size: () => underway.size,
+    async admit(client) {
+      for (;;) {
+        const verdict = look(client)
+        if (!verdict.allowed) return verdict
+        const mine = underway.get(client)
+        // One more than `remaining`, which does not include this attempt.
+        if (mine === undefined || mine.count <= verdict.remaining) return begin(client)
+        await new Promise<void>((resolve) => mine.waiting.push(resolve))
+      }
+    },
+  }
+}

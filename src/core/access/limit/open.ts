@@ -6,8 +6,7 @@ import { once } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
 import { within } from '../../wait.ts'
 import type { RateLimitDecision, RateLimiter } from './limiter.ts'
-import { interval, SCRIPT } from './limiter.ts'
-import { type LocalLimiter, localLimiter } from './local.ts'
+import { interval, type LocalLimiter, localLimiter, SCRIPT } from './limiter.ts'
 import type { Policy } from './policy.ts'
 
 const LARGEST_ANSWER_BYTES = 4096

@@ -1,4 +1,4 @@
-import type { DialectResult } from './result.ts'
+import type { DialectResult } from './template.ts'
 import { LONGEST_VALUE } from './template.ts'
 
 type Look = (name: string) => string | undefined

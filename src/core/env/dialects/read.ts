@@ -1,7 +1,7 @@
 import { parseEnv } from 'node:util'
 import { readCompose } from './compose.ts'
 import { readDotenv, readDotenvExpand } from './dotenv.ts'
-import type { DialectResult } from './result.ts'
+import type { DialectResult } from './template.ts'
 
 type State =
   | 'before-name'

@@ -1,3 +1,12 @@
+/** The result of one env-file reader for a text. */
+export interface DialectResult {
+  readonly values: ReadonlyMap<string, string>
+  /** This reader refuses the whole file. */
+  readonly rejected: boolean
+  /** The line, from 1, that it refuses the file for. */
+  readonly rejectedLine?: number
+}
+
 type Look = (name: string) => string | undefined
 
 const NAME = /[_a-z][_a-z0-9]*/iy

@@ -10,11 +10,10 @@ import type { Frame } from '../frame.ts'
 import { type Page, page } from '../layout.ts'
 import { SUBSCRIBE_STYLE } from '../subscribe.ts'
 import { bars, legend } from './bars.ts'
-import { buildName, latencies, moment, percent, percentiles } from './format.ts'
+import { buildName, latencies, moment, percent, percentiles, responseTimes } from './format.ts'
 import { type MailReport, mailSection } from './mail.ts'
 import { SIGN_SHAPES, sign, stateIcon } from './sign.ts'
 import { STATUS_STYLE } from './style.ts'
-import { responseTimes } from './times.ts'
 
 export interface StatusPageInput {
   readonly frame: Frame
