@@ -1,4 +1,4 @@
-import { chownSync, copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs'
+import { chownSync, copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync, symlinkSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -174,6 +174,31 @@ test('what the replaced store could not write to its journal is replayed all the
   await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })
   expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
 })
+
+// Files of /proc can be read, and not even the superuser can append to them.
+test.skipIf(process.platform !== 'linux')(
+  'a restore beside a journal that cannot be written keeps in the store what the journal is owed',
+  async () => {
+    const it = await store()
+    await it.backup('b.sqlite')
+    await rename(it.journal, it.at('aside'))
+    symlinkSync('/proc/version', it.journal)
+    await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+    await it.opened.close()
+    const journal = it.at('aside')
+    expect(await it.restore('platform.sqlite', { force: true, journal })).toMatchObject({
+      replayed: { unsubscribed: 1 },
+      kept: expect.stringContaining('.before-'),
+    })
+    await rm(it.journal)
+    await rename(it.at('aside'), it.journal)
+    const restored = await it.open()
+    await restored.ping()
+    await restored.close()
+    await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })
+    expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  },
+)
 
 test('what the journal of a backup was owed is not appended again, after what happened since', async () => {
   const it = await store()

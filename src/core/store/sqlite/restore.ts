@@ -9,9 +9,9 @@ import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
 import { restored } from '../restored.ts'
 import { StoreOpenError } from '../store.ts'
 import { failed, syncFolder } from './backup.ts'
-import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { closeFile, connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
-import { appendToJournal, isErasedBy, OWED, owedOf } from './journal.ts'
+import { isErasedBy, OWED, openJournal, owedOf } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
@@ -92,7 +92,7 @@ export async function restore(
       results.push({ ...result, kept: await naming(part, () => putInPlace(part, image, now)) })
       // Known to the restore after this one too.
       if (part.holds === 'course')
-        appendToJournal(part.to, [
+        addToJournal(part.to, [
           ...missing,
           ...(audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []),
         ])
@@ -102,6 +102,17 @@ export async function restore(
     for (const scratch of scratches) scratch.remove()
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
     for (const folder of made.toReversed()) removeIfEmpty(folder)
+  }
+}
+
+/** The store keeps what the journal cannot take now, as it does in daily work. */
+function addToJournal(to: string, entries: readonly JournalEntry[]): void {
+  if (entries.length === 0) return
+  const database = connect({ file: to })
+  try {
+    database.transaction(() => openJournal(database, to).add(...entries)).immediate()
+  } finally {
+    closeFile(database)
   }
 }
 
