@@ -248,8 +248,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'keeps what is reported of a person who was erased',
     file: 'store/feedback.ts',
-    find: 'changes.filter(({ erasureHashes }) => !erasureHashes.some((hash) => erased.has(hash)))',
-    replace: 'changes',
+    find: 'if (erasureHashes.some((hash) => erased.has(hash))) known.mailboxes.delete(identity)',
+    replace: 'void [identity, erasureHashes]',
   },
   {
     name: 'ends a newer enrolment by a report about an earlier one',

@@ -16,6 +16,6 @@ export const course = (sql: Sql, parts: CourseParts): Omit<CourseStore, keyof Di
   ...enrolments(sql, parts),
   ...messages(sql, parts),
   ...counts(sql),
-  ...erasure(sql),
+  ...erasure(sql, parts),
   ...parts.plans.store,
 })

@@ -1,5 +1,6 @@
 import type { CourseStore } from '../course/store.ts'
 import { addAudit } from './audit.ts'
+import type { CourseParts } from './parts.ts'
 import { all, type Dialect, first, journal, run, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
@@ -14,7 +15,6 @@ export const TEXTS = ({ each, isForeign }: Dialect) => {
   return {
     suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
     isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
-    mailbox: 'DELETE FROM mailbox WHERE identity = @identity',
     subscriptions:
       'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
     sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM ${each('@recipients')})`,
@@ -32,7 +32,10 @@ interface Held {
 
 const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)
 
-export function erasure(sql: Sql): Pick<CourseStore, 'erase' | 'isSuppressed'> {
+export function erasure(
+  sql: Sql,
+  { mailboxes }: Pick<CourseParts, 'mailboxes'>,
+): Pick<CourseStore, 'erase' | 'isSuppressed'> {
   const { one, write } = sql
   const text = TEXTS(sql.dialect)
   function* related(table: Related, dropText: string, spellings: readonly string[]): Steps<readonly Held[]> {
@@ -44,8 +47,10 @@ export function erasure(sql: Sql): Pick<CourseStore, 'erase' | 'isSuppressed'> {
   return {
     async erase({ identity, spellings, recipients, suppressionHash: hash, now, audit }) {
       const erased = await write(function* () {
+        // First, so that feedback about the address waits, and then finds it erased.
+        yield* mailboxes.lockAll([identity])
         yield* run(text.suppress, { hash, now })
-        yield* run(text.mailbox, { identity })
+        yield* mailboxes.drop([identity])
         const subscriptions = yield* all<Held>(text.subscriptions, { identity })
         const invites = yield* related('organisation_invite', text.dropInvites, spellings)
         const logins = yield* related('login_request', text.dropLogins, spellings)

@@ -46,12 +46,14 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
       now,
     )
     const fresh = new Set(noted.map(({ key }) => key))
+    const identities = [...new Set(changes.map(({ identity }) => identity))].sort()
+    // Before their subscriptions, so that two deliveries never wait in a circle; and before the hashes are read, so
+    // that an erasure that is under way is waited for and seen.
+    const known = yield* mailboxes.lockAll(identities)
     const hashes = JSON.stringify(changes.flatMap(({ erasureHashes }) => erasureHashes))
     const erased = new Set((yield* all<{ hash: string }>(text.erased, { hashes })).map(({ hash }) => hash))
-    const kept = changes.filter(({ erasureHashes }) => !erasureHashes.some((hash) => erased.has(hash)))
-    const identities = [...new Set(kept.map(({ identity }) => identity))].sort()
-    // Before their subscriptions, so that two deliveries never wait in a circle.
-    const known = yield* mailboxes.lockAll(identities)
+    for (const { identity, erasureHashes } of changes)
+      if (erasureHashes.some((hash) => erased.has(hash))) known.mailboxes.delete(identity)
     const rows = yield* all<Row>(text.subscriptions, { identities: JSON.stringify(identities) })
     const enrolments = new Map(rows.map((row) => [row.id, recordOf(row)]))
     const saved = new Set<string>()

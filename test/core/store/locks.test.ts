@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import type { LessonText } from '../../../src/core/mail/lesson-text.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/sent-mail.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -213,4 +214,23 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       ['a', 'b', 'c', 'later'].map((id) => [id, 1]),
     )
   })
+})
+
+test('keeps nothing of an address about which feedback comes while it is erased', async () => {
+  const { store } = await postgres()
+  const suppression = { cause: 'complaint', at: 1, source: 'ses', reason: 'reported as spam' } as const
+  for (let turn = 0; turn < 20; turn += 1) {
+    const [identity, hash] = [`${turn}@example.com`, `hash of ${turn}`]
+    await store.course.enrol({
+      ...enrolment,
+      identity,
+      mailboxKey: identity,
+      address: identity,
+      id: identity,
+    })
+    const person = { identity, spellings: [identity], recipients: [], suppressionHash: hash, now: 6 }
+    const change = suppressionChange(identity, suppression, () => [hash])
+    await Promise.all([store.course.erase(person), store.feedback.apply([change], 6)])
+    expect(await store.feedback.find(identity)).toBeUndefined()
+  }
 })
