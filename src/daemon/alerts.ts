@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { MINUTE_MS, MOST_SKEW_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { adviceFor } from '../core/incidents/advice.ts'
@@ -22,6 +23,8 @@ import { meaningOf } from './status.ts'
 
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
+/** Every machine looks at its probes at least once within this. */
+const SEEN_AGAIN_MS = 2 * MINUTE_MS
 
 /** The channels that the environment configures. */
 export function alertChannels({
@@ -111,6 +114,9 @@ export function startAlerts({
   const isKnown = (cause: string) => causes.has(cause)
   const prerequisites = prerequisitesOf(platform, settings)
   let streaks: Streaks = new Map()
+  /** The clocks at the last round, and when the wall clock was last found set. */
+  let last: { readonly now: number; readonly monotonic: number } | undefined
+  let setAt = Number.NEGATIVE_INFINITY
   let telling: Promise<void> | undefined
   const kept = keptAlerts(file)
   /** The state of the store when it was last read. */
@@ -131,6 +137,9 @@ export function startAlerts({
         'clock_set_back',
         'the clock was set back: incidents and silences of times to come were repaired',
       )
+    const monotonic = clock.monotonic()
+    if (last && Math.abs(now - last.now - (monotonic - last.monotonic)) > MOST_SKEW_MS) setAt = now
+    last = { now, monotonic }
     const open = await incidents.list(0)
     const looked = new Set(reports.flatMap(({ service, probes }) => [service, ...Object.keys(probes)]))
     const round = followRound({
@@ -170,6 +179,8 @@ export function startAlerts({
         acknowledgedAt: undefined,
         acknowledgedBy: undefined,
       })
+    // After the clock was set, what other machines saw a moment ago looks old: give them time to see it again.
+    if (now - setAt < SEEN_AGAIN_MS) return round.streaks
     for (const cause of round.closes)
       await incidents.close({ cause, now, unseenSince: now - SEEN_ELSEWHERE_MS })
     return round.streaks

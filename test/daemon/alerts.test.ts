@@ -270,6 +270,26 @@ test('a silence holds while the store fails, and what still fails after it is to
   expect(events).toHaveLength(1)
 })
 
+test.each([-72, 72])(
+  'a cause that another machine sees failing stays open when the clock is set by %i hours',
+  async (hours) => {
+    const { url, events } = await receiver()
+    const { open } = await openFile()
+    const [here, there] = [
+      alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
+      alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
+    ]
+    const look = async () => {
+      await here.round(report('web', { mail: 'ok' }))
+      await there.round(report('web', { mail: 'failing' }))
+    }
+    for (let n = 0; n < 3; n += 1) await look()
+    for (const { time } of [here, there]) time.now += hours * HOUR_MS
+    for (let n = 0; n < 3; n += 1) await look()
+    expect(events.map(({ type }) => type)).not.toContain('incident.closed')
+  },
+)
+
 test('a cause that another machine saw fail 150 seconds ago or later stays open', async () => {
   const { url, events } = await receiver()
   const { open } = await openFile()

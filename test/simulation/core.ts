@@ -14,6 +14,7 @@ import type * as Pacing from '../../src/core/mail/feedback/pacer.ts'
 import type * as Mailer from '../../src/core/mail/open.ts'
 import type * as Secret from '../../src/core/secret.ts'
 import type * as Stores from '../../src/core/store/open.ts'
+import type * as Alerts from '../../src/daemon/alerts.ts'
 
 /** The code under simulation: ours, or a copy of it with a mutation. */
 export interface Core {
@@ -26,6 +27,7 @@ export interface Core {
   readonly conditionsReport: typeof Conditions.conditionsReport
   readonly lateBefore: typeof Conditions.lateBefore
   readonly followRound: typeof Causes.followRound
+  readonly startAlerts: typeof Alerts.startAlerts
   readonly openStore: typeof Stores.openStore
   readonly openMaintenance: typeof Stores.openMaintenance
   readonly restoreStore: typeof Stores.restoreStore
@@ -49,6 +51,7 @@ export async function loadCore(root: string): Promise<Core> {
   const { createPacer } = await load<typeof Pacing>('mail/feedback/pacer.ts')
   const { conditionsReport, lateBefore } = await load<typeof Conditions>('incidents/conditions.ts')
   const { followRound } = await load<typeof Causes>('incidents/causes.ts')
+  const { startAlerts } = await load<typeof Alerts>('../daemon/alerts.ts')
   const { openStore, openMaintenance, restoreStore } = await load<typeof Stores>('store/open.ts')
   const { applyFeedback, suppressionChange } = await load<typeof Feedback>('mail/feedback/changes.ts')
   const { createNotices } = await load<typeof Notices>('course/notices.ts')
@@ -66,6 +69,7 @@ export async function loadCore(root: string): Promise<Core> {
     conditionsReport,
     lateBefore,
     followRound,
+    startAlerts,
     openStore,
     openMaintenance,
     restoreStore,

@@ -63,7 +63,7 @@ interface Answer {
 async function simulateWith({ name, file, find, replace }: Mutation): Promise<Answer> {
   const root = await mkdtemp(path.join(tmpdir(), 'platformctl-mutation-'))
   try {
-    await cp(path.join(project, 'src/core'), path.join(root, 'src/core'), { recursive: true })
+    await cp(path.join(project, 'src'), path.join(root, 'src'), { recursive: true })
     await cp(path.join(project, 'templates'), path.join(root, 'templates'), { recursive: true })
     await cp(path.join(project, 'package.json'), path.join(root, 'package.json'))
     await symlink(path.join(project, 'node_modules'), path.join(root, 'node_modules'))

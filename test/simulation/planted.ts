@@ -578,6 +578,30 @@ export const MUTATIONS: readonly Mutation[] = [
     find: 'coalesce(?, max(lessons, coalesce(?, 0)))',
     replace: 'coalesce(?, ?, lessons)',
   },
+  {
+    name: 'lets a short silence end a long one',
+    file: 'store/incidents.ts',
+    find: 'WHERE until_at = from_at AND from_at >= s.from_at',
+    replace: 'WHERE until_at <= @now AND from_at >= s.from_at',
+  },
+  {
+    name: 'tells the end of an incident to nobody',
+    file: 'incidents/due.ts',
+    find: "return opened ? ['closed'] : []",
+    replace: 'return []',
+  },
+  {
+    name: 'opens an incident of what another one explains',
+    file: 'incidents/prerequisites.ts',
+    find: 'return names !== undefined && (',
+    replace: 'return names === undefined && one === other && (',
+  },
+  {
+    name: 'sends alerts during a silence',
+    file: 'incidents/teller.ts',
+    find: 'if ((await store.silenceAt(clock.now())) !== undefined) return',
+    replace: '',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -33,6 +33,7 @@ export type Fault =
   | 'restore'
   | 'pace'
   | 'standstill'
+  | 'alerts'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

@@ -53,6 +53,7 @@ export function scenarioOf(seed: number): Scenario {
       ...(seeded(seed ^ 0x5afe).oneIn(3) ? (['restore'] as const) : []),
       ...(seed % 3 === 0 ? (['pace'] as const) : []),
       ...(seed % 3 === 1 ? (['standstill'] as const) : []),
+      ...(seed % 3 === 2 ? (['alerts'] as const) : []),
     ],
     rarity: random.pick([1, 20]),
     courses: random.pick([0, 1, 2, 3, 5]),

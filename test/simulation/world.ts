@@ -5,6 +5,7 @@ import { DAY_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import { olderBuild } from '../support/older-builds.ts'
+import { simulateAlerts } from './alerts.ts'
 import { createCalendar } from './calendar.ts'
 import type { Core } from './core.ts'
 import { drawCurriculum, LANGUAGES, ZONES } from './courses.ts'
@@ -349,6 +350,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const closeAll = [
     ...(faults.has('pace') ? [await simulateDrain(apart)] : []),
     ...(faults.has('standstill') ? [await simulateStandstill(apart)] : []),
+    ...(faults.has('alerts') ? [await simulateAlerts(apart)] : []),
   ]
   if (hand && faults.has('poison')) {
     const poison = () => {

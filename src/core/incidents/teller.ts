@@ -54,15 +54,17 @@ export async function sendDueAlerts({
   readonly log: Log
 }): Promise<void> {
   if (channels.length === 0) return
-  if ((await store.silenceAt(clock.now())) !== undefined) return
   const { incidents, messages } = await unfinishedIn(store, channels, clock.now())
   await Promise.all(
     channels.map(async (channel) => {
       const due = dueMessages({ incidents, messages, channel: channel.name, now: clock.now() })
       // In order: the end of an incident is never sent before its beginning.
-      for (const { incident, kind } of due)
+      for (const { incident, kind } of due) {
+        // Before each, because a silence may begin while a slow channel sends the one before.
+        if ((await store.silenceAt(clock.now())) !== undefined) return
         if (channel.takes?.(kind, incident) ?? true)
           await tellOne({ store, channel, incident, kind, clock, log })
+      }
     }),
   )
 }

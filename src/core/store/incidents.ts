@@ -48,6 +48,9 @@ export const TEXTS = ({ each }: Dialect) => ({
   forgetReminders: "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
   rewindMessages:
     "UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'",
+  // Before the row that ended them is forgotten, silences that it ended are shortened to nothing, which still ends older ones.
+  endSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
+      SELECT 1 FROM silence e WHERE e.until_at = e.from_at AND e.from_at > @latest AND e.from_at >= silence.from_at)`,
   forgetSilences: 'DELETE FROM silence WHERE from_at > @latest',
   pruneIncidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
     (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`,
@@ -98,6 +101,7 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
         let changed = yield* run(text.rewindIncidents, times)
         changed += yield* run(text.forgetReminders, times)
         changed += yield* run(text.rewindMessages, times)
+        yield* run(text.endSilences, times)
         return changed + (yield* run(text.forgetSilences, times))
       }),
     prune: ({ before, keep }) =>

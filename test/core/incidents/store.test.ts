@@ -109,6 +109,16 @@ describe.each(STORES)('%s', (kind) => {
     expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['flap-3', 'flap-2', 'old'])
   })
 
+  test('a silence that was ended stays ended when the clock is set back', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const silence = (from: number, until: number) =>
+      incidents.silence({ from, until, reason: 'deploy', by: 'ci' })
+    await silence(NOW, NOW + DAY_MS)
+    await silence(NOW + DAY_MS / 2, NOW + DAY_MS / 2)
+    await incidents.rewind(NOW + 1000)
+    expect(await incidents.silenceAt(NOW + 1000)).toBeUndefined()
+  })
+
   test('any silence that covers now holds, and one of no length ends those before it', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     const silence = (from: number, ms: number) =>

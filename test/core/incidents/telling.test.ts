@@ -126,6 +126,22 @@ async function telling(answer: () => AlertOutcome) {
   }
 }
 
+test('a silence that begins while alerts are being sent holds back the rest', async () => {
+  const it = await telling(() => ({ kind: 'sent' }))
+  await it.store.open(incident({ id: 'two', cause: 'store' }))
+  const told: string[] = []
+  const slow: Channel = {
+    name: 'webhook',
+    async tell({ id }) {
+      told.push(id)
+      await it.store.silence({ from: NOW, until: NOW + HOUR, reason: 'deploy', by: 'ci' })
+      return { kind: 'sent' }
+    },
+  }
+  await it.at(0, [slow])
+  expect(told).toHaveLength(1)
+})
+
 test('retries a failed message after 15 s, then with growing delays, and gives up after the eighth attempt', async () => {
   const it = await telling(() => ({ kind: 'transient', reason: 'no answer' }))
   let at = 0
