@@ -379,12 +379,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '',
   },
   {
-    name: 'parks the lessons of a course that a deployment left out',
-    file: 'course/dispatcher.ts',
-    find: "return { kind: 'transient', scope: 'connection', reason, retryAfterMs: HOUR_MS }",
-    replace: "return { kind: 'permanent', hardBounce: false, reason }",
-  },
-  {
     name: 'cancels another course of the same person',
     file: 'course/open.ts',
     find: 'const found = await store.find(await storedForm(identity), course)',
@@ -431,12 +425,6 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'store/migrations.ts',
     find: "ELSE OLD.needs > 0 OR OLD.course <> 'quantum'",
     replace: 'ELSE OLD.needs > 0',
-  },
-  {
-    name: 'lets an older build take over what is out',
-    file: 'store/migrations.ts',
-    find: 'OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)',
-    replace: '',
   },
   {
     name: 'lets an older build go on with a claim that was refused',
