@@ -376,7 +376,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   const toldBy = (events: readonly Event[]) =>
     events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
 
-  test('the store and what needs it are one alert, which lists it; what still fails afterwards is told then', async () => {
+  test('a store and the services that need it raise one alert; a service that still fails afterwards raises its own', async () => {
     const { url, events } = await receiver()
     const store = await openTestStore(await addressOf(kind))
     const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url }, kilns)
@@ -395,7 +395,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(toldBy(events).slice(3)).toEqual(['kiln closed'])
   })
 
-  test('a root that fails after its dependent was told ends nothing: each end is told once, when it is true', async () => {
+  test('a cause that fails after what depends on it ends no incident: each end is sent once, when it is true', async () => {
     const { url, events } = await receiver()
     const address = await addressOf(kind)
     const machines = [
@@ -448,7 +448,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await rounds(4, 'ok', 'ok')
     expect(toldBy(events).slice(2)).toEqual(['store opened', 'store closed'])
     events.splice(2)
-    // Only the other process knows why the workshop fails. Once nobody says so any more, it is told on its own.
+    // Only the other process knows why the workshop fails. Once its cause works again, the workshop raises an alert of its own.
     await rounds(1, 'ok', 'ok', 'ok')
     for (let n = 0; n < 3; n += 1) await workshop.round(report('workshop', { oven: 'failing' }))
     web.time.now = workshop.time.now

@@ -334,7 +334,7 @@ test('a start that is refused is told at once', async () => {
   expect(await refused(await emptyFolder())).toEqual(REFUSED)
 })
 
-test('a start without its store is told once, however often a supervisor repeats it, and only if that can be kept', async () => {
+test('a daemon that cannot start for its store sends one alert, also if a supervisor restarts it, and none if that cannot be recorded', async () => {
   const folder = await emptyFolder()
   const away = { STORE_URL: `postgres://ada@127.0.0.1:${await freePort()}/school` }
   expect(await refused(path.join(folder, 'new'), away, 3)).toEqual([

@@ -53,7 +53,7 @@ interface Told {
 
 /**
  * The alerts of two daemons over one store, which are killed while probes fail, channels hang and refuse, operators
- * silence, and the clock is stepped. Every outage is told on every channel, once, and so is its end.
+ * silence, and the clock is stepped. Every channel sends the beginning and the end of each outage, once.
  */
 export async function simulateAlerts(input: {
   readonly core: Pick<Core, 'openStore' | 'startAlerts'>

@@ -26,7 +26,7 @@ interface Person {
 
 /**
  * People come, get lessons, leave, return, are suppressed and erased around a backup, which is then put back; in some
- * scenarios nobody can write the journal for a while, or it is lost. Afterwards a lesson is due to whoever is still in the
+ * scenarios nobody can write the journal for a while, or it is lost. Afterwards a lesson is due to everybody who is still in the
  * enrolment of the backup, and to nobody else. Both stores apply one rule; this runs it on SQLite.
  */
 export async function simulateRestore(input: {

@@ -116,7 +116,9 @@ export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
 /** The value of `@rows`: each property under the name of its column, in texts that every store can keep. */
 export function asRows(rows: readonly object[]): string {
   return JSON.stringify(
-    rows.map((row) => mapKeys(row, snakeCase)),
+    rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [snakeCase(name), value])),
+    ),
     (_, value) => (typeof value === 'string' ? storableText(value) : value),
   )
 }
@@ -177,10 +179,6 @@ export function camelCase(column: string): string {
 
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-}
-
-function mapKeys(row: object, named: (key: string) => string): object {
-  return Object.fromEntries(Object.entries(row).map(([key, value]) => [named(key), value]))
 }
 
 /** The text as every store can keep it: without NUL and halves of surrogate pairs, which PostgreSQL refuses. */

@@ -138,7 +138,7 @@ test.each([
   ['of of ff ff oo oo', 'kiln opens in 1, store opens in 3, kiln closes in 5, store closes in 5'],
   ['of of ff ff fo fo fo', 'kiln opens in 1, store opens in 3, kiln closes in 5'],
   ['of of ff ff of of oo oo', 'kiln opens in 1, store opens in 3, store closes in 5, kiln closes in 7'],
-  // One that began to fail a round earlier, and works again a round later, is told as little.
+  // One that began to fail a round earlier, and works again a round later, raises no alert either.
   ['of ff ff of oo oo', 'store opens in 2, store closes in 4'],
   // A cause that fails every other time never has an incident, and hides nothing.
   ['of ff of ff of', 'kiln opens in 2'],
