@@ -12,7 +12,7 @@ const LIMITS = [
   {
     name: 'docs and runbooks',
     matches: /^(?:docs\/(?!(?:contract|performance)\.md)|runbooks\/)[^/]+\.md$/,
-    words: 27_500,
+    words: 30_000,
   },
 ] as const
 

@@ -73,7 +73,7 @@ test('pages with more words than the limit are a fault, the contract and the fig
   await mkdir(path.join(root, 'docs'))
   const write = (file: string, words: number) => writeFile(path.join(root, file), 'word '.repeat(words))
   await write('README.md', 601)
-  await write('docs/page.md', 27_500)
+  await write('docs/page.md', 30_000)
   await write('docs/contract.md', 9000)
   await write('docs/performance.md', 3000)
   const faults = () =>
@@ -87,7 +87,7 @@ test('pages with more words than the limit are a fault, the contract and the fig
   await write('README.md', 600)
   await write('docs/page.md', 27_501)
   expect(faults()).toEqual([
-    'docs and runbooks: 27501 words, and at most 27500 are allowed. Say the same in fewer.',
+    'docs and runbooks: 30001 words, and at most 30000 are allowed. Say the same in fewer.',
   ])
 })
 
