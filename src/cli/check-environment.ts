@@ -2,7 +2,7 @@ import { alertFindings } from '../core/env/alert-findings.ts'
 import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { isInstalled, missingPackages } from '../core/env/packages.ts'
-import { rawValue, usableValue } from '../core/env/read-settings.ts'
+import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
 import { secretBehind } from '../core/env/secret-files.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
@@ -52,11 +52,11 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     services: concerned(contract, finding, services),
   }))
   const unread = namesNotRead(context, { loaded, report, services })
+  const { usable } = evaluateGroups(contract, loaded.env)
   const told = alertFindings({
     groups: report.groups,
     services,
-    isSet: (name) =>
-      contract.find(name) !== undefined && usableValue(contract, loaded.env, name) !== undefined,
+    isSet: (name) => usable.has(name),
     production: input.withProcess && rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production',
   })
   const findings = [

@@ -1,6 +1,7 @@
 import type { Challenge } from '../core/access/challenge.ts'
 import type { InsightsSection } from '../core/analytics/insights-definition.ts'
-import type { Kind, RuleDefinition, StandardSchema } from '../core/env/definition.ts'
+import type { RuleDefinition } from '../core/env/definition.ts'
+import type { Kind, StandardSchema } from '../core/env/kinds.ts'
 import type { HealthFormat } from '../core/service.ts'
 
 /** One variable of the environment. A malformed value behaves as absent, and a warning says so. */

@@ -1,5 +1,5 @@
 import type { Contract, Group, Variable } from '../core/env/contract.ts'
-import type { Kind } from '../core/env/definition.ts'
+import { KINDS } from '../core/env/kinds.ts'
 import type { Rule } from '../core/env/rule.ts'
 
 /**
@@ -30,33 +30,6 @@ function impliedBy(rule: Rule, known: ReadonlySet<string>): readonly string[] {
   if (rule.kind === 'all-or-none') return rule.variables.some(has) ? rule.variables : []
   if (rule.kind !== 'requires') return []
   return (rule.match === 'any' ? rule.when.some(has) : rule.when.every(has)) ? rule.needs : []
-}
-
-const TYPES: Readonly<Record<Kind, string>> = {
-  text: 'string',
-  secret: 'Secret',
-  url: 'string',
-  dsn: 'string',
-  'store-url': 'Secret',
-  'smtp-url': 'Secret',
-  integer: 'number',
-  number: 'number',
-  boolean: 'boolean',
-  enum: 'string',
-  duration: 'number',
-  bytes: 'number',
-  email: 'string',
-  mailbox: '{ readonly name: string | undefined; readonly address: string }',
-  host: 'string',
-  port: 'number',
-  path: 'string',
-  list: 'readonly string[]',
-  json: 'unknown',
-  origins: 'readonly string[]',
-  proxies: 'readonly string[]',
-  'log-level': "'debug' | 'info' | 'warn' | 'error'",
-  table: 'string',
-  price: 'string',
 }
 
 /** How every generated file begins. */
@@ -111,7 +84,7 @@ function variablesOf(group: Group): string {
 function typeOf({ kind, secret, schema, of }: Variable): string {
   if (secret) return 'Secret'
   if (schema !== undefined) return 'unknown'
-  return of === undefined ? TYPES[kind] : of.map((value) => JSON.stringify(value)).join(' | ')
+  return of === undefined ? KINDS[kind].type : of.map((value) => JSON.stringify(value)).join(' | ')
 }
 
 function key(name: string): string {

@@ -1,47 +1,15 @@
-import type { Mailbox } from '../core/address.ts'
-import type { Kind, SECRET_KINDS } from '../core/env/definition.ts'
+import type { Kind, SecretKind, ValueOfKind } from '../core/env/kinds.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Preset, PresetGroups } from './checked.ts'
 
-/** The type of a read value, by its kind. */
-export interface ValueOfKind {
-  text: string
-  secret: Secret
-  url: string
-  dsn: string
-  'store-url': Secret
-  'smtp-url': Secret
-  integer: number
-  number: number
-  boolean: boolean
-  enum: string
-  /** Milliseconds. */
-  duration: number
-  bytes: number
-  email: string
-  mailbox: Mailbox
-  host: string
-  port: number
-  path: string
-  list: readonly string[]
-  json: unknown
-  origins: readonly string[]
-  proxies: readonly string[]
-  'log-level': 'debug' | 'info' | 'warn' | 'error'
-  table: string
-  price: string
-}
-
-type ValueOf<Variable> = Variable extends
-  | { readonly kind: (typeof SECRET_KINDS)[number] }
-  | { readonly secret: true }
+type ValueOf<Variable> = Variable extends { readonly kind: SecretKind } | { readonly secret: true }
   ? Secret
   : Variable extends { readonly schema: infer Schema }
     ? OutputOf<Schema>
     : Variable extends { readonly kind: 'enum'; readonly of: readonly (infer Value)[] }
       ? Value
       : Variable extends { readonly kind: infer Name extends Kind }
-        ? ValueOfKind[Name]
+        ? ValueOfKind<Name>
         : string
 
 type OutputOf<Schema> = Schema extends {

@@ -1,7 +1,7 @@
 import type { Contract, Variable } from '../core/env/contract.ts'
-import { evaluateGroups } from '../core/env/read-settings.ts'
+import { parseValue } from '../core/env/kinds.ts'
+import { type Evaluation, evaluateGroups } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
-import { parseValue } from '../core/env/values.ts'
 import { secret } from '../core/secret.ts'
 import { checkedDefinition, contractOf } from './contract.ts'
 import type { PlatformDefinition } from './definition.ts'
@@ -40,10 +40,11 @@ export function environmentOf(
   )
 }
 
-function valueIn(variable: Variable, usable: ReadonlyMap<string, string>): unknown {
-  const text = usable.get(variable.name) ?? variable.default
-  if (text === undefined) return undefined
-  if (variable.secret) return secret(text)
-  const parsed = parseValue(variable, text)
-  return parsed.ok ? parsed.value : undefined
+function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {
+  const { name, secret: hidden, default: unset } = variable
+  const found = usable.get(name)
+  if (found !== undefined) return hidden ? secret(found.text) : found.value
+  // A secret has no default.
+  const parsed = unset === undefined ? undefined : parseValue(variable, unset)
+  return parsed?.ok ? parsed.value : undefined
 }

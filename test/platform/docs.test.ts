@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { InsightsColumn, InsightsSection } from '../../src/core/analytics/insights-definition.ts'
-import { VALUE_KINDS } from '../../src/core/env/values.ts'
+import { VALUE_KINDS } from '../../src/core/env/kinds.ts'
 import { BRAND_FIELDS, DEFINITION_FIELDS, SECURITY_FIELDS } from '../../src/platform/check/check.ts'
 import { GROUP_FIELDS } from '../../src/platform/check/groups.ts'
 import { COLUMN_FIELDS, INSIGHTS_FIELDS, SECTION_FIELDS } from '../../src/platform/check/insights.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Kind } from '../../src/core/env/definition.ts'
-import { VALUE_KINDS } from '../../src/core/env/values.ts'
+import { type Kind, VALUE_KINDS } from '../../src/core/env/kinds.ts'
 import { contractOf } from '../../src/platform/contract.ts'
 import type { GroupInput, PlatformDefinition } from '../../src/platform/definition.ts'
 import { environmentTypes } from '../../src/platform/env-types.ts'

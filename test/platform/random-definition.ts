@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import type { Kind, RuleDefinition } from '../../src/core/env/definition.ts'
+import type { RuleDefinition } from '../../src/core/env/definition.ts'
+import type { Kind } from '../../src/core/env/kinds.ts'
 import type { GroupInput, PlatformDefinition, VariableInput } from '../../src/platform/definition.ts'
 
 /** A value that each kind takes, and one that it does not; undefined where it takes any line. */

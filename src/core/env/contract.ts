@@ -1,19 +1,12 @@
-import {
-  type GroupDefinition,
-  type Kind,
-  type Readers,
-  SECRET_KINDS,
-  type StandardSchema,
-  type VariableDefinition,
-} from './definition.ts'
+import type { GroupDefinition, Readers, VariableDefinition } from './definition.ts'
+import { KINDS, type Reading } from './kinds.ts'
 import { type Rule, resolveRule } from './rule.ts'
 
 /** A variable with everything that its definition left out filled in. */
-export interface Variable {
+export interface Variable extends Reading {
   readonly name: string
   readonly group: string
   readonly services: readonly string[]
-  readonly kind: Kind
   /** Never shown; a placeholder or a guessable value is warned of. */
   readonly secret: boolean
   readonly chosen: boolean
@@ -24,11 +17,7 @@ export interface Variable {
   readonly summary: string
   readonly example: string
   readonly default?: string
-  readonly range?: readonly [number, number]
-  readonly pattern?: RegExp
-  readonly of?: readonly string[]
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
-  readonly schema?: StandardSchema
 }
 
 export interface Group {
@@ -135,7 +124,7 @@ function resolveVariable(
     group: from.group,
     services:
       readers === 'all' ? from.services : from.services.filter((service) => readers.includes(service)),
-    secret: rest.secret === true || SECRET_KINDS.some((kind) => kind === rest.kind),
+    secret: rest.secret === true || 'secret' in KINDS[rest.kind],
     chosen: rest.chosen ?? false,
     adjusts: rest.adjusts ?? false,
     rotates: rest.rotates ?? false,
@@ -154,30 +143,7 @@ function wholly(pattern: string | RegExp): RegExp {
   return new RegExp(`^(?:${source})$`, flags.replace(/[gy]/g, ''))
 }
 
-const EXAMPLES: Readonly<Partial<Record<Kind, string>>> = {
-  url: 'https://www.example.com',
-  dsn: 'https://key@errors.example.com/1',
-  'store-url': 'sqlite:./platform.db',
-  'smtp-url': 'smtps://user@smtp.example.com:465',
-  number: '1.5',
-  boolean: 'true',
-  duration: '30s',
-  bytes: '10MB',
-  email: 'help@example.com',
-  mailbox: 'Team <team@example.com>',
-  host: 'db.example.com',
-  port: '8080',
-  path: './file',
-  list: 'one,two',
-  json: '{}',
-  origins: 'https://www.example.com',
-  proxies: '10.0.0.0/8',
-  'log-level': 'info',
-  table: 'events',
-  price: 'price_monthly',
-}
-
 function exampleOf({ kind, default: unset, of, range }: VariableDefinition): string {
   if (unset !== undefined) return String(unset)
-  return of?.[0] ?? (range && kind !== 'duration' ? String(range[0]) : (EXAMPLES[kind] ?? ''))
+  return of?.[0] ?? (range && kind !== 'duration' ? String(range[0]) : KINDS[kind].example)
 }

@@ -1,43 +1,6 @@
+import type { Kind, StandardSchema } from './kinds.ts'
+
 /** The language in which a platform's environment is described: the same in a preset and in `platform.config.ts`. */
-
-/** How a value is read; `values.ts` holds one parser for each. */
-export type Kind =
-  | 'text'
-  | 'secret'
-  | 'url'
-  | 'dsn'
-  | 'store-url'
-  | 'smtp-url'
-  | 'integer'
-  | 'number'
-  | 'boolean'
-  | 'enum'
-  | 'duration'
-  | 'bytes'
-  | 'email'
-  | 'mailbox'
-  | 'host'
-  | 'port'
-  | 'path'
-  | 'list'
-  | 'json'
-  | 'origins'
-  | 'proxies'
-  | 'log-level'
-  | 'table'
-  | 'price'
-
-/** Values of these kinds are secret, whatever the variable says: such an address may hold a password. */
-export const SECRET_KINDS = ['secret', 'store-url', 'smtp-url'] as const satisfies readonly Kind[]
-
-/** A validator that follows Standard Schema (standardschema.dev); only its synchronous answer is used. */
-export interface StandardSchema {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (value: unknown) => unknown
-  }
-}
 
 /** Names of services, or `all`: every service of the platform. */
 export type Readers = readonly string[] | 'all'
@@ -52,7 +15,7 @@ export interface VariableDefinition {
   readonly default?: string | number | boolean
   /** Services that read it; those of its group when left out. */
   readonly services?: Readers
-  /** Never shown; `SECRET_KINDS` are secret in any case. */
+  /** Never shown; some kinds are secret in any case. */
   readonly secret?: boolean
   /** A secret that operators make themselves: its strength is checked. */
   readonly chosen?: boolean

@@ -1,35 +1,15 @@
-import { parseMailbox } from '../address.ts'
 import { FEEDBACK_PROVIDER_NAMES } from '../feedback-providers.ts'
 import { secret, secretPair } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { type Breach, brokenBy } from './breach.ts'
 import type { Contract } from './contract.ts'
-import { parseNumber } from './quantities.ts'
+import { type Kind, type ParsedValue, parseValue } from './kinds.ts'
 import type { Rule } from './rule.ts'
 import type { Environment, GroupState, Settings, StoreAddress } from './settings.ts'
-import {
-  malformed,
-  parseBaseUrl,
-  parseHttpUrl,
-  parseInteger,
-  parseOrigins,
-  parseProxies,
-  parseStoreAddress,
-} from './values.ts'
-
 /** The value as the platform uses it: trimmed, undefined when absent. */
 export function rawValue(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim()
   return value === '' ? undefined : value
-}
-
-/** As `rawValue`, but a malformed value behaves as absent (CONTRACT §2). */
-export function usableValue(contract: Contract, env: Environment, name: string): string | undefined {
-  const value = rawValue(env, name)
-  const variable = contract.find(name)
-  return value === undefined || (variable !== undefined && malformed(variable, value) !== undefined)
-    ? undefined
-    : value
 }
 
 /**
@@ -41,27 +21,36 @@ export interface Evaluation {
   /** Half-configured when one of its rules is broken, configured when a value that switches it on can be used. */
   readonly states: ReadonlyMap<string, GroupState>
   /** The values that are set and well-formed, by name. */
-  readonly usable: ReadonlyMap<string, string>
+  readonly usable: ReadonlyMap<string, { readonly text: string; readonly value: unknown }>
+  /** What each malformed value should be, by name. */
+  readonly malformed: ReadonlyMap<string, string>
 }
 
-/** Applies every rule; each value is parsed once. */
+/** Parses each value once and applies every rule. */
 export function evaluateGroups(contract: Contract, env: Environment): Evaluation {
-  const usable = new Map<string, string>()
+  const usable = new Map<string, { readonly text: string; readonly value: unknown }>()
+  const malformed = new Map<string, string>()
   const states = new Map<string, GroupState>(contract.groups.map(({ name }) => [name, 'absent']))
-  for (const { name, group, adjusts } of contract.variables) {
-    const value = usableValue(contract, env, name)
-    if (value === undefined) continue
-    usable.set(name, value)
+  for (const variable of contract.variables) {
+    const { name, group, adjusts } = variable
+    const text = rawValue(env, name)
+    if (text === undefined) continue
+    const parsed = parseValue(variable, text)
+    if (!parsed.ok) {
+      malformed.set(name, parsed.expected)
+      continue
+    }
+    usable.set(name, { text, value: parsed.value })
     if (!adjusts) states.set(group, 'configured')
   }
   const broken = contract.rules.flatMap((rule) => {
     const breach = brokenBy(rule, (name) =>
-      rule.kind === 'forbidden-value' ? rawValue(env, name) : usable.get(name),
+      rule.kind === 'forbidden-value' ? rawValue(env, name) : usable.get(name)?.text,
     )
     return breach ? [{ rule, ...breach }] : []
   })
   for (const { rule } of broken) states.set(rule.group, 'half-configured')
-  return { broken, states, usable }
+  return { broken, states, usable, malformed }
 }
 
 /** Parts of a platform that reading an environment needs. */
@@ -76,36 +65,24 @@ export interface Described {
 export function readSettings({ contract, services }: Described, env: Environment): Settings {
   const { broken, states: groups, usable } = evaluateGroups(contract, env)
   // A name that is in no group is absent, whatever the environment holds.
-  const text = (name: string) => usable.get(name)
+  const text = (name: string) => usable.get(name)?.text
   const hidden = (name: string) => {
     const value = text(name)
     return value === undefined ? undefined : secret(value)
   }
   const rotating = (name: string) => secretPair(text(name) ?? '')
-  const url = (name: string) => {
-    const value = text(name)
-    return value === undefined
-      ? undefined
-      : contract.find(name)?.base
-        ? parseBaseUrl(value)
-        : parseHttpUrl(value)
+  const value = <Name extends Kind>(kind: Name, name: string): ParsedValue<Name> | undefined => {
+    const variable = contract.find(name)
+    return variable?.kind === kind && variable.schema === undefined
+      ? // The variable is of this kind, so its value is what the kind parses to.
+        (usable.get(name)?.value as ParsedValue<Name> | undefined)
+      : undefined
   }
-  const integer = (name: string) => {
-    const value = text(name)
-    const [low, high] = contract.find(name)?.range ?? [0, Number.MAX_SAFE_INTEGER]
-    return value === undefined ? undefined : parseInteger(value, low, high)
-  }
-  const number = (name: string) => {
-    const value = text(name)
-    return value === undefined ? undefined : parseNumber(value)
-  }
+  const url = (name: string) => value('url', name)
+  const integer = (name: string) => value('integer', name)
   const store = (name: string): StoreAddress | undefined => {
-    const parsed = parseStoreAddress(text(name) ?? '')
-    return parsed?.kind === 'postgres' ? { kind: 'postgres', url: secret(parsed.url) } : parsed
-  }
-  const mailbox = (name: string) => {
-    const parsed = parseMailbox(text(name) ?? '')
-    return parsed.ok ? parsed.mailbox : undefined
+    const address = value('store-url', name)
+    return address?.kind === 'postgres' ? { kind: 'postgres', url: secret(address.url) } : address
   }
   const dkim = () => {
     const [domain, selector, key] = [
@@ -118,6 +95,7 @@ export function readSettings({ contract, services }: Described, env: Environment
   /** A group that is half-configured is off as a whole: half an integration is worse than none. */
   const whole = <T>(group: string, read: () => T | undefined): T | undefined =>
     groups.get(group) === 'half-configured' ? undefined : read()
+  const alertTo = value('email', 'ALERT_EMAIL_TO')
   return {
     groups,
     broken: broken.map(({ rule }) => rule.id),
@@ -131,13 +109,10 @@ export function readSettings({ contract, services }: Described, env: Environment
     site: {
       siteUrl: url('NEXT_PUBLIC_SITE_URL') ?? 'http://localhost:3000',
       buildStamp: text('BUILD_STAMP'),
-      logLevel: logLevel(text('LOG_LEVEL')),
-      trustProxy: parseProxies(text('TRUST_PROXY') ?? '') ?? [],
+      logLevel: value('log-level', 'LOG_LEVEL') ?? 'info',
+      trustProxy: value('proxies', 'TRUST_PROXY') ?? [],
       environment: text('DEPLOY_ENVIRONMENT'),
-      corsOrigins:
-        groups.get('site') === 'half-configured'
-          ? undefined
-          : parseOrigins(text('CORS_ALLOWED_ORIGINS') ?? ''),
+      corsOrigins: whole('site', () => value('origins', 'CORS_ALLOWED_ORIGINS')),
     },
     store: {
       address: store('STORE_URL'),
@@ -175,7 +150,7 @@ export function readSettings({ contract, services }: Described, env: Environment
     mail: whole('mail', () => {
       const [key, from, api, smtp] = [
         hidden('MAILER_API_KEY'),
-        mailbox('MAILER_FROM'),
+        value('mailbox', 'MAILER_FROM'),
         url('MAILER_API_URL'),
         hidden('MAILER_SMTP_URL'),
       ]
@@ -191,8 +166,8 @@ export function readSettings({ contract, services }: Described, env: Environment
           key,
           from,
           route,
-          replyTo: mailbox('MAILER_REPLY_TO'),
-          bounceAddress: mailbox('MAILER_BOUNCE_ADDRESS')?.address,
+          replyTo: value('mailbox', 'MAILER_REPLY_TO'),
+          bounceAddress: value('email', 'MAILER_BOUNCE_ADDRESS'),
           dkim: whole('dkim', dkim),
         }
       )
@@ -202,7 +177,7 @@ export function readSettings({ contract, services }: Described, env: Environment
         const address = hidden('ALERT_WEBHOOK_URL')
         return address && { url: address, secret: hidden('ALERT_WEBHOOK_SECRET') }
       }),
-      mailTo: mailbox('ALERT_EMAIL_TO'),
+      mailTo: alertTo === undefined ? undefined : { name: undefined, address: alertTo },
     },
     heartbeatPing: hidden('HEARTBEAT_PING_URL'),
     feedback: whole('feedback', () => {
@@ -211,7 +186,7 @@ export function readSettings({ contract, services }: Described, env: Environment
       const key = rotating('MAILER_FEEDBACK_SECRET')
       return provider && key && { provider, secret: key }
     }),
-    mailRate: number('MAILER_RATE'),
+    mailRate: value('number', 'MAILER_RATE'),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: rotating('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {
@@ -251,9 +226,4 @@ function pricesIn(contract: Contract, text: (name: string) => string | undefined
       return id === undefined ? [] : [[name.slice(PRICE.length).toLowerCase().replaceAll('_', '-'), id]]
     }),
   )
-}
-
-function logLevel(value: string | undefined): Settings['site']['logLevel'] {
-  const level = value?.toLowerCase()
-  return level === 'debug' || level === 'warn' || level === 'error' ? level : 'info'
 }

@@ -111,14 +111,17 @@ export function validate(
     })
   }
 
-  const { broken, states, usable } = evaluateGroups(contract, env)
+  const { broken, states, usable, malformed } = evaluateGroups(contract, env)
   for (const { rule, present, missing } of broken) {
     // Skip services that read none of the variables that are set.
     if (!present.some((name) => names.has(name))) continue
     const { id, group, cause, fix } = rule
     add({ id, severity: 'error', group, cause, fix, present, missing }, present)
   }
-  const environment = usable.get('DEPLOY_ENVIRONMENT')
+  const environment = usable.get('DEPLOY_ENVIRONMENT')?.text
+  const refused = new Set(
+    broken.flatMap(({ rule }) => (rule.kind === 'forbidden-value' ? [rule.variable] : [])),
+  )
   for (const variable of relevant) {
     const value = rawValue(env, variable.name)
     if (value === undefined) continue
@@ -126,7 +129,8 @@ export function validate(
       variable,
       value,
       environment,
-      wellFormed: usable.has(variable.name),
+      // Saying that a forbidden value is also malformed would say it twice.
+      expected: refused.has(variable.name) ? undefined : malformed.get(variable.name),
     })) {
       add({ severity: 'warning', group: variable.group, present: [variable.name], missing: [], ...warning }, [
         variable.name,

@@ -1,7 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
 import type { Variable } from './contract.ts'
-import { malformed, parseProxies } from './values.ts'
+import { parseProxies } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
 
@@ -128,8 +128,8 @@ interface Valued {
   readonly value: string
   /** DEPLOY_ENVIRONMENT. */
   readonly environment: string | undefined
-  /** Whether the rules, which have parsed every value before, found it well-formed. */
-  readonly wellFormed: boolean
+  /** What it should be; undefined if it is well-formed. */
+  readonly expected: string | undefined
 }
 
 /**
@@ -137,16 +137,15 @@ interface Valued {
  * that is being rotated.
  */
 export function valueWarnings(input: Valued): Warning[] {
-  const { variable, value, wellFormed } = input
-  const values = variable.rotates && wellFormed ? splitSecrets(value) : [value]
+  const { variable, value, expected } = input
+  const values = variable.rotates && expected === undefined ? splitSecrets(value) : [value]
   const warnings = values.flatMap((one) => warningsOf({ ...input, value: one }))
   return warnings.filter(({ id }, at) => warnings.findIndex((other) => other.id === id) === at)
 }
 
 function warningsOf(input: Valued): Warning[] {
-  const { variable, value, environment, wellFormed } = input
+  const { variable, value, environment, expected } = input
   const { name } = variable
-  const expected = wellFormed ? undefined : malformed(variable, value)
   const closed = keptClosed(name)
   const effect = closed === undefined ? ' and behaves as absent' : `, so ${closed}`
   if (PLACEHOLDER.test(value)) {

@@ -1,5 +1,11 @@
-import type { Kind, StandardSchema } from '../../core/env/definition.ts'
-import { parseValue, type Reading, VALUE_KINDS } from '../../core/env/values.ts'
+import {
+  KINDS,
+  type Kind,
+  parseValue,
+  type Reading,
+  type StandardSchema,
+  VALUE_KINDS,
+} from '../../core/env/kinds.ts'
 import { looksSecret } from '../../core/env/warnings.ts'
 import {
   booleanAt,
@@ -31,7 +37,7 @@ export const VARIABLE_FIELDS = [
   'schema',
 ] as const
 
-const MEASURED: readonly unknown[] = ['integer', 'number', 'duration', 'bytes']
+const MEASURED = VALUE_KINDS.filter((kind) => 'measured' in KINDS[kind])
 
 export function checkVariable(place: Place, name: string, value: unknown, names: Names): void {
   const fields = knownFieldsAt(place, value, 'a variable', VARIABLE_FIELDS)

@@ -1,5 +1,5 @@
-import type { GroupDefinition, Kind } from '../../core/env/definition.ts'
-import { parseValue } from '../../core/env/values.ts'
+import type { GroupDefinition } from '../../core/env/definition.ts'
+import { type Kind, parseValue } from '../../core/env/kinds.ts'
 import { looksSecret } from '../../core/env/warnings.ts'
 
 /** One variable of an example or a schema file, as far as its lines say. */

@@ -1,4 +1,5 @@
-import type { GroupDefinition, StandardSchema } from '../../core/env/definition.ts'
+import type { GroupDefinition } from '../../core/env/definition.ts'
+import type { StandardSchema } from '../../core/env/kinds.ts'
 import { dkimPrivateKey } from '../../core/mail/dkim-key.ts'
 import { KEY_RULES, NO_PREFIXED_KEY, NO_PUBLIC_KEYS, NO_SIGNING_KEYS } from '../../core/webhook-key.ts'
 

@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Kind } from '../../../src/core/env/definition.ts'
+import { type Kind, parseValue } from '../../../src/core/env/kinds.ts'
 import {
-  malformed,
   parseBaseUrl,
   parseHttpUrl,
   parseInteger,
   parseOrigins,
   parseProxies,
   parseStoreAddress,
-  parseValue,
 } from '../../../src/core/env/values.ts'
 
 const x = (length: number) => 'x'.repeat(length)
@@ -79,7 +77,6 @@ test.each<[Kind, string, boolean]>([
   ['list', 'a', true],
   ['list', 'a\u0000', false],
 ])('%s: %j is well-formed: %s', (kind, text, good) => {
-  expect(malformed({ kind }, text) === undefined).toBe(good)
   expect(parseValue({ kind }, text).ok).toBe(good)
 })
 
@@ -93,7 +90,7 @@ test.each([
   ['abcd,', true],
   [',', false],
 ])('a rotating secret may be %j: %s', (text, good) => {
-  expect(malformed({ kind: 'secret', rotates: true }, text) === undefined).toBe(good)
+  expect(parseValue({ kind: 'secret', rotates: true }, text).ok).toBe(good)
 })
 
 test('bounds are included, and beyond them is malformed', () => {
@@ -103,7 +100,7 @@ test('bounds are included, and beyond them is malformed', () => {
     ['10', true],
     ['11', false],
   ] as const)
-    expect(malformed({ kind: 'integer', range: [5, 10] }, text) === undefined, text).toBe(good)
+    expect(parseValue({ kind: 'integer', range: [5, 10] }, text).ok, text).toBe(good)
   expect(parseInteger('-5', -5, 5)).toBe(-5)
   expect(parseInteger('-6', -5, 5)).toBeUndefined()
   expect(Object.is(parseInteger('-0', -5, 5), 0)).toBe(true)

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Kind } from '../../../src/core/env/definition.ts'
+import { type Kind, parseValue, type Reading, VALUE_KINDS } from '../../../src/core/env/kinds.ts'
 import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/quantities.ts'
-import { malformed, parseValue, type Reading, VALUE_KINDS } from '../../../src/core/env/values.ts'
+
+function malformed(reading: Reading, text: string): string | undefined {
+  const parsed = parseValue(reading, text)
+  return parsed.ok ? undefined : parsed.expected
+}
 
 const read = (reading: Reading, text: string) => {
   const parsed = parseValue(reading, text)

@@ -1,0 +1,298 @@
+import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
+import { isBearerToken, type Secret, secretPair, splitSecrets } from '../secret.ts'
+import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
+import {
+  hasControl,
+  isPem,
+  listOf,
+  parseBaseUrl,
+  parseHost,
+  parseHttpUrl,
+  parseInteger,
+  parseOrigins,
+  parseProxies,
+  parseSmtpUrl,
+  parseStoreAddress,
+} from './values.ts'
+
+/** A validator that follows Standard Schema (standardschema.dev); only its synchronous answer is used. */
+export interface StandardSchema {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => unknown
+  }
+}
+
+/** Options that narrow what a kind takes. */
+interface Narrowed {
+  /** Bounds of a number, both included. */
+  readonly range?: readonly [number, number]
+  /** The values of an enum. */
+  readonly of?: readonly string[]
+  /** An address that paths are put behind: no user name, query or fragment. */
+  readonly base?: boolean
+}
+
+/** All that is known of one kind of value: add a kind here, and nowhere else. */
+interface KindOfValue {
+  /** Gives the value as a program uses it; undefined if it is malformed. */
+  readonly parse: (text: string, narrowed: Narrowed) => unknown
+  /** What a malformed value should be. */
+  readonly expected: string | ((narrowed: Narrowed) => string)
+  /** The type of what `parse` gives, as a declaration file names it. */
+  readonly type: string
+  readonly example: string
+  /** Its values are secret, whatever the variable says. */
+  readonly secret?: true
+  /** A range may bound it. */
+  readonly measured?: true
+}
+
+const matching = (pattern: RegExp) => (text: string) => (pattern.test(text) ? text : undefined)
+const uncontrolled = (text: string) => (hasControl(text) ? undefined : text)
+const bounded =
+  (what: string, unit = '') =>
+  ({ range }: Narrowed) =>
+    range ? `${what} from ${range[0]} to ${range[1].toLocaleString('en')}${unit}` : what
+const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
+
+/** Every kind of value, in the order in which documents show them. */
+export const KINDS = {
+  text: { parse: uncontrolled, expected: 'text without control characters', type: 'string', example: '' },
+  secret: {
+    parse: (text) => (isPem(text) ? text : uncontrolled(text)),
+    expected: 'a key without control characters',
+    type: 'string',
+    example: '',
+    secret: true,
+  },
+  path: {
+    parse: uncontrolled,
+    expected: 'a path without control characters',
+    type: 'string',
+    example: './file',
+  },
+  url: {
+    parse: (text, { base }) => (base ? parseBaseUrl(text) : parseHttpUrl(text)),
+    expected: ({ base }) =>
+      base
+        ? 'an http:// or https:// address without user name, query or fragment'
+        : 'an http:// or https:// address',
+    type: 'string',
+    example: 'https://www.example.com',
+  },
+  dsn: {
+    // At least as strict as the SDK, which prints what it cannot take for one.
+    parse: matching(/^https?:\/\/\w+(?::\w*)?@(?:\[[:.\w]+\]|[\w.-]+)(?::\d{1,5})?\/(?:[\w./-]*\/)?\d+$/),
+    expected: 'https://KEY@HOST/NUMBER, as the project’s settings show it',
+    type: 'string',
+    example: 'https://key@errors.example.com/1',
+  },
+  'store-url': {
+    parse: parseStoreAddress,
+    expected:
+      'sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
+    type: 'string',
+    example: 'sqlite:./platform.db',
+    secret: true,
+  },
+  'smtp-url': {
+    parse: parseSmtpUrl,
+    expected: 'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
+    type: 'string',
+    example: 'smtps://user@smtp.example.com:465',
+    secret: true,
+  },
+  integer: {
+    parse: (text, { range: [low, high] = WHOLE_NUMBERS }) => parseInteger(text, low, high),
+    expected: ({ range: [low, high] = WHOLE_NUMBERS }) =>
+      `a whole number from ${low} to ${high.toLocaleString('en')}`,
+    type: 'number',
+    example: '',
+    measured: true,
+  },
+  number: {
+    parse: parseNumber,
+    expected: bounded('a number'),
+    type: 'number',
+    example: '1.5',
+    measured: true,
+  },
+  boolean: { parse: parseBoolean, expected: 'true or false', type: 'boolean', example: 'true' },
+  enum: {
+    parse: (text, { of = [] }) => (of.includes(text) ? text : undefined),
+    expected: ({ of = [] }) => `one of ${of.join(', ')}`,
+    type: 'string',
+    example: '',
+  },
+  duration: {
+    parse: parseDuration,
+    expected: bounded('a duration such as 500ms, 30s, 5m, 2h or 1d', ' ms'),
+    type: 'number',
+    example: '30s',
+    measured: true,
+  },
+  bytes: {
+    parse: parseBytes,
+    expected: bounded('a size such as 512B, 10MB or 1GiB', ' bytes'),
+    type: 'number',
+    example: '10MB',
+    measured: true,
+  },
+  email: {
+    parse: emailOf,
+    expected: 'an address, as help@example.com',
+    type: 'string',
+    example: 'help@example.com',
+  },
+  mailbox: {
+    parse: (text): Mailbox | undefined => {
+      const parsed = parseMailbox(text)
+      return parsed.ok ? parsed.mailbox : undefined
+    },
+    expected: 'an address, as course@example.com or Course <course@example.com>',
+    type: '{ readonly name: string | undefined; readonly address: string }',
+    example: 'Team <team@example.com>',
+  },
+  host: {
+    parse: parseHost,
+    expected: 'a host name or an IP address, without a scheme or a port',
+    type: 'string',
+    example: 'db.example.com',
+  },
+  port: {
+    parse: (text) => parseInteger(text, 1, 65_535),
+    expected: 'a port from 1 to 65,535',
+    type: 'number',
+    example: '8080',
+  },
+  list: {
+    parse: (text) => {
+      const parts = hasControl(text) ? [] : listOf(text)
+      return parts.length > 0 ? parts : undefined
+    },
+    expected: 'entries separated by commas',
+    type: 'readonly string[]',
+    example: 'one,two',
+  },
+  json: {
+    parse: (text): unknown => {
+      try {
+        return JSON.parse(text)
+      } catch {
+        return undefined
+      }
+    },
+    expected: 'JSON',
+    type: 'unknown',
+    example: '{}',
+  },
+  origins: {
+    parse: parseOrigins,
+    expected: 'origins such as https://www.example.com, separated by commas',
+    type: 'readonly string[]',
+    example: 'https://www.example.com',
+  },
+  proxies: {
+    parse: parseProxies,
+    expected: 'IP addresses or ranges such as 10.0.0.0/8, separated by commas',
+    type: 'readonly string[]',
+    example: '10.0.0.0/8',
+  },
+  'log-level': {
+    parse: (text) => (['debug', 'info', 'warn', 'error'] as const).find((one) => one === text.toLowerCase()),
+    expected: 'debug, info, warn or error',
+    type: "'debug' | 'info' | 'warn' | 'error'",
+    example: 'info',
+  },
+  table: {
+    // SQLite and PostgreSQL keep these beginnings for themselves.
+    parse: matching(/^(?!sqlite_|pg_)[a-z_][a-z0-9_]{0,62}$/i),
+    expected: 'a table name: letters, digits and underscores, at most 63, not beginning with sqlite_ or pg_',
+    type: 'string',
+    example: 'events',
+  },
+  price: {
+    parse: matching(/^[A-Za-z0-9_-]{3,255}$/),
+    expected: 'a price id: letters, digits, underscores and hyphens',
+    type: 'string',
+    example: 'price_monthly',
+  },
+} as const satisfies Readonly<Record<string, KindOfValue>>
+
+/** How a value is read. */
+export type Kind = keyof typeof KINDS
+
+/** What a value of a kind is parsed to. */
+export type ParsedValue<Name extends Kind> = Exclude<ReturnType<(typeof KINDS)[Name]['parse']>, undefined>
+
+/** Kinds whose values are secret, whatever the variable says. */
+export type SecretKind = {
+  [Name in Kind]: (typeof KINDS)[Name] extends { readonly secret: true } ? Name : never
+}[Kind]
+
+/** The value of a kind as a program gets it. */
+export type ValueOfKind<Name extends Kind> = Name extends SecretKind ? Secret : ParsedValue<Name>
+
+/** The names of all kinds. */
+export const VALUE_KINDS = Object.keys(KINDS) as readonly Kind[]
+
+/** How the value of a variable is read. */
+export interface Reading extends Narrowed {
+  readonly kind: Kind
+  /** Pattern that the whole value must match. */
+  readonly pattern?: RegExp
+  readonly schema?: StandardSchema
+  /** Takes two values, separated by a comma, while it is rotated. */
+  readonly rotates?: boolean
+  /** Sent as a bearer token. */
+  readonly bearer?: boolean
+}
+
+/** A value as a program uses it, or what a malformed one should be; never what it is. */
+export type Parsed =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly expected: string }
+
+/** A shorter secret is guessed before a rate limit takes effect. */
+const SHORTEST_SECRET = 4
+
+export function parseValue(reading: Reading, text: string): Parsed {
+  const { range, pattern, schema, rotates, bearer } = reading
+  const kind: KindOfValue = KINDS[reading.kind]
+  const wrong = (expected: string): Parsed => ({ ok: false, expected })
+  if (rotates) {
+    if (secretPair(text) === undefined) return wrong('one key, or two separated by a comma')
+    if (splitSecrets(text).some((one) => one.length < SHORTEST_SECRET))
+      return wrong(`a secret of at least ${SHORTEST_SECRET} characters, better 32`)
+    if (bearer && !splitSecrets(text).every(isBearerToken))
+      return wrong(
+        'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096',
+      )
+  }
+  const value = kind.parse(text, reading)
+  const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
+  if (value === undefined || !within)
+    return wrong(typeof kind.expected === 'string' ? kind.expected : kind.expected(reading))
+  if (pattern && !pattern.test(text)) return wrong(`text that matches ${pattern.source}`)
+  return schema === undefined ? { ok: true, value } : bySchema(schema, text)
+}
+
+function bySchema(schema: StandardSchema, value: unknown): Parsed {
+  const refused = { ok: false, expected: 'what its schema accepts' } as const
+  try {
+    const result = schema['~standard'].validate(value)
+    // The validator's own messages may quote the value, so none of them is repeated.
+    if (typeof result !== 'object' || result === null || !('value' in result) || 'then' in result)
+      return refused
+    return 'issues' in result && result.issues !== undefined ? refused : { ok: true, value: result.value }
+  } catch {
+    return refused
+  }
+}
+
+function emailOf(text: string): string | undefined {
+  const parsed = parseAddress(text)
+  return parsed.ok ? parsed.mailbox.address : undefined
+}
