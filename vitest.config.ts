@@ -46,6 +46,7 @@ const LONG = [
   'test/simulation/**/*.test.ts',
   'test/e2e/status-record.test.ts',
   'test/scripts/options.test.ts',
+  'test/security/growth.test.ts',
 ]
 
 /** One worker more than processors, because most tests wait for a process, a socket or a database. */
