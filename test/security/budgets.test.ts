@@ -6,21 +6,22 @@ const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 const KB = 1024
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
+interface Asked {
+  readonly form?: boolean
+  readonly bearer?: 'secret' | 'person'
+}
+
 /** Every route that reads a body, with the bytes that it reads. */
-const ROUTES: readonly (readonly [
-  route: string,
-  bytes: number,
-  asked?: { readonly form?: boolean; readonly bearer?: 'secret' | 'person' },
-])[] = [
-  ['/api/email/subscribe', 8 * KB],
+const ROUTES: [route: string, bytes: number, asked: Asked][] = [
+  ['/api/email/subscribe', 8 * KB, {}],
   ['/api/email/unsubscribe', 8 * KB, { form: true }],
   ['/api/email/dispatch', 8 * KB, { bearer: 'secret' }],
   ['/api/email', 8 * KB, { bearer: 'person' }],
-  ['/api/email/feedback/standard', 1024 * KB],
+  ['/api/email/feedback/standard', 1024 * KB, {}],
   ['/api/alerts/silence', 4 * KB, { bearer: 'secret' }],
-  ['/api/analytics', 256 * KB],
+  ['/api/analytics', 256 * KB, {}],
   ['/api/checkout', 8 * KB, { bearer: 'person' }],
-  ['/api/payments/webhook', 256 * KB],
+  ['/api/payments/webhook', 256 * KB, {}],
 ]
 
 const ENV = {
@@ -34,28 +35,25 @@ const ENV = {
   MAILER_FEEDBACK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
 }
 
-test.each(ROUTES)(
-  '%s reads %d bytes of a body, and answers 413 to one more',
-  async (route, bytes, asked = {}) => {
-    const { platform } = await accountPlatform({ env: ENV })
-    const bearer = asked.bearer === 'secret' ? SECRET : await token()
-    const post = (body: string) =>
-      platform.web.fetch(
-        new Request(`http://web.example${route}`, {
-          method: 'POST',
-          body,
-          headers: {
-            'Content-Type': 'application/json',
-            ...(asked.form && FORM),
-            ...(asked.bearer && { Authorization: `Bearer ${bearer}` }),
-          },
-        }),
-      )
-    const taken = await post(' '.repeat(bytes))
-    expect([404, 405, 413]).not.toContain(taken.status)
-    expect((await post(' '.repeat(bytes + 1))).status).toBe(413)
-  },
-)
+test.each(ROUTES)('%s reads %d bytes of a body, and answers 413 to one more', async (route, bytes, asked) => {
+  const { platform } = await accountPlatform({ env: ENV })
+  const bearer = asked.bearer === 'secret' ? SECRET : await token()
+  const post = (body: string) =>
+    platform.web.fetch(
+      new Request(`http://web.example${route}`, {
+        method: 'POST',
+        body,
+        headers: {
+          'Content-Type': 'application/json',
+          ...(asked.form && FORM),
+          ...(asked.bearer && { Authorization: `Bearer ${bearer}` }),
+        },
+      }),
+    )
+  const taken = await post(' '.repeat(bytes))
+  expect([404, 405, 413]).not.toContain(taken.status)
+  expect((await post(' '.repeat(bytes + 1))).status).toBe(413)
+})
 
 test('each of these routes has its row in the table of budgets', () => {
   const table = readFileSync('docs/security.md', 'utf8')
