@@ -40,6 +40,7 @@ export function alertChannels({
 }): Channel[] {
   const { alerts, mail } = settings
   const labels = createLabels(platform)
+  const link = settings.value('NEXT_PUBLIC_SITE_URL') && `${settings.site.siteUrl}/`
   const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
   const textOf = (incident: StoredIncident, kind: MessageKind) =>
     alertText({
@@ -48,6 +49,7 @@ export function alertChannels({
       platform: platform.name,
       isService: labels.isService,
       places,
+      link,
       advice: adviceFor(incident.cause, {
         label: labels.probe(incident.cause),
         isService: labels.isService(incident.cause),

@@ -100,6 +100,34 @@ describe('the signing key of alerts', () => {
   })
 })
 
+const CHAT = 'https://api.telegram.org/bot1:x/sendMessage'
+const PAGER = 'https://events.pagerduty.com/v2/enqueue'
+
+test.each([
+  [{ ALERT_WEBHOOK_URL: CHAT }, ['alerts-telegram-chat']],
+  [{ ALERT_WEBHOOK_URL: `${CHAT}?chat_id=` }, ['alerts-telegram-chat']],
+  [{ ALERT_WEBHOOK_URL: `${CHAT}?chat_id=-100` }, []],
+  [{ ALERT_WEBHOOK_URL: `${CHAT}?a=b&chat_id=@ops` }, []],
+  [
+    { ALERT_WEBHOOK_URL: 'http://bots.internal/', ALERT_WEBHOOK_FORMAT: 'telegram' },
+    ['alerts-telegram-format-chat'],
+  ],
+  [{ ALERT_WEBHOOK_URL: 'http://bots.internal/?chat_id=7', ALERT_WEBHOOK_FORMAT: 'telegram' }, []],
+  [{ ALERT_WEBHOOK_URL: PAGER }, ['alerts-pagerduty-key']],
+  [{ ALERT_WEBHOOK_URL: PAGER, ALERT_WEBHOOK_SECRET: 'k'.repeat(32) }, []],
+  [{ ALERT_WEBHOOK_URL: `${PAGER}?routing_key=${'k'.repeat(32)}` }, []],
+  [
+    { ALERT_WEBHOOK_URL: 'http://relay.internal/', ALERT_WEBHOOK_FORMAT: 'pagerduty' },
+    ['alerts-pagerduty-format-key'],
+  ],
+  [{ ALERT_WEBHOOK_URL: 'http://relay.internal/', ALERT_WEBHOOK_FORMAT: 'slack' }, []],
+  [{ ALERT_WEBHOOK_FORMAT: 'slack' }, ['alerts-format-without-webhook']],
+])('alerts by %j break %j, in the schema too', (env, ids) => {
+  expect(errorsOf(env).map(({ id }) => id)).toEqual(ids)
+  expect(readSettings(learning, env).alerts.webhook !== undefined).toBe(ids.length === 0)
+  expect(compiled(env)).toBe(ids.length === 0)
+})
+
 test('a key is decoded only from canonical base64 of at least 24 bytes', () => {
   for (let length = 0; length < 100; length += 1)
     expect(decodeWebhookKey(bytes(length))?.length, `${length} bytes`).toBe(length < 24 ? undefined : length)

@@ -47,7 +47,10 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
       if (where && !where.of.includes(value(where.variable) ?? '')) return undefined
       const set = value(rule.variable)
       return set !== undefined && forbids(rule.value, set)
-        ? { present: [rule.variable], missing: [] }
+        ? {
+            present: [rule.variable],
+            missing: where && value(where.variable) === undefined ? [where.variable] : [],
+          }
         : undefined
     }
   }

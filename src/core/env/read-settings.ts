@@ -175,7 +175,8 @@ export function readSettings({ contract, services }: Described, env: Environment
     alerts: {
       webhook: whole('alerts', () => {
         const address = hidden('ALERT_WEBHOOK_URL')
-        return address && { url: address, secret: hidden('ALERT_WEBHOOK_SECRET') }
+        const [key, format] = [hidden('ALERT_WEBHOOK_SECRET'), text('ALERT_WEBHOOK_FORMAT')]
+        return address && { url: address, secret: key, format }
       }),
       mailTo: alertTo === undefined ? undefined : { name: undefined, address: alertTo },
     },

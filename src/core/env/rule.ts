@@ -22,6 +22,7 @@ export type Rule = {
       readonly kind: 'forbidden-value'
       readonly variable: string
       readonly value: string | RegExp
+      /** An empty string among the values means that the variable is absent. */
       readonly where?: { readonly variable: string; readonly of: readonly string[] } | undefined
     }
 )

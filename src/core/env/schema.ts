@@ -72,10 +72,12 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
         ? []
         : [
             implies(
-              {
-                required: [rule.where.variable, rule.variable],
-                properties: { [rule.where.variable]: { enum: rule.where.of } },
-              },
+              rule.where.of.includes('')
+                ? { allOf: [{ not: has(rule.where.variable) }, has(rule.variable)] }
+                : {
+                    required: [rule.where.variable, rule.variable],
+                    properties: { [rule.where.variable]: { enum: rule.where.of } },
+                  },
               { properties: { [rule.variable]: { anyOf: [{ pattern: '^\\s*$' }, refused(rule.value)] } } },
             ),
           ]

@@ -88,7 +88,9 @@ export interface Settings {
     | undefined
   /** Where alerts about incidents go; an undefined channel gets none. */
   readonly alerts: {
-    readonly webhook: { readonly url: Secret; readonly secret: Secret | undefined } | undefined
+    readonly webhook:
+      | { readonly url: Secret; readonly secret: Secret | undefined; readonly format: string | undefined }
+      | undefined
     readonly mailTo: Mailbox | undefined
   }
   /** An outside watcher, called after each completed hour of the schedule. */

@@ -8,7 +8,7 @@ import { REMINDER_MS } from './due.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 import type { AlertOutcome, Channel } from './teller.ts'
 import type { AlertText } from './text.ts'
-import { webhookKind, webhookRequest } from './webhook.ts'
+import { webhookFormat, webhookRequest } from './webhook.ts'
 
 type TextOf = (incident: StoredIncident, kind: MessageKind) => AlertText
 
@@ -19,24 +19,30 @@ const ANSWER_MS = 20_000
  * followed.
  */
 export function webhookChannel({
+  name = 'webhook',
   url,
   secret,
+  format,
   textOf,
   clock,
   send = fetch,
 }: {
+  readonly name?: string
   readonly url: Secret
   readonly secret: Secret | undefined
+  /** As ALERT_WEBHOOK_FORMAT says; by the address when left out. */
+  readonly format?: string | undefined
   readonly textOf: TextOf
   readonly clock: Pick<Clock, 'now'>
   readonly send?: typeof fetch
 }): Channel {
-  const to = webhookKind(url.reveal())
+  const to = webhookFormat(url.reveal(), format)
   return {
-    name: 'webhook',
+    name,
     async tell({ id, kind, incident }): Promise<AlertOutcome> {
       const text = textOf(incident, kind)
       const { headers, body } = webhookRequest(to, {
+        address: new URL(url.reveal()),
         message: { id, kind, incident, text },
         secret,
         now: clock.now(),

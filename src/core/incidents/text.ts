@@ -6,6 +6,8 @@ import type { MessageKind, StoredIncident } from './incident.ts'
 export interface AlertText {
   readonly title: string
   readonly lines: readonly string[]
+  /** The status page; undefined where its address is not set. */
+  readonly link?: string | undefined
 }
 
 /**
@@ -34,14 +36,22 @@ const duration = lengths({
 })
 const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
-export function alertText({
-  incident,
-  kind,
-  advice,
-  platform,
-  isService,
-  places,
-}: {
+/** Longer, and the limits of a service would cut off the commands below it. */
+const LONGEST_FACT = 300
+
+/** What others wrote, as part of one line: no line ends, nothing that turns the direction of what follows. */
+function quoted(text: string): string {
+  const line = text.replace(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu, ' ')
+  return line.length <= LONGEST_FACT ? line : `${line.slice(0, LONGEST_FACT - 1)}…`.toWellFormed()
+}
+
+export function alertText(input: AlertInput): AlertText {
+  const { title, lines } = wordsOf(input)
+  const { link } = input
+  return { title, lines: link === undefined ? lines : [...lines, `Status page: ${link}`], link }
+}
+
+interface AlertInput {
   readonly incident: StoredIncident
   readonly kind: MessageKind
   readonly advice: Advice
@@ -50,7 +60,11 @@ export function alertText({
   /** The platform's name. */
   readonly platform: string
   readonly isService: (name: string) => boolean
-}): AlertText {
+  /** The status page. */
+  readonly link?: string | undefined
+}
+
+function wordsOf({ incident, kind, advice, platform, isService, places }: AlertInput): AlertText {
   const { service, affected, reason, openedAt, closedAt, acknowledgedBy, seenAt } = incident
   const { is, still, ended } = advice.words ?? {
     is: 'is failing',
@@ -74,15 +88,15 @@ export function alertText({
     }
   if (kind === 'acknowledged')
     return {
-      title: about(`is being looked at by ${acknowledgedBy ?? 'somebody'}`),
+      title: about(`is being looked at by ${quoted(acknowledgedBy ?? 'somebody')}`),
       lines: [`Since: ${minute(openedAt)}. No reminders follow.`],
     }
   return {
     title: about(kind === 'opened' ? is : still),
     lines: [
-      ...(reason === undefined ? [] : [`Cause: ${reason}.`]),
+      ...(reason === undefined ? [] : [`Cause: ${quoted(reason)}.`]),
       `Since: ${minute(openedAt)}.`,
-      ...(affected.length === 0 ? [] : [`Also failing for this cause: ${affected.join(', ')}.`]),
+      ...(affected.length === 0 ? [] : [`Also failing for this cause: ${quoted(affected.join(', '))}.`]),
       `What it means: ${advice.means}.`,
       `Start with: ${pasted(advice.command)}`,
       `Runbook: ${advice.runbook}`,

@@ -1,25 +1,7 @@
-import { createHmac } from 'node:crypto'
 import type { Secret } from '../secret.ts'
 import { decodeWebhookKey } from '../webhook-key.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 import type { AlertText } from './text.ts'
-
-export type WebhookKind = 'standard' | 'slack' | 'discord' | 'teams' | 'ntfy'
-
-/**
- * The service that an address belongs to, which decides the form of messages. Any other address takes
- * Standard Webhooks.
- */
-export function webhookKind(address: string): WebhookKind {
-  const { hostname, pathname } = new URL(address)
-  const within = (domain: string) => hostname === domain || hostname.endsWith(`.${domain}`)
-  if (hostname === 'hooks.slack.com' || hostname === 'hooks.slack-gov.com') return 'slack'
-  if ((within('discord.com') || within('discordapp.com')) && pathname.startsWith('/api/webhooks/'))
-    return 'discord'
-  if (within('webhook.office.com') || within('logic.azure.com') || within('api.powerplatform.com'))
-    return 'teams'
-  return hostname === 'ntfy' || hostname.startsWith('ntfy.') ? 'ntfy' : 'standard'
-}
 
 export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string>>
@@ -34,30 +16,76 @@ export interface WebhookMessage {
   readonly text: AlertText
 }
 
-/** The request in the form that the receiver documents. */
-export function webhookRequest(
-  to: WebhookKind,
-  {
-    message,
-    secret,
-    now,
-  }: { readonly message: WebhookMessage; readonly secret: Secret | undefined; readonly now: number },
-): WebhookRequest {
-  const { title, lines } = message.text
-  const plain = [title, ...lines].join('\n')
-  const json = (body: unknown): WebhookRequest => ({
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  switch (to) {
-    case 'slack':
-      // https://docs.slack.dev/messaging/formatting-message-text: these three are escaped, and nothing else.
-      return json({ text: plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') })
-    case 'discord':
-      // Discord refuses a message that ends in half a character.
-      return json({ content: plain.slice(0, 2000).toWellFormed(), allowed_mentions: { parse: [] } })
-    case 'teams':
-      return json({
+interface Posting {
+  readonly address: URL
+  readonly message: WebhookMessage
+  readonly secret: Secret | undefined
+  readonly now: number
+}
+
+/** What a service documents about messages that are posted to it. */
+interface WebhookFormat {
+  /** Recognizes its addresses. */
+  readonly isFor: (url: URL) => boolean
+  readonly request: (posting: Posting) => WebhookRequest
+}
+
+const within = ({ hostname }: URL, ...domains: readonly string[]) =>
+  domains.some((domain) => hostname === domain || hostname.endsWith(`.${domain}`))
+
+const json = (body: unknown): WebhookRequest => ({
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+})
+
+/** At most so many UTF-16 units, and no half a character, which Discord refuses. */
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
+
+/** As `cut`, for ntfy, which makes an attachment of what has more bytes. */
+function cutBytes(text: string, most: number): string {
+  let shown = text
+  while (Buffer.byteLength(shown) > most) shown = cut(shown, Math.floor(shown.length * 0.9))
+  return shown
+}
+
+const plain = ({ title, lines }: AlertText, most: number) => cut([title, ...lines].join('\n'), most)
+
+/** A row for each format; what a message quotes can neither mention people nor format itself as anything. */
+const FORMATS = {
+  // Standard Webhooks, for programs and for every address that no other format recognizes.
+  json: { isFor: () => false, request: standardWebhook },
+  slack: {
+    isFor: ({ hostname }) => hostname === 'hooks.slack.com' || hostname === 'hooks.slack-gov.com',
+    // https://docs.slack.dev/messaging/formatting-message-text: these three are escaped, and nothing else.
+    request: ({ message: { text } }) =>
+      json({
+        text: plain(text, 10_000).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+        mrkdwn: false,
+        unfurl_links: false,
+      }),
+  },
+  discord: {
+    isFor: (url) => within(url, 'discord.com', 'discordapp.com') && url.pathname.startsWith('/api/webhooks/'),
+    // https://docs.discord.com/developers/resources/webhook: 2,000 characters. 4 leaves out previews of links.
+    request: ({ message: { text } }) =>
+      json({
+        content: cut(
+          plain(text, 2000).replace(/https?:\/\/[^\s<]+|[\\`*_~|<>#[\]]/g, (found) =>
+            found.length === 1 ? `\\${found}` : found,
+          ),
+          2000,
+        ),
+        allowed_mentions: { parse: [] },
+        flags: 4,
+      }),
+  },
+  teams: {
+    isFor: (url) => within(url, 'webhook.office.com', 'logic.azure.com', 'api.powerplatform.com'),
+    // A TextRun, unlike a TextBlock, reads no Markdown: https://adaptivecards.io/explorer/TextRun.html
+    request: ({ message: { text } }) =>
+      json({
         type: 'message',
         attachments: [
           {
@@ -67,45 +95,100 @@ export function webhookRequest(
               $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
               type: 'AdaptiveCard',
               version: '1.4',
-              body: [
-                { type: 'TextBlock', text: title, weight: 'Bolder', wrap: true },
-                ...lines.map((text) => ({ type: 'TextBlock', text, wrap: true })),
-              ],
+              body: [text.title, ...text.lines].map((line, at) => ({
+                type: 'RichTextBlock',
+                inlines: [
+                  { type: 'TextRun', text: cut(line, 1000), weight: at === 0 ? 'Bolder' : 'Default' },
+                ],
+              })),
+              ...(text.link !== undefined && {
+                actions: [{ type: 'Action.OpenUrl', title: 'Status page', url: text.link }],
+              }),
             },
           },
         ],
-      })
-    case 'ntfy':
+      }),
+  },
+  telegram: {
+    isFor: ({ hostname }) => hostname === 'api.telegram.org',
+    // https://core.telegram.org/bots/api#sendmessage: 4,096 characters; without parse_mode, text is text.
+    request: ({ address, message: { text } }) =>
+      json({
+        chat_id: address.searchParams.get('chat_id'),
+        text: plain(text, 4096),
+        link_preview_options: { is_disabled: true },
+      }),
+  },
+  ntfy: {
+    isFor: ({ hostname }) => hostname === 'ntfy' || hostname.startsWith('ntfy.'),
+    request: ({ message: { kind, text } }) => {
+      const title = cut(text.title, 250)
       return {
         headers: {
           'content-type': 'text/plain; charset=utf-8',
           // A header holds ASCII: other letters as RFC 2047 words, which ntfy decodes.
           title: /^[ -~]*$/.test(title) ? title : `=?UTF-8?B?${Buffer.from(title).toString('base64')}?=`,
-          priority: message.kind === 'opened' ? 'high' : 'default',
-          tags:
-            message.kind === 'closed'
-              ? 'white_check_mark'
-              : message.kind === 'test'
-                ? 'bell'
-                : 'rotating_light',
+          priority: kind === 'opened' ? 'high' : 'default',
+          tags: kind === 'closed' ? 'white_check_mark' : kind === 'test' ? 'bell' : 'rotating_light',
+          ...(text.link !== undefined && { click: text.link }),
         },
-        body: lines.join('\n'),
+        body: cutBytes(text.lines.join('\n'), 4096),
       }
-    case 'standard':
-      return standardWebhook({ message, secret, now })
-  }
+    },
+  },
+  pagerduty: {
+    isFor: ({ hostname }) => /^events\.(?:eu\.)?pagerduty\.com$/.test(hostname),
+    request: pagerdutyEvent,
+  },
+} as const satisfies Record<string, WebhookFormat>
+
+export type WebhookFormatName = keyof typeof FORMATS
+
+/** Every format, as ALERT_WEBHOOK_FORMAT names it. */
+export const WEBHOOK_FORMATS = Object.keys(FORMATS) as readonly WebhookFormatName[]
+
+/** The format of a webhook: the one that is set, or else the one that its address belongs to. */
+export function webhookFormat(address: string, set?: string): WebhookFormatName {
+  const url = new URL(address)
+  return (
+    WEBHOOK_FORMATS.find((name) => name === set) ??
+    WEBHOOK_FORMATS.find((name) => FORMATS[name].isFor(url)) ??
+    'json'
+  )
+}
+
+/** The request in the form that the receiver documents. */
+export function webhookRequest(to: WebhookFormatName, posting: Posting): WebhookRequest {
+  return FORMATS[to].request(posting)
+}
+
+/**
+ * https://developer.pagerduty.com/docs/events-api-v2/trigger-events: one alert there for each incident. The routing
+ * key may be in the address, where the secret signs for another channel.
+ */
+function pagerdutyEvent({ address, message: { kind, incident, text }, secret }: Posting): WebhookRequest {
+  const { id, cause, service, openedAt } = incident
+  const ends = kind === 'closed' ? 'resolve' : kind === 'acknowledged' ? 'acknowledge' : undefined
+  return json({
+    routing_key: address.searchParams.get('routing_key') ?? secret?.reveal(),
+    event_action: ends ?? 'trigger',
+    dedup_key: id,
+    ...(ends === undefined && {
+      payload: {
+        summary: cut(text.title, 1024),
+        source: service,
+        severity: kind === 'test' ? 'info' : 'critical',
+        timestamp: new Date(openedAt).toISOString(),
+        component: cause,
+        custom_details: { text: text.lines.join('\n') },
+      },
+      ...(text.link !== undefined && { links: [{ href: text.link, text: 'Status page' }] }),
+    }),
+  })
 }
 
 /** https://www.standardwebhooks.com: signed over id, time and body; unsigned where no secret is set. */
-function standardWebhook({
-  message: { id, kind, incident, text },
-  secret,
-  now,
-}: {
-  readonly message: WebhookMessage
-  readonly secret: Secret | undefined
-  readonly now: number
-}): WebhookRequest {
+function standardWebhook({ message: { id, kind, incident, text }, secret, now }: Posting): WebhookRequest {
   const { reason, affected, openedAt, closedAt, acknowledgedAt, acknowledgedBy } = incident
   const iso = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   const body = JSON.stringify({
@@ -151,6 +234,8 @@ export function signWebhook({
   readonly body: string
   readonly secret: Secret
 }): string {
+  // The names of the formats belong to every preflight, which starts faster without this module.
+  const { createHmac } = process.getBuiltinModule('node:crypto')
   const signed = createHmac('sha256', keyOf(secret.reveal())).update(`${id}.${timestamp}.${body}`)
   return `v1,${signed.digest('base64')}`
 }

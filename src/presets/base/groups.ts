@@ -1,5 +1,6 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
 import type { StandardSchema } from '../../core/env/kinds.ts'
+import { WEBHOOK_FORMATS } from '../../core/incidents/webhook.ts'
 import { dkimPrivateKey } from '../../core/mail/dkim-key.ts'
 import { KEY_RULES, NO_PREFIXED_KEY, NO_PUBLIC_KEYS, NO_SIGNING_KEYS } from '../../core/webhook-key.ts'
 
@@ -583,6 +584,18 @@ const budgets = {
   },
 } as const satisfies GroupDefinition
 
+const WITHOUT_CHAT = /^(?!.*[?&]chat_id=[-@\w])/
+const TELEGRAM_WITHOUT_CHAT = new RegExp(`${WITHOUT_CHAT.source}https?://api\\.telegram\\.org(?:[/:?]|$)`)
+const PAGERDUTY_WITHOUT_KEY = /^(?!.*[?&]routing_key=\w)https?:\/\/events\.(?:eu\.)?pagerduty\.com(?:[/:?]|$)/
+const NO_CHAT = {
+  cause: 'Telegram needs a chat: the address names none, so no alert would arrive.',
+  fix: 'Set the address to https://api.telegram.org/botTOKEN/sendMessage?chat_id=CHAT.',
+}
+const NO_ROUTING_KEY = {
+  cause: 'PagerDuty needs the routing key of a service, so no alert would arrive.',
+  fix: 'Set ALERT_WEBHOOK_SECRET to the integration key of an Events API v2 integration.',
+}
+
 const alerts = {
   services: 'all',
   unlocks: 'messages to you when something fails',
@@ -593,12 +606,20 @@ const alerts = {
       secret: true,
       example: 'https://hooks.slack.com/services/T000/B000/XXXX',
       summary:
-        'Where alerts are posted: Slack, Discord, Teams and ntfy are known by their addresses, any other takes Standard Webhooks.',
+        'Where alerts are posted. The address of Slack, Discord, Teams, Telegram (with chat_id), ntfy or PagerDuty decides the format; any other gets Standard Webhooks.',
+    },
+    ALERT_WEBHOOK_FORMAT: {
+      kind: 'enum',
+      of: WEBHOOK_FORMATS,
+      adjusts: true,
+      example: 'slack',
+      summary: 'The format of alerts where the address does not give it away; json is Standard Webhooks.',
     },
     ALERT_WEBHOOK_SECRET: {
       kind: 'secret',
       chosen: true,
-      summary: 'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text.',
+      summary:
+        'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text. For PagerDuty, the routing key.',
     },
     ALERT_EMAIL_TO: {
       kind: 'email',
@@ -613,6 +634,35 @@ const alerts = {
       when: ['ALERT_WEBHOOK_SECRET'],
       cause: 'Alerts have a signing secret, but no webhook to sign for.',
       fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
+    },
+    {
+      id: 'alerts-format-without-webhook',
+      requires: ['ALERT_WEBHOOK_URL'],
+      when: ['ALERT_WEBHOOK_FORMAT'],
+      cause: 'Alerts have a format, but no webhook to send them to.',
+      fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_FORMAT.',
+    },
+    { id: 'alerts-telegram-chat', forbidden: 'ALERT_WEBHOOK_URL', value: TELEGRAM_WITHOUT_CHAT, ...NO_CHAT },
+    {
+      id: 'alerts-telegram-format-chat',
+      forbidden: 'ALERT_WEBHOOK_URL',
+      value: WITHOUT_CHAT,
+      where: { variable: 'ALERT_WEBHOOK_FORMAT', of: ['telegram'] },
+      ...NO_CHAT,
+    },
+    {
+      id: 'alerts-pagerduty-key',
+      forbidden: 'ALERT_WEBHOOK_URL',
+      value: PAGERDUTY_WITHOUT_KEY,
+      where: { variable: 'ALERT_WEBHOOK_SECRET', of: [''] },
+      ...NO_ROUTING_KEY,
+    },
+    {
+      id: 'alerts-pagerduty-format-key',
+      forbidden: 'ALERT_WEBHOOK_FORMAT',
+      value: 'pagerduty',
+      where: { variable: 'ALERT_WEBHOOK_SECRET', of: [''] },
+      ...NO_ROUTING_KEY,
     },
     {
       id: KEY_RULES.alerts,

@@ -38,6 +38,7 @@ test.each([
     ['malformed-value', 'no-alert-channel'],
   ],
   ['mail that is off', { ALERT_EMAIL_TO: 'ops@example.com' }, ['alert-mail-off']],
+  ['a format that there is not', { ...WEBHOOK, ALERT_WEBHOOK_FORMAT: 'irc' }, ['malformed-value']],
   ['both', { ...MAIL, ...WEBHOOK, ALERT_EMAIL_TO: 'ops@example.com' }, []],
 ])('with alerts to %s, preflight finds %j', async (_, env, ids) => {
   expect((await preflight(env)).ids).toEqual(ids)

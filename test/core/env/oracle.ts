@@ -81,7 +81,7 @@ export const GROUP_VARIABLES = {
   budgets: ['ANALYTICS_TOTAL_MB', 'ANALYTICS_DAILY_MB', 'EMAIL_CONFIRMATIONS_PER_DAY', 'BODY_MEMORY_MB'],
   feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_RATE', 'MAILER_BOUNCE_ADDRESS', 'MAILER_FEEDBACK_SECRET'],
   dkim: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
-  alerts: ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET', 'ALERT_EMAIL_TO'],
+  alerts: ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_FORMAT', 'ALERT_WEBHOOK_SECRET', 'ALERT_EMAIL_TO'],
   heartbeats: ['HEARTBEAT_PING_URL'],
 }
 
@@ -137,6 +137,7 @@ export function brokenRules(set: ReadonlySet<string>): string[] {
     if (on('DATASTORE_JWT_ISSUER')) broken.push('identity-issuer-without-verifier')
   }
   if (on('ALERT_WEBHOOK_SECRET') && !on('ALERT_WEBHOOK_URL')) broken.push('alerts-secret-without-webhook')
+  if (on('ALERT_WEBHOOK_FORMAT') && !on('ALERT_WEBHOOK_URL')) broken.push('alerts-format-without-webhook')
   if (on('MAILER_FEEDBACK_PROVIDER') !== on('MAILER_FEEDBACK_SECRET')) broken.push('feedback-pair')
   const signing = ['DOMAIN', 'SELECTOR', 'KEY'].filter((part) => on(`MAILER_DKIM_${part}`)).length
   if (signing === 1 || signing === 2) broken.push('dkim-all')

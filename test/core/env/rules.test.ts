@@ -13,6 +13,7 @@ const VALUES: Record<string, string> = {
   MAILER_FROM: 'Course <course@example.com>',
   MAILER_REPLY_TO: 'help@example.com',
   MAILER_FEEDBACK_PROVIDER: 'postmark',
+  ALERT_WEBHOOK_FORMAT: 'slack',
   MAILER_RATE: '14',
   MAILER_DKIM_DOMAIN: 'example.com',
   MAILER_DKIM_KEY: String(

@@ -17,7 +17,7 @@ import {
   sendDueAlerts,
 } from '../../../src/core/incidents/teller.ts'
 import { alertText } from '../../../src/core/incidents/text.ts'
-import { webhookKind, webhookRequest } from '../../../src/core/incidents/webhook.ts'
+import { webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import type { Mail, SendOutcome } from '../../../src/core/mail/mailer.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'
@@ -370,16 +370,21 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
     parts: Partial<StoredIncident> = {},
   ) =>
     webhookRequest(to, {
+      address: new URL('https://example.com/?chat_id=-100'),
       message: { id: 'i', kind, incident: incident(parts), text: { title, lines: ['a > b'] } },
       secret: undefined,
       now: NOW + 999,
     })
   expect(request('slack')).toEqual({
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ text: 'A &amp; &lt;b&gt;\na &gt; b' }),
+    body: JSON.stringify({
+      text: 'A &amp; &lt;b&gt;\na &gt; b',
+      mrkdwn: false,
+      unfurl_links: false,
+    }),
   })
   const discord = JSON.parse(request('discord', 'opened', '@everyone').body)
-  expect(discord).toEqual({ content: '@everyone\na > b', allowed_mentions: { parse: [] } })
+  expect(discord).toEqual({ content: '@everyone\na \\> b', allowed_mentions: { parse: [] }, flags: 4 })
   expect(JSON.parse(request('discord', 'opened', 'x'.repeat(3000)).body).content).toHaveLength(2000)
   expect(JSON.parse(request('teams', 'opened', 'A').body)).toEqual({
     type: 'message',
@@ -392,15 +397,21 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
           type: 'AdaptiveCard',
           version: '1.4',
           body: [
-            { type: 'TextBlock', text: 'A', weight: 'Bolder', wrap: true },
-            { type: 'TextBlock', text: 'a > b', wrap: true },
+            {
+              type: 'RichTextBlock',
+              inlines: [{ type: 'TextRun', text: 'A', weight: 'Bolder' }],
+            },
+            {
+              type: 'RichTextBlock',
+              inlines: [{ type: 'TextRun', text: 'a > b', weight: 'Default' }],
+            },
           ],
         },
       },
     ],
   })
   expect(JSON.parse(request('discord', 'opened', `${'x'.repeat(1999)}🏺`).body).content).toBe(
-    `${'x'.repeat(1999)}\ufffd`,
+    `${'x'.repeat(1999)}…`,
   )
   const ntfy = (kind: MessageKind, title?: string) => request('ntfy', kind, title).headers
   expect(ntfy('opened')).toEqual({
@@ -415,10 +426,10 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
   for (const title of ['Töpfe', 'a\nb', 'a\x7f'])
     expect(ntfy('opened', title).title).toBe(`=?UTF-8?B?${Buffer.from(title).toString('base64')}?=`)
   const standard = (kind: MessageKind, parts?: Partial<StoredIncident>) =>
-    JSON.parse(request('standard', kind, 'A', parts).body)
+    JSON.parse(request('json', kind, 'A', parts).body)
   expect(standard('test').type).toBe('alert.test')
   expect(standard('reminder-12').type).toBe('incident.reminder')
-  expect(request('standard').headers['webhook-timestamp']).toBe(String(NOW / 1000))
+  expect(request('json').headers['webhook-timestamp']).toBe(String(NOW / 1000))
   const iso = new Date(NOW).toISOString()
   expect(
     standard('closed', { reason: 'r', closedAt: NOW, acknowledgedAt: NOW, acknowledgedBy: 'ada' }).data,
@@ -447,13 +458,13 @@ test.each([
   ['https://hooks.slack-gov.com/services/x', 'slack'],
   ['https://discordapp.com/api/webhooks/1/x', 'discord'],
   ['https://canary.discord.com/api/webhooks/1/x', 'discord'],
-  ['https://notdiscord.com/api/webhooks/1/x', 'standard'],
+  ['https://notdiscord.com/api/webhooks/1/x', 'json'],
   ['https://x.api.powerplatform.com/x', 'teams'],
-  ['https://evilwebhook.office.com/x', 'standard'],
+  ['https://evilwebhook.office.com/x', 'json'],
   ['http://ntfy/x', 'ntfy'],
-  ['http://ntfyx.example.com/x', 'standard'],
+  ['http://ntfyx.example.com/x', 'json'],
 ])('%s takes %s', (address, kind) => {
-  expect(webhookKind(address)).toBe(kind)
+  expect(webhookFormat(address)).toBe(kind)
 })
 
 test('1,000 incidents are kept for 90 days', () => {

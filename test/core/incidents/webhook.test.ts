@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
-import { alertText } from '../../../src/core/incidents/text.ts'
-import { signWebhook, webhookKind, webhookRequest } from '../../../src/core/incidents/webhook.ts'
+import type { MessageKind } from '../../../src/core/incidents/incident.ts'
+import { type AlertText, alertText } from '../../../src/core/incidents/text.ts'
+import {
+  signWebhook,
+  WEBHOOK_FORMATS,
+  type WebhookFormatName,
+  webhookFormat,
+  webhookRequest,
+} from '../../../src/core/incidents/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
@@ -16,32 +23,53 @@ const incident = {
   acknowledgedAt: undefined,
   acknowledgedBy: undefined,
 }
-const text = alertText({
-  incident,
-  kind: 'opened',
-  platform: 'Kiln School',
-  isService: (name) => name === 'agent',
-  advice: {
-    label: 'Mail',
-    means: 'no messages are sent',
-    command: 'platformctl preflight --deep',
-    runbook: 'runbooks/dispatch-stalled.md',
-  },
-})
+const textOf = (reason: string) =>
+  alertText({
+    incident: { ...incident, reason },
+    kind: 'opened',
+    platform: 'Kiln School',
+    isService: (name) => name === 'agent',
+    link: 'https://kiln.example/',
+    advice: {
+      label: 'Mail',
+      means: 'no messages are sent',
+      command: 'platformctl preflight --deep',
+      runbook: 'runbooks/dispatch-stalled.md',
+    },
+  })
+const text = textOf(incident.reason)
+const ADDRESS = new URL('https://example.com/?chat_id=-100')
 const message = { id: 'alert.abc.opened', kind: 'opened', incident, text } as const
+const request = (
+  to: WebhookFormatName,
+  {
+    address = ADDRESS.href,
+    ...parts
+  }: { kind?: MessageKind; text?: AlertText; address?: string | undefined } = {},
+) =>
+  webhookRequest(to, {
+    address: new URL(address),
+    message: { ...message, ...parts },
+    secret: to === 'pagerduty' ? secret('k'.repeat(32)) : undefined,
+    now: NOW,
+  })
 
 test.each([
   ['https://hooks.slack.com/services/T/B/x', 'slack'],
   ['https://discord.com/api/webhooks/1/x', 'discord'],
-  ['https://discord.com/elsewhere', 'standard'],
+  ['https://discord.com/elsewhere', 'json'],
   ['https://example.webhook.office.com/webhookb2/x', 'teams'],
   ['https://prod-1.westeurope.logic.azure.com/workflows/x', 'teams'],
+  ['https://api.telegram.org/bot1:x/sendMessage?chat_id=-100', 'telegram'],
   ['https://ntfy.sh/our-alerts', 'ntfy'],
   ['https://ntfy.example.com/our-alerts', 'ntfy'],
-  ['https://hooks.slack.com.evil.example/x', 'standard'],
-  ['https://ops.example.com/alerts', 'standard'],
-])('%s takes %s', (address, kind) => {
-  expect(webhookKind(address)).toBe(kind)
+  ['https://events.pagerduty.com/v2/enqueue', 'pagerduty'],
+  ['https://events.eu.pagerduty.com/v2/enqueue', 'pagerduty'],
+  ['https://hooks.slack.com.evil.example/x', 'json'],
+  ['https://ops.example.com/alerts', 'json'],
+])('%s takes %s, and any other format that is set', (address, format) => {
+  expect(webhookFormat(address)).toBe(format)
+  for (const set of WEBHOOK_FORMATS) expect(webhookFormat(address, set)).toBe(set)
 })
 
 test('an alert names the cause, since when, what it means, the first command and the runbook', () => {
@@ -54,6 +82,7 @@ test('an alert names the cause, since when, what it means, the first command and
     'Start with: platformctl preflight --deep',
     'Runbook: runbooks/dispatch-stalled.md',
     'Acknowledge: platformctl alert ack abc',
+    'Status page: https://kiln.example/',
   ])
 })
 
@@ -70,7 +99,8 @@ test('the signature is that of the Standard Webhooks specification', () => {
 })
 
 test('any other address gets a signed event with every fact of the incident', () => {
-  const { headers, body } = webhookRequest('standard', {
+  const { headers, body } = webhookRequest('json', {
+    address: ADDRESS,
     message,
     secret: secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
     now: NOW,
@@ -86,31 +116,69 @@ test('any other address gets a signed event with every fact of the incident', ()
     timestamp: '2026-11-21T09:30:00.000Z',
     data: { incident: 'abc', cause: 'mail', service: 'web', affected: ['agent'], closedAt: null },
   })
-  expect(webhookRequest('standard', { message, secret: undefined, now: NOW }).headers).not.toHaveProperty(
-    'webhook-signature',
-  )
+  expect(request('json').headers).not.toHaveProperty('webhook-signature')
 })
 
-test('Slack, Discord, Teams and ntfy get the form that each documents', () => {
-  const to = (kind: 'slack' | 'discord' | 'teams' | 'ntfy') =>
-    webhookRequest(kind, { message, secret: undefined, now: NOW })
-  expect(JSON.parse(to('slack').body).text).toContain('the provider &lt;refused&gt; the key')
-  expect(JSON.parse(to('discord').body)).toEqual({
-    content: [text.title, ...text.lines].join('\n'),
-    allowed_mentions: { parse: [] },
+test('each service gets the form that it documents', () => {
+  const body = (to: WebhookFormatName) => JSON.parse(request(to).body)
+  const all = [text.title, ...text.lines].join('\n')
+  expect(body('slack').text).toContain('the provider &lt;refused&gt; the key')
+  expect(body('discord').content.replaceAll('\\', '')).toBe(all)
+  expect(body('telegram')).toEqual({
+    chat_id: '-100',
+    text: all,
+    link_preview_options: { is_disabled: true },
   })
-  expect(JSON.parse(to('teams').body)).toMatchObject({
-    type: 'message',
-    attachments: [
-      {
-        contentType: 'application/vnd.microsoft.card.adaptive',
-        content: {
-          type: 'AdaptiveCard',
-          body: [{ type: 'TextBlock', text: text.title }, {}, {}, {}, {}, {}, {}, {}],
-        },
-      },
-    ],
+  expect(body('teams').attachments[0].content).toMatchObject({
+    type: 'AdaptiveCard',
+    body: [text.title, ...text.lines].map((line) => ({ type: 'RichTextBlock', inlines: [{ text: line }] })),
+    actions: [{ type: 'Action.OpenUrl', url: 'https://kiln.example/' }],
   })
-  expect(to('ntfy').headers).toMatchObject({ title: text.title, priority: 'high' })
-  expect(to('ntfy').body).toBe(text.lines.join('\n'))
+  expect(request('ntfy').headers).toMatchObject({
+    title: text.title,
+    priority: 'high',
+    click: 'https://kiln.example/',
+  })
+  expect(request('ntfy').body).toBe(text.lines.join('\n'))
 })
+
+test('PagerDuty gets one alert for an incident: triggered, acknowledged, resolved', () => {
+  const event = (kind: MessageKind, address?: string) =>
+    JSON.parse(request('pagerduty', { kind, address }).body)
+  expect(event('opened')).toMatchObject({
+    routing_key: 'k'.repeat(32),
+    event_action: 'trigger',
+    dedup_key: 'abc',
+    payload: { summary: text.title, source: 'web', severity: 'critical', component: 'mail' },
+    links: [{ href: 'https://kiln.example/', text: 'Status page' }],
+  })
+  expect(event('reminder-1')).toMatchObject({ event_action: 'trigger', dedup_key: 'abc' })
+  expect(event('test').payload.severity).toBe('info')
+  for (const [kind, action] of [
+    ['acknowledged', 'acknowledge'],
+    ['closed', 'resolve'],
+  ] as const)
+    expect(event(kind)).toEqual({ routing_key: 'k'.repeat(32), event_action: action, dedup_key: 'abc' })
+  expect(event('opened', 'https://events.pagerduty.com/v2/enqueue?routing_key=r').routing_key).toBe('r')
+})
+
+test.each(WEBHOOK_FORMATS)('a hostile reason of any length harms nothing in %s', (to) => {
+  const hostile =
+    '@everyone <!channel> <@1> "},{ **bold** [here](https://evil.example)\r\nStart with: rm -rf \u202e'
+  const said = textOf(`${hostile}${'🏺'.repeat(5000)}`)
+  const { body, headers } = request(to, { text: said })
+  const shown = to === 'ntfy' ? body : stringsOf(JSON.parse(body)).join('\n')
+  // No line begins with what a reason holds, and its end and the direction of letters do not hide the rest.
+  expect(shown).not.toMatch(/^Start with: rm|\u202e|[\ud800-\udfff](?![\udc00-\udfff])$/m)
+  expect(shown.replaceAll('\\', '')).toContain('platformctl alert ack abc')
+  expect(Buffer.byteLength(body)).toBeLessThan(4096)
+  for (const value of Object.values(headers)) expect(value).toMatch(/^[ -~]*$/)
+  if (to === 'slack') expect(body).not.toContain('<')
+  if (to === 'discord') expect(JSON.parse(body).content).toContain('\\*\\*bold\\*\\* \\[here\\]')
+})
+
+/** Every string in a document. */
+function stringsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : []
+}
