@@ -18,6 +18,7 @@ export type AuditAction =
   | 'resume'
   | 'enrol'
   | 'cancel'
+  | 'set'
 
 /** One line of the audit log. No field holds an address: entries stay when a person is erased. */
 export interface AuditEntry {

@@ -1,8 +1,8 @@
 import { parseAddress } from '../core/address.ts'
 import type { Operator } from '../core/audit.ts'
-import type { Course } from '../core/course/course.ts'
+import type { Course, SubscribeResult } from '../core/course/course.ts'
 import { isLanguage, isTimeZone } from '../core/course/definition.ts'
-import type { EnrolAnswer, SubscriptionState } from '../core/course/store.ts'
+import type { EnrolAnswer, Preferences, SubscriptionState } from '../core/course/store.ts'
 import { isUnderWay } from '../core/course/subscription.ts'
 import { type Issue, PlatformError } from '../core/errors.ts'
 
@@ -22,6 +22,19 @@ export interface CourseEnrolment {
 /** The courses of a platform, for a program that embeds it. */
 export interface Courses {
   /**
+   * Mails a link that confirms the address, as `POST /api/email/subscribe` does: within the same limits, and with an
+   * answer that never tells whether the address is known.
+   */
+  subscribe(request: {
+    readonly email: string
+    /** Default: the first course of the platform. */
+    readonly course?: string
+    /** IANA name, for courses at the subscriber's local hour. */
+    readonly timeZone?: string
+    /** A language tag. */
+    readonly language?: string
+  }): Promise<SubscribeResult>
+  /**
    * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. A repeat with the same
    * `idempotencyKey` gives the same answer and changes nothing.
    */
@@ -40,6 +53,17 @@ export interface Courses {
     readonly email: string
     readonly course?: string
   }): Promise<{ readonly cancelled: boolean }>
+  /**
+   * Changes the language or time zone of a person's courses, or of one of them; the lessons and mails to come follow.
+   * `enrolments`: how many were found.
+   */
+  set(request: {
+    readonly email: string
+    /** Default: every course of this person. */
+    readonly course?: string
+    readonly timeZone?: string
+    readonly language?: string
+  }): Promise<{ readonly enrolments: number }>
   /** The courses of a person, the oldest enrolment first. */
   list(request: { readonly email: string }): Promise<readonly CourseEnrolment[]>
 }
@@ -47,10 +71,24 @@ export interface Courses {
 /** With an `operator`, changes are written to the audit log. Rejects with `bad_request` for a malformed address, time zone, language or key. */
 export function openCourses(course: () => Promise<Course>, operator?: Operator): Courses {
   return {
+    async subscribe({ email, course: id, ...wanted }) {
+      const person = personOf(email)
+      checkPreferences(wanted)
+      const opened = await course()
+      const known = opened.courses.map((one) => one.id)
+      const [first] = known
+      if (first === undefined) throw new PlatformError('not_found', 'This platform has no course.')
+      check(
+        'course',
+        id,
+        (text) => known.includes(text),
+        `not a course of this platform: ${known.join(', ')}`,
+      )
+      return opened.subscribe({ ...person, ...wanted, course: id ?? first })
+    },
     async enrol({ email, timeZone, language, idempotencyKey: key, ...request }) {
       const person = personOf(email)
-      check('timeZone', timeZone, isTimeZone, 'not an IANA time zone, as Europe/Berlin')
-      check('language', language, isLanguage, 'not a language tag, as de')
+      checkPreferences({ timeZone, language })
       check(
         'idempotencyKey',
         key,
@@ -62,6 +100,11 @@ export function openCourses(course: () => Promise<Course>, operator?: Operator):
     async cancel({ email, ...request }) {
       const { identity } = personOf(email)
       return { cancelled: await (await course()).cancel({ identity, ...request }, operator) }
+    },
+    async set({ email, ...wanted }) {
+      const { identity } = personOf(email)
+      checkPreferences(wanted)
+      return { enrolments: await (await course()).set({ identity, ...wanted }, operator) }
     },
     async list({ email }) {
       const found = await (await course()).findPerson(personOf(email).identity)
@@ -82,6 +125,12 @@ function personOf(email: string) {
   const parsed = parseAddress(email)
   if (!parsed.ok) throw refused([{ path: 'email', message: parsed.reason }])
   return { spelling: parsed.mailbox.address, identity: parsed.identity }
+}
+
+/** Rejects with `bad_request`, and says what is accepted. */
+export function checkPreferences({ timeZone, language }: Preferences): void {
+  check('timeZone', timeZone, isTimeZone, 'not an IANA time zone, as Europe/Berlin')
+  check('language', language, isLanguage, 'not a language tag, as de or pt-BR')
 }
 
 function check(path: string, value: string | undefined, fits: (text: string) => boolean, message: string) {

@@ -79,9 +79,36 @@ test.each([
   [['course', 'enrol', 'nobody'], /^.*email: /],
   [['course', 'enrol', 'ada@example.com', '--time-zone', 'Mars/Olympus'], /timeZone: not an IANA time zone/],
   [['course', 'enrol', 'ada@example.com', '--language', 'German!'], /language: not a language tag/],
+  [
+    ['course', 'set', 'ada@example.com', '--language', 'de_DE'],
+    /language: not a language tag, as de or pt-BR/,
+  ],
+  [['course', 'set', 'ada@example.com', '--time-zone', '+01:00'], /not an IANA time zone, as Europe.Berlin/],
+  [['course', 'set', 'ada@example.com'], /say what to set: --language TAG, --time-zone ZONE/],
+  [['course', 'set', 'ada@', '--language', 'de'], /the part after the @ is not a domain name/],
+  [['course', 'set', 'ada@example.com', '--language', 'de', '--course', 'quantun'], /Did you mean quantum/],
 ] as const)('%j is wrong usage', async (args, message) => {
   const run = await terminal()
   expect(await run(...args)).toMatchObject({ code: 2, err: expect.stringMatching(message) })
+})
+
+test('an operator changes the language and time zone of a person, by address or by id', async () => {
+  const run = await terminal()
+  const set = ['course', 'set', 'ada@example.com', '--language', 'de']
+  expect(await run(...set)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no subscription has this address'),
+  })
+  await run('course', 'enrol', 'ada@example.com')
+  expect((await run(...set)).out).toBe('set for one course; the lessons and mails to come follow\n')
+  const shown = async () =>
+    JSON.parse((await run('course', 'show', 'ada@example.com', '--format', 'json')).out)
+  const { id } = await shown()
+  const zone = await run('course', 'set', id, '--time-zone', 'Europe/Vienna', '--format', 'json')
+  expect(JSON.parse(zone.out)).toEqual({ version: 1, enrolments: 1 })
+  expect(await shown()).toMatchObject({ language: 'de', timeZone: 'Europe/Vienna' })
+  expect((await run('course', 'show', id)).out).toMatch(/set language de\n.*set time zone Europe\/Vienna\n/)
+  expect((await run('db', 'audit')).out).toMatch(/set.*Europe\/Vienna/)
 })
 
 test('a mistyped course is wrong usage, and an unknown address has nothing to confirm', async () => {

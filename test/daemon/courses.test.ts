@@ -156,3 +156,31 @@ test('a course whose last lesson was sent is finished, and its lessons are count
   expect(await courses.cancel({ email: 'nobody@example.com' })).toEqual({ cancelled: false })
   await expect(courses.cancel({ email: 'nobody' })).rejects.toMatchObject({ issues: [{ path: 'email' }] })
 })
+
+test('a program subscribes a person by double opt-in, and learns nothing about the address', async () => {
+  const it = await opened()
+  const { courses } = it.platform
+  const asked = { email: 'ada@example.com', course: 'pottery', language: 'de', timeZone: 'Europe/Vienna' }
+  const answer = { status: 'pending', sent: true }
+  expect(await courses.subscribe(asked)).toEqual(answer)
+  // Known now, within the hour, suppressed: the answer is the same, and no second mail leaves.
+  expect(await courses.subscribe(asked)).toEqual(answer)
+  await (await it.platform.course()).erase('grace@example.com')
+  expect(await courses.subscribe({ ...asked, email: 'grace@example.com' })).toEqual(answer)
+  await (await it.platform.course()).close()
+  expect(it.messages.map(({ to }) => to.address)).toEqual(['ada@example.com'])
+  expect(await courses.list({ email: 'ada@example.com' })).toMatchObject([
+    { state: 'unconfirmed', lessons: 2 },
+  ])
+  expect(await courses.set({ email: 'ada@example.com', language: 'en' })).toEqual({ enrolments: 1 })
+  for (const [wrong, path] of [
+    [{ course: 'potery' }, 'course'],
+    [{ timeZone: 'Mars' }, 'timeZone'],
+    [{ language: 'de_DE' }, 'language'],
+    [{ email: 'ada' }, 'email'],
+  ] as const)
+    await expect(courses.subscribe({ ...asked, ...wrong })).rejects.toMatchObject({
+      code: 'bad_request',
+      issues: [{ path }],
+    })
+})

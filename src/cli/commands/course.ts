@@ -73,6 +73,19 @@ Examples:
     .action((address: string, options: Enrolling) =>
       run(options, async (platform) => (await enrolments()).enrolPerson(context, platform, address, options)),
     )
+  add(
+    'set',
+    'change the language or time zone of a person; the lessons and mails to come follow',
+    ' ada@example.com --language de',
+    ' SUBSCRIPTION --time-zone Europe/Vienna',
+  )
+    .argument('<address-or-id>', 'the address, for all courses of this person, or a subscription’s id')
+    .option('--course <id>', 'only this course')
+    .option('--language <tag>', 'a language tag, as de or pt-BR')
+    .option('--time-zone <name>', 'IANA name, as Europe/Vienna')
+    .action((who: string, options: Enrolling) =>
+      run(options, async (platform) => (await enrolments()).setPreferences(context, platform, who, options)),
+    )
   add('cancel', 'end a course for a person, as an unsubscribe does', ' ada@example.com --course glazing')
     .argument('<address>', 'the address')
     .option(...courseOption)
@@ -226,6 +239,8 @@ function rows(found: Subscription): [string, string][] {
     ['course', found.course],
     ['state', found.state],
     ['enrolment', String(found.enrolment)],
+    ['language', found.language ?? 'that of the platform'],
+    ['time zone', found.timeZone ?? 'not known'],
     ['subscribed', time(found.createdAt)],
     ['confirmed', time(found.confirmedAt)],
     ...(found.unsubscribedAt === undefined

@@ -2,7 +2,7 @@ import { parseAddress } from '../../core/address.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
-import { openCourses } from '../../daemon/courses.ts'
+import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -111,6 +111,29 @@ export async function enrolPerson(
   return printText(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
 }
 
+/** Changes the language or time zone of a person, by address or by the id of one enrolment. */
+export async function setPreferences(
+  context: Context,
+  platform: Opened,
+  who: string,
+  { course: id, timeZone, language, format }: EnrolOptions,
+): Promise<ExitCode> {
+  const wanted = { timeZone, language }
+  if (timeZone === undefined && language === undefined)
+    throw new CommandError(EXIT.usage, 'say what to set: --language TAG, --time-zone ZONE or both.')
+  await asked((async () => checkPreferences(wanted))())
+  await checkName(platform, id)
+  const byAddress = who.includes('@')
+  const course = await platform.course()
+  const person = byAddress ? { identity: identityOf(who) } : { id: who }
+  const enrolments = await course.set({ ...person, ...wanted, course: id }, operatorOf(context))
+  if (enrolments === 0)
+    throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
+  if (format === 'json') return printJson(context, 'course set', { enrolments })
+  const courses = enrolments === 1 ? 'one course' : `${enrolments} courses`
+  return printText(context, `set for ${courses}; the lessons and mails to come follow\n`)
+}
+
 /** Ends a course for a person. */
 export async function cancelEnrolment(
   context: Context,
@@ -140,15 +163,19 @@ export async function resendConfirmation(
   address: string,
   { format }: EnrolOptions,
 ): Promise<ExitCode> {
-  const parsed = parseAddress(address)
-  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
-  const answer = await (await platform.course()).confirmAgain(parsed.identity)
+  const answer = await (await platform.course()).confirmAgain(identityOf(address))
   if (answer.kind === 'none')
     throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
   if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
   if (format === 'json')
     return printJson(context, 'course resend-confirmation', { sent: true, id: answer.id })
   return printText(context, 'a confirmation with a new link was sent\n')
+}
+
+function identityOf(address: string): string {
+  const parsed = parseAddress(address)
+  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
+  return parsed.identity
 }
 
 /** A value that has the wrong form is wrong usage. */

@@ -112,6 +112,7 @@ export const courseList = z.union([
 ])
 
 export const courseEnrol = versioned({ enrolled: z.literal(true), id: text, enrolment: count })
+export const courseSet = versioned({ enrolments: count.describe('How many were found.') })
 export const courseCancel = versioned({ cancelled: z.boolean() })
 export const courseResendConfirmation = versioned({ sent: z.literal(true), id: text })
 export const courseResume = versioned({ resumed: z.literal(true) })

@@ -252,6 +252,7 @@ export const DOCUMENTS = {
   'alert list': alertList,
   'analytics summary': analyticsSummary,
   'billing smoke': billingSmoke,
+  'course set': course.courseSet,
   'course cancel': course.courseCancel,
   'course enrol': course.courseEnrol,
   'course erase': course.courseErase,

@@ -89,7 +89,17 @@ export const dbAudit = versioned({
     z.strictObject({
       id: text,
       at: time,
-      action: z.enum(['erase', 'resolve', 'restore', 'suppress', 'unsuppress', 'resume', 'enrol', 'cancel']),
+      action: z.enum([
+        'erase',
+        'resolve',
+        'restore',
+        'suppress',
+        'unsuppress',
+        'resume',
+        'enrol',
+        'cancel',
+        'set',
+      ]),
       who: text,
       place: text,
       subject: text.optional().describe('The id of a subscription, or the keyed hash of an address.'),

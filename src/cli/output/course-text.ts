@@ -149,6 +149,8 @@ function entryText(entry: PastEntry): string {
       return `${kind === 'suppressed' ? 'put on' : 'taken off'} the suppression list by ${source}${why}`
     case 'undone':
       return 'unsubscribe undone'
+    case 'set':
+      return `set ${reason}`
     case 'resolved':
       return `day ${day}, decided by the operator: ${outcome}`
   }

@@ -5,7 +5,7 @@ import { type CourseDefinition, type CoursePlan, type Plan, planOf } from './def
 import { baseOf, NOTICES, type Notices } from './notices.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
 import { lessonsFor, type Progress, progressOf, RESUMES_MS } from './progress.ts'
-import { dueAt, type Enrolment, nextLesson, type Zones } from './schedule.ts'
+import { dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './schedule.ts'
 import type { Begin, Claim, CourseStore, Next, PinnedPlan, Revision, Subscription } from './store.ts'
 
 /** The courses of a platform, with what enrolments in them follow. */
@@ -29,6 +29,12 @@ export interface Catalog {
   ): Promise<LessonMail>
   /** The lesson after one that was sent; undefined: that was the last. */
   next(plan: Plan, enrolment: Enrolment, sent: number): Next | undefined
+  /** When the lesson in hand is due in another time zone; undefined: as before. */
+  moved(
+    plan: Plan,
+    enrolment: Subscription,
+    to: { readonly to: string; readonly now: number },
+  ): number | undefined
   /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */
   progress(plan: Plan, enrolment: Followed): Progress | undefined
   /** How an enrolment goes on with the newest course; undefined: as it is. */
@@ -145,6 +151,7 @@ export function createCatalog(
       return pinnedTexts({ lesson, like, language, hashes: plan.texts?.[day - 1], texts, store })
     },
     next: (plan, enrolment, sent) => nextLesson(plan, enrolment, sent, zones),
+    moved: (plan, enrolment, to) => movedDue(plan, enrolment, to, zones),
     progress(plan, enrolment) {
       const newest = followed(enrolment)
       return newest && progressOf(newest.lessons, plan.lessons, enrolment.day)

@@ -1,7 +1,7 @@
 import type { Operator } from '../audit.ts'
 import type { CourseDefinition } from './definition.ts'
 import type { PastEntry } from './history.ts'
-import type { Backlog, CourseCounts, EnrolAnswer, Erased, Subscription } from './store.ts'
+import type { Backlog, CourseCounts, EnrolAnswer, Erased, Preferences, Subscription } from './store.ts'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
@@ -79,6 +79,17 @@ export interface Course {
     request: { readonly identity: string; readonly course?: string | undefined },
     operator?: Operator,
   ): Promise<boolean>
+  /**
+   * Changes the language or time zone of a person's enrolments, or of one by its course or id; lessons that were not
+   * tried yet follow. Gives how many enrolments were found.
+   */
+  set(
+    request: Preferences & { readonly course?: string | undefined } & (
+        | { readonly identity: string }
+        | { readonly id: string }
+      ),
+    operator?: Operator,
+  ): Promise<number>
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** The courses of the platform. */
   readonly courses: readonly CourseDefinition[]

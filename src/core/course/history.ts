@@ -1,7 +1,14 @@
 import type { MailboxEventKind } from '../mail/feedback/store.ts'
 import type { Outcome } from '../mail/transport.ts'
 
-export type HistoryKind = 'confirmation' | 'confirmed' | 'attempt' | 'undone' | 'resolved' | MailboxEventKind
+export type HistoryKind =
+  | 'confirmation'
+  | 'confirmed'
+  | 'attempt'
+  | 'undone'
+  | 'set'
+  | 'resolved'
+  | MailboxEventKind
 
 /** One thing that happened to a subscription: what is to be written of it, in UTC milliseconds. */
 export interface HistoryEntry {

@@ -24,7 +24,7 @@ import {
 } from './links.ts'
 import { baseOf, NOTICES, type Notice, type NoticeStore } from './notices.ts'
 import { KEY_LIFE_MS, nextDay } from './schedule.ts'
-import type { Claim, CourseStore, Erased, Subscription } from './store.ts'
+import type { Claim, CourseStore, Erased, Preferences, Subscription } from './store.ts'
 import { isUnderWay } from './subscription.ts'
 
 const ID_BYTES = 12
@@ -161,6 +161,25 @@ export function openCourse({
       progress: plan && catalog.progress(plan, { ...enrolment, day }),
     })
   }
+  const prefer = async (enrolment: Subscription, wanted: Preferences, operator?: Operator) => {
+    await refreshed()
+    const { timeZone: to, language } = wanted
+    const plan = to && (await catalog.plan({ ...enrolment, day: enrolment.sentDays.length + 1 }, store))
+    const now = clock.now()
+    const details = [language, to].filter(Boolean).join(', ')
+    await store.set({
+      id: enrolment.id,
+      ...wanted,
+      now,
+      moved: (current) => (plan && to ? catalog.moved(plan, current, { to, now }) : undefined),
+      audit: operator && audit('set', enrolment.id, operator, details),
+    })
+  }
+  /** An enrolment that has not begun will have as many lessons as its course has. */
+  const withLessons = <Found extends Subscription | undefined>(found: Found): Found =>
+    found?.state === 'unconfirmed'
+      ? { ...found, lessons: catalog.find(found.course)?.lessons.length ?? 0 }
+      : found
   const noticeOf = ({ course, courseVersion, day }: Claim) =>
     course === NOTICES ? catalog.notices?.find(baseOf(courseVersion) + day) : undefined
   async function noticeStanding(claim: Claim): Promise<'send' | 'over' | { readonly heldUntil: number }> {
@@ -355,6 +374,15 @@ export function openCourse({
       })
       return true
     },
+    async set({ course, language, timeZone, ...who }, operator) {
+      const known =
+        'id' in who
+          ? [(await store.findById(who.id)) ?? []].flat()
+          : await store.findPerson(await storedForm(who.identity))
+      const found = known.filter((one) => course === undefined || one.course === course)
+      for (const enrolment of found) await prefer(enrolment, { language, timeZone }, operator)
+      return found.length
+    },
     async confirm(token) {
       if (!TOKEN.test(token)) return 'invalid'
       await refreshed()
@@ -393,8 +421,9 @@ export function openCourse({
     backlog: () => store.backlog(clock.now()),
     due: (limit) => store.listDue(clock.now(), limit),
     problems: (limit) => store.listProblems(limit),
-    find: async (identity, course) => store.find(await storedForm(identity), course),
-    findPerson: async (identity) => store.findPerson(await storedForm(identity)),
+    find: async (identity, course) => withLessons(await store.find(await storedForm(identity), course)),
+    findPerson: async (identity) =>
+      (await store.findPerson(await storedForm(identity))).map((one) => withLessons(one)),
     async erase(identity, operator = PROGRAM) {
       const hash = suppressionHash(addressKey.reveal(), identity)
       let erased: Erased = { existed: false, related: 0, bytesGone: true }
@@ -417,7 +446,7 @@ export function openCourse({
       return erased
     },
     history: (id) => store.history(id),
-    findById: (id) => store.findById(id),
+    findById: async (id) => withLessons(await store.findById(id)),
     async messageIdOf({ id, course, courseVersion, enrolment, sentDays, sentLessons, lessons }) {
       const day = nextDay(sentDays, lessons)
       await refreshed()

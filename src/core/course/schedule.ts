@@ -35,6 +35,8 @@ export interface Enrolment {
   readonly timeZone?: string | undefined
   /** When the lesson before was sent. */
   readonly lastSentAt?: number | undefined
+  /** When the lesson before was due. */
+  readonly dueAt?: number | undefined
 }
 
 /**
@@ -58,15 +60,29 @@ export function dueAt(
     : Math.max(due, enrolment.lastSentAt + spacingMs)
 }
 
+type At = Extract<Cadence, { kind: 'at' }>
+
+const isChosen = ({ weekdays }: At, day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
+
 function slotAt(
-  { minute, zone: fixed, weekdays }: Extract<Cadence, { kind: 'at' }>,
-  { confirmedAt, timeZone }: Enrolment,
+  cadence: At,
+  { confirmedAt, timeZone, dueAt: before }: Enrolment,
   count: number,
   zones: Zones | undefined,
 ): number {
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
+  const { minute, zone: fixed, weekdays } = cadence
   const zone = fixed ?? timeZone ?? 'UTC'
-  const chosen = (day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
+  const chosen = (day: number) => isChosen(cadence, day)
+  if (before !== undefined) {
+    // Another zone moved the lesson before to another slot: go on from there, so that no two share a slot.
+    let next = zones.dayAt(before, zone)
+    if (chosen(next) && zones.instantOf(next, minute, zone) === before) {
+      do next += 1
+      while (!chosen(next))
+      return zones.instantOf(next, minute, zone)
+    }
+  }
   // Start one day early: a slot that a clock change moved past midnight still belongs to its own day.
   let day = zones.dayAt(confirmedAt, zone) - 1
   while (!chosen(day) || zones.instantOf(day, minute, zone) < confirmedAt) day += 1
@@ -77,6 +93,23 @@ function slotAt(
     if (chosen(day)) left -= 1
   }
   return zones.instantOf(day, minute, zone)
+}
+
+/**
+ * When a lesson is due after its reader moved to another time zone: at the same local time, or at the first of the
+ * course that is not over; undefined: as before.
+ */
+export function movedDue(
+  { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
+  { dueAt: due, timeZone: from = 'UTC', lastSentAt }: Pick<Enrolment, 'dueAt' | 'timeZone' | 'lastSentAt'>,
+  { to, now }: { readonly to: string; readonly now: number },
+  zones: Zones | undefined,
+): number | undefined {
+  if (cadence.kind !== 'at' || cadence.zone !== undefined || zones === undefined) return undefined
+  if (due === undefined || due <= now) return undefined
+  let day = zones.dayAt(due, from)
+  while (!isChosen(cadence, day) || zones.instantOf(day, cadence.minute, to) < now) day += 1
+  return Math.max(zones.instantOf(day, cadence.minute, to), (lastSentAt ?? 0) + spacingMs)
 }
 
 /** 1, Monday, to 7, Sunday: 1 January 1970 was a Thursday. */

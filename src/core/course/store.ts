@@ -185,6 +185,13 @@ export type EnrolAnswer =
 /** `unsubscribed`: the person ended this course, and only they can begin it again. */
 export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
 
+/** What a reader can change; undefined: as it is. */
+export interface Preferences {
+  /** IANA name. */
+  readonly timeZone?: string | undefined
+  readonly language?: string | undefined
+}
+
 /** To whom a confirmation is to be mailed. */
 export interface ConfirmationMail {
   readonly id: string
@@ -270,6 +277,17 @@ export interface CourseStore extends MessageStore {
     readonly enrolment: number
     readonly now: number
   }): Promise<void>
+  /** Changes the language or time zone of an enrolment, and of the confirmation that it waits for; false: nothing changed. */
+  set(
+    input: Preferences & {
+      readonly id: string
+      readonly now: number
+      /** When its lesson in hand is due then; undefined: as before. */
+      readonly moved: (enrolment: Subscription) => number | undefined
+      /** Written in the same transaction, if it changes anything. */
+      readonly audit?: AuditEntry | undefined
+    },
+  ): Promise<boolean>
   /**
    * Takes up to `limit` due lessons by the time of their next attempt, none that this `call` took before: first those
    * whose lease ran out, longest in hand first, because the provider remembers their key only for a while; then up to

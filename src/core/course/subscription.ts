@@ -4,7 +4,16 @@ import type { HistoryEntry } from './history.ts'
 import { NOTICES } from './notices.ts'
 import type { Progress } from './progress.ts'
 import { KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
-import type { Claim, EnrolRefusal, Next, Revision, Settlement, Start, Subscription } from './store.ts'
+import type {
+  Claim,
+  EnrolRefusal,
+  Next,
+  Preferences,
+  Revision,
+  Settlement,
+  Start,
+  Subscription,
+} from './store.ts'
 
 const CONFIRMATIONS_A_DAY = 3
 
@@ -239,6 +248,25 @@ export function undoUnsubscribe(
     unsubscribedAt: undefined,
     nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, record.dueAt ?? now),
     fence: record.fence + 1,
+  }
+}
+
+/**
+ * The language and time zone that its reader wants from now on; undefined: nothing changes. `moved` is when the lesson
+ * in hand is due in that zone. One that was tried keeps its time.
+ */
+export function prefer(
+  record: SubscriptionRecord,
+  { language = record.language, timeZone = record.timeZone }: Preferences,
+  moved: number | undefined,
+): SubscriptionRecord | undefined {
+  if (language === record.language && timeZone === record.timeZone) return undefined
+  const due = record.firstAttemptAt === undefined && timeZone !== record.timeZone ? moved : undefined
+  return {
+    ...record,
+    language,
+    timeZone,
+    ...(due !== undefined && { dueAt: due, nextAttemptAt: record.nextAttemptAt && due }),
   }
 }
 

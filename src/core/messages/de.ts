@@ -114,7 +114,7 @@ export const de: Messages = {
   mail: {
     unsubscribe: 'Abmelden',
     readLesson: 'Im Browser lesen',
-    becauseLesson: 'Sie bekommen diese Lektionen, weil Sie diese Adresse bestätigt haben.',
+    becauseLesson: 'Sie bekommen diese Lektionen, weil Sie an diesem Kurs teilnehmen.',
     because: 'Sie bekommen diese E-Mail, weil Sie uns diese Adresse gegeben haben.',
   },
   firstLesson: {

@@ -123,7 +123,7 @@ export const en = {
     unsubscribe: 'Unsubscribe',
     readLesson: 'Read it in your browser',
     /** Why a lesson or another mail was sent, if its template does not say. */
-    becauseLesson: 'You get these lessons because you confirmed this address.',
+    becauseLesson: 'You get these lessons because you are in this course.',
     because: 'You get this mail because you gave us this address.',
   },
   /** The first lesson of a course that `init --course` makes, in Markdown. */

@@ -4,6 +4,7 @@ import {
   enrol,
   enrolRefusal,
   newSubscription,
+  prefer,
   resolve,
   revise,
   type SubscriptionRecord,
@@ -20,6 +21,8 @@ export const TEXTS = ({ by, each, length }: Dialect) => ({
   keepRequest: 'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment)',
   replaceLinks:
     'UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND NOT replaced',
+  ask: `UPDATE confirmation SET language = coalesce(@language, language), time_zone = coalesce(@timeZone, time_zone)
+    WHERE subscription = @id AND used_at IS NULL`,
   page: `SELECT * FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
   pageOfCut: `SELECT * FROM subscription ${by('subscription_cut')}
     WHERE promised IS NOT NULL AND id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
@@ -32,6 +35,7 @@ type Enrolments = Pick<
   | 'enrol'
   | 'unsubscribe'
   | 'undoUnsubscribe'
+  | 'set'
   | 'resolve'
   | 'find'
   | 'findPerson'
@@ -107,6 +111,21 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
       // After the commit: if the store lost it, a restore would mail somebody who left.
       if (undone !== undefined) await sql.journal({ what: 'undone', at: now, id, enrolment: undone })
     },
+    set: ({ id, now, moved, audit, ...wanted }) =>
+      write(function* () {
+        const changed = yield* change(id, (current) => prefer(current, wanted, moved(current)))
+        if (changed === undefined) return false
+        const { enrolment } = changed.after
+        const { language, timeZone } = wanted
+        yield* run(text.ask, { id, language, timeZone })
+        const reason = [language && `language ${language}`, timeZone && `time zone ${timeZone}`]
+        yield* history.remember([
+          id,
+          { at: now, kind: 'set', enrolment, day: 0, reason: reason.filter(Boolean).join(', ') },
+        ])
+        yield* addAudit(audit)
+        return true
+      }),
     resolve: ({ id, as, now, next, progress, audit }) =>
       write(function* () {
         const resolved = yield* change(id, (current) => resolve(current, { as, now, next, progress }))

@@ -137,6 +137,52 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(second).not.toBe(first)
   })
 
+  test('a reader who moves gets the next lesson at the same local hour, each later one in a slot of its own, in the new language', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf({ ...drawing, lessons: lessons(4) }) })
+    const operator = { name: 'ops', place: 'box-1' }
+    await it.course.enrol({ ...ADA, course: 'drawing', timeZone: 'America/New_York' })
+    const sentAt: string[] = []
+    const week = async () => {
+      for (let hour = 0; hour < 24 * 7; hour += 1) {
+        const before = it.messages.length
+        await it.course.dispatch({ limit: 10 })
+        if (it.messages.length > before) sentAt.push(new Date(it.now()).toISOString().slice(0, 16))
+        it.pass(HOUR_MS)
+      }
+    }
+    await week()
+    const asked = { timeZone: 'Europe/Vienna', language: 'de', course: 'drawing' }
+    expect(await it.course.set({ identity: ADA.identity, ...asked }, operator)).toBe(1)
+    // The same again changes nothing.
+    expect(await it.course.set({ identity: ADA.identity, ...asked }, operator)).toBe(1)
+    await week()
+    const { id = '' } = (await it.course.find(ADA.identity, 'drawing')) ?? {}
+    // West of every other zone: Monday at nine comes 12 hours later than in Vienna.
+    expect(await it.course.set({ id, timeZone: 'Pacific/Honolulu' })).toBe(1)
+    await week()
+    await week()
+    expect(sentAt).toEqual(['2026-03-30T13:00', '2026-04-06T07:00', '2026-04-13T19:00', '2026-04-20T19:00'])
+    expect(await it.course.findById(id)).toMatchObject({ language: 'de', timeZone: 'Pacific/Honolulu' })
+    const said = (await it.course.history(id)).flatMap(({ kind, reason }) => (kind === 'set' ? [reason] : []))
+    expect(said).toEqual(['language de, time zone Europe/Vienna', 'time zone Pacific/Honolulu'])
+    const audited = (await it.store.audit.list(10)).map(({ action, subject, details }) => [
+      action,
+      subject,
+      details,
+    ])
+    expect(audited).toEqual([['set', id, 'de, Europe/Vienna']])
+    expect(await it.course.set({ identity: 'bob@example.com', language: 'de' })).toBe(0)
+    // Who has not confirmed yet gets it with the confirmation.
+    await it.course.subscribe({ spelling: 'eve@example.com', identity: 'eve@example.com', course: 'drawing' })
+    expect(await it.course.find('eve@example.com')).toMatchObject({ state: 'unconfirmed', lessons: 4 })
+    await it.course.set({ identity: 'eve@example.com', language: 'de', timeZone: 'Europe/Vienna' })
+    await it.course.close()
+    await it.course.confirm(/token=([\w-]+)/.exec(it.messages.at(-1)?.text ?? '')?.[1] ?? '')
+    expect(await it.course.find('eve@example.com')).toMatchObject({
+      ...{ state: 'confirmed', language: 'de', timeZone: 'Europe/Vienna' },
+    })
+  })
+
   test('an operator’s enrolments and cancellations enter the audit log in the same transaction, and only real changes do', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
     const operator = { name: 'ops', place: 'box-1' }

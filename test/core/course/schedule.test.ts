@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dueAt, nextDay, release, settle } from '../../../src/core/course/schedule.ts'
+import { dueAt, movedDue, nextDay, nextLesson, release, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
@@ -101,6 +101,38 @@ test('at a local hour, lessons come on chosen days, each on a later one, and the
     ),
     { numRuns: 60 },
   )
+})
+
+test('wherever a reader moves between two lessons, the next come in the slots of that zone, one in each', () => {
+  const anyMove = fc.record({
+    to: fc.constantFrom(...ZONES),
+    after: fc.double({ min: 0, max: 1, noNaN: true }),
+  })
+  const property = fc.property(
+    anyLocal,
+    between2000And2040,
+    fc.constantFrom(...ZONES),
+    fc.array(anyMove, { minLength: 1, maxLength: 6 }),
+    (local, confirmedAt, zone, moves) => {
+      const cadence = { ...local, zone: undefined }
+      const plan = { lessons: Array.from({ length: 9 }, String), cadence, spacingMs: 0 }
+      const isSlot = (at: number, timeZone: string) =>
+        dueAt(plan, { confirmedAt: at, timeZone }, 1, zones) === at
+      let timeZone = zone
+      let due = dueAt(plan, { confirmedAt, timeZone }, 1, zones)
+      for (const [sent, { to, after }] of moves.entries()) {
+        const lastSentAt = due
+        due = nextLesson(plan, { confirmedAt, timeZone, lastSentAt, dueAt: due }, sent + 1, zones)?.dueAt ?? 0
+        expect(due).toBeGreaterThan(lastSentAt)
+        const now = Math.floor(lastSentAt + after * (due - lastSentAt))
+        due = movedDue(plan, { dueAt: due, timeZone, lastSentAt }, { to, now }, zones) ?? due
+        timeZone = to
+        expect(due).toBeGreaterThanOrEqual(now)
+        if (due > now) expect(isSlot(due, timeZone)).toBe(true)
+      }
+    },
+  )
+  fc.assert(property, { numRuns: 100 })
 })
 
 test.each([

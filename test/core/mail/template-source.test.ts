@@ -153,7 +153,7 @@ describe('the plain text of Markdown', () => {
     ['[*here*](https://a.example/)', 'here (https://a.example/)'],
     ['a &lt; b &gt; c &quot;d&quot; &#39;e&#39; &amp; f', 'a < b > c "d" \'e\' & f'],
     ['&amp;lt;', '&lt;'],
-    ['> quoted', 'quoted'],
+    ['> quoted', '> quoted'],
   ])('%j is %j', (markdown, text) => {
     expect(plainText(markdown)).toBe(text)
   })
@@ -191,4 +191,33 @@ test.each([
   ['  <p>\n\n\n   a\t\n</p>  ', 'a'],
 ])('MJML of %j says %j', (mjml, markdown) => {
   expect(markdownOfMjml(mjml)).toBe(markdown)
+})
+
+test('the text part keeps tables, quotes and lists within lists readable', () => {
+  const markdown = `| Day | Where |
+|---|---|
+| Tuesday | **Great** hall |
+| Friday | Café |
+
+> Sing
+> softly.
+
+- one
+  - two
+- three`
+  expect(plainText(markdown)).toBe(`Day      Where
+-------  ----------
+Tuesday  Great hall
+Friday   Café
+
+> Sing softly.
+
+- one
+  - two
+- three`)
+  const wide = `| Day | Where |\n|---|---|\n| Tuesday | ${'here '.repeat(16)}|\n| Friday | there |`
+  const text = plainText(wide)
+  expect(text).toBe(
+    `Day: Tuesday\nWhere: ${'here '.repeat(12)}here\nhere here here\n\nDay: Friday\nWhere: there`,
+  )
 })

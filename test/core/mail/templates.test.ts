@@ -238,8 +238,8 @@ describe('a template that says no more than its subject', () => {
   })
 
   test.each([
-    ['en', 'Read it in your browser', 'because you confirmed this address', 'Unsubscribe'],
-    ['de', 'Im Browser lesen', 'weil Sie diese Adresse bestätigt haben', 'Abmelden'],
+    ['en', 'Read it in your browser', 'because you are in this course', 'Unsubscribe'],
+    ['de', 'Im Browser lesen', 'weil Sie an diesem Kurs teilnehmen', 'Abmelden'],
   ])('as a lesson it leads to its page and out of the course (%s)', async (language, ...texts) => {
     const compiled = await compileTemplate({ file: '1-hello.md', source, layout, language, slots: lesson })
     const { html, text } = renderMail(compiled, slots)

@@ -4,41 +4,59 @@ const WIDTH = 72
 
 /** The plain-text part of a mail from its Markdown: what a person would type, wrapped at 72 columns. */
 export function plainText(markdown: string): string {
-  return lexer(markdown)
-    .flatMap((token) => block(token) ?? [])
-    .join('\n\n')
+  return blocks(lexer(markdown), WIDTH).join('\n\n')
 }
 
-function block(token: Token): string | undefined {
+const blocks = (tokens: readonly Token[], width: number) =>
+  tokens.flatMap((token) => block(token, width) ?? [])
+
+function block(token: Token, width: number): string | undefined {
   switch (token.type) {
     case 'heading': {
       const text = inline((token as Tokens.Heading).tokens)
-      return `${text}\n${(token.depth === 1 ? '=' : '-').repeat(Math.min(text.length, WIDTH))}`
+      return `${text}\n${(token.depth === 1 ? '=' : '-').repeat(Math.min(text.length, width))}`
     }
     case 'paragraph':
-      return wrapText(inline(token.tokens ?? []))
+      return wrapText(inline(token.tokens ?? []), width)
     case 'list': {
       const list = token as Tokens.List
       return list.items
         .map((item, index) => {
           const mark = list.ordered ? `${(list.start === '' ? 1 : list.start) + index}. ` : '- '
-          return (
-            mark +
-            wrapText(inline(item.tokens), WIDTH - mark.length).replaceAll(
-              '\n',
-              `\n${' '.repeat(mark.length)}`,
-            )
-          )
+          const text = blocks(item.tokens, width - mark.length).join('\n')
+          return mark + text.replaceAll('\n', `\n${' '.repeat(mark.length)}`)
         })
         .join('\n')
     }
+    case 'blockquote':
+      return blocks(token.tokens ?? [], width - 2)
+        .join('\n\n')
+        .replace(/^/gm, '> ')
+    case 'table':
+      return table(token as Tokens.Table, width)
     case 'code':
       return (token as Tokens.Code).text.replace(/^/gm, '    ')
     case 'space':
       return undefined
     default:
-      return wrapText(inline([token]))
+      return wrapText(inline([token]), width)
   }
+}
+
+/** Columns side by side, or one line for each cell where they are too wide for a line. */
+function table({ header, rows }: Tokens.Table, width: number): string {
+  const [head = [], ...body] = [header, ...rows].map((row) => row.map((cell) => inline(cell.tokens)))
+  const widths = head.map((_, column) => Math.max(...[head, ...body].map((row) => row[column]?.length ?? 0)))
+  if (widths.reduce((sum, each) => sum + each + 2, -2) > width)
+    return body
+      .map((row) => row.map((cell, column) => wrapText(`${head[column]}: ${cell}`, width)).join('\n'))
+      .join('\n\n')
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd()
+  return [line(head), line(widths.map((each) => '-'.repeat(each))), ...body.map(line)].join('\n')
 }
 
 function inline(tokens: readonly Token[]): string {
