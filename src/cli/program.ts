@@ -26,7 +26,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'env',
-    summary: 'the contract of variables: check, list, explain, example, diff, schema, dialects',
+    summary: 'the contract of variables: check, list, explain, example, diff, verify, schema, dialects',
     load: () => import('./commands/env.ts'),
   },
   {

@@ -24,6 +24,8 @@ export interface DefinitionSource {
   readonly file: string
   /** A short name for its content and that of its mails and lessons. Reads them when first called. */
   readonly fingerprint: () => string
+  /** The same for its mails and lessons alone. */
+  readonly lessons: () => string
 }
 
 /** Sentences on pages that only this platform can say. */

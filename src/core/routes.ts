@@ -33,6 +33,7 @@ export const ROUTES = {
   insights: { methods: ['GET'], path: '/insights' },
   analytics: { methods: ['POST'], path: '/api/analytics', group: 'analytics' },
   securityTxt: { methods: ['GET'], path: '/.well-known/security.txt' },
+  configuration: { methods: ['GET'], path: '/api/configuration', group: 'health' },
   openapi: { methods: ['GET'], path: '/openapi.json' },
   webHealth: { methods: ['GET'], path: '/api/health' },
 } as const satisfies Record<string, RouteDefinition>

@@ -108,4 +108,25 @@ export interface DaemonParts {
   readonly history?: History
   /** Told when a file of this process was not confirmed by its disk. */
   readonly onLost?: OnLost
+  /** Where `env` came from; the environment when left out. */
+  readonly sources?: EnvironmentSources
+}
+
+/** Where a process got its environment. */
+export interface EnvironmentSources {
+  readonly sourceOf: (name: string) => 'file' | 'environment' | 'default'
+  /** Absolute paths of env files. */
+  readonly files: readonly string[]
+}
+
+/** What this process was started with. */
+export interface StartedWith extends Partial<EnvironmentSources> {
+  readonly at: number
+  readonly env: Environment
+  /** As its files were then: they may change while the process runs. */
+  readonly platform: {
+    readonly name: string
+    readonly fingerprint: string | null
+    readonly lessons: string | null
+  }
 }

@@ -15,6 +15,7 @@ import type { PaymentEventStore } from '../core/payments/events.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Labels } from '../core/status/words.ts'
+import type { StartedWith } from './embedding.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { MailReport } from './pages/status/mail.ts'
 import type { StatusSource } from './status.ts'
@@ -22,6 +23,7 @@ import type { StatusSource } from './status.ts'
 /** Parts that the route tables are built from; assembled by `openPlatform` alone. */
 export interface Parts {
   readonly settings: Settings
+  readonly started: StartedWith
   /** Opens store and mailer when first asked for. */
   readonly course: () => Promise<Course>
   /** How a confirmation link confirms: by being opened, or by a button on its page. */

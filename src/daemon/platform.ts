@@ -132,7 +132,18 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
         log,
       }),
     )
+  const withToken = settings.health.deepToken === undefined ? undefined : platform.definition
   const parts: Parts = {
+    started: {
+      ...options.sources,
+      at: startedAt,
+      env,
+      platform: {
+        name: platform.name,
+        fingerprint: withToken?.fingerprint() ?? null,
+        lessons: withToken?.lessons() ?? null,
+      },
+    },
     platform,
     labels: createLabels(platform),
     settings,

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { alertsFile } from '../core/daemon-places.ts'
 import { type DaemonRecord, leavePointer, recordedStore, writeRecord } from '../core/daemon-record.ts'
+import { rawValue } from '../core/env/read-settings.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { codeOf } from '../core/error-code.ts'
@@ -51,6 +52,8 @@ export interface DaemonOptions {
   readonly freeSpace?: ConditionsOptions['freeSpace']
   /** The env files that `env` was read from, for the record in the data folder. */
   readonly envFiles?: readonly string[]
+  /** Whether one of them set a variable. */
+  readonly isFromFile?: (name: string) => boolean
   /** Where commands that run in other folders look for this daemon. */
   readonly pointerFolder?: string | undefined
   readonly clock: Clock
@@ -177,6 +180,15 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       log,
       history,
       onLost,
+      sources: {
+        files: options.envFiles ?? [],
+        sourceOf: (name) =>
+          rawValue(options.env, name) === undefined
+            ? 'default'
+            : options.isFromFile?.(name)
+              ? 'file'
+              : 'environment',
+      },
     })
     // Before the listeners close: mails that are on their way still need the store.
     opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close(), giveUp))

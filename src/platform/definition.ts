@@ -22,6 +22,8 @@ export interface VariableInput {
   readonly chosen?: boolean
   /** Two values separated by a comma are accepted while it is rotated. */
   readonly rotates?: boolean
+  /** It may differ between replicas: `env verify` shows that and passes. */
+  readonly perReplica?: boolean
   /** Set alone, it leaves its group absent: it only adjusts what another variable switches on. */
   readonly adjusts?: boolean
   /** Bounds of a number, a duration (ms) or a size (bytes), both included. */

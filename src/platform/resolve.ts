@@ -72,6 +72,7 @@ export function resolvePlatform(
       definition: {
         file: path.join(folder, path.basename(file)),
         fingerprint: () => fingerprintOf(definition, foldersOf(files)),
+        lessons: () => fingerprintOf({}, foldersOf(files)),
       },
     }),
     brand: brandOf(definition, files) ?? preset.brand,

@@ -95,6 +95,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['health', 'explain'],
   ...['text', 'json'].flatMap((format) =>
     [
+      ['env', 'verify', '--url', 'web=http://127.0.0.1:1'],
       ['dispatch'],
       ['dispatch', '--dry-run', '--local'],
       ['dispatch', '--drain', '--local'],

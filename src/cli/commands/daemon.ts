@@ -127,6 +127,7 @@ Examples:
           adopt: options.adopt,
           pointerFolder: ownPointerFolder(context.env),
           envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
+          isFromFile: (name) => loaded.origin(name) !== undefined,
           clock: context.clock,
           random: context.random,
           log,

@@ -1,8 +1,18 @@
+import { Option } from 'commander'
 import type { Dialect } from '../../core/env/dialects/read.ts'
 import type { Configure } from '../configure.ts'
 import { EXIT } from '../exit.ts'
-import { baselineOption, dialectOption, envFileOption, formatOption, readersOption } from '../options.ts'
+import {
+  baselineOption,
+  collect,
+  dialectOption,
+  durationOption,
+  envFileOption,
+  formatOption,
+  readersOption,
+} from '../options.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
+import type { VerifyOptions } from '../verify-environment.ts'
 
 type Format = 'text' | 'json'
 
@@ -96,6 +106,40 @@ export const configure: Configure = (command, context, settle) => {
     .action(async (a: string, b: string, options: { format: Format }) => {
       const { diffEnvironments } = await import('../diff-environments.ts')
       settle(await diffEnvironments(context, [a, b], options.format))
+    })
+  command
+    .command('verify')
+    .summary('check that running services have the values of an env file')
+    .description(
+      'Check that running services have the values of an env file, by fingerprints. Values are never shown or sent.',
+    )
+    .addOption(envFileOption().makeOptionMandatory())
+    .addOption(
+      new Option(
+        '--url <service=url...>',
+        'addresses, as web=https://www.example.com; replicas are separated by commas',
+      )
+        .argParser(collect)
+        .makeOptionMandatory(),
+    )
+    .option('--token-env <name>', 'the variable that holds the token (default: HEALTH_DEEP_TOKEN)')
+    .option('--token-file <file>', 'a file that holds the token')
+    .addOption(durationOption('--timeout <duration>', 'how long one replica may take', '30s'))
+    .addOption(formatOption(['text', 'json', 'github', 'sarif']))
+    .addHelpText(
+      'after',
+      `
+BUILD_STAMP, and variables that the definition marks with perReplica, may differ.
+
+Exit codes: 0 the same, 1 different, 2 unreadable input, 3 not reached or refused.
+
+Examples:
+  platformctl env verify --env-file .env.production --url web=https://www.example.com
+  platformctl env verify --env-file .env --url web=http://10.0.0.1:3000,http://10.0.0.2:3000`,
+    )
+    .action(async (options: VerifyOptions) => {
+      const { verifyEnvironment } = await import('../verify-environment.ts')
+      settle(await verifyEnvironment(context, options))
     })
   command
     .command('list')

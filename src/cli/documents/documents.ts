@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { DIALECTS } from '../../core/env/dialects/read.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
 import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/mailbox.ts'
+import { SOURCES } from '../../daemon/routes/configuration.ts'
 import * as course from './course.ts'
 import {
   count,
@@ -243,6 +244,32 @@ const envDialects = versioned({
   ),
 })
 
+const envVerify = versioned({
+  same: z.boolean().describe('Every replica answered, and runs what the files say.'),
+  replicas: list(
+    z.strictObject({
+      service: text,
+      url: text,
+      state: z.enum(['same', 'differs', 'unreached']),
+      reason: text.optional().describe('Why it was not reached.'),
+      startedAt: time.optional(),
+      build: text.nullable().optional(),
+      definition: z.enum(['same', 'differs', 'lessons differ', 'not compared']).optional(),
+      changedFiles: list(text).optional().describe('Env files of the service that changed after its start.'),
+      variables: list(
+        z.strictObject({
+          name: text,
+          state: z.enum(['same', 'differs', 'missing', 'extra']),
+          source: z.enum(SOURCES).describe('Where the service has it from.'),
+          perReplica: z.boolean().describe('A difference never fails the command.'),
+        }),
+      ).optional(),
+    }),
+  ),
+  disagreements: list(text).describe('Variables on which replicas of one service disagree.'),
+  notCompared: count.describe('Names of the files that the platform does not have.'),
+})
+
 /**
  * The form of each document that a command prints with `--format json`, by command. The compiler holds the commands to
  * it through `printJson`, and docs/reference/schemas is made from it. The reports of
@@ -283,6 +310,7 @@ export const DOCUMENTS = {
   'env dialects': envDialects,
   'env diff': envDiff,
   'env list': envList,
+  'env verify': envVerify,
   status: status,
 } as const satisfies Readonly<Record<string, z.ZodType>>
 

@@ -75,7 +75,11 @@ function addressIn(env: Context['env'], { name, address = [] }: TargetService): 
 
 const ADDRESS = 'an http:// or https:// address without a user name, a query or a fragment'
 
-function parseAddress(services: readonly ServiceDefinition[], word: string): readonly [Service, string] {
+/** `web=https://www.example.com` as a name and an address. */
+export function parseAddress(
+  services: readonly ServiceDefinition[],
+  word: string,
+): readonly [Service, string] {
   const at = word.indexOf('=')
   const name = word.slice(0, Math.max(at, 0)).trim()
   const names = services.map((one) => one.name)

@@ -1,13 +1,17 @@
 import { isAcceptedSecret } from '../accepted-secret.ts'
 import type { SecretPair } from '../secret.ts'
 
+/** The bearer token of a request, if it has the form of one. */
+export function bearerOf(request: Request): string | undefined {
+  return /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
 /**
  * Whether the request's Authorization header carries this secret (either value while it is being rotated) as
  * a bearer token. Without a secret, nothing can authenticate.
  */
 export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
-  const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
-  return isAcceptedSecret(given, secret)
+  return isAcceptedSecret(bearerOf(request), secret)
 }
 
 /**

@@ -12,6 +12,7 @@ export interface Variable extends Reading {
   readonly chosen: boolean
   readonly adjusts: boolean
   readonly rotates: boolean
+  readonly perReplica: boolean
   readonly bearer: boolean
   readonly base: boolean
   readonly summary: string
@@ -128,6 +129,7 @@ function resolveVariable(
     chosen: rest.chosen ?? false,
     adjusts: rest.adjusts ?? false,
     rotates: rest.rotates ?? false,
+    perReplica: rest.perReplica ?? false,
     bearer: rest.bearer ?? false,
     base: rest.base ?? false,
     summary: rest.summary ?? '',

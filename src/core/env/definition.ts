@@ -25,6 +25,8 @@ export interface VariableDefinition {
   readonly bearer?: boolean
   /** An address that paths are put behind: it takes no query and no fragment. */
   readonly base?: boolean
+  /** It may differ between replicas, as the name of a machine does. */
+  readonly perReplica?: boolean
   /** It only adjusts what another variable switches on: set alone, it leaves its group absent. */
   readonly adjusts?: boolean
   /** Bounds of a number, both included. */

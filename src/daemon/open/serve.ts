@@ -4,6 +4,7 @@ import { localLimiter } from '../../core/access/limit/limiter.ts'
 import type { openLimiter } from '../../core/access/limit/open.ts'
 import { policiesOf } from '../../core/access/limit/policy.ts'
 import type { Health } from '../../core/health/runner.ts'
+import { once } from '../../core/once.ts'
 import { ROUTES } from '../../core/routes.ts'
 import { type Service, type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { ServedService } from '../embedding.ts'
@@ -16,7 +17,7 @@ import { frameOf } from '../pages/frame.ts'
 import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
 import { metricsRoute } from '../routes/metrics.ts'
-import { webTable } from '../services/web.ts'
+import { lazyHandler, onRefused, webTable } from '../services/web.ts'
 
 /** The handlers of the services that this process serves, by name. They share one limiter and one memory for bodies. */
 export function serveAll({
@@ -42,14 +43,23 @@ export function serveAll({
     return keyOf(peer)
   }
   const reads = (service: Service, name: string) => platform.contract.find(name)?.services.includes(service)
+  const hasToken = platform.contract.group('health') !== undefined
+  const configurations = once(async () =>
+    (await import('../routes/configuration.ts')).configurationRoutes({
+      ...parts,
+      onRefused: onRefused(parts, 'health'),
+    }),
+  )
   const serve = ({ name, health: path }: ServiceDefinition): ServedService => {
     const health = name === WEB ? parts.health : healthOf(name)
+    const configuration = lazyHandler(async () => (await configurations())(name))
     const table =
       name === WEB
-        ? webTable(parts)
+        ? webTable(parts, configuration)
         : {
             serviceHealth: healthRoute(health, false),
             metrics: metricsRoute(metrics, settings.health.deepToken),
+            ...(hasToken && { configuration }),
           }
     const fetch = createApp({
       service: name,

@@ -1,10 +1,13 @@
 import * as z from 'zod'
 import type { EventDefinition } from '../../core/analytics/events.ts'
+import { NONCE } from '../../core/fingerprints.ts'
 import type { HeartbeatDefinition } from '../../core/heartbeats.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
+import { WEB } from '../../core/service.ts'
 import { EXAMPLE_STATUS, StatusAnswer } from '../pages/status/answer.ts'
 import { BeatAnswer, BeatBody, SilenceAnswer, SilenceBody } from '../routes/alerts.ts'
 import { AnalyticsBody } from '../routes/analytics.ts'
+import { ConfigurationAnswer } from '../routes/configuration.ts'
 import { ServiceName } from '../service-schema.ts'
 import { AnalyticsAnswer, OpenapiAnswer } from './answers.ts'
 import { JSON_BODY, json, page, type RouteOperations } from './operation.ts'
@@ -162,6 +165,54 @@ const OPENAPI = {
   },
 } satisfies Partial<RouteOperations>
 
+const CONFIGURATION = {
+  configuration: {
+    GET: {
+      tag: 'Operations',
+      summary: 'Fingerprints of the running configuration, for `env verify`',
+      description:
+        'Never a value. Every service answers, for the variables that it reads. 404 while HEALTH_DEEP_TOKEN is not set; a token under 24 characters is a 400.',
+      security: 'deepToken',
+      parameters: [
+        {
+          in: 'query',
+          name: 'nonce',
+          schema: z.string().regex(NONCE),
+          required: true,
+          description: '16 random bytes in hexadecimal: fingerprints of two nonces cannot be compared.',
+          example: '8f14e45fceea167a5a36dedd4bea2543',
+        },
+      ],
+      answers: [
+        json('What each variable was at the start.', {
+          name: 'Configuration',
+          schema: ConfigurationAnswer,
+          examples: {
+            web: {
+              service: WEB,
+              nonce: '8f14e45fceea167a5a36dedd4bea2543',
+              startedAt: '2026-11-21T04:00:00.000Z',
+              build: '2026-11-21.1',
+              platform: { name: 'Kiln School', fingerprint: 'f0c1a4d2b693', lessons: '0d5be2a1c774' },
+              changedFiles: [],
+              variables: [
+                {
+                  name: 'MAILER_FROM',
+                  source: 'file',
+                  secret: false,
+                  perReplica: false,
+                  fingerprint: 'mGV1Qd0cX2kPqBq3v0r7t9h0s1Zk5m8y4uJw6nL3aEo',
+                },
+              ],
+            },
+          },
+        }),
+      ],
+      errors: ['bad_request', 'unauthenticated', 'not_found', 'rate_limited'],
+    },
+  },
+} satisfies Partial<RouteOperations>
+
 const METRICS = {
   metrics: {
     GET: {
@@ -201,6 +252,7 @@ export function operationsOf({
   return {
     ...STATUS,
     ...METRICS,
+    ...CONFIGURATION,
     ...courseOperations(courses),
     ...emailOperations(mails.definitions),
     ...PAYMENTS,

@@ -48,13 +48,26 @@ const statusRoutes = () => import('../routes/status.ts')
 
 const SECRETS = { dispatch: 'EMAIL_DISPATCH_SECRET', health: 'HEALTH_DEEP_TOKEN' } as const
 
+/** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
+export function onRefused({ metrics, log }: Parts, name: keyof typeof SECRETS) {
+  return (given: 'wrong' | 'none'): void => {
+    metrics.secretRefused(name, given)
+    if (given === 'wrong' || name === 'dispatch')
+      log.warn(
+        'secret_refused',
+        `a request was refused: its ${SECRETS[name]} is ${given === 'wrong' ? 'wrong' : 'missing'}`,
+        { secret: SECRETS[name], given },
+      )
+  }
+}
+
 /** The web service's routes, without those that the platform has nothing for. */
-export function webTable(parts: Parts): RouteTable {
-  const all = everyRoute(parts)
+export function webTable(parts: Parts, configuration: RouteHandler): RouteTable {
+  const all = everyRoute(parts, configuration)
   return Object.fromEntries(routesOf(parts.platform).map((name) => [name, all[name]]))
 }
 
-function everyRoute(parts: Parts): Readonly<Record<WebRoute, RouteHandler>> {
+function everyRoute(parts: Parts, configuration: RouteHandler): Readonly<Record<WebRoute, RouteHandler>> {
   const { settings, course, identify, transactionalMail, health, clock, log } = parts
   // The form has no answer to a host's own challenge.
   const takesSubscribers =
@@ -64,16 +77,7 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, RouteHandler>> {
     takesSubscribers: takesSubscribers && parts.platform.courses.length > 0,
     mailsIncidents: takesSubscribers && watches,
   }
-  /** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
-  const refused = (name: 'dispatch' | 'health') => (given: 'wrong' | 'none') => {
-    parts.metrics.secretRefused(name, given)
-    if (given === 'wrong' || name === 'dispatch')
-      log.warn(
-        'secret_refused',
-        `a request was refused: its ${SECRETS[name]} is ${given === 'wrong' ? 'wrong' : 'missing'}`,
-        { secret: SECRETS[name], given },
-      )
-  }
+  const refused = (name: keyof typeof SECRETS) => onRefused(parts, name)
   return {
     status: lazyHandler(async () => (await statusRoutes()).statusRoute({ ...parts, ...formsFor })),
     statusJson: lazyHandler(async () => (await statusRoutes()).statusJsonRoute({ ...parts, ...formsFor })),
@@ -151,6 +155,7 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, RouteHandler>> {
         now: () => clock.now(),
       }),
     ),
+    configuration,
     openapi: openapiRoute({ platform: parts.platform, settings }),
     webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),
   }

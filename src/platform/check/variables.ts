@@ -29,6 +29,7 @@ export const VARIABLE_FIELDS = [
   'secret',
   'chosen',
   'rotates',
+  'perReplica',
   'adjusts',
   'range',
   'pattern',
@@ -44,7 +45,7 @@ export function checkVariable(place: Place, name: string, value: unknown, names:
   if (fields === undefined) return
   const kind = checkKind(place, fields)
   textAt(place.at('summary'), fields.summary)
-  for (const flag of ['secret', 'chosen', 'rotates', 'adjusts'] as const)
+  for (const flag of ['secret', 'chosen', 'rotates', 'perReplica', 'adjusts'] as const)
     booleanAt(place.at(flag), fields[flag])
   checkReaders(place.at('services'), fields.services, names)
   const secret = kind === 'secret' || fields.secret === true

@@ -30,6 +30,7 @@ const site = {
       kind: 'text',
       services: 'all',
       adjusts: true,
+      perReplica: true,
       example: '2026-11-21.4f2c1d9',
       summary: 'Names the build in health bodies, logs and error reports.',
     },

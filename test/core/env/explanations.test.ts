@@ -95,6 +95,11 @@ test.each(Object.entries(GIVES))('%s is given', (id, text) => {
   expect(idsOf(text)).toContain(id)
 })
 
+/** What `env verify` finds: test/cli/env-verify.test.ts. */
+const RUNNING = ['definition', 'differs', 'extra', 'file-changed', 'missing', 'replicas', 'unreached'].map(
+  (what) => `configuration-${what}`,
+)
+
 test('every explanation belongs to a finding that can occur', () => {
   // Five are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts,
   // test/cli/definition.test.ts and test/cli/which-platform.test.ts give them; three about the whole environment: test/core/env/alert-findings.test.ts.
@@ -109,6 +114,7 @@ test('every explanation belongs to a finding that can occur', () => {
       'no-alert-channel',
       'alert-mail-off',
       'alerts-by-mail-only',
+      ...RUNNING,
     ].sort(),
   )
 })

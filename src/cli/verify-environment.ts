@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { rawValue } from '../core/env/read-settings.ts'
+import { type Fingerprint, LEAST_TOKEN, openFingerprints } from '../core/fingerprints.ts'
+import { causeOfStatus, text as safeText } from '../core/health/remote-report.ts'
+import { CAUSES } from '../core/network/causes.ts'
+import { get } from '../core/network/get.ts'
+import { trimEnd } from '../core/trim-end.ts'
+import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
+import type { Context } from './context.ts'
+import { loadEnvironment } from './environment.ts'
+import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { parseAddress } from './health/targets.ts'
+import { type Replica, type Verified, writeVerified } from './output/verified.ts'
+import { unknownName } from './suggest.ts'
+import { recordedPlatform } from './which-platform.ts'
+
+export interface VerifyOptions {
+  readonly envFile: readonly string[]
+  readonly url: readonly string[]
+  readonly tokenEnv?: string
+  readonly tokenFile?: string
+  readonly timeout: number
+  readonly format: 'text' | 'json' | 'github' | 'sarif'
+}
+
+type Answer = ReturnType<typeof ConfigurationAnswer.parse>
+
+const LARGEST_BYTES = 1024 * 1024
+
+/** Compares what runs with env files, by fingerprints: names and states only, never a value. */
+export async function verifyEnvironment(context: Context, options: VerifyOptions): Promise<ExitCode> {
+  const { env, origin } = await loadEnvironment(context, options.envFile, { withProcess: false })
+  const targets = options.url.flatMap((word) => replicasOf(context, word))
+  const { readToken } = await import('./health/run.ts')
+  const token = await readToken(context, options, { ...context.env, ...env }, targets)
+  if (token === undefined || token.length < LEAST_TOKEN)
+    throw new CommandError(
+      EXIT.usage,
+      `env verify needs the HEALTH_DEEP_TOKEN of the services, of at least ${LEAST_TOKEN} characters: set it in the env file or the environment, or use --token-env or --token-file.`,
+    )
+  // One for all, so that replicas can be compared with each other.
+  const nonce = randomBytes(16).toString('hex')
+  const [fingerprint, ...answers] = await Promise.all([
+    openFingerprints(token, nonce),
+    ...targets.map((target) => ask(context, { ...target, token, nonce, timeoutMs: options.timeout })),
+  ])
+  const own = new Map<string, Promise<string>>()
+  const replicas: Replica[] = []
+  for (const [index, { service, url }] of targets.entries()) {
+    const answer = answers[index] ?? 'no answer'
+    replicas.push({
+      service,
+      url,
+      ...(typeof answer === 'string'
+        ? { state: 'unreached', reason: answer }
+        : await compare(context, answer, { env, fingerprint, own })),
+    })
+  }
+  const verified: Verified = {
+    same: replicas.every(({ state }) => state === 'same'),
+    replicas,
+    disagreements: disagreements(answers.filter((answer) => typeof answer !== 'string')),
+    notCompared: Object.keys(env).filter(
+      (name) => rawValue(env, name) !== undefined && context.platform.contract.find(name) === undefined,
+    ).length,
+  }
+  await writeVerified(context, options.format, { verified, origin })
+  const failed = replicas.some(({ state }) => state === 'differs') || verified.disagreements.length > 0
+  return failed ? EXIT.failed : verified.same ? EXIT.passed : EXIT.remote
+}
+
+/** `web=https://a.example,https://b.example`: two replicas of one service. */
+function replicasOf({ platform }: Context, word: string) {
+  const [first = '', ...more] = word.split(',')
+  const name = first.slice(0, Math.max(first.indexOf('='), 0)).trim()
+  const known = platform.services.flatMap((one) => (one.port === undefined ? [] : [one.name]))
+  return [first, ...more.map((url) => `${name}=${url.trim()}`)].map((one) => {
+    const [service, url] = parseAddress(platform.services, one)
+    if (!known.includes(service)) throw unknownName({ kind: 'service', name: service, known })
+    return { service, url, health: '' }
+  })
+}
+
+/** The answer of one replica, or why there is none. */
+async function ask(
+  { clock, signal }: Context,
+  {
+    service,
+    url,
+    token,
+    nonce,
+    timeoutMs,
+  }: Record<'service' | 'url' | 'token' | 'nonce', string> & { readonly timeoutMs: number },
+): Promise<Answer | string> {
+  const target = new URL(url)
+  target.pathname = `${trimEnd(target.pathname, '/')}/api/configuration`
+  target.search = `?nonce=${nonce}`
+  const outcome = await get({
+    url: target,
+    headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+    timeoutMs,
+    signal,
+    largestBytes: LARGEST_BYTES,
+    wantsBody: (status) => status === 200 || status === 400,
+    monotonic: clock.monotonic,
+  })
+  if (!outcome.answered) return CAUSES[outcome.cause].meaning
+  if (outcome.status === 404)
+    return 'it does not show its configuration: set HEALTH_DEEP_TOKEN there, or update an older build'
+  const cause = causeOfStatus(outcome.status)
+  if (cause !== undefined) return CAUSES[cause].meaning
+  const said = parseJson(outcome.body)
+  const answer = ConfigurationAnswer.safeParse(said)
+  if (!answer.success)
+    return (
+      safeText((said as { readonly message?: unknown } | null | undefined)?.message) ??
+      `it answers with ${outcome.status}, and not with its configuration`
+    )
+  if (answer.data.service !== service) return CAUSES.wrong_service.meaning
+  return answer.data.nonce === nonce ? answer.data : 'its answer is for another request: something caches it'
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+async function compare(
+  context: Context,
+  answer: Answer,
+  {
+    env,
+    fingerprint,
+    own,
+  }: {
+    readonly env: Context['env']
+    readonly fingerprint: Fingerprint
+    /** Fingerprints of the files, shared by all replicas. */
+    readonly own: Map<string, Promise<string>>
+  },
+): Promise<Omit<Replica, 'service' | 'url'>> {
+  const variables: NonNullable<Replica['variables']>[number][] = []
+  for (const { fingerprint: theirs, ...variable } of answer.variables) {
+    const value = rawValue(env, variable.name)
+    const isSet = variable.source !== 'default' && variable.source !== 'unset'
+    if (value === undefined && !isSet) continue
+    const ours = value === undefined ? undefined : (own.get(variable.name) ?? fingerprint(variable, value))
+    if (ours !== undefined) own.set(variable.name, ours)
+    const state =
+      ours === undefined ? 'extra' : theirs === (await ours) ? 'same' : isSet ? 'differs' : 'missing'
+    variables.push({ name: variable.name, state, source: variable.source, perReplica: variable.perReplica })
+  }
+  const definition = compareDefinition(context, answer.platform)
+  const differs =
+    definition === 'differs' ||
+    definition === 'lessons differ' ||
+    variables.some(({ state, perReplica }) => state !== 'same' && !perReplica)
+  return {
+    state: differs ? 'differs' : 'same',
+    startedAt: answer.startedAt,
+    build: answer.build,
+    definition,
+    changedFiles: answer.changedFiles,
+    variables,
+  }
+}
+
+function compareDefinition(context: Context, theirs: Answer['platform']): NonNullable<Replica['definition']> {
+  const { fingerprint } = recordedPlatform(context)
+  if (theirs.fingerprint === fingerprint) return 'same'
+  if (theirs.fingerprint === null || (fingerprint === null && context.searched !== undefined))
+    return 'not compared'
+  return context.platform.definition?.lessons() === theirs.lessons ? 'differs' : 'lessons differ'
+}
+
+/** Names of the variables that replicas of one service hold different values of. */
+function disagreements(answers: readonly Answer[]): readonly string[] {
+  const values = new Map<string, Set<string | undefined>>()
+  for (const { service, variables } of answers)
+    for (const { name, fingerprint, perReplica } of variables)
+      if (!perReplica)
+        values.set(`${service} ${name}`, (values.get(`${service} ${name}`) ?? new Set()).add(fingerprint))
+  const names = [...values].flatMap(([key, found]) => (found.size > 1 ? [key.split(' ')[1] ?? ''] : []))
+  return [...new Set(names)]
+}

@@ -1,0 +1,32 @@
+import { createHmac, type ScryptOptions, scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** Shorter tokens could be guessed, and with one the fingerprints that are made under it. */
+export const LEAST_TOKEN = 24
+
+/** 16 bytes that the caller chose, in hexadecimal. */
+export const NONCE = /^[0-9a-f]{32}$/i
+
+// 16 MB and some 40 ms a derivation.
+const COST: ScryptOptions = { N: 2 ** 14, r: 8, p: 1 }
+const derive = promisify<string | Buffer, string | Buffer, number, ScryptOptions, Buffer>(scrypt)
+
+/** Gives the fingerprint of a variable's value. */
+export type Fingerprint = (
+  variable: { readonly name: string; readonly secret: boolean },
+  value: string,
+) => Promise<string>
+
+/**
+ * Fingerprints that only holders of the token can compare, and only those made under the same nonce. Each secret is
+ * derived by scrypt too, so that testing a guess is slow even for a caller with the token.
+ */
+export async function openFingerprints(token: string, nonce: string): Promise<Fingerprint> {
+  const key = await derive(token, Buffer.from(nonce, 'hex'), 32, COST)
+  return async ({ name, secret }, value) => {
+    const bound = createHmac('sha256', key).update(`${name}\0`)
+    return (secret ? await derive(value, bound.digest(), 32, COST) : bound.update(value).digest()).toString(
+      'base64url',
+    )
+  }
+}

@@ -1,0 +1,218 @@
+import { utimes, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { nodeListener } from '../../src/daemon/node-listener.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
+
+const TOKEN = 'a-deep-token-of-thirty-two-bytes-and'
+const NONCE = '00112233445566778899aabbccddeeff'
+const ENV = {
+  HEALTH_DEEP_TOKEN: TOKEN,
+  EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-b',
+  LOG_LEVEL: 'warn',
+  BUILD_STAMP: 'first',
+}
+
+function opened(env: Record<string, string>, platform = learning, files: string[] = []) {
+  const it = openPlatform({
+    env,
+    platform,
+    sources: { files, sourceOf: (name) => (name === 'LOG_LEVEL' ? 'file' : 'environment') },
+  })
+  onTestFinished(() => it.close())
+  const { web, api } = handlersOf(it)
+  if (!web) throw new Error('the platform has no web service')
+  return {
+    web,
+    api,
+    ask: async (token: string | undefined, query = `?nonce=${NONCE}`) => {
+      const response = await web.fetch(
+        new Request(`http://any.example/api/configuration${query}`, {
+          headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+        }),
+      )
+      const text = await response.text()
+      const { variables } = JSON.parse(text) as {
+        variables?: { name: string; source: string; fingerprint?: string }[]
+      }
+      return { status: response.status, text, response, variables: variables ?? [] }
+    },
+  }
+}
+
+const running = async (env: Record<string, string>, ...more: [typeof learning?, string[]?]) =>
+  serve(nodeListener(opened(env, ...more).web))
+
+async function verify(file: Record<string, string>, args: readonly string[], platform = learning) {
+  const cwd = await emptyFolder()
+  const lines = Object.entries(file).map(([name, value]) => `${name}=${value}\n`)
+  await writeFile(path.join(cwd, '.env'), lines.join(''))
+  const { context, stdout, stderr } = testContext({ cwd, platform, env: { HEALTH_DEEP_TOKEN: TOKEN } })
+  const code = await runProgram(['env', 'verify', '--env-file', '.env', ...args], context)
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+test('a service that runs the file is the same, and each kind of difference is named without a value', async () => {
+  const url = `web=${await running({ ...ENV, MAILER_RATE: '5' })}`
+  expect(await verify({ ...ENV, MAILER_RATE: '5' }, ['--url', url])).toMatchObject({ code: 0, stderr: '' })
+  const file = { ...ENV, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '71', BUILD_STAMP: 'second', OTHERS: 'x' }
+  const args = (format: string) => ['--url', url, '--format', format]
+  const json = await verify(file, args('json'))
+  expect(json.code).toBe(1)
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    same: false,
+    notCompared: 1,
+    replicas: [
+      {
+        service: 'web',
+        state: 'differs',
+        build: 'first',
+        definition: 'same',
+        variables: expect.arrayContaining([
+          { name: 'EMAIL_DISPATCH_SECRET', state: 'same', source: 'environment', perReplica: false },
+          { name: 'LOG_LEVEL', state: 'differs', source: 'file', perReplica: false },
+          { name: 'RATE_LIMIT_PER_MINUTE', state: 'missing', source: 'unset', perReplica: false },
+          { name: 'MAILER_RATE', state: 'extra', source: 'environment', perReplica: false },
+          { name: 'BUILD_STAMP', state: 'differs', source: 'environment', perReplica: true },
+        ]),
+      },
+    ],
+  })
+  const [text, github, sarif] = await Promise.all(
+    ['text', 'github', 'sarif'].map((format) => verify(file, args(format))),
+  )
+  expect(text?.stdout).toMatch(
+    /^ {2}differs {2}LOG_LEVEL .*\n(?:.*\n)* {2}missing {2}RATE_LIMIT_PER_MINUTE /m,
+  )
+  expect(github?.stdout).toMatch(/::error file=.env,line=3,col=1,title=configuration-differs::LOG_LEVEL: /)
+  expect(github?.stdout).toMatch(/::warning .*BUILD_STAMP/)
+  expect(JSON.parse(sarif?.stdout ?? '')).toMatchObject({ runs: [{ results: { length: 4 } }] })
+  for (const { stdout, stderr } of [json, text, github, sarif].flatMap((one) => one ?? []))
+    for (const value of ['warn', 'second', '71', ENV.EMAIL_DISPATCH_SECRET, TOKEN])
+      expect(`${stdout.replaceAll('::warning', '').replaceAll('"warning"', '')}${stderr}`).not.toContain(
+        value,
+      )
+})
+
+test('a build stamp and what the definition marks may differ on each replica', async () => {
+  const group = {
+    unlocks: 'a',
+    absent: 'b',
+    variables: { POD: { kind: 'text', perReplica: true }, REGION: { kind: 'text' } },
+  }
+  const platform = resolvePlatform({ preset: 'base', groups: { pods: group } }, { folder: '/' })
+  const url = async (env: Record<string, string>) => running({ ...ENV, ...env }, platform)
+  const [first, second] = [
+    await url({ POD: 'a', REGION: 'eu' }),
+    await url({ POD: 'b', REGION: 'eu', BUILD_STAMP: 'next' }),
+  ]
+  const file = { ...ENV, POD: 'c', REGION: 'eu' }
+  expect(await verify(file, ['--url', `web=${first},${second}`], platform)).toMatchObject({ code: 0 })
+  const third = await url({ POD: 'a', REGION: 'us' })
+  const { code, stdout } = await verify(file, ['--url', `web=${first},${third}`], platform)
+  expect(code).toBe(1)
+  expect(stdout).toMatch(
+    /^same {2}web.*\n(?:.*\n)*differs {2}web.*\n(?:.*\n)*Replicas disagree on REGION\.$/m,
+  )
+})
+
+test('a definition, its lessons and env files that changed since the start are named', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'prod.env')
+  await writeFile(file, '')
+  await utimes(file, new Date(), new Date(Date.now() + 60_000))
+  const written = (fingerprint: string, lessons: string) => ({
+    ...learning,
+    definition: { file: '/a/platform.config.ts', fingerprint: () => fingerprint, lessons: () => lessons },
+  })
+  const url = ['--url', `web=${await running(ENV, written('a', 'x'), [file])}`]
+  expect(await verify(ENV, url, written('a', 'x'))).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`started before ${file} was changed`),
+  })
+  for (const [fingerprint, lessons, says] of [
+    ['b', 'x', 'runs another definition than this folder has'],
+    ['b', 'y', 'runs other mails or lessons than this folder has'],
+  ] as const)
+    expect(await verify(ENV, url, written(fingerprint, lessons))).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(says),
+    })
+})
+
+test.each<[why: string, start: () => Promise<string>, says: string]>([
+  ['nothing listens', async () => 'http://127.0.0.1:1', 'nothing listens there'],
+  ['no token is set there', () => running({ LOG_LEVEL: 'warn' }), 'set HEALTH_DEEP_TOKEN there'],
+  ['its token is another', () => running({ HEALTH_DEEP_TOKEN: `${TOKEN}x` }), 'refuses the token'],
+  [
+    'a cache answers',
+    async () => {
+      const { text } = await opened(ENV).ask(TOKEN)
+      return serve((_, response) => response.end(text))
+    },
+    'something caches it',
+  ],
+  ['another program answers', () => serve((_, response) => response.end('[]')), 'not with its configuration'],
+])('a service that cannot be verified, because %s, is exit code 3', async (_, start, says) => {
+  const { code, stdout } = await verify(ENV, ['--url', `web=${await start()}`])
+  expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining(says) })
+})
+
+test.each([
+  ['no address', [], 'url'],
+  ['an unknown service', ['--url', 'shop=http://127.0.0.1:1'], "unknown service 'shop'"],
+  ['a short token', ['--url', 'web=http://127.0.0.1:1', '--token-env', 'SHORT'], 'at least 24 characters'],
+] as const)('%s is wrong usage', async (_, args, says) => {
+  const { code, stderr } = await verify({ ...ENV, SHORT: 'twenty-three-characters' }, args)
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(says) })
+})
+
+test('no fingerprint is the same under another nonce or another token, and each has one length', async () => {
+  const { ask } = opened({ ...ENV, HEALTH_DEEP_TOKEN: `${TOKEN},${TOKEN}-next` })
+  const answers = [
+    await ask(TOKEN),
+    await ask(`${TOKEN}-next`),
+    await ask(TOKEN, `?nonce=${'ab'.repeat(16)}`),
+  ]
+  const prints = answers.map(({ variables }) => variables.flatMap((one) => one.fingerprint ?? []))
+  expect(prints.map((list) => list.length)).toEqual(prints.map(() => prints[0]?.length))
+  expect(prints[0]).toHaveLength(4)
+  expect(new Set(prints.flat()).size).toBe(prints.flat().length)
+  expect(prints.flat().every((print) => print.length === 43)).toBe(true)
+  expect((await ask(TOKEN)).text).toBe(answers[0]?.text)
+  for (const value of Object.values(ENV).filter((one) => one !== 'first'))
+    expect(answers.map(({ text }) => text).join('')).not.toContain(value)
+})
+
+test('no fingerprint is given without the token, a nonce, or a token that is long enough', async () => {
+  const { ask, api } = opened(ENV)
+  expect((await ask(undefined)).status).toBe(401)
+  expect((await ask(`${TOKEN}x`)).status).toBe(401)
+  for (const query of ['', '?nonce=', '?nonce=0011', `?nonce=${NONCE}00`, `?nonce=${'g'.repeat(32)}`]) {
+    const { status, text } = await ask(TOKEN, query)
+    expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining('openssl rand -hex 16') })
+  }
+  const short = await opened({ ...ENV, HEALTH_DEEP_TOKEN: 'twenty-three-characters' }).ask(
+    'twenty-three-characters',
+  )
+  expect(short).toMatchObject({ status: 400, variables: [] })
+  expect(short.text).toContain('at least 24 characters')
+  expect((await opened({ LOG_LEVEL: 'warn' }).ask(TOKEN)).status).toBe(404)
+  const other = await api?.fetch(new Request('http://any.example/api/configuration'))
+  expect(other?.status).toBe(401)
+})
+
+test('requests are answered one after the other, and those beyond a short queue are told to come back', async () => {
+  const { ask } = opened(ENV)
+  const answers = await Promise.all(Array.from({ length: 12 }, () => ask(TOKEN)))
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
+  expect(refused).toHaveLength(7)
+  expect(refused[0]?.response.headers.get('retry-after')).toBe('5')
+})
