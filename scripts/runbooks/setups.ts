@@ -50,6 +50,7 @@ END`,
     '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=bounced grace=sent edsger=sent mail=60 alan=returned joan=returned mary=returned && printf "address,cause\\nold@example.com,hard-bounce\\nolder@example.com,hard-bounce\\n" > bounces.csv',
   'runbooks/complaints.md':
     '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite mail=60 ada=complained alan=complained joan=complained mary=complained tony=complained grace=sent edsger=sent',
+  'runbooks/stop-all-mail.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=due',
   'runbooks/privacy.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=sent grace=due',
   'runbooks/store-full.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/store.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=sent',

@@ -25,16 +25,24 @@ export function durationOption(flags: string, description: string, byDefault: st
 
 /** `--service S`, repeatable; also `web,api`. */
 export function serviceOption(services: readonly Service[]): Option {
-  const parse = (value: string, before: readonly Service[] = []): readonly Service[] => {
+  return wordsOption('--service <service>', `${alternatives(services)}; repeatable; all when not given`, {
+    kind: 'service',
+    known: services,
+  })
+}
+
+/** A repeatable option that takes some of these words, also separated by commas; given in the order of `known`. */
+export function wordsOption<Word extends string>(
+  flags: string,
+  description: string,
+  { kind, known }: { readonly kind: string; readonly known: readonly Word[] },
+): Option {
+  return new Option(flags, description).argParser((value: string, before: readonly Word[] = []) => {
     const named = value.split(',').map((word) => word.trim())
     for (const name of named)
-      if (!services.includes(name)) throw unknownName({ kind: 'service', name, known: services })
-    return services.filter((service) => before.includes(service) || named.includes(service))
-  }
-  return new Option(
-    '--service <service>',
-    `${alternatives(services)}; repeatable; all when not given`,
-  ).argParser(parse)
+      if (!known.some((word) => word === name)) throw unknownName({ kind, name, known })
+    return known.filter((word) => before.includes(word) || named.includes(word))
+  })
 }
 
 /** `web`, `web or api`, `web, api or agent`. */

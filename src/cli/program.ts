@@ -80,6 +80,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/email.ts'),
   },
   {
+    name: 'mail',
+    summary: 'stop mail in an emergency, resume it, and see what waits',
+    load: () => import('./commands/mail.ts'),
+  },
+  {
     name: 'analytics',
     summary: 'count the stored events of visitors by kind and day',
     load: () => import('./commands/analytics.ts'),

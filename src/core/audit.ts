@@ -15,6 +15,7 @@ export type AuditAction =
   | 'restore'
   | 'suppress'
   | 'unsuppress'
+  | 'pause'
   | 'resume'
   | 'enrol'
   | 'cancel'

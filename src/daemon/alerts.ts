@@ -11,6 +11,7 @@ import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { type Channel, sendDueAlerts, unfinishedIn } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
+import type { Held } from '../core/mail/holds.ts'
 import { openMailer } from '../core/mail/open.ts'
 import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -96,6 +97,7 @@ export function startAlerts({
   platform,
   settings,
   channels,
+  held,
   clock,
   random,
   log,
@@ -106,6 +108,7 @@ export function startAlerts({
   readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
   readonly settings: Settings
   readonly channels: readonly Channel[]
+  readonly held?: Held
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -199,7 +202,7 @@ export function startAlerts({
   const tellDue = trailing(async () => {
     const incidents = recordedIn
     try {
-      await sendDueAlerts({ store: incidents, channels, clock, log })
+      await sendDueAlerts({ store: incidents, channels, held, clock, log })
       if (incidents === store.incidents) known = await knownOf(incidents, channels, clock.now())
       else await (await spare)?.keep(clock.now())
     } catch (error) {

@@ -40,10 +40,10 @@ export function createConditions({
   const sendsLessons = store.persistent && settings.mail !== undefined
   return async () => {
     const now = clock.now()
-    const [lessonsDueSince, coursesPaused, disk] = await Promise.all([
+    const [lessonsDueSince, holds, disk] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
-      sendsLessons ? pauseOf(store.sending).catch(() => undefined) : NOT_PAUSED,
+      sendsLessons ? store.sending.holds().catch(() => undefined) : [],
       freeSpace(dataFolder).catch(() => undefined),
     ])
     return conditionsReport(
@@ -54,7 +54,7 @@ export function createConditions({
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
         mailRefused: mailRefused(),
-        ...(coursesPaused && { coursesPaused }),
+        ...(holds && { holds }),
       },
       now,
     )
@@ -62,9 +62,6 @@ export function createConditions({
 }
 
 const NONE_DUE = { at: undefined, stalledAt: undefined }
-const NOT_PAUSED = { reason: undefined }
-
-const pauseOf = async (sending: Store['sending']) => ({ reason: (await sending.pause())?.reason })
 
 async function dueSince(course: Store['course'], now: number) {
   const [first] = await course.listDue(now, 1)

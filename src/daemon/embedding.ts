@@ -11,6 +11,7 @@ import type { Health } from '../core/health/runner.ts'
 import type { Log } from '../core/log.ts'
 import type { Directory } from '../core/mail/directory.ts'
 import type { SuppressionList } from '../core/mail/feedback/suppressions.ts'
+import type { Held } from '../core/mail/holds.ts'
 import type { SendEmail } from '../core/mail/send-email.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
@@ -96,6 +97,7 @@ export interface OpenedPlatform extends Operations {
   mailRefused(): string | undefined
   /** Writes the counts of sent mail that are still in memory. */
   writeMailCounts(): Promise<void>
+  readonly held: Held
   /** The number of messages in flight: handed over, but not answered yet. */
   sending(): number
   /** From now on health is failing, so that load balancers send traffic elsewhere. */

@@ -30,6 +30,7 @@ export function subscribersChannel({
   )
   return {
     name: 'subscribers',
+    publishes: true,
     // An end is due only if the beginning was published, whatever the definition says today.
     takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && seen.has(cause)),
     async tell({ kind, incident }) {

@@ -10,6 +10,7 @@ import { openProbes } from '../core/health/definition.ts'
 import { createHealth, logChanges } from '../core/health/runner.ts'
 import { silentLog } from '../core/log.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/rates.ts'
+import { streamOf } from '../core/mail/holds.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
 import { once } from '../core/once.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -68,7 +69,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
           counts: () => opened.course.counts(clock.now()),
           status: () => opened.status(),
           mail: () => opened.sending.days(clock.now()),
-          pause: () => opened.sending.pause(),
+          holds: () => opened.sending.holds(),
         }
       )
     },
@@ -101,7 +102,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     analyticsFull: ingest.full,
     confirmationsExhausted,
     heartbeat: async (input) => (await store()).heartbeats.expect(input),
-    mailPause: async () => (await stores.known())?.sending.pause(),
+    mailHolds: async () => (await stores.known())?.sending.holds() ?? [],
     untrustedProxy: proxies.seen,
     hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),
@@ -179,8 +180,8 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       if (!mailer.configured || opened === undefined) return undefined
       const now = clock.now()
       const since = firstOfDays(DAYS_OF_MAIL, now)
-      const [counts, paused] = await Promise.all([opened.sending.days(since), opened.sending.pause()])
-      return { days: dailyMail(counts, { days: DAYS_OF_MAIL, now }), paused }
+      const [counts, holds] = await Promise.all([opened.sending.days(since), opened.sending.holds()])
+      return { days: dailyMail(counts, { days: DAYS_OF_MAIL, now }), holds }
     },
     metrics,
   }
@@ -189,7 +190,9 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   let closing: Promise<void> | undefined
   return {
     services,
-    sendEmail: createSendEmail(mailer, clock, platform.mails.compiled),
+    sendEmail: createSendEmail(mailer, clock, platform.mails.compiled, (template) =>
+      mail.held(streamOf(platform.mails.definitions, template)),
+    ),
     async dispatch({ limit: most = settings.dispatch.limit, signal } = {}) {
       if (!(Number.isInteger(most) && most >= 0) && most !== Infinity)
         throw new RangeError('the limit of a dispatch is a whole number, or Infinity for none')
@@ -226,6 +229,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     mailRefused: mail.refused,
     writeMailCounts: () => mail.tally.flush(),
     sending: mail.sending,
+    held: mail.held,
     announceStop() {
       stopping = true
       void course.opened().then(

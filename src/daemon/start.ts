@@ -226,6 +226,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         ...alertChannels({ platform: definition, settings, places: placesOf(options), clock }),
         ...(mailsNotices ? [subscribersChannel({ platform: definition, store, clock })] : []),
       ],
+      held: platform.held,
       clock,
       random,
       log,

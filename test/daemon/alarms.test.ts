@@ -155,10 +155,9 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   await beside.sending.count([count('sent', 60), count('complaint', 5)])
   await beside.sending.check(clock.now())
   await untilTold(['courses_paused'], 'incident.opened', clock.now())
-  await beside.sending.resume(
-    clock.now(),
-    auditEntry({ action: 'resume', operator: PROGRAM, now: clock.now(), random: systemRandom }),
-  )
+  const now = clock.now()
+  const audit = auditEntry({ action: 'resume', operator: PROGRAM, now, random: systemRandom })
+  await beside.sending.resume({ streams: ['course'], now, audit })
   await beside.close()
   await untilTold(['courses_paused'], 'incident.closed', clock.now() + 150_000)
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readSettings } from '../../src/core/env/read-settings.ts'
-import type { Pause } from '../../src/core/mail/feedback/sending.ts'
+import type { Hold } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { type ConditionsOptions, createConditions } from '../../src/daemon/conditions.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -18,9 +18,9 @@ async function noted(
   env: Record<string, string>,
   {
     persistent = true,
-    paused,
+    holds = [],
     ...parts
-  }: Partial<ConditionsOptions> & { readonly persistent?: boolean; readonly paused?: Pause } = {},
+  }: Partial<ConditionsOptions> & { readonly persistent?: boolean; readonly holds?: readonly Hold[] } = {},
 ) {
   const asked: unknown[] = []
   const course = {
@@ -30,7 +30,7 @@ async function noted(
     },
     stalledSince: async () => undefined,
   } as unknown as Store['course']
-  const sending = { pause: async () => paused } as unknown as Store['sending']
+  const sending = { holds: async () => holds } as unknown as Store['sending']
   const report = await createConditions({
     settings: readSettings(learning, env),
     store: { persistent, course, sending },
@@ -59,7 +59,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   const broken = {
     persistent: true,
     course: { listDue: () => Promise.reject(new Error('canary')) } as unknown as Store['course'],
-    sending: { pause: () => Promise.reject(new Error('canary')) } as unknown as Store['sending'],
+    sending: { holds: () => Promise.reject(new Error('canary')) } as unknown as Store['sending'],
   }
   const { names } = await noted(MAIL, {
     store: broken,
@@ -72,7 +72,11 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
 })
 
 test('courses that the breaker paused are reported, and their lessons are not late', async () => {
-  expect(await noted(MAIL, { paused: { at: NOW, reason: 'too many complaints' } })).toMatchObject({
+  expect(
+    await noted(MAIL, {
+      holds: [{ stream: 'course', at: NOW, reason: 'too many complaints' }],
+    }),
+  ).toMatchObject({
     failing: ['courses_paused'],
   })
 })

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import type { DispatchResult } from '../../src/core/course/course.ts'
 import type { HealthReport, ProbeResult } from '../../src/core/health/probe.ts'
+import type { Hold } from '../../src/core/mail/holds.ts'
 import { type MetricsOptions, openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { publicPart } from '../../src/daemon/routes/metrics.ts'
 
@@ -127,12 +128,12 @@ test('the figures of a store are those of now, in seconds, and what is over is g
     { source: 'smtp', kind: 'sent', count: 2 },
     { source: 'smtp', kind: 'sent', count: 3 },
   ]
-  let paused: unknown
+  let holds: readonly Hold[] = []
   const { read } = metricsOf({
     backlog: async () => ({ due: 4, waiting: 5, oldestDueAt: NOW - 90_000 }) as never,
     status: async () => ({ kind: 'sqlite', bytes: 4096, backupAt: NOW - 60_000 }) as never,
     mail: async () => today as never,
-    pause: async () => paused as never,
+    holds: async () => holds,
   })
   const value = await read()
   expect(value('mail_today{source="smtp",kind="sent"}')).toBe(5)
@@ -143,10 +144,12 @@ test('the figures of a store are those of now, in seconds, and what is over is g
   expect([value('store_size_bytes'), value('backup_timestamp_seconds')]).toEqual([4096, NOW / 1000 - 60])
   expect(value('store_info{kind="sqlite"}')).toBe(1)
   today = []
-  paused = { at: NOW, reason: 'x' }
+  holds = [{ stream: 'course', at: NOW, reason: 'x' }]
   const later = await read()
   expect(later('mail_today{source="smtp",kind="sent"}')).toBeUndefined()
   expect(later('courses_paused')).toBe(1)
+  expect(later('mail_paused{stream="course"}')).toBe(1)
+  expect(later('mail_paused{stream="sign-in"}')).toBe(0)
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import { auditEntry, type Operator } from '../../src/core/audit.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
-import type { Pause } from '../../src/core/mail/feedback/sending.ts'
+import type { Pause } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import type { Seeded } from './seeded.ts'
 import type { VirtualTime } from './virtual-time.ts'
@@ -79,7 +79,7 @@ export function simulateBreaker({
     const audit = auditEntry({ action: 'resume', operator: OPERATOR, now, random })
     pausedSince = undefined
     resumedAt = now
-    await store.sending.resume(now, audit)
+    await store.sending.resume({ streams: ['course'], now, audit })
     witness.note('', 'courses resumed')
   }
 

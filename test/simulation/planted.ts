@@ -417,7 +417,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'starts a run while courses are paused',
     file: 'course/dispatcher.ts',
-    find: 'if (!notices && (await isPaused())) return nothing(PAUSED)',
+    find: 'if (await isPaused(stream)) return nothing(PAUSED)',
     replace: '',
   },
   {

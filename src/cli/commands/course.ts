@@ -115,9 +115,11 @@ Examples:
     .action((address: string, options: Options) =>
       runCourse(options, (course) => erase(context, course, address, options)),
     )
-  add('resume', 'resume courses that the breaker paused; the next dispatch sends again', '').action(
-    (options: Options) => run(options, (platform) => resume(context, platform, options)),
-  )
+  add(
+    'resume',
+    'resume courses that are paused, as mail resume --stream course does; the next dispatch sends again',
+    '',
+  ).action((options: Options) => run(options, (platform) => resume(context, platform, options)))
   add(
     'resolve',
     'retry parked, unknown or bounced deliveries, or mark them, or a lesson that is due, as sent',
@@ -144,7 +146,8 @@ Examples:
 async function status(context: Context, platform: OpenedPlatform, options: Options): Promise<ExitCode> {
   const course = await platform.course()
   const [counts, problems] = [await course.counts(), await course.problems(50)]
-  const paused = await (await platform.store()).sending.pause()
+  const { coursePause } = await import('../../core/mail/holds.ts')
+  const paused = coursePause(await (await platform.store()).sending.holds())
   if (options.format === 'json') {
     const { addressHint } = await import('../output/course-text.ts')
     const waiting = await Promise.all(
@@ -175,18 +178,8 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
 }
 
 async function resume(context: Context, platform: OpenedPlatform, options: Options): Promise<ExitCode> {
-  const { auditEntry } = await import('../../core/audit.ts')
-  const { sending } = await platform.store()
-  const now = context.clock.now()
-  const paused = await sending.pause()
-  const audit = auditEntry({
-    action: 'resume',
-    operator: operatorOf(context),
-    now,
-    random: context.random,
-    ...(paused && { details: paused.reason }),
-  })
-  if ((await sending.resume(now, audit)) === undefined)
+  const { resumeStreams } = await import('../mail-holds.ts')
+  if ((await resumeStreams(context, platform, ['course'])).length === 0)
     throw new CommandError(EXIT.failed, 'courses are not paused.')
   if (options.format === 'json') return printJson(context, 'course resume', { resumed: true })
   return printText(context, 'courses go on with the next dispatch; the rates are counted from now\n')

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { DIALECTS } from '../../core/env/dialects/read.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
 import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/mailbox.ts'
+import { STREAMS } from '../../core/mail/holds.ts'
 import { SOURCES } from '../../daemon/routes/configuration.ts'
 import * as course from './course.ts'
 import {
@@ -74,6 +75,8 @@ const billingSmoke = versioned({
   ),
 })
 
+const stream = z.enum(STREAMS)
+const held = list(z.strictObject({ stream, ...pause.shape }))
 const storePlace = { kind: text, location: text }
 
 const status = versioned({
@@ -113,6 +116,7 @@ const status = versioned({
       backupAt: milliseconds.optional(),
       lastHour: text.optional(),
       counts: courseCounts,
+      paused: held.describe('The streams of mail that are paused.'),
     }),
     z.strictObject({ ...storePlace, fault: text.describe('Why it could not be read.') }),
   ]),
@@ -194,6 +198,23 @@ const emailLint = versioned({
       fix: text,
       location: z.strictObject({ file: text, line: count, column: count }).optional(),
       excerpt: text.optional(),
+    }),
+  ),
+})
+
+const mailPause = versioned({ paused: held })
+const mailResume = versioned({ resumed: held })
+const mailQueue = versioned({
+  streams: list(
+    z.strictObject({
+      stream,
+      due: count.describe('To be sent now.'),
+      held: count.describe('Of those due, what a pause holds back.'),
+      waiting: count.describe('An attempt failed, and the next one has its time.'),
+      failed: count.describe('Given up, or waiting for a decision.'),
+      oldestAt: milliseconds.optional().describe('When the oldest of them became due.'),
+      nextAt: milliseconds.optional().describe('The next attempt after now.'),
+      paused: pause.optional(),
     }),
   ),
 })
@@ -311,6 +332,9 @@ export const DOCUMENTS = {
   'env diff': envDiff,
   'env list': envList,
   'env verify': envVerify,
+  'mail pause': mailPause,
+  'mail queue': mailQueue,
+  'mail resume': mailResume,
   status: status,
 } as const satisfies Readonly<Record<string, z.ZodType>>
 

@@ -13,7 +13,7 @@ export const time = z.iso.datetime().describe('ISO 8601, in UTC.')
 export const versioned = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject({ version: z.literal(1), ...shape })
 
-/** Why courses send nothing until an operator resumes them. */
+/** Why a kind of mail is not sent until an operator resumes it. */
 export const pause = z.strictObject({ at: milliseconds, reason: text })
 
 export const subscriptionState = z.enum(['unconfirmed', 'confirmed', 'unsubscribed'])

@@ -95,6 +95,7 @@ export const dbAudit = versioned({
         'restore',
         'suppress',
         'unsuppress',
+        'pause',
         'resume',
         'enrol',
         'cancel',

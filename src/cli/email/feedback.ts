@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { DAY_MS } from '../../core/durations.ts'
+import { coursePause } from '../../core/mail/holds.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, type StoreOptions, wholeNumber } from '../options.ts'
@@ -58,7 +59,7 @@ async function status(
   return withPlatform(context, options, async (platform) => {
     const { sending } = await platform.store()
     const counts = await sending.days(context.clock.now() - (options.days - 1) * DAY_MS)
-    const paused = await sending.pause()
+    const paused = coursePause(await sending.holds())
     return options.format === 'json'
       ? printJson(context, 'email feedback status', { ...(paused && { paused }), counts })
       : printText(context, feedbackStatusText({ counts, paused }))

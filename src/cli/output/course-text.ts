@@ -1,7 +1,7 @@
 import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
 import { HOUR_MS } from '../../core/durations.ts'
-import type { Pause } from '../../core/mail/feedback/sending.ts'
+import type { Pause } from '../../core/mail/holds.ts'
 import { beside } from './wrap.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'

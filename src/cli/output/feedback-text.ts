@@ -1,4 +1,5 @@
-import type { CountedKind, MailDayCount, Pause } from '../../core/mail/feedback/sending.ts'
+import type { CountedKind, MailDayCount } from '../../core/mail/feedback/sending.ts'
+import type { Pause } from '../../core/mail/holds.ts'
 
 const KINDS: readonly (readonly [CountedKind, string])[] = [
   ['sent', 'sent'],

@@ -4,6 +4,7 @@ import { recordFile } from '../../core/daemon-places.ts'
 import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
+import type { Hold } from '../../core/mail/holds.ts'
 import type { Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
@@ -32,6 +33,7 @@ export interface PlatformStatus {
         readonly backupAt: number | undefined
         readonly lastHour: string | undefined
         readonly counts: CourseCounts
+        readonly paused: readonly Hold[]
       }
     /** Why it could not be read. */
     | { readonly kind: string; readonly location: string; readonly fault: string }
@@ -167,12 +169,13 @@ async function storeStatus(
     )
     try {
       const store = await platform.store()
-      const [{ version, latest, backupAt }, lastHour, counts] = await Promise.all([
+      const [{ version, latest, backupAt }, lastHour, counts, paused] = await Promise.all([
         store.status(),
         store.lastHour(),
         (await platform.course()).counts(),
+        store.sending.holds(),
       ])
-      return { kind, location, version, latest, backupAt, lastHour, counts }
+      return { kind, location, version, latest, backupAt, lastHour, counts, paused }
     } finally {
       await close()
     }

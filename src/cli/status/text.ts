@@ -1,4 +1,5 @@
 import { HOUR_MS } from '../../core/durations.ts'
+import { heldTogether } from '../../core/mail/holds.ts'
 import { agoText } from '../output/amounts.ts'
 import { platformText } from '../which-platform.ts'
 import type { PlatformStatus, ServiceReport } from './gather.ts'
@@ -16,13 +17,17 @@ export function statusText(
     ['store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`],
   ]
   if (!('fault' in store)) {
-    const { counts, version, latest, backupAt, lastHour } = store
+    const { counts, version, latest, backupAt, lastHour, paused } = store
     rows.push(
       ['schema', version === latest ? `${version}, up to date` : `${version}; this build has ${latest}`],
       ['backup', backupAt === undefined ? 'never by platformctl db backup' : agoText(backupAt, now)],
       ['schedule', scheduleText(daemon.schedule && daemon.running, lastHour, now)],
       ['backlog', backlogText(counts, now)],
       ['problems', problemsText(counts)],
+      ...heldTogether(paused).map(({ streams, at, reason }): [string, string] => [
+        'paused',
+        `${streams.join(', ')}, since ${new Date(at).toISOString()}: ${reason}; platformctl mail resume`,
+      ]),
     )
   }
   rows.push(

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
+import { type Held, heldReason } from '../mail/holds.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Random } from '../random.ts'
 import type { Secret } from '../secret.ts'
@@ -41,6 +42,7 @@ export function createConfirmations({
   log,
   siteUrl,
   firstCourse,
+  held,
   keys,
 }: {
   readonly store: CourseStore
@@ -51,6 +53,7 @@ export function createConfirmations({
   readonly log: Log
   readonly siteUrl: string
   readonly firstCourse: string
+  readonly held: Held
   /** Keys of links: tokens are made with the first, and found again with any. */
   readonly keys: readonly [Secret, ...Secret[]]
 }): Confirmations {
@@ -114,6 +117,14 @@ export function createConfirmations({
       return store.settleMessage({ message, result: 'over', entry }).then(() => undefined)
     }
     const { expiresAt, unknownSince } = message
+    const hold = now < expiresAt && (await held('confirmation'))
+    if (hold) {
+      // Given back untried: as it would be had nobody claimed it.
+      const { attempts } = message
+      const result = { attempts, unknownSince, outcome: 'held', nextAttemptAt: now }
+      await store.settleMessage({ message, result })
+      return { kind: 'transient', scope: 'connection', reason: heldReason(hold) }
+    }
     if (now >= expiresAt) return over('it could not be mailed before its link was about to expire')
     if (mailer.transport === 'api' && unknownSince !== undefined && now - unknownSince >= KEY_LIFE_MS)
       return over('the provider may have it, and no longer knows its key')
@@ -165,7 +176,7 @@ export function createConfirmations({
     deliver: async (message, since) => (await deliverAll([message], since))[0],
     async deliverDue(signal) {
       let sent = 0
-      while (mailer.configured && !signal?.aborted) {
+      while (mailer.configured && !signal?.aborted && !(await held('confirmation'))) {
         const since = timer.monotonic()
         const messages = await store.claimMessages({
           now: clock.now(),

@@ -23,9 +23,9 @@ import type { Claim, CourseStore, Settlement } from './store.ts'
 const SLOTS = 250
 /** The most lessons that one limited call sends, and the most results that a run without a limit lists. */
 const MOST_RESULTS = 10_000
-/** CONTRACT §12: the reason of a call that sends nothing because the breaker has tripped. */
+/** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
 const PAUSED = 'paused'
-const PAUSE_ASKED_MS = 10_000
+const PAUSE_ASKED_MS = 5000
 /**
  * No dispatch call lasts longer, so only subscribers whose next lesson is due within this time are
  * remembered.
@@ -43,8 +43,8 @@ export interface DispatcherOptions {
   readonly catalog: Catalog
   /** The pace that all dispatchers of the store share; default: as fast as the transport carries. */
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'>
-  /** Are courses paused? Asked before the first lesson and every few seconds; notices go on. */
-  readonly isPaused?: () => Promise<boolean>
+  /** Asked before the first message and every few seconds. */
+  readonly isPaused?: (stream: 'course' | 'notice') => Promise<boolean>
   /**
    * Asked just before a lesson is handed over. `over`: skip the lesson; `heldUntil`: try again at that time.
    */
@@ -77,7 +77,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const none = { processed: 0, sent: 0, failed: 0, unknown: 0 }
     const nothing = async (reason: string) => ({ ...none, ...(await left()), limit, reason, results: [] })
     if (!mailer.configured) return nothing(mailer.reason ?? 'mail is not configured')
-    if (!notices && (await isPaused())) return nothing(PAUSED)
+    const stream = notices ? 'notice' : 'course'
+    if (await isPaused(stream)) return nothing(PAUSED)
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
     /** Aborted when the call stops sending, whatever for. */
@@ -215,7 +216,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const mayBePaused = () => timer.monotonic() - pauseAskedAt >= PAUSE_ASKED_MS
     async function lookAtPause(): Promise<void> {
       pauseAskedAt = timer.monotonic()
-      if (!notices && (await isPaused())) pause = PAUSED
+      if (await isPaused(stream)) pause = PAUSED
     }
 
     async function handOver(

@@ -2,8 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
-import { HOUR_MS } from '../durations.ts'
+import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
+import type { Held } from '../mail/holds.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'
@@ -57,7 +58,9 @@ export interface CourseOptions {
   /** Called when that budget is found used up. */
   readonly onExhausted?: () => void
   readonly pace?: DispatcherOptions['pace']
-  readonly isPaused?: DispatcherOptions['isPaused']
+  /** Asked before the first lesson and every few seconds: are courses paused? */
+  readonly isPaused?: () => Promise<boolean>
+  readonly held?: Held
   /** Signs unsubscribe links. */
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
@@ -96,6 +99,7 @@ export function openCourse({
   oldLinkKeys = [],
   pace,
   isPaused,
+  held = async () => undefined,
   notices,
   addressKey = linkKey,
 }: CourseOptions): Course {
@@ -192,6 +196,7 @@ export function openCourse({
     if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return 'over'
     const notice = noticeOf(claim)
     if (notice?.kind === 'announced' && !(await notices?.isAnnounced(notice.subject))) return 'over'
+    if (await held('notice')) return { heldUntil: now + MINUTE_MS }
     const until = await notices?.silentUntil()
     return until === undefined ? 'send' : { heldUntil: Math.min(until, now + HELD_MS) }
   }
@@ -207,7 +212,8 @@ export function openCourse({
     log,
     catalog,
     ...(pace && { pace }),
-    ...(isPaused && { isPaused }),
+    isPaused: async (stream) =>
+      stream === 'course' ? ((await isPaused?.()) ?? false) : (await held(stream)) !== undefined,
     ...(notices && { standing: noticeStanding }),
     mailFor: (claim, lesson) => {
       const link = unsubscribe(claim)
@@ -252,6 +258,7 @@ export function openCourse({
     log,
     siteUrl,
     firstCourse,
+    held,
     keys: [linkKey, ...oldLinkKeys],
   })
   let delivering: Promise<number> | undefined

@@ -201,6 +201,7 @@ export function pass(claim: Claim, now: number, next: Next | undefined): Settlem
     failures: 0,
     problem: undefined,
     end: false,
+    attempt: { outcome: 'permanent', reason: 'it was over before it could be sent' },
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
 import type { HeartbeatRecord } from '../heartbeats.ts'
+import type { Hold } from '../mail/holds.ts'
 import type { Network } from '../network/get.ts'
 import type { Random } from '../random.ts'
 import type { Probe, ProbeContext, ProbeResult } from './probe.ts'
@@ -27,8 +28,8 @@ export interface ProbeParts {
   readonly analyticsFull?: () => string | undefined
   /** Whether the daily budget of confirmations was found used up within the last hour. */
   readonly confirmationsExhausted?: () => boolean
-  /** Why courses are paused; undefined while they are not, or no store is open. */
-  readonly mailPause?: () => Promise<{ readonly reason: string } | undefined>
+  /** The streams of mail that are paused; none while no store is open. */
+  readonly mailHolds?: () => Promise<readonly Hold[]>
   /** Whether a proxy that TRUST_PROXY does not name was seen within the last hour. */
   readonly untrustedProxy?: () => boolean
   /** The record of a heartbeat; absent where there is no store to ask. */

@@ -6,6 +6,7 @@ import {
   heartbeatProbeName,
   heartbeatState,
 } from '../heartbeats.ts'
+import { holdsText } from '../mail/holds.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
 import { storeFaultReason } from '../store-fault.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from './definition.ts'
@@ -135,12 +136,7 @@ export const mailProbe: ProbeDefinition = {
   name: 'mail',
   service: WEB,
   group: 'mail',
-  open: ({
-    settings,
-    verifyMail,
-    confirmationsExhausted = () => false,
-    mailPause = async () => undefined,
-  }) => {
+  open: ({ settings, verifyMail, confirmationsExhausted = () => false, mailHolds = async () => [] }) => {
     const configuration = configured(
       settings,
       'mail',
@@ -159,8 +155,8 @@ export const mailProbe: ProbeDefinition = {
     return async (context) => {
       const result = await configuration(context)
       // If the store cannot be read, its own probe says so.
-      const pause = result.state === 'ok' ? await mailPause().catch(() => undefined) : undefined
-      if (pause) return degraded(`courses are paused: ${pause.reason}`, result.checked)
+      const paused = result.state === 'ok' ? holdsText(await mailHolds().catch(() => [])) : undefined
+      if (paused !== undefined) return degraded(paused, result.checked)
       return result.state === 'ok' && confirmationsExhausted()
         ? degraded('the confirmations that may be mailed in a day are used up', result.checked)
         : result

@@ -79,6 +79,13 @@ const OWN: Readonly<Record<string, Known>> = {
     command: 'platformctl course status',
     runbook: 'runbooks/complaints.md',
   },
+  mail_paused: {
+    label: 'Mail',
+    words: { is: 'is paused', still: 'is still paused', ended: 'is resumed' },
+    means: 'the named kinds of mail wait until somebody resumes them; none is lost, but some expires',
+    command: 'platformctl mail queue',
+    runbook: 'runbooks/stop-all-mail.md',
+  },
 }
 
 /** Advice for operators about a cause. */

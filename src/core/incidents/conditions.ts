@@ -1,5 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeResult } from '../health/probe.ts'
+import { type Hold, heldTogether } from '../mail/holds.ts'
 import { WEB } from '../service.ts'
 
 /**
@@ -20,8 +21,8 @@ export interface SelfObservations {
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
-  /** Why the breaker paused courses; undefined: it did not. */
-  readonly coursesPaused?: { readonly reason: string | undefined }
+  /** The streams of mail that are paused. */
+  readonly holds?: readonly Hold[]
 }
 
 export interface CertificateCheck {
@@ -43,6 +44,7 @@ export const CONDITIONS = [
   'half_configured',
   'mail_refused',
   'courses_paused',
+  'mail_paused',
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
@@ -63,14 +65,17 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, coursesPaused } = observed
+  const { lessonsDueSince, disk, holds } = observed
+  const paused = holds && pauseReasons(holds)
   return {
     service: WEB,
     probes: {
       certificate_expiring: result(certificateReason(observed.certificates, now)),
       // Paused lessons wait on purpose, and the pause itself is told.
       ...(lessonsDueSince &&
-        coursesPaused?.reason === undefined && { lessons_late: result(lateReason(lessonsDueSince, now)) }),
+        !holds?.some(({ stream }) => stream === 'course') && {
+          lessons_late: result(lateReason(lessonsDueSince, now)),
+        }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
       build_skew: result(skewReason(observed.builds)),
       half_configured: result(
@@ -79,7 +84,7 @@ export function conditionsReport(
           : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
       mail_refused: result(observed.mailRefused),
-      ...(coursesPaused && { courses_paused: result(coursesPaused.reason) }),
+      ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
     },
   }
 }
@@ -87,6 +92,18 @@ export function conditionsReport(
 function result(reason: string | undefined): ProbeResult {
   return reason === undefined ? { state: 'ok', checked: true } : { state: 'failing', checked: true, reason }
 }
+
+/** Courses that were paused together with other mail are part of that pause, so that one pause is one incident. */
+function pauseReasons(holds: readonly Hold[]): { courses: string | undefined; mail: string | undefined } {
+  const [courses = [], mail = []] = [true, false].map((alone) =>
+    heldTogether(holds).filter(({ streams }) => (streams.join() === 'course') === alone),
+  )
+  const said = mail.map(({ streams, reason }) => `${streams.join(', ')}: ${reason}`)
+  return { courses: courses[0]?.reason, mail: said.length === 0 ? undefined : said.join('; ') }
+}
+
+/** Incidents whose alerts leave also while alerts are paused: somebody must hear of every pause. */
+export const isAboutPause = (cause: string) => cause === 'courses_paused' || cause === 'mail_paused'
 
 function certificateReason(certificates: readonly CertificateCheck[], now: number): string | undefined {
   const reasons = certificates.flatMap(({ variable, validFrom, validTo, fault }) => {

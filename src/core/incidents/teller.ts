@@ -1,5 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { Held } from '../mail/holds.ts'
+import { isAboutPause } from './conditions.ts'
 import { dueMessages, FLAP_WINDOW_MS } from './due.ts'
 import type { IncidentStore, MessageKind, MessageRecord, StoredIncident } from './incident.ts'
 
@@ -11,6 +13,8 @@ export type AlertOutcome =
 /** A way to send alerts. `tell` never rejects, and uses the same `id` for every attempt. */
 export interface Channel {
   readonly name: string
+  /** It publishes what others send, so that a pause of alerts does not concern it. */
+  readonly publishes?: true
   /** Selects the messages it sends; all when left out. */
   readonly takes?: (kind: MessageKind, incident: StoredIncident) => boolean
   tell(message: {
@@ -45,11 +49,13 @@ export async function unfinishedIn(
 export async function sendDueAlerts({
   store,
   channels,
+  held = async () => undefined,
   clock,
   log,
 }: {
   readonly store: IncidentStore
   readonly channels: readonly Channel[]
+  readonly held?: Held | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
 }): Promise<void> {
@@ -62,7 +68,10 @@ export async function sendDueAlerts({
       for (const { incident, kind } of due) {
         // Before each, because a silence may begin while a slow channel sends the one before.
         if ((await store.silenceAt(clock.now())) !== undefined) return
-        if (channel.takes?.(kind, incident) ?? true)
+        // A hold that cannot be read keeps back no alert: its store may be what the alert is about.
+        const leaves = channel.publishes || isAboutPause(incident.cause)
+        const hold = leaves ? undefined : await held('alert').catch(() => undefined)
+        if (hold === undefined && (channel.takes?.(kind, incident) ?? true))
           await tellOne({ store, channel, incident, kind, clock, log })
       }
     }),

@@ -1,5 +1,6 @@
 import { parseMailbox } from '../address.ts'
 import type { Clock } from '../clock.ts'
+import { type Hold, heldReason } from './holds.ts'
 import type { Mailer } from './mailer.ts'
 import type { CompiledMails } from './template.ts'
 
@@ -25,6 +26,8 @@ export function createSendEmail(
   mailer: Mailer,
   clock: Clock,
   compiled: () => Promise<CompiledMails>,
+  /** The hold on mails of a template. */
+  heldOf: (template: string) => Promise<Hold | undefined> = async () => undefined,
 ): SendEmail {
   return async (input) => {
     try {
@@ -34,6 +37,8 @@ export function createSendEmail(
       // Callers without types give what they have.
       const parsed = parseMailbox(String(to))
       if (!parsed.ok) return { sent: false, reason: parsed.reason }
+      const hold = mailer.configured ? await heldOf(template) : undefined
+      if (hold) return { sent: false, reason: heldReason(hold) }
       const outcome = await mailer.send({
         template,
         slots,

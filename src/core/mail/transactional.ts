@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Secret } from '../secret.ts'
 import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import type { Directory } from './directory.ts'
+import { type Held, heldReason, streamOf } from './holds.ts'
 import type { Mailer } from './mailer.ts'
 import { recipientHash } from './recipient.ts'
 import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
@@ -61,6 +62,7 @@ export interface TransactionalMailOptions {
   readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
   readonly directory: Directory
   readonly mailer: Mailer
+  readonly held?: Held
   readonly sentMail: SentMailStore
   /** Hashes recipients, so that their mails can be counted without keeping their addresses. */
   readonly addressKey: Secret
@@ -82,6 +84,7 @@ class BadLinkError extends Error {
 
 export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
   const { mails, directory, mailer, sentMail, siteUrl, clock, confirmAgain } = options
+  const { held = async () => undefined } = options
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
     if (inside === undefined) throw new BadLinkError()
@@ -123,6 +126,8 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
 
   async function send(key: string, template: string, { to, slots, about }: Allowed): Promise<MailAnswer> {
     if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
+    const hold = await held(streamOf(mails.definitions, template))
+    if (hold) return { kind: 'not_sent', reason: heldReason(hold) }
     const address = parseAddress(to)
     if (!address.ok) return { kind: 'not_sent', reason: 'the record holds no address that can be mailed' }
     const begun = await sentMail.begin({

@@ -336,6 +336,8 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
         `${name}: ${percent} (${count} von ${sent} Nachrichten). Bei ${limit} in 24 Stunden pausieren die Kurse.`,
       paused: (since, reason) =>
         `<strong>Die Kurse pausieren</strong> seit ${since}: ${reason}. <code>platformctl course resume</code> setzt sie fort.`,
+      mailPaused: (streams, since, reason) =>
+        `<strong>Der Mailversand pausiert</strong> (${streams}) seit ${since}: ${reason}. <code>platformctl mail resume</code> setzt ihn fort.`,
       byDay: 'Nach Tagen',
       day: 'Tag',
       sent: 'Gesendet',

@@ -264,6 +264,8 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
         `${name}: ${percent} (${count} of ${sent} messages). Courses pause at ${limit} in 24 hours.`,
       paused: (since: string, reason: string) =>
         `<strong>Courses are paused</strong> since ${since}: ${reason}. <code>platformctl course resume</code> resumes them.`,
+      mailPaused: (streams: string, since: string, reason: string) =>
+        `<strong>Mail is paused</strong> (${streams}) since ${since}: ${reason}. <code>platformctl mail resume</code> resumes it.`,
       byDay: 'By day',
       day: 'Day',
       sent: 'Sent',

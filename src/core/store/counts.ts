@@ -8,9 +8,13 @@ import { type Row, recordOf } from './subscriptions.ts'
 /** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 
-export const TEXTS = ({ by, hasFailed, length }: Dialect) => {
-  /** When the lesson in hand became due, as `recordOf` reads it. */
-  const lessonDue = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * ${length('sent_days')})`
+/** When the lesson in hand became due, as `recordOf` reads it. */
+export const lessonDue = ({ length }: Dialect) =>
+  `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * ${length('sent_days')})`
+
+export const TEXTS = (dialect: Dialect) => {
+  const { by, hasFailed, length } = dialect
+  const dueAt = lessonDue(dialect)
   /** Both halves of the index of what is due: lessons that never failed, and those that did. */
   const bothHalves = (select: string, bounds: string) =>
     [false, true]
@@ -27,8 +31,8 @@ export const TEXTS = ({ by, hasFailed, length }: Dialect) => {
     inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting, count(*) FILTER (WHERE waits AND at <= @now) AS retries,
         min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
       FROM (
-        SELECT true AS waits, next_attempt_at AS at, ${lessonDue} AS due ${troubled} AND next_attempt_at IS NOT NULL
-        UNION ALL SELECT false, next_attempt_at, ${lessonDue} FROM subscription ${by('subscription_claimed')}
+        SELECT true AS waits, next_attempt_at AS at, ${dueAt} AS due ${troubled} AND next_attempt_at IS NOT NULL
+        UNION ALL SELECT false, next_attempt_at, ${dueAt} FROM subscription ${by('subscription_claimed')}
           WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL) AS in_hand`,
     byHour: `SELECT CAST((at - @now) / ${HOUR_MS} AS bigint) AS hour, count(*) AS count FROM (${bothHalves(
       'SELECT next_attempt_at AS at',
@@ -43,9 +47,9 @@ export const TEXTS = ({ by, hasFailed, length }: Dialect) => {
       ORDER BY problem_since, id LIMIT @limit`,
     stalled: `WITH last AS (
         SELECT coalesce((SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}'), (SELECT max(last_sent_at) FROM subscription), 0) AS at)
-      SELECT ${lessonDue} AS due ${troubled} AND problem_kind IN ('failed', 'unknown', 'parked')
+      SELECT ${dueAt} AS due ${troubled} AND problem_kind IN ('failed', 'unknown', 'parked')
         AND state = 'confirmed' AND course <> '${NOTICES}'
-        AND ${lessonDue} <= @before AND ${lessonDue} > (SELECT CASE WHEN at <= @now THEN at ELSE 0 END FROM last)
+        AND ${dueAt} <= @before AND ${dueAt} > (SELECT CASE WHEN at <= @now THEN at ELSE 0 END FROM last)
       LIMIT 1`,
   }
 }

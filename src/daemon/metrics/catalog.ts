@@ -1,5 +1,6 @@
 import { FEEDBACK_PROVIDER_NAMES } from '../../core/feedback-providers.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
+import { STREAMS } from '../../core/mail/holds.ts'
 
 interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -123,7 +124,12 @@ const METRICS = {
   },
   platformctl_courses_paused: {
     type: 'gauge',
-    help: '1 while courses are paused because of bounces or complaints; platformctl course resume ends it.',
+    help: '1 while courses are paused; platformctl course resume ends it.',
+  },
+  platformctl_mail_paused: {
+    type: 'gauge',
+    help: '1 while a stream of mail is paused; platformctl mail resume ends it.',
+    labels: { stream: STREAMS.map((stream) => `\`${stream}\``).join(', ') },
   },
   platformctl_confirmations_refused_total: {
     type: 'counter',

@@ -7,7 +7,8 @@ import type { FeedbackProviderName } from '../../core/feedback-providers.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import { FEEDBACK_KINDS, type FeedbackKind } from '../../core/mail/feedback/event.ts'
-import type { MailDayCount, Pause } from '../../core/mail/feedback/sending.ts'
+import type { MailDayCount } from '../../core/mail/feedback/sending.ts'
+import { type Hold, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoreStatus } from '../../core/store/store.ts'
 import { within } from '../../core/wait.ts'
@@ -30,7 +31,7 @@ export interface MetricsOptions {
         readonly status: () => Promise<StoreStatus>
         /** Mails of today. */
         readonly mail: () => Promise<readonly MailDayCount[]>
-        readonly pause: () => Promise<Pause | undefined>
+        readonly holds: () => Promise<readonly Hold[]>
       }
     | undefined
   >
@@ -179,12 +180,14 @@ export function openMetrics({
   async function showStore(): Promise<void> {
     const store = await readStore()
     if (store === undefined) return
-    const [backlog, counts, status, mail, pause] = await within(
+    const [backlog, counts, status, mail, holds] = await within(
       STORE_DEADLINE_MS,
-      Promise.all([store.backlog(), countsOf(store.counts), store.status(), store.mail(), store.pause()]),
+      Promise.all([store.backlog(), countsOf(store.counts), store.status(), store.mail(), store.holds()]),
       silentStore,
     )
-    registry.gauge('platformctl_courses_paused').set(pause === undefined ? 0 : 1)
+    const isHeld = (stream: StreamName) => (holds.some((one) => one.stream === stream) ? 1 : 0)
+    registry.gauge('platformctl_courses_paused').set(isHeld('course'))
+    for (const stream of STREAMS) registry.gauge('platformctl_mail_paused').set({ stream }, isHeld(stream))
     const today = registry.gauge('platformctl_mail_today')
     // Remove yesterday's series, which may have no count today.
     today.reset()
@@ -295,6 +298,7 @@ const FROM_STORE = [
   'platformctl_subscriptions',
   'platformctl_mail_today',
   'platformctl_courses_paused',
+  'platformctl_mail_paused',
 ] as const
 
 function silentStore(): never {

@@ -6,7 +6,7 @@ import { createNotices, type Notice } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
-import type { IncidentStore, Silence } from '../../core/incidents/incident.ts'
+import type { IncidentStore } from '../../core/incidents/incident.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
@@ -15,6 +15,7 @@ import { openTransactionalMail, type TransactionalMail } from '../../core/mail/t
 import { type Once, once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
+import { recent } from '../../core/recent.ts'
 import { createLabels } from '../../core/status/words.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { momentText } from '../pages/status/format.ts'
@@ -88,7 +89,7 @@ export function openCoursePart({
   platform,
   settings,
   stores: { store, keys },
-  mail: { mailer, pacer, tally },
+  mail: { mailer, pacer, tally, held },
   directory,
   metrics,
   clock,
@@ -142,6 +143,7 @@ export function openCoursePart({
       },
       ...(await keys()),
       ...(pacer && { pace: pacer }),
+      held,
       async isPaused() {
         await tally.flush()
         const pause = await kept.sending.check(clock.now())
@@ -157,6 +159,7 @@ export function openCoursePart({
       mails: platform.mails,
       directory: directory ?? opened.directory,
       mailer,
+      held,
       sentMail: opened.sentMail,
       addressKey: (await keys()).addressKey,
       async confirmAgain(email) {
@@ -175,11 +178,6 @@ export function openCoursePart({
 const SILENCE_ASKED_MS = 1000
 
 function openSilence(incidents: IncidentStore, clock: Clock): () => Promise<number | undefined> {
-  let asked: { readonly at: number; readonly silence: Promise<Silence | undefined> } | undefined
-  return async () => {
-    const at = clock.monotonic()
-    if (asked === undefined || at - asked.at >= SILENCE_ASKED_MS)
-      asked = { at, silence: incidents.silenceAt(clock.now()) }
-    return (await asked.silence)?.until
-  }
+  const silence = recent(SILENCE_ASKED_MS, clock.monotonic, () => incidents.silenceAt(clock.now()))
+  return async () => (await silence())?.until
 }

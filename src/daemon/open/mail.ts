@@ -5,6 +5,7 @@ import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.t
 import { createPacer, type Pacer } from '../../core/mail/feedback/pacer.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { createTally, type Tally } from '../../core/mail/feedback/tally.ts'
+import { createHeld, type Held } from '../../core/mail/holds.ts'
 import type { Mailer } from '../../core/mail/mailer.ts'
 import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/recipient.ts'
@@ -19,6 +20,8 @@ export interface MailService {
   /** Undefined: messages go as fast as the transport carries them. */
   readonly pacer: Pacer | undefined
   readonly tally: Tally
+  /** Asked before each attempt to send: does an operator hold the stream? */
+  readonly held: Held
   readonly suppressionList: () => Promise<SuppressionList>
   /** The number of messages in flight: handed over, but not answered yet. */
   readonly sending: () => number
@@ -79,6 +82,10 @@ export function openMail({
       platform.mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
     clock,
   })
+  const held = createHeld(
+    async () => ((await isKept()) ? (await sendingStore()).holds() : []),
+    systemClock.monotonic,
+  )
   let sending = 0
   let refused: string | undefined
   const mailer: Mailer = {
@@ -95,5 +102,5 @@ export function openMail({
       }
     },
   }
-  return { mailer, pacer, tally, suppressionList, sending: () => sending, refused: () => refused }
+  return { mailer, pacer, tally, held, suppressionList, sending: () => sending, refused: () => refused }
 }

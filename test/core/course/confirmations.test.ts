@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import type { Hold } from '../../../src/core/mail/holds.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
@@ -97,6 +98,31 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     expect(await it.other.deliverMessages()).toBe(0)
     expect(await it.history()).toEqual(['confirmation transient', 'confirmation permanent'])
     expect(it.messages).toHaveLength(1)
+  })
+
+  test('a held confirmation is neither sent nor an attempt: it leaves when it is resumed, or is recorded when it expired', async () => {
+    const it = await world(kind)
+    let hold: Hold | undefined = { stream: 'confirmation', at: 0, reason: 'wrong prices' }
+    const course = it.process({}, { held: async (stream) => (stream === hold?.stream ? hold : undefined) })
+    expect(await it.ask(course)).toEqual({ status: 'pending', sent: true })
+    it.pass(DAY_MS)
+    expect(await course.deliverMessages()).toBe(0)
+    expect(await it.ask(course, { course: 'pottery' })).toEqual({ status: 'pending', sent: true })
+    expect([it.messages, await it.history()]).toEqual([[], []])
+    hold = undefined
+    expect(await course.deliverMessages()).toBe(2)
+    const token = /token=([\w-]+)/.exec(it.messages[0]?.text ?? '')?.[1] ?? ''
+    expect(await it.other.confirm(token)).toBe('confirmed')
+    hold = { stream: 'confirmation', at: 0, reason: 'wrong prices' }
+    await it.ask(course, { course: 'chess' })
+    it.pass(7 * DAY_MS)
+    hold = undefined
+    expect(await course.deliverMessages()).toBe(0)
+    expect(it.messages).toHaveLength(2)
+    const chess = (await it.other.findPerson(ADA.identity)).find((one) => one.course === 'chess')
+    expect(await it.other.history(chess?.id ?? '')).toMatchObject([
+      { kind: 'confirmation', outcome: 'permanent', reason: expect.stringContaining('expire') },
+    ])
   })
 
   test('a second course within the hour gets its own confirmation, the same course none, and a day has three', async () => {

@@ -134,7 +134,7 @@ test('when the pace cannot be kept the call fails, and when it was stopped meanw
   expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 3, remaining: 0 })
 })
 
-test('a call asks every ten seconds whether courses are paused, and ends when they are', async () => {
+test('a call asks every five seconds whether courses are paused, and ends when they are', async () => {
   const time = virtualTime(START)
   const it = await courseWith(4, { time, kind: 'memory' })
   const asked: number[] = []
@@ -156,11 +156,11 @@ test('a call asks every ten seconds whether courses are paused, and ends when th
     },
   })
   expect(await during(time, course.dispatch({ limit: 10 }))).toMatchObject({
-    sent: 3,
-    remaining: 1,
+    sent: 1,
+    remaining: 3,
     reason: 'paused',
   })
-  expect(asked).toEqual([0, 10 * SECOND, 20 * SECOND])
+  expect(asked).toEqual([0, 5 * SECOND, 10 * SECOND])
 })
 
 test.each([

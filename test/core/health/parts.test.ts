@@ -98,7 +98,10 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
     true,
     'its server did not answer in time',
   ])
-  const paused = { mailPause: async () => ({ reason: 'many bounced' }), confirmationsExhausted: () => true }
+  const paused = {
+    mailHolds: async () => [{ stream: 'course', at: 0, reason: 'many bounced' } as const],
+    confirmationsExhausted: () => true,
+  }
   expect(state(await look(mailProbe, { ...MAIL, ...paused }))).toEqual([
     'degraded',
     true,
@@ -106,7 +109,7 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
   ])
   expect((await look(mailProbe, { ...MAIL, ...paused, verifyMail: fails })).state).toBe('failing')
   expect(
-    state(await look(mailProbe, { ...MAIL, mailPause: fails, confirmationsExhausted: () => true })),
+    state(await look(mailProbe, { ...MAIL, mailHolds: fails, confirmationsExhausted: () => true })),
   ).toEqual(['degraded', true, expect.stringContaining('used up')])
   expect((await look(mailProbe, { confirmationsExhausted: () => true })).state).toBe('skipped')
 })

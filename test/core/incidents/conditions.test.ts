@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { conditionsReport, type SelfObservations } from '../../../src/core/incidents/conditions.ts'
+import type { StreamName } from '../../../src/core/mail/holds.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
 const HOUR_MS = 60 * 60 * 1000
@@ -75,10 +76,20 @@ test('a lesson is late an hour after the full hour that should have sent it', ()
 test('paused courses are reported with the reason, and their lessons are not also late', () => {
   expect(
     reasons({
-      coursesPaused: { reason: '5 of 60 were reported as spam' },
+      holds: [{ stream: 'course', at: NOW, reason: '5 of 60 were reported as spam' }],
       lessonsDueSince: { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS },
     }),
   ).toEqual({ courses_paused: '5 of 60 were reported as spam' })
+})
+
+test('one pause is one incident, whatever it holds, and a breaker that tripped before is another', () => {
+  const hold = (stream: StreamName, at: number, reason = 'wrong prices') => ({ stream, at, reason })
+  const all = [hold('notice', NOW), hold('course', NOW), hold('mail', NOW)]
+  expect(reasons({ holds: all })).toEqual({ mail_paused: 'notice, course, mail: wrong prices' })
+  expect(reasons({ holds: [hold('course', NOW - 1, '5 of 60'), hold('mail', NOW)] })).toEqual({
+    courses_paused: '5 of 60',
+    mail_paused: 'mail: wrong prices',
+  })
 })
 
 test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => {

@@ -19,6 +19,7 @@ import {
 import { alertText } from '../../../src/core/incidents/text.ts'
 import { webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import { silentLog } from '../../../src/core/log.ts'
+import type { Held } from '../../../src/core/mail/holds.ts'
 import type { Mail, SendOutcome } from '../../../src/core/mail/mailer.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -113,11 +114,12 @@ async function telling(answer: () => AlertOutcome) {
     store,
     told,
     logged,
-    at: async (after: number, channels = [channel]) => {
+    at: async (after: number, channels = [channel], held?: Held) => {
       now = NOW + after
       await sendDueAlerts({
         store,
         channels,
+        held,
         clock: { now: () => now },
         log: { ...silentLog, info: note('info'), warn: note('warn') },
       })
@@ -125,6 +127,14 @@ async function telling(answer: () => AlertOutcome) {
     },
   }
 }
+
+test('while alerts are paused those about a pause leave, and all others when it ends', async () => {
+  const it = await telling(() => ({ kind: 'sent' }))
+  await it.store.open(incident({ id: 'paused', cause: 'mail_paused' }))
+  const alert = { stream: 'alert', at: NOW, reason: 'the pager is broken' } as const
+  expect(await it.at(0, undefined, async (stream) => (stream === 'alert' ? alert : undefined))).toBe(1)
+  expect(await it.at(MINUTE)).toBe(1)
+})
 
 test('a silence that begins while alerts are being sent holds back the rest', async () => {
   const it = await telling(() => ({ kind: 'sent' }))
@@ -316,7 +326,9 @@ test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...C
     const { label, means, command, runbook, words } = adviceFor(cause, plain)
     expect(label).toMatch(/^[A-Z]/)
     expect(means).toMatch(/^[a-z].{10}/)
-    expect(command).toMatch(/^platformctl (?:db status|preflight|billing smoke|health|course status)/)
+    expect(command).toMatch(
+      /^platformctl (?:db status|preflight|billing smoke|health|course status|mail queue)/,
+    )
     expect(runbook).toMatch(/^runbooks\/.+\.md$/)
     expect(existsSync(runbook)).toBe(true)
     // A condition is of the platform: “is failing” would say nothing of it.

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
+import { type AuditEntry, auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
@@ -204,12 +204,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await sending.check(NOW + 1)).toEqual(pause)
     // A pause keeps its time and its reason, and ends by the operator alone.
     expect(await sending.check(NOW + 2 * DAY_MS)).toEqual(pause)
-    expect(await sending.pause()).toEqual(pause)
+    expect(await sending.holds()).toEqual([{ stream: 'course', ...pause }])
     const entry = auditEntry({ action: 'resume', operator: PROGRAM, now: NOW + 2, random: systemRandom })
-    expect(await sending.resume(NOW + 2, entry)).toEqual(pause)
-    expect(await sending.resume(NOW + 2, { ...entry, id: `${entry.id}x` })).toBeUndefined()
+    const resume = (entry: AuditEntry) => sending.resume({ streams: ['course'], now: NOW + 2, audit: entry })
+    expect(await resume(entry)).toEqual([{ stream: 'course', ...pause }])
+    expect(await resume({ ...entry, id: `${entry.id}x` })).toEqual([])
     expect(await audit.list(9)).toHaveLength(1)
-    expect(await sending.pause()).toBeUndefined()
+    expect(await sending.holds()).toEqual([])
     await sending.count([counted('sent', 50, NOW + 3), counted('hard-bounce', 50, NOW + 3)])
     expect(await sending.check(NOW + 4)).toBeUndefined()
     await sending.count([counted('sent', 50, NOW + MINUTE_MS), counted('hard-bounce', 50, NOW + MINUTE_MS)])

@@ -22,6 +22,7 @@ import { openStore } from '../../../src/core/store/open.ts'
 import { TEXTS as plans } from '../../../src/core/store/plans.ts'
 import { TEXTS as dispatch } from '../../../src/core/store/postgres/dispatch.ts'
 import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
+import { TEXTS as queue } from '../../../src/core/store/queue.ts'
 import { TEXTS as restored } from '../../../src/core/store/restored.ts'
 import { TEXTS as sending } from '../../../src/core/store/sending.ts'
 import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
@@ -48,6 +49,7 @@ const SUBJECTS = {
   meta,
   notices,
   plans,
+  queue,
   restored,
   sending,
   subscriptions,

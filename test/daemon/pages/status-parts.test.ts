@@ -161,7 +161,7 @@ const day = (sent: number, hardBounces = 0, complaints = 0, softBounces = 0): Da
 })
 
 test('rates of mail are columns, those at the limit in another color, and a line marks the limit', () => {
-  const html = mailSection({ days: [day(100, 5), day(100, 4), day(100), day(0, 2)], paused: undefined }, en)
+  const html = mailSection({ days: [day(100, 5), day(100, 4), day(100), day(0, 2)], holds: [] }, en)
   const [bounces = '', complaints = ''] = html.split('<figure>').slice(1)
   const path = (figure: string, name: string) => new RegExp(`class="${name}" d="([^"]*)"`).exec(figure)?.[1]
   // 5 and 4 of 100, and 2 of which nothing was sent: all of it.
@@ -176,10 +176,7 @@ test('rates of mail are columns, those at the limit in another color, and a line
 })
 
 test('days with mail are rows, the newest first, with shares that never round a complaint away', () => {
-  const html = mailSection(
-    { days: [day(0), day(1001, 0, 1, 3), day(8, 2), day(0, 1)], paused: undefined },
-    en,
-  )
+  const html = mailSection({ days: [day(0), day(1001, 0, 1, 3), day(8, 2), day(0, 1)], holds: [] }, en)
   const rows = html.match(/<tr><th scope="row">.*?<\/tr>/g) ?? []
   const cells = rows.map((row) => [...row.matchAll(/<td[^>]*>(.*?)<\/td>/g)].map(([, cell]) => cell))
   expect(cells).toEqual([
@@ -188,11 +185,11 @@ test('days with mail are rows, the newest first, with shares that never round a 
     ['1001', '0', '3 <small>0.30 %</small>', '1 <small>0.100 %</small>'],
   ])
   expect(rows[0]).toContain('data-name="Complaints">0<')
-  expect(mailSection({ days: [day(0)], paused: undefined }, en)).not.toContain('<table')
+  expect(mailSection({ days: [day(0)], holds: [] }, en)).not.toContain('<table')
 })
 
 test('a pause is told with its time and its reason, escaped', () => {
-  const html = mailSection({ days: [day(1)], paused: { at: NOW, reason: '<b>' } as never }, en)
+  const html = mailSection({ days: [day(1)], holds: [{ stream: 'mail', at: NOW, reason: '<b>' }] }, en)
   expect(html).toContain('<time datetime="2026-11-22T12:30:00.000Z">')
   expect(html).toContain('&lt;b&gt;')
   expect(html).not.toContain('<b>')

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../../address.ts'
+import type { Pause } from '../holds.ts'
 import type { Feedback, FeedbackEvent, FeedbackKind } from './event.ts'
 import { afterFeedback, released, type Suppression, suppressed } from './mailbox.ts'
-import { countedDomain, type Pause, type SendingStore } from './sending.ts'
+import { countedDomain, type SendingStore } from './sending.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from './store.ts'
 
 /** Gives the hashes that an erasure of the address would leave in the store. */

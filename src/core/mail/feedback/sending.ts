@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../audit.ts'
 import { MINUTE_MS } from '../../durations.ts'
+import type { Hold, Pause, StreamName, StreamQueue } from '../holds.ts'
 import type { FeedbackKind } from './event.ts'
 
 /** `sent`: a mail server took the message. */
@@ -27,21 +28,26 @@ export interface MailDayCount {
   readonly count: number
 }
 
-/** Why the courses of a store send nothing until an operator resumes them. */
-export interface Pause {
-  /** UTC milliseconds. */
-  readonly at: number
-  readonly reason: string
+interface Operation {
+  readonly streams: readonly StreamName[]
+  readonly now: number
+  /** Written if anything changes. */
+  readonly audit: AuditEntry
 }
 
 /** Sending state shared by all dispatchers of one store: counts, the breaker and the pace. */
 export interface SendingStore {
   count(counts: readonly MailCount[]): Promise<void>
-  /** The current pause. Starts one if the counts of the last day call for it (CONTRACT §14.5). */
+  /** The current pause of courses. Starts one if the counts of the last day call for it (CONTRACT §14.5). */
   check(now: number): Promise<Pause | undefined>
-  pause(): Promise<Pause | undefined>
-  /** Ends the pause and gives it. Earlier counts do not start another. */
-  resume(now: number, audit: AuditEntry): Promise<Pause | undefined>
+  /** The streams that are paused. */
+  holds(): Promise<readonly Hold[]>
+  /** What is on its way in each stream that has anything. */
+  queue(now: number): Promise<readonly StreamQueue[]>
+  /** Pauses streams and gives their holds; one that is paused already keeps its time and reason. */
+  pause(input: Operation & { readonly reason: string }): Promise<readonly Hold[]>
+  /** Ends the pauses of streams and gives those that it ended. Earlier counts do not pause courses again. */
+  resume(input: Operation): Promise<readonly Hold[]>
   /** The counts of each day, beginning with the day that `since` is in. */
   days(since: number): Promise<readonly MailDayCount[]>
   /** Reserves slots for that many messages; gives the microseconds until the first one. */

@@ -1,6 +1,6 @@
 import { BREAKER } from '../../../core/mail/feedback/breaker.ts'
 import type { DayOfMail } from '../../../core/mail/feedback/rates.ts'
-import type { Pause } from '../../../core/mail/feedback/sending.ts'
+import { type Hold, heldTogether } from '../../../core/mail/holds.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import { moment } from './format.ts'
@@ -9,14 +9,14 @@ import { moment } from './format.ts'
 export interface MailReport {
   /** Oldest first; the last is today. */
   readonly days: readonly DayOfMail[]
-  readonly paused: Pause | undefined
+  readonly holds: readonly Hold[]
 }
 
 const HEIGHT = 40
 const STEP = 4
 
 /** The delivery section: the rates by which providers judge a sender, each as a chart with its limit, and a table of days. */
-export function mailSection({ days, paused }: MailReport, messages: Messages): string {
+export function mailSection({ days, holds }: MailReport, messages: Messages): string {
   const T = messages.status.mail
   const sum = (pick: (day: DayOfMail) => number) => days.reduce((total, day) => total + pick(day), 0)
   const sent = sum((day) => day.sent)
@@ -27,10 +27,12 @@ export function mailSection({ days, paused }: MailReport, messages: Messages): s
     const said = T.rate(name, share(sum(pick), sent), sum(pick), sent, `${limit * 100} %`)
     return `<figure>${chart({ days, limit, pick, label: said })}<figcaption>${said}</figcaption></figure>`
   })
-  const note =
-    paused === undefined
-      ? ''
-      : `<p class="note">${T.paused(moment(messages, paused.at), escapeHtml(paused.reason))}</p>`
+  const note = heldTogether(holds)
+    .map(({ streams, at, reason }) => {
+      const since = moment(messages, at)
+      return `<p class="note">${streams.join() === 'course' ? T.paused(since, escapeHtml(reason)) : T.mailPaused(streams.join(', '), since, escapeHtml(reason))}</p>`
+    })
+    .join('')
   const heads = [T.day, T.sent, T.hardBounces, T.softBounces, T.complaints]
   const row = ({ day, sent: of, ...reported }: DayOfMail) => {
     const { hardBounces, softBounces, complaints } = reported

@@ -3,8 +3,9 @@ import { auditEntry, PROGRAM } from '../../../../src/core/audit.ts'
 import { systemClock } from '../../../../src/core/clock.ts'
 import { applyFeedback } from '../../../../src/core/mail/feedback/changes.ts'
 import { createPacer } from '../../../../src/core/mail/feedback/pacer.ts'
-import type { CountedKind, MailCount } from '../../../../src/core/mail/feedback/sending.ts'
+import type { CountedKind, MailCount, SendingStore } from '../../../../src/core/mail/feedback/sending.ts'
 import { createTally } from '../../../../src/core/mail/feedback/tally.ts'
+import { coursePause, STREAMS, type StreamName } from '../../../../src/core/mail/holds.ts'
 import { systemRandom } from '../../../../src/core/random.ts'
 import { courseWith } from '../../../support/course.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
@@ -21,6 +22,9 @@ const counts = (kind: CountedKind, count: number, at = NOW): MailCount => ({
 })
 const RESUMED = { action: 'resume', operator: PROGRAM, now: NOW } as const
 const audit = auditEntry({ ...RESUMED, random: systemRandom })
+const paused = async (sending: SendingStore) => coursePause(await sending.holds())
+const resume = async (sending: SendingStore, now: number, entry = audit) =>
+  coursePause(await sending.resume({ streams: ['course'], now, audit: entry }))
 
 describe.each(STORES)('on the store %s', (kind) => {
   const open = async () => openTestStore(await addressOf(kind))
@@ -31,7 +35,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       const later = n * 96 * HOUR
       await sending.count(given.map((one) => ({ ...one, at: one.at + later })))
       expect((await sending.check(NOW + later)) !== undefined, JSON.stringify(given)).toBe(trips)
-      await sending.resume(NOW + later, auditEntry({ ...RESUMED, random: systemRandom }))
+      await resume(sending, NOW + later, auditEntry({ ...RESUMED, random: systemRandom }))
     }
   }
 
@@ -83,25 +87,48 @@ describe.each(STORES)('on the store %s', (kind) => {
         now: NOW,
       })
     for (let n = 0; n < 7; n += 1) await complain('ada@example.com', `lesson ${n}`)
-    expect(await sending.pause()).toBeUndefined()
+    expect(await paused(sending)).toBeUndefined()
     expect(await sending.days(NOW)).toContainEqual(expect.objectContaining({ kind: 'complaint', count: 7 }))
     for (let n = 0; n < 4; n += 1) await complain(`p${n}@example.com`, `person ${n}`)
-    expect(await sending.pause()).toMatchObject({ reason: expect.stringMatching(/^5 of 60 messages/) })
+    expect(await paused(sending)).toMatchObject({ reason: expect.stringMatching(/^5 of 60 messages/) })
   })
 
   test('a pause lasts until an operator ends it, and what was counted before asks for no other', async () => {
     const { sending, audit: log } = await open()
-    expect(await sending.resume(NOW, audit)).toBeUndefined()
+    expect(await resume(sending, NOW)).toBeUndefined()
     await sending.count([counts('sent', 100), counts('hard-bounce', 10)])
     const pause = await sending.check(NOW)
     expect(pause).toEqual({ at: NOW, reason: expect.stringMatching(/^10 of 100 messages/) })
     expect(await sending.check(NOW + 48 * HOUR)).toEqual(pause)
-    expect(await sending.pause()).toEqual(pause)
-    expect(await sending.resume(NOW + HOUR, audit)).toEqual(pause)
+    expect(await paused(sending)).toEqual(pause)
+    expect(await resume(sending, NOW + HOUR)).toEqual(pause)
     expect(await sending.check(NOW + HOUR)).toBeUndefined()
     expect(await log.list(5)).toMatchObject([{ action: 'resume' }])
     await sending.count([counts('sent', 100, NOW + 2 * HOUR), counts('complaint', 5, NOW + 2 * HOUR)])
     expect(await sending.check(NOW + 2 * HOUR)).toMatchObject({ at: NOW + 2 * HOUR })
+  })
+
+  test('an operator pauses streams: a paused one keeps its time and reason, and each change is audited once', async () => {
+    const { sending, audit: log } = await open()
+    const entry = (action: 'pause' | 'resume', now: number) =>
+      auditEntry({ action, operator: PROGRAM, now, random: systemRandom, details: `at ${now}` })
+    const pause = (streams: readonly StreamName[], reason: string, now: number) =>
+      sending.pause({ streams, reason, now, audit: entry('pause', now) })
+    const breaker = { stream: 'course', at: 1, reason: 'too many complaints' } as const
+    expect(await pause(['course'], breaker.reason, 1)).toEqual([breaker])
+    const mail = { stream: 'mail', at: 2, reason: 'wrong prices' } as const
+    expect(await pause(['course', 'mail'], mail.reason, 2)).toEqual([breaker, mail])
+    expect(await pause(['mail'], 'again', 3)).toEqual([mail])
+    expect(await sending.holds()).toEqual([breaker, mail])
+    expect(await sending.check(NOW)).toEqual({ at: 1, reason: breaker.reason })
+    const resumeAll = (now: number) => sending.resume({ streams: STREAMS, now, audit: entry('resume', now) })
+    expect(await resumeAll(4)).toEqual([breaker, mail])
+    expect(await resumeAll(5)).toEqual([])
+    expect((await log.list(9)).map(({ action, details }) => `${action} ${details}`)).toEqual([
+      'resume at 4',
+      'pause at 2',
+      'pause at 1',
+    ])
   })
 
   test('counts are kept by day, source and domain', async () => {

@@ -1,0 +1,82 @@
+import { recent } from '../recent.ts'
+import type { MailDefinition } from './definition.ts'
+
+/** Kinds of mail that leave apart from each other (CONTRACT §14.4). */
+export const STREAMS = ['sign-in', 'confirmation', 'alert', 'notice', 'course', 'mail'] as const
+export type StreamName = (typeof STREAMS)[number]
+
+/** Why mail of one kind waits until an operator resumes it. */
+export interface Pause {
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly reason: string
+}
+
+/** A stream that sends nothing until an operator resumes it. */
+export interface Hold extends Pause {
+  readonly stream: StreamName
+}
+
+/** The hold on a stream. Ask before each attempt: the answer is at most a few seconds old. */
+export type Held = (stream: StreamName) => Promise<Hold | undefined>
+
+/** A pause is in force everywhere within 10 seconds (CONTRACT §14.5). */
+const ASKED_MS = 5000
+
+export function createHeld(read: () => Promise<readonly Hold[]>, now: () => number): Held {
+  const holds = recent(ASKED_MS, now, read)
+  return async (stream) => (await holds()).find((one) => one.stream === stream)
+}
+
+/** The stream of a mail that somebody or a program asks for. */
+export function streamOf(definitions: readonly MailDefinition[], template: string): 'sign-in' | 'mail' {
+  return definitions.find(({ name }) => name === template)?.allowance === 'sign-in' ? 'sign-in' : 'mail'
+}
+
+/** Why a mail is not sent, for its sender. */
+export const heldReason = ({ stream, reason }: Hold) => `mail of the stream ${stream} is paused: ${reason}`
+
+/** The pause of courses. */
+export function coursePause(holds: readonly Hold[]): Pause | undefined {
+  const hold = holds.find(({ stream }) => stream === 'course')
+  return hold && { at: hold.at, reason: hold.reason }
+}
+
+/** What is on its way in one stream. Times are UTC milliseconds. */
+export interface StreamQueue {
+  readonly stream: StreamName
+  /** To be sent now. */
+  readonly due: number
+  /** An attempt failed, and the next one has its time. */
+  readonly waiting: number
+  /** Given up, or left to an operator's decision. */
+  readonly failed: number
+  /** When the oldest of them became due. */
+  readonly oldestAt: number | undefined
+  /** The next attempt after now. */
+  readonly nextAt: number | undefined
+}
+
+/** Streams that were paused together. */
+export interface HeldTogether extends Pause {
+  readonly streams: readonly StreamName[]
+}
+
+export function heldTogether(holds: readonly Hold[]): readonly HeldTogether[] {
+  const groups = Map.groupBy(holds, ({ at, reason }) => `${at} ${reason}`)
+  return [...groups.values()].flatMap(([first, ...rest]) =>
+    first === undefined
+      ? []
+      : [{ at: first.at, reason: first.reason, streams: [first, ...rest].map(({ stream }) => stream) }],
+  )
+}
+
+/** `courses are paused: REASON` or `mail is paused (sign-in, mail): REASON`; undefined while nothing is. */
+export function holdsText(holds: readonly Hold[]): string | undefined {
+  const texts = heldTogether(holds).map(({ streams, reason }) =>
+    streams.join() === 'course'
+      ? `courses are paused: ${reason}`
+      : `mail is paused (${streams.join(', ')}): ${reason}`,
+  )
+  return texts.length === 0 ? undefined : texts.join('; ')
+}

@@ -1,0 +1,26 @@
+import { NOTICES } from '../course/notices.ts'
+import type { StreamQueue } from '../mail/holds.ts'
+import { lessonDue } from './counts.ts'
+import { all, type Dialect, type Steps } from './sql.ts'
+
+/** What is on its way, by stream; `at` is its next attempt, `since` when it became due. */
+export const TEXTS = (dialect: Dialect) => ({
+  queue: `SELECT stream,
+      CAST(count(*) FILTER (WHERE at <= @now) AS bigint) AS due,
+      CAST(count(*) FILTER (WHERE at > @now AND tried) AS bigint) AS waiting,
+      CAST(count(*) FILTER (WHERE at IS NULL) AS bigint) AS failed,
+      min(since) FILTER (WHERE since <= @now) AS oldest_at, min(at) FILTER (WHERE at > @now) AS next_at
+    FROM (
+      SELECT stream, next_attempt_at AS at, attempts > 0 AS tried, created_at AS since FROM message
+      UNION ALL SELECT CASE WHEN course = '${NOTICES}' THEN 'notice' ELSE 'course' END,
+          next_attempt_at, problem_kind IS NOT NULL, ${lessonDue(dialect)}
+        FROM subscription
+        WHERE next_attempt_at IS NOT NULL OR (state = 'confirmed' AND problem_kind IN ('parked', 'unknown'))
+      UNION ALL SELECT 'alert', CASE WHEN m.outcome = 'pending' THEN m.next_at END, true, m.at
+        FROM alert_message m JOIN incident i ON i.id = m.incident
+        WHERE m.outcome = 'pending' OR (m.outcome = 'failed' AND i.closed_at IS NULL)) AS queued
+    GROUP BY stream`,
+})
+
+export const readQueue = (dialect: Dialect, now: number): Steps<readonly StreamQueue[]> =>
+  all<StreamQueue>(TEXTS(dialect).queue, { now })
