@@ -118,6 +118,7 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['email', 'feedback'],
       ['email', 'feedback', 'status'],
       ['course', 'resume'],
+      ['course', 'set', 'you@example.com', '--language', 'de'],
       ['mail', 'pause', '--reason', 'wrong prices'],
       ['mail', 'queue'],
       ['mail', 'resume'],
