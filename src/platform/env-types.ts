@@ -28,7 +28,7 @@ function closure(name: string, rules: readonly Rule[]): ReadonlySet<string> {
 function impliedBy(rule: Rule, known: ReadonlySet<string>): readonly string[] {
   const has = (name: string) => known.has(name)
   if (rule.kind === 'all-or-none') return rule.variables.some(has) ? rule.variables : []
-  if (rule.kind !== 'requires') return []
+  if (rule.kind !== 'requires' || rule.where) return []
   return (rule.match === 'any' ? rule.when.some(has) : rule.when.every(has)) ? rule.needs : []
 }
 

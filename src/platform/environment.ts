@@ -38,15 +38,17 @@ type Implied<Rule, Known> = Rule extends { readonly allOrNone: readonly (infer N
   ? [Extract<Name, Known>] extends [never]
     ? never
     : Name
-  : Rule extends { readonly requires: readonly (infer Name)[]; readonly when: readonly (infer When)[] }
-    ? Rule extends { readonly match: 'all' }
-      ? [When] extends [Known]
-        ? Name
-        : never
-      : [Extract<When, Known>] extends [never]
-        ? never
-        : Name
-    : never
+  : Rule extends { readonly where: unknown }
+    ? never
+    : Rule extends { readonly requires: readonly (infer Name)[]; readonly when: readonly (infer When)[] }
+      ? Rule extends { readonly match: 'all' }
+        ? [When] extends [Known]
+          ? Name
+          : never
+        : [Extract<When, Known>] extends [never]
+          ? never
+          : Name
+      : never
 
 type Closure<Rule, Known> = [Implied<Rule, Known>] extends [Known]
   ? Known

@@ -62,6 +62,7 @@ function missingOf(platform: Context['platform'], env: Environment): string | un
   const wrong = validate(platform.contract, env).findings.find(
     ({ group, severity }) => group === 'mail' && severity === 'error',
   )
-  const fix = wrong?.fix ?? 'Set MAILER_API_KEY, MAILER_FROM, and MAILER_API_URL or MAILER_SMTP_URL.'
+  const fix =
+    wrong?.fix ?? 'Set MAILER_FROM and MAILER_SMTP_URL, or MAILER_FROM, MAILER_API_KEY and MAILER_PROVIDER.'
   return `Mail is not configured. ${fix} Then start the preview again, with --env-file FILE if the values are in a file.`
 }

@@ -2,12 +2,16 @@ import type { Rule } from './rule.ts'
 
 /** The names of all variables in a rule. */
 export function variablesOf(rule: Rule): readonly string[] {
+  return [...new Set(namesIn(rule))]
+}
+
+function namesIn(rule: Rule): readonly string[] {
   switch (rule.kind) {
     case 'all-or-none':
     case 'exclusive':
       return rule.variables
     case 'requires':
-      return [...rule.when, ...rule.needs]
+      return [...rule.when, ...rule.needs, ...(rule.where ? [rule.where.variable] : [])]
     case 'at-least-one':
       return [...rule.when, ...rule.of]
     case 'forbidden-value':
@@ -24,6 +28,8 @@ export interface Breach {
 /** Gives how the values break a rule; undefined if the rule holds. */
 export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
   const has = (name: string) => value(name) !== undefined
+  if ('where' in rule && rule.where && !meets(rule.where.of, value(rule.where.variable) ?? ''))
+    return undefined
   switch (rule.kind) {
     case 'all-or-none': {
       const present = rule.variables.filter(has)
@@ -44,7 +50,6 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
     }
     case 'forbidden-value': {
       const { where } = rule
-      if (where && !where.of.includes(value(where.variable) ?? '')) return undefined
       const set = value(rule.variable)
       return set !== undefined && forbids(rule.value, set)
         ? {
@@ -54,6 +59,10 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
         : undefined
     }
   }
+}
+
+function meets(of: readonly string[] | RegExp, value: string): boolean {
+  return of instanceof RegExp ? of.test(value) : of.includes(value)
 }
 
 function forbids(forbidden: string | RegExp, value: string): boolean {

@@ -56,6 +56,7 @@ export type RuleDefinition = RuleTexts &
         readonly requires: readonly string[]
         readonly when: readonly string[]
         readonly match?: 'any' | 'all'
+        readonly where?: RuleCondition
       }
     /** When all of `when` are present, one of `atLeastOne` must be. */
     | { readonly atLeastOne: readonly string[]; readonly when: readonly string[] }
@@ -65,10 +66,18 @@ export type RuleDefinition = RuleTexts &
     | {
         readonly forbidden: string
         readonly value: string | RegExp
-        /** Applies only while this variable has one of these values; for the engine's own groups. */
-        readonly where?: { readonly variable: string; readonly of: readonly string[] }
+        readonly where?: RuleCondition
       }
   )
+
+/**
+ * A rule applies only while this variable has one of these values, or one that the expression finds; a variable that
+ * is absent has the value ''. For the engine's own groups.
+ */
+export interface RuleCondition {
+  readonly variable: string
+  readonly of: readonly string[] | RegExp
+}
 
 export interface GroupDefinition {
   readonly services: Readers

@@ -5,7 +5,7 @@ import { type Breach, brokenBy } from './breach.ts'
 import type { Contract } from './contract.ts'
 import { type Kind, type ParsedValue, parseValue } from './kinds.ts'
 import type { Rule } from './rule.ts'
-import type { Environment, GroupState, Settings, StoreAddress } from './settings.ts'
+import type { ApiProvider, Environment, GroupState, Settings, StoreAddress } from './settings.ts'
 /** The value as the platform uses it: trimmed, undefined when absent. */
 export function rawValue(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim()
@@ -154,13 +154,15 @@ export function readSettings({ contract, services }: Described, env: Environment
         url('MAILER_API_URL'),
         hidden('MAILER_SMTP_URL'),
       ]
+      const provider = API_PROVIDERS.find((name) => name === text('MAILER_PROVIDER'))
+      const address = api ?? (provider && API_ADDRESSES[provider])
+      // A key is missing only beside a mail server that asks for no user: the group would be half-configured.
       const route = smtp
         ? ({ kind: 'smtp', url: smtp } as const)
-        : api
-          ? ({ kind: 'api', url: api } as const)
+        : address !== undefined && key
+          ? ({ kind: 'api', url: address, ...(provider && { provider }) } as const)
           : undefined
       return (
-        key &&
         from &&
         route && {
           key,
@@ -217,6 +219,13 @@ export function readSettings({ contract, services }: Described, env: Environment
 }
 
 const MB = 1024 * 1024
+
+const API_PROVIDERS = ['resend', 'postmark', 'ses'] as const
+/** Of the providers that have one address for everybody. */
+const API_ADDRESSES: Partial<Record<ApiProvider, string>> = {
+  resend: 'https://api.resend.com/emails',
+  postmark: 'https://api.postmarkapp.com/email',
+}
 const PRICE = 'PAYMENTS_PRICE_'
 
 /** `PAYMENTS_PRICE_PRO_MONTHLY` is the price `pro-monthly`. */

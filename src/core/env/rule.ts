@@ -1,4 +1,4 @@
-import type { RuleDefinition } from './definition.ts'
+import type { RuleCondition, RuleDefinition } from './definition.ts'
 
 /** A rule over which variables of a group are present (CONTRACT §2, errors). */
 export type Rule = {
@@ -15,6 +15,7 @@ export type Rule = {
       readonly when: readonly string[]
       readonly match: 'any' | 'all'
       readonly needs: readonly string[]
+      readonly where?: RuleCondition
     }
   | { readonly kind: 'at-least-one'; readonly when: readonly string[]; readonly of: readonly string[] }
   | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
@@ -22,8 +23,7 @@ export type Rule = {
       readonly kind: 'forbidden-value'
       readonly variable: string
       readonly value: string | RegExp
-      /** An empty string among the values means that the variable is absent. */
-      readonly where?: { readonly variable: string; readonly of: readonly string[] } | undefined
+      readonly where?: RuleCondition
     }
 )
 
@@ -45,8 +45,8 @@ type Shape<Each = Rule> = Each extends Rule ? Omit<Each, 'id' | 'group' | 'cause
 function shapeOf(definition: RuleDefinition): Shape {
   if ('allOrNone' in definition) return { kind: 'all-or-none', variables: definition.allOrNone }
   if ('requires' in definition) {
-    const { when, match = 'any', requires } = definition
-    return { kind: 'requires', when, match, needs: requires }
+    const { when, match = 'any', requires, where } = definition
+    return { kind: 'requires', when, match, needs: requires, ...(where && { where }) }
   }
   if ('atLeastOne' in definition)
     return { kind: 'at-least-one', when: definition.when, of: definition.atLeastOne }

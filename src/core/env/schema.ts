@@ -1,4 +1,5 @@
 import type { Contract } from './contract.ts'
+import type { RuleCondition } from './definition.ts'
 import type { Rule } from './rule.ts'
 import { fileNameOf } from './secret-files.ts'
 
@@ -55,13 +56,25 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
   /** Present, and not just white space; a secret may be in a file. */
   const has = (name: string): Schema =>
     contract.find(name)?.secret ? { anyOf: [holds(name), holds(fileNameOf(name))] } : holds(name)
+  const meets = ({ variable, of }: RuleCondition): Schema => {
+    if (of instanceof RegExp) {
+      const other = { required: [variable], properties: { [variable]: { not: { pattern: of.source } } } }
+      // What is in a file is not known, so a rule that depends on it is not applied.
+      return { not: { anyOf: [other, holds(fileNameOf(variable))] } }
+    }
+    return of.includes('')
+      ? { not: has(variable) }
+      : { required: [variable], properties: { [variable]: { enum: of } } }
+  }
   const anyOf = (names: readonly string[]): Schema => ({ anyOf: names.map(has) })
   const allOf = (names: readonly string[]): Schema => ({ allOf: names.map(has) })
   switch (rule.kind) {
     case 'all-or-none':
       return [implies(anyOf(rule.variables), allOf(rule.variables))]
-    case 'requires':
-      return [implies(rule.match === 'any' ? anyOf(rule.when) : allOf(rule.when), allOf(rule.needs))]
+    case 'requires': {
+      const present = rule.match === 'any' ? anyOf(rule.when) : allOf(rule.when)
+      return [implies(rule.where ? { allOf: [present, meets(rule.where)] } : present, allOf(rule.needs))]
+    }
     case 'at-least-one':
       return [implies(allOf(rule.when), anyOf(rule.of))]
     case 'exclusive':
@@ -72,12 +85,7 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
         ? []
         : [
             implies(
-              rule.where.of.includes('')
-                ? { allOf: [{ not: has(rule.where.variable) }, has(rule.variable)] }
-                : {
-                    required: [rule.where.variable, rule.variable],
-                    properties: { [rule.where.variable]: { enum: rule.where.of } },
-                  },
+              { allOf: [has(rule.variable), meets(rule.where)] },
               { properties: { [rule.variable]: { anyOf: [{ pattern: '^\\s*$' }, refused(rule.value)] } } },
             ),
           ]

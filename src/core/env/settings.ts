@@ -11,9 +11,12 @@ export type StoreAddress =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly url: Secret }
 
+/** Whose API carries mail. */
+export type ApiProvider = 'resend' | 'postmark' | 'ses'
+
 export type MailRoute =
   | { readonly kind: 'smtp'; readonly url: Secret }
-  | { readonly kind: 'api'; readonly url: string }
+  | { readonly kind: 'api'; readonly url: string; readonly provider?: ApiProvider }
 
 export type TokenVerification =
   | { readonly kind: 'secret'; readonly secret: SecretPair }
@@ -76,7 +79,8 @@ export interface Settings {
   readonly sharedStore: { readonly url: string; readonly token: Secret } | undefined
   readonly mail:
     | {
-        readonly key: Secret
+        /** A mail server that asks for no user needs none. */
+        readonly key: Secret | undefined
         readonly route: MailRoute
         readonly from: Mailbox
         readonly replyTo: Mailbox | undefined

@@ -32,6 +32,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
   // Gmail reports complaint rates for each part; the last one names the sender.
   if (mail.unsubscribeUrl !== undefined) headers['Feedback-ID'] = `${mail.template}:course:mail:${sender}`
   headers['List-Id'] = `<${mail.unsubscribeUrl === undefined ? 'account' : 'course'}.${domain}>`
+  Object.assign(headers, mail.headers)
   // Slots, addresses and the link above are checked where they are parsed. Check the other values that go
   // into headers.
   if (LINE_END.test(subject) || LINE_END.test(from.name ?? '') || LINE_END.test(mail.to.name ?? ''))
@@ -47,6 +48,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     html,
     text,
     headers,
+    attachments: mail.attachments,
     source: { compiled, slots: mail.slots },
   }
 }

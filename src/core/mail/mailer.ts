@@ -1,6 +1,6 @@
 import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
-import type { Message, Outcome, WaitUntilRecorded } from './transport.ts'
+import type { Attachment, Message, Outcome, WaitUntilRecorded } from './transport.ts'
 
 /** A mail to send, before it is rendered. */
 export interface Mail {
@@ -17,6 +17,11 @@ export interface Mail {
   readonly about: string
   /** The Date header, to the second: stored with the first attempt, so that a retry has the same bytes. */
   readonly date: Date
+  /** In place of the configured sender. */
+  readonly from?: Mailbox | undefined
+  /** Further headers, checked by `checkedHeaders`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly attachments?: readonly Attachment[] | undefined
   /** Present on course mail: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
   readonly unsubscribeUrl?: string
 }
@@ -32,7 +37,7 @@ export interface Mailer {
   readonly configured: boolean
   /** Why not, when not configured. */
   readonly reason: string | undefined
-  /** `smtp`, `api`, or the embedding program's own; undefined when not configured. */
+  /** `smtp`, `api`, `postmark`, `ses`, or the embedding program's own; undefined when not configured. */
   readonly transport: string | undefined
   /** How many messages it carries at once. */
   readonly lines: number
@@ -41,7 +46,7 @@ export interface Mailer {
   /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
   prepare(): Promise<void>
   /** The Message-ID that such a mail has, without angle brackets; undefined when not configured. */
-  messageId(mail: Pick<Mail, 'template' | 'label' | 'about'>): string | undefined
+  messageId(mail: Pick<Mail, 'template' | 'label' | 'about' | 'from'>): string | undefined
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. `recorded`: see `Transport`. */

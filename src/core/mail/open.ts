@@ -1,5 +1,5 @@
 import type { Mailbox } from '../address.ts'
-import type { Settings } from '../env/settings.ts'
+import type { MailRoute, Settings } from '../env/settings.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
 import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
@@ -60,19 +60,19 @@ export function openMailer({
     composeMessage({
       mail: message,
       compiled: message.compiled ?? templateIn(await compiled(), message),
-      from: sender,
+      from: message.from ?? sender,
       replyTo: mail?.replyTo,
     })
   return {
     configured: true,
     reason: undefined,
-    transport: own?.kind ?? mail?.route.kind,
+    transport: own?.kind ?? (mail && transportOf(mail.route)),
     lines: own === undefined && mail?.route.kind === 'smtp' ? LINES.smtp : LINES.api,
     patienceMs: own ? (own.patienceMs ?? PATIENCE_MS.api) : PATIENCE_MS[mail?.route.kind ?? 'api'],
     async prepare() {
       await Promise.all([compiled(), transport()])
     },
-    messageId: (mail) => messageIdOf(mail, sender),
+    messageId: (mail) => messageIdOf(mail, mail.from ?? sender),
     compose,
     async send(mail, signal, recorded) {
       let message: Message
@@ -137,6 +137,13 @@ const noMailer: Mailer = {
   close: async () => {},
 }
 
+/** The kind of the transport that a route opens, known before it is loaded. */
+function transportOf(route: MailRoute): string {
+  return route.kind === 'smtp' || route.provider === undefined || route.provider === 'resend'
+    ? route.kind
+    : route.provider
+}
+
 async function openTransport(
   mail: Settings['mail'],
   bounceAddresses: () => Promise<BounceAddresses | undefined>,
@@ -150,7 +157,9 @@ async function openTransport(
       bounceAddresses: mail.bounceAddress === undefined ? undefined : await bounceAddresses(),
       dkim: await signerOf(mail.dkim),
     })
-  return (await import('./transports/api.ts')).openApi({ url: mail.route.url, key: mail.key })
+  if (mail.key === undefined) throw new Error(NOT_CONFIGURED)
+  const { openApi } = await import('./transports/api.ts')
+  return openApi({ ...mail.route, key: mail.key })
 }
 
 /** Unsigned mail in place of signed would lose the domain's good name: a key that cannot be used is a fault. */

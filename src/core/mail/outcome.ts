@@ -30,6 +30,8 @@ const transient = (reason: string): Failure => ({ kind: 'transient', scope: 'mes
 const sender = (reason: string): Failure => ({ kind: 'transient', scope: 'sender', reason })
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
 
+const NOT_RECORDED = 'the message before it was sent, and the store could not record that'
+
 /** Enhanced codes that say that the address is dead (RFC 3463 §3.2): a hard bounce. */
 export const DEAD_ADDRESS = /^5\.1\.(?:1|2|3|6|10)$/
 const POLICY = /^5\.7\.\d+$/
@@ -129,7 +131,7 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     id: 'not-recorded',
     when: 'what became of the message before it on the same connection could not be stored: another is not sent',
     matches: ({ command }) => command === 'record',
-    outcome: connection('the message before it was sent, and the store could not record that'),
+    outcome: connection(NOT_RECORDED),
   },
   {
     id: 'dropped-after-data',
@@ -157,6 +159,14 @@ export function smtpOutcome(fault: SmtpFault): Failure {
 export interface HttpFault {
   readonly status: number | undefined
   readonly errno: string | undefined
+  /** The row that the provider's own name of the error, or our own state, decides. */
+  readonly row?:
+    | 'rate-limited'
+    | 'key-refused'
+    | 'request-refused'
+    | 'recipient-inactive'
+    | 'not-recorded'
+    | undefined
 }
 
 /** Codes of faults in which not a byte of the request had left. */
@@ -181,17 +191,17 @@ const oneOf =
   ({ status }: HttpFault) =>
     status !== undefined && statuses.includes(status)
 
-/** Answers and faults of a mail API to outcomes; the first row that matches decides. */
+/** Answers and faults of a mail API to outcomes; the row that the fault names decides, else the first that matches. */
 export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
   {
     id: 'rate-limited',
-    when: '429; `Retry-After` is kept, up to an hour',
+    when: '429, or a quota of SES; `Retry-After` is kept, up to an hour',
     matches: oneOf(429),
     outcome: connection('the mail provider limits our rate'),
   },
   {
     id: 'key-refused',
-    when: '401, 402 or 403: the key, its rights, or the account',
+    when: '401, 402 or 403, or SES with a paused account: the key, its rights, or the account',
     matches: oneOf(401, 402, 403),
     outcome: sender('the mail provider refused the key'),
   },
@@ -218,6 +228,18 @@ export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
     when: '400 or 422: the request, perhaps for our sender’s address or the texts and not for this recipient',
     matches: oneOf(400, 422),
     outcome: sender('the mail provider refused the message'),
+  },
+  {
+    id: 'recipient-inactive',
+    when: 'Postmark’s ErrorCode 406: the recipient bounced, complained or was suppressed there',
+    matches: () => false,
+    outcome: permanent('the mail provider delivers nothing to this address', true),
+  },
+  {
+    id: 'not-recorded',
+    when: 'Postmark and SES: what became of an earlier message could not be stored, so another is not sent',
+    matches: () => false,
+    outcome: connection(NOT_RECORDED),
   },
   {
     id: 'message-refused',
@@ -252,7 +274,7 @@ export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
 ]
 
 export function httpOutcome(fault: HttpFault, retryAfterMs?: number): Failure {
-  const outcome = decide(HTTP_OUTCOMES, fault)
+  const outcome = HTTP_OUTCOMES.find(({ id }) => id === fault.row)?.outcome ?? decide(HTTP_OUTCOMES, fault)
   return {
     ...outcome,
     ...(fault.status === undefined ? {} : { reason: `${outcome.reason} (${fault.status})` }),

@@ -1,6 +1,15 @@
 import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
 
+/** A file that goes with a message. */
+export interface Attachment {
+  /** File name, without a path. */
+  readonly name: string
+  /** Media type, as `application/pdf` or `text/calendar; method=REQUEST`. */
+  readonly type: string
+  readonly content: Buffer
+}
+
 /** One complete message. The same `key` always comes with the same bytes (CONTRACT §5, Delivery). */
 export interface Message {
   /** Provider idempotency key, ≤ 256 characters of `[A-Za-z0-9._:-]`: stable over attempts. */
@@ -16,6 +25,7 @@ export interface Message {
   readonly text: string
   /** Further headers (List-Id, List-Unsubscribe …); values hold no CR, LF or NUL. */
   readonly headers: Readonly<Record<string, string>>
+  readonly attachments?: readonly Attachment[] | undefined
   /** The template and slots of `html` and `text`: a transport may encode the static parts once and for all. */
   readonly source?: { readonly compiled: CompiledMail; readonly slots: Readonly<Record<string, string>> }
 }
@@ -48,7 +58,7 @@ export const PATIENCE_MS = { smtp: 14 * 60_000, api: 55_000 } as const
 
 /** Carries messages to a provider. `send` never rejects: every fault is an outcome. */
 export interface Transport {
-  /** `smtp`, `api`, or the embedding program's own name. Only `api` honours the idempotency key. */
+  /** `smtp`, `api`, `postmark`, `ses`, or the embedding program's own name. Only `api` honors the idempotency key. */
   readonly kind: string
   /** The longest that one attempt may take; default: that of `api`. */
   readonly patienceMs?: number

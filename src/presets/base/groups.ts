@@ -261,6 +261,9 @@ const sharedstore = {
   ],
 } as const satisfies GroupDefinition
 
+/** An SMTP address that names a user, or none: without a user, a relay takes mail without a key. */
+const NO_OPEN_RELAY = /^\s*$|^smtps?:\/\/(?!:)[^/?#]+@/i
+
 const mail = {
   services: ['web'],
   unlocks: 'transactional mail, courses by mail',
@@ -269,7 +272,8 @@ const mail = {
   variables: {
     MAILER_API_KEY: {
       kind: 'secret',
-      summary: 'Key of the mail provider; the password when the SMTP address names a user without one.',
+      summary:
+        'Key of the mail provider; the password when the SMTP address names a user without one; ID:SECRET of an access key for SES.',
     },
     MAILER_API_URL: {
       kind: 'url',
@@ -315,23 +319,56 @@ const mail = {
     {
       id: 'mail-without-sender',
       requires: ['MAILER_FROM'],
-      when: ['MAILER_API_KEY'],
-      cause: 'Mail has a key, but no sender address.',
+      when: ['MAILER_API_KEY', 'MAILER_SMTP_URL'],
+      cause: 'Mail has a key or a mail server, but no sender address.',
       fix: 'Set MAILER_FROM to an address that your provider lets you send from.',
     },
     {
       id: 'mail-without-route',
-      atLeastOne: ['MAILER_API_URL', 'MAILER_SMTP_URL'],
+      atLeastOne: ['MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
       when: ['MAILER_API_KEY'],
       cause: 'Mail has a key, but neither an API nor an SMTP address to send through.',
-      fix: 'Set MAILER_API_URL or MAILER_SMTP_URL.',
+      fix: 'Set MAILER_SMTP_URL, MAILER_API_URL, or MAILER_PROVIDER.',
     },
     {
       id: 'mail-without-key',
       requires: ['MAILER_API_KEY'],
-      when: ['MAILER_FROM', 'MAILER_REPLY_TO', 'MAILER_API_URL', 'MAILER_SMTP_URL'],
+      when: ['MAILER_FROM', 'MAILER_REPLY_TO', 'MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
+      where: { variable: 'MAILER_SMTP_URL', of: NO_OPEN_RELAY },
       cause: 'Mail is partly set up, but without its key nothing is sent.',
-      fix: 'Set MAILER_API_KEY, or remove the rest.',
+      fix: 'Set MAILER_API_KEY, or remove the rest. A MAILER_SMTP_URL that names no user needs none.',
+    },
+    {
+      id: 'mail-provider-without-server',
+      requires: ['MAILER_SMTP_URL'],
+      when: ['MAILER_PROVIDER'],
+      where: { variable: 'MAILER_PROVIDER', of: ['smtp'] },
+      cause: 'MAILER_PROVIDER is smtp, and no mail server is set.',
+      fix: 'Set MAILER_SMTP_URL, or remove MAILER_PROVIDER.',
+    },
+    {
+      id: 'mail-provider-without-region',
+      requires: ['MAILER_API_URL'],
+      when: ['MAILER_PROVIDER'],
+      where: { variable: 'MAILER_PROVIDER', of: ['ses'] },
+      cause: 'MAILER_PROVIDER is ses, and no address says which region to send from.',
+      fix: 'Set MAILER_API_URL, as in https://email.eu-central-1.amazonaws.com.',
+    },
+    {
+      id: 'mail-provider-other-server',
+      forbidden: 'MAILER_SMTP_URL',
+      value: /./,
+      where: { variable: 'MAILER_PROVIDER', of: ['resend', 'postmark', 'ses'] },
+      cause: 'MAILER_PROVIDER names an API, and MAILER_SMTP_URL a mail server.',
+      fix: 'Set MAILER_PROVIDER to smtp, or remove MAILER_SMTP_URL.',
+    },
+    {
+      id: 'mail-ses-key',
+      forbidden: 'MAILER_API_KEY',
+      value: /^(?![^\s:]+:[^\s:]+$)/,
+      where: { variable: 'MAILER_PROVIDER', of: ['ses'] },
+      cause: 'MAILER_API_KEY is not the access key of Amazon’s API: every message would be refused.',
+      fix: 'Set it to ID:SECRET, the access key’s id and secret with a colon between them.',
     },
     {
       id: 'mail-two-routes',
@@ -340,6 +377,21 @@ const mail = {
       fix: 'Keep one of the two.',
     },
   ],
+} as const satisfies GroupDefinition
+
+const mailer = {
+  services: ['web'],
+  unlocks: 'mail through the API of Postmark or Amazon SES',
+  absent: 'the addresses decide: SMTP, or an API that takes Resend’s requests',
+  variables: {
+    MAILER_PROVIDER: {
+      kind: 'enum',
+      of: ['smtp', 'resend', 'postmark', 'ses'],
+      example: 'postmark',
+      summary:
+        'Who carries mail. resend and postmark need MAILER_API_URL only for another address than their own, ses for its region.',
+    },
+  },
 } as const satisfies GroupDefinition
 
 const feedback = {
@@ -698,6 +750,7 @@ export const baseGroups = {
   payments,
   sharedstore,
   mail,
+  mailer,
   errortrack,
   analytics,
   health,

@@ -261,6 +261,7 @@ export const learningGroups = {
   limits: { ...base.limits, services: ['web', 'api'] },
   identity: base.identity,
   budgets: base.budgets,
+  mailer: base.mailer,
   feedback: base.feedback,
   dkim: base.dkim,
   alerts: base.alerts,

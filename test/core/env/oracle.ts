@@ -79,6 +79,7 @@ export const GROUP_VARIABLES = {
   limits: ['RATE_LIMIT_PER_MINUTE'],
   identity: ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER'],
   budgets: ['ANALYTICS_TOTAL_MB', 'ANALYTICS_DAILY_MB', 'EMAIL_CONFIRMATIONS_PER_DAY', 'BODY_MEMORY_MB'],
+  mailer: ['MAILER_PROVIDER'],
   feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_RATE', 'MAILER_BOUNCE_ADDRESS', 'MAILER_FEEDBACK_SECRET'],
   dkim: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
   alerts: ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_FORMAT', 'ALERT_WEBHOOK_SECRET', 'ALERT_EMAIL_TO'],
@@ -126,7 +127,10 @@ export function brokenRules(set: ReadonlySet<string>): string[] {
   if (on('MAILER_API_KEY')) {
     if (!on('MAILER_FROM')) broken.push('mail-without-sender')
     if (!on('MAILER_API_URL') && !on('MAILER_SMTP_URL')) broken.push('mail-without-route')
-  } else if (on('MAILER_FROM') || on('MAILER_REPLY_TO') || on('MAILER_API_URL') || on('MAILER_SMTP_URL'))
+  } else if (on('MAILER_SMTP_URL')) {
+    // The oracle's mail server asks for no user.
+    if (!on('MAILER_FROM')) broken.push('mail-without-sender')
+  } else if (on('MAILER_FROM') || on('MAILER_REPLY_TO') || on('MAILER_API_URL') || on('MAILER_PROVIDER'))
     broken.push('mail-without-key')
   if (on('MAILER_API_URL') && on('MAILER_SMTP_URL')) broken.push('mail-two-routes')
 

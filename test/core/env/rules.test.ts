@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { readSettings } from '../../../src/core/env/read-settings.ts'
 import { validate } from '../../../src/core/env/validate.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { contract, GROUPS, SERVICES, VARIABLES } from '../../support/learning.ts'
 import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
 
@@ -11,6 +13,7 @@ const VALUES: Record<string, string> = {
   STORE_POOL_SIZE: '10',
   MAILER_SMTP_URL: 'smtp://127.0.0.1:2525',
   MAILER_FROM: 'Course <course@example.com>',
+  MAILER_PROVIDER: 'resend',
   MAILER_REPLY_TO: 'help@example.com',
   MAILER_FEEDBACK_PROVIDER: 'postmark',
   ALERT_WEBHOOK_FORMAT: 'slack',
@@ -43,7 +46,7 @@ const errorIds = (env: Record<string, string>) =>
     .sort()
 
 test('the contract holds 66 variables in thirteen groups, with later additions in groups of their own', () => {
-  const added = new Set(['identity', 'budgets', 'feedback', 'dkim', 'alerts', 'heartbeats'])
+  const added = new Set(['identity', 'budgets', 'mailer', 'feedback', 'dkim', 'alerts', 'heartbeats'])
   expect(VARIABLES.filter(({ group }) => !added.has(group))).toHaveLength(66)
   expect(GROUPS.filter((group) => !added.has(group))).toHaveLength(13)
   expect(new Set(VARIABLES.map(({ name }) => name)).size).toBe(VARIABLES.length)
@@ -102,6 +105,44 @@ test('a wildcard anywhere among the origins is an error, and only one finding', 
       'cors-wildcard',
     ])
   }
+})
+
+const [KEY, FROM] = [{ MAILER_API_KEY: 'AKIDEXAMPLE:value/of/secret' }, { MAILER_FROM: 'a@example.com' }]
+const SES = { MAILER_API_URL: 'https://email.eu-central-1.amazonaws.com' }
+const relay = (url: string) => ({ MAILER_SMTP_URL: url })
+const of = (provider: string) => ({ MAILER_PROVIDER: provider })
+
+test.each<[errors: string[], env: Record<string, string>]>([
+  [[], { ...relay('smtp://relay.example.com:25'), ...FROM }],
+  [[], { ...relay('smtp://relay.example.com:25'), ...FROM, MAILER_REPLY_TO: 'help@example.com' }],
+  [[], { ...relay('smtp://relay.example.com'), ...FROM, ...KEY }],
+  [[], { ...relay('smtp://user@relay.example.com'), ...FROM, ...KEY }],
+  [[], { ...relay('smtp://relay.example.com/?a=b@c'), ...FROM, ...of('smtp') }],
+  [['mail-without-sender'], relay('smtp://relay.example.com')],
+  [['mail-without-key'], FROM],
+  [['mail-without-key'], { ...relay('smtp://user@relay.example.com'), ...FROM }],
+  [['mail-without-key'], { ...relay('SMTPS://user:pass@relay.example.com'), ...FROM }],
+  [['mail-without-key'], { ...FROM, ...SES }],
+  [['mail-two-routes'], { ...relay('smtp://relay.example.com'), ...SES, ...FROM }],
+  [['mail-without-route'], { ...KEY, ...FROM }],
+  [[], { ...KEY, ...FROM, ...of('postmark') }],
+  [[], { ...KEY, ...FROM, ...of('resend') }],
+  [[], { ...KEY, ...FROM, ...SES, ...of('ses') }],
+  [[], { ...KEY, ...FROM, ...SES, ...of('postmark') }],
+  [['mail-without-key'], of('postmark')],
+  [['mail-without-key'], { ...of('postmark'), ...FROM }],
+  [['mail-without-sender'], { ...of('postmark'), ...KEY }],
+  [['mail-provider-without-region'], { ...KEY, ...FROM, ...of('ses') }],
+  [['mail-ses-key'], { MAILER_API_KEY: 'AKIDEXAMPLE', ...FROM, ...SES, ...of('ses') }],
+  [['mail-provider-without-server'], { ...KEY, ...FROM, ...SES, ...of('smtp') }],
+  [
+    ['mail-provider-other-server'],
+    { ...relay('smtp://relay.example.com'), ...KEY, ...FROM, ...of('postmark') },
+  ],
+])('mail: %j for %j', (errors, env) => {
+  expect(errorIds(env)).toEqual(errors)
+  const { mail } = readSettings(learning, env)
+  expect(mail === undefined).toBe(errors.length > 0)
 })
 
 test('reports to a service only findings about variables that it reads', () => {

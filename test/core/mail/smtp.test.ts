@@ -1,10 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
+import { readSettings } from '../../../src/core/env/read-settings.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { smtpPool } from '../../../src/core/mail/transports/smtp.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
 
@@ -32,6 +34,20 @@ function mailer(url: string) {
   onTestFinished(() => opened.close())
   return opened
 }
+
+test('a relay that asks for no user takes mail with nothing configured but its address and a sender', async () => {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const { mail } = readSettings(learning, {
+    MAILER_SMTP_URL: inbox.smtpUrl,
+    MAILER_FROM: 'course@example.com',
+  })
+  const opened = openMailer({ mail, compiled: compiledMails })
+  onTestFinished(() => opened.close())
+  await opened.verify()
+  expect(await opened.send(LESSON)).toMatchObject({ kind: 'sent' })
+  expect(inbox.mails[0]?.from).toBe('course@example.com')
+})
 
 test('a lesson arrives with both parts, the sender, and the headers that one-click unsubscribing needs', async () => {
   const inbox = await openInbox({ pagePort: 0 })

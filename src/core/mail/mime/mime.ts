@@ -1,6 +1,6 @@
 import { asciiAddress, type Mailbox } from '../../address.ts'
 import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
-import type { Message } from '../transport.ts'
+import type { Attachment, Message } from '../transport.ts'
 
 /** RFC 2045 §6.7: no encoded line is longer. */
 const LONGEST_ENCODED_LINE = 76
@@ -145,7 +145,26 @@ const fill = encodedFill(quotedPrintable)
 const PART = (type: string) =>
   `Content-Type: ${type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n`
 const [TEXT, HTML] = [PART('text/plain'), PART('text/html')]
+const MULTIPART = (kind: string, boundary: string) =>
+  `Content-Type: multipart/${kind}; boundary="${boundary}"\r\n\r\n`
 const WIDE = /[\u0080-\uffff]/
+
+/** One attached file, in base64. */
+function attachmentPart({ name, type, content }: Attachment): string {
+  const base64 = content.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
+  return `${headerField('Content-Type', type)}Content-Transfer-Encoding: base64\r\n${headerField('Content-Disposition', `attachment;\r\n ${fileNameParameter(name)}`)}\r\n${base64}\r\n`
+}
+
+/** A short ASCII name in quotes; any other in UTF-8, percent-encoded and in pieces (RFC 2231 §3, §4). */
+function fileNameParameter(name: string): string {
+  if (/^[\x20-\x7e]{1,50}$/.test(name)) return `filename="${name.replace(/["\\]/g, '\\$&')}"`
+  const encoded = encodeURIComponent(name).replace(/[*'()]/g, (one) => `%${one.charCodeAt(0).toString(16)}`)
+  const [first = '', ...more] = encoded.match(/(?:%..|[^%]){1,50}/g) ?? []
+  if (more.length === 0) return `filename*=UTF-8''${first}`
+  return [`filename*0*=UTF-8''${first}`, ...more.map((part, at) => `filename*${at + 1}*=${part}`)].join(
+    ';\r\n ',
+  )
+}
 
 /**
  * The message as it goes over the wire, DKIM aside: header fields, then plain text and HTML as alternatives (RFC 2046
@@ -153,8 +172,8 @@ const WIDE = /[\u0080-\uffff]/
  * is not (RFC 6532). Throws a TypeError for a line end in a header field.
  */
 export function mimeOf(message: Message): Buffer {
-  const { from, to, replyTo, subject, messageId, date, headers } = message
-  // Quoted-printable never writes `=_`, so the boundary occurs in no part.
+  const { from, to, replyTo, subject, messageId, date, headers, attachments = [] } = message
+  // Neither quoted-printable nor base64 writes `=_`, so the boundaries occur in no part.
   const boundary = `=_${messageId.slice(0, 32)}`
   let head =
     headerField('From', headerMailbox(from)) +
@@ -164,12 +183,17 @@ export function mimeOf(message: Message): Buffer {
     headerField('Message-ID', `<${messageId}>`) +
     headerField('Date', headerDate(date))
   for (const [name, value] of Object.entries(headers)) head += headerField(name, value)
-  head += `MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="${boundary}"\r\n\r\n`
+  head += 'MIME-Version: 1.0\r\n'
+  const mixed = attachments.length === 0 ? undefined : `=_m${messageId.slice(0, 32)}`
+  if (mixed !== undefined) head += `${MULTIPART('mixed', mixed)}--${mixed}\r\n`
+  head += MULTIPART('alternative', boundary)
   const pieces: Piece[] = [`${head}--${boundary}\r\n${TEXT}`]
   fillPart(message, 'text', pieces)
   pieces.push(`\r\n--${boundary}\r\n${HTML}`)
   fillPart(message, 'html', pieces)
   pieces.push(`\r\n--${boundary}--\r\n`)
+  for (const attachment of attachments) pieces.push(`--${mixed}\r\n`, attachmentPart(attachment))
+  if (mixed !== undefined) pieces.push(`--${mixed}--\r\n`)
   return joinPieces(pieces, WIDE.test(head))
 }
 

@@ -1,27 +1,15 @@
 import { type Dispatcher, Pool } from 'undici'
-import { asciiAddress, type Mailbox } from '../../address.ts'
+import { systemClock } from '../../clock.ts'
+import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../error-code.ts'
+import { isRecord } from '../../is-record.ts'
 import type { Secret } from '../../secret.ts'
-import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
 import { httpOutcome } from '../outcome.ts'
-import { LINES, type Message, type Transport } from '../transport.ts'
-
-export interface Exchange {
-  readonly method: 'POST' | 'HEAD'
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array | null
-  readonly signal?: AbortSignal | undefined
-}
-
-export interface ProviderResponse {
-  readonly status: number
-  readonly retryAfter: string | undefined
-  /** The provider's own time: a date in `retryAfter` is later than this, whatever our clock says. */
-  readonly date: string | undefined
-  /** At most `LARGEST_ANSWER_BYTES` of it. */
-  readonly text: string
-}
+import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../transport.ts'
+import type { ApiForm, Exchange, ProviderResponse } from './api-form.ts'
+import { postmark } from './postmark.ts'
+import { resend } from './resend.ts'
+import { ses } from './ses.ts'
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
 
@@ -32,12 +20,13 @@ const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOS
  * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
  * a few bytes would cost as much as the request. Rejects with undici's error.
  */
-export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<ProviderResponse> {
+function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<ProviderResponse> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(notSent())
     let status = 0
     let retryAfter: string | undefined
     let date: string | undefined
+    let errorType: string | undefined
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
@@ -53,6 +42,7 @@ export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Pr
         const text = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined)
         retryAfter = text(fields['retry-after'])
         date = text(fields.date)
+        errorType = text(fields['x-amzn-errortype'])
       },
       onResponseData(_, chunk) {
         if (length < LARGEST_ANSWER_BYTES) chunks.push(chunk)
@@ -60,7 +50,7 @@ export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Pr
       },
       onResponseEnd() {
         ended()
-        resolve({ status, retryAfter, date, text: Buffer.concat(chunks).toString() })
+        resolve({ status, retryAfter, date, errorType, text: Buffer.concat(chunks).toString() })
       },
       onResponseError(_, error) {
         ended()
@@ -70,59 +60,7 @@ export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Pr
   })
 }
 
-/** ASCII characters that a JSON string may hold unescaped (RFC 8259 §7). */
-const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
-const WIDE = /[\u0080-\uffff]/g
-
-/** ASCII only, so that bytes and characters are the same and are written as they are. */
-const asciiJson: Encoding = {
-  encode: (text) =>
-    PLAIN.test(text)
-      ? text
-      : JSON.stringify(text)
-          .slice(1, -1)
-          .replace(WIDE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
-}
-const fill = encodedFill(asciiJson)
-const quoted = (text: string) => `"${asciiJson.encode(text)}"`
-
-/** The JSON of one message (docs/mail-api.md), in pieces: the same message has the same bytes. */
-export function jsonPiecesOf(message: Message): readonly Piece[] {
-  const { from, to, replyTo, subject, headers, messageId } = message
-  const pieces: Piece[] = [
-    `${senderOf(from)},"to":[${quoted(asciiAddress(to.address))}],${replyTo === undefined ? '' : `"reply_to":${quoted(textOf(replyTo))},`}"subject":${quoted(subject)},"html":"`,
-  ]
-  fillPart(message, 'html', pieces)
-  pieces.push('","text":"')
-  fillPart(message, 'text', pieces)
-  let tail = '","headers":{'
-  // A header's name is a token (RFC 5322 §2.2) and needs no escaping.
-  for (const name in headers) tail += `"${name}":${quoted(headers[name] ?? '')},`
-  pieces.push(`${tail}"Message-ID":${quoted(`<${messageId}>`)}}}`)
-  return pieces
-}
-
-const senders = new WeakMap<Mailbox, string>()
-
-/** The sender is the same in every message. */
-function senderOf(from: Mailbox): string {
-  let written = senders.get(from)
-  if (written === undefined) {
-    written = `{"from":${quoted(textOf(from))}`
-    senders.set(from, written)
-  }
-  return written
-}
-
-function fillPart(message: Message, part: 'html' | 'text', pieces: Piece[]): void {
-  if (message.source === undefined) pieces.push(asciiJson.encode(message[part]))
-  else fill(message.source.compiled[part], message.source.slots, pieces)
-}
-
-function textOf({ name, address }: Mailbox): string {
-  const bare = asciiAddress(address)
-  return name === undefined ? bare : `"${name.replace(/["\\]/g, '\\$&')}" <${bare}>`
-}
+const FORMS = { resend, postmark, ses } as const satisfies Readonly<Record<ApiProvider, ApiForm>>
 
 const CONNECT_MS = 10_000
 const ANSWER_MS = 30_000
@@ -130,14 +68,25 @@ const LONGEST_WAIT_MS = 3_600_000
 /** Mail APIs take addresses as text and parse them, and quoted local parts are where such parsers go wrong. */
 const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 
-/**
- * A provider's HTTP API: POST of `{ from, to, subject, html, text, reply_to?, headers }` as JSON with
- * `Authorization: Bearer` and `Idempotency-Key`, the shape that Resend-compatible services take (docs/mail-api.md).
- * Any 2xx is sent; `id` of the answer is the provider's. Redirects are not followed.
- */
-export function openApi({ url, key }: { readonly url: string; readonly key: Secret }): Transport {
-  const { origin, pathname, search } = new URL(url)
-  const path = pathname + search
+/** A provider's HTTP API, one POST a message. Any 2xx is sent. Redirects are not followed. */
+export function openApi({
+  url: text,
+  key,
+  provider = 'resend',
+  now = systemClock.now,
+}: {
+  readonly url: string
+  readonly key: Secret
+  readonly provider?: ApiProvider | undefined
+  /** The real time, which signatures hold. */
+  readonly now?: () => number
+}): Transport {
+  const form: ApiForm = FORMS[provider]
+  const url = new URL(text)
+  const { origin, pathname, search } = url
+  const path = pathname === '/' && form.path !== undefined ? form.path : pathname + search
+  const spoken = form.open(key, url, now)
+  const slots = freeSlots()
   const pool = new Pool(origin, {
     connections: LINES.api,
     pipelining: 1,
@@ -148,40 +97,54 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
     bodyTimeout: ANSWER_MS,
   })
   let closing: Promise<void> | undefined
-  const authorization = `Bearer ${key.reveal()}`
+
+  async function post(message: Message, signal: AbortSignal | undefined): Promise<Outcome> {
+    try {
+      const { headers, body } = spoken.request(message, path)
+      const answer = await exchange(pool, {
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+        signal,
+      })
+      const { status } = answer
+      const read = objectIn(answer.text)
+      if (status < 200 || status >= 300)
+        return httpOutcome(
+          { status, errno: undefined, row: form.rowOf?.(answer, read) },
+          retryAfterMs(answer),
+        )
+      const id = read[form.idIn]
+      return { kind: 'sent', id: typeof id === 'string' ? id.slice(0, 200) : message.key }
+    } catch (error) {
+      return httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
+    }
+  }
+
   return {
-    kind: 'api',
-    async send(message, signal) {
+    kind: form.kind,
+    async send(message, signal, recorded) {
       if (!NEEDS_NO_QUOTES.test(message.to.address))
         return {
           kind: 'permanent',
           hardBounce: false,
           reason: 'the address cannot be given to a mail API safely',
         }
-      let answer: ProviderResponse
-      try {
-        const headers = { 'content-type': 'application/json', authorization, 'idempotency-key': message.key }
-        const body = joinPieces(jsonPiecesOf(message))
-        answer = await exchange(pool, { method: 'POST', path, headers, body, signal })
-      } catch (error) {
-        return httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
-      }
-      return answer.status >= 200 && answer.status < 300
-        ? { kind: 'sent', id: idOf(answer.text) ?? message.key }
-        : httpOutcome({ status: answer.status, errno: undefined }, retryAfterMs(answer))
+      return form.honorsKey || recorded === undefined
+        ? post(message, signal)
+        : slots(() => post(message, signal), recorded)
     },
     async verify(signal) {
-      const { status } = await exchange(pool, {
-        method: 'HEAD',
-        path,
-        headers: { authorization },
-        body: null,
-        signal,
-      }).catch((error: unknown) => {
-        const { reason, kind } = httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
-        throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
-      })
-      if (status === 401 || status === 403) throw new Error(httpOutcome({ status, errno: undefined }).reason)
+      const answer = await exchange(pool, { path, ...spoken.check(), body: null, signal }).catch(
+        (error: unknown) => {
+          const { reason, kind } = httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
+          throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
+        },
+      )
+      const { status } = answer
+      if ((status === 401 || status === 403) && !form.knowsKey?.(answer))
+        throw new Error(httpOutcome({ status, errno: undefined }).reason)
     },
     close() {
       closing ??= pool.close()
@@ -190,13 +153,32 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
   }
 }
 
-/** Any 2xx says that the mail was taken, whatever the body holds; an id in it is the provider's. */
-function idOf(text: string): string | undefined {
+/**
+ * Runs requests so that a crash repeats at most one message for each that was open: none begins in a slot before
+ * what became of the last message there is recorded.
+ */
+function freeSlots() {
+  const free: (WaitUntilRecorded | undefined)[] = []
+  return async (post: () => Promise<Outcome>, recorded: WaitUntilRecorded): Promise<Outcome> => {
+    const before = free.shift()
+    try {
+      await before?.()
+    } catch {
+      return httpOutcome({ status: undefined, errno: undefined, row: 'not-recorded' })
+    }
+    const outcome = await post()
+    free.push(outcome.kind === 'sent' || outcome.kind === 'unknown' ? recorded : undefined)
+    return outcome
+  }
+}
+
+/** The JSON object of an answer, or an empty one: any 2xx says that the mail was taken, whatever the body holds. */
+function objectIn(text: string): Readonly<Record<string, unknown>> {
   try {
-    const { id } = JSON.parse(text) as { id?: unknown }
-    return typeof id === 'string' ? id.slice(0, 200) : undefined
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? value : {}
   } catch {
-    return undefined
+    return {}
   }
 }
 

@@ -124,7 +124,7 @@ export function openSmtp({
   finalReplyMs = FINAL_REPLY_MS,
 }: {
   readonly url: Secret
-  readonly key: Secret
+  readonly key?: Secret | undefined
   readonly bounceAddresses?: BounceAddresses | undefined
   readonly dkim?: DkimSigner | undefined
   readonly silenceMs?: number
@@ -133,7 +133,8 @@ export function openSmtp({
   const address = new URL(url.reveal())
   const user = decodeURIComponent(address.username)
   const host = address.hostname.replace(/^\[|\]$/g, '')
-  const auth = user === '' ? undefined : { user, pass: decodeURIComponent(address.password) || key.reveal() }
+  const auth =
+    user === '' ? undefined : { user, pass: decodeURIComponent(address.password) || (key?.reveal() ?? '') }
   const pool = smtpPool(
     {
       host,
