@@ -10,8 +10,14 @@ import type { Finding } from '../core/finding.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT } from './exit.ts'
 
+/** The most that a kind of file holds. */
+interface Largest {
+  readonly bytes: number
+  readonly what: string
+}
+
 /** More than any env file holds; beyond it somebody named the wrong file. */
-const LARGEST_FILE_BYTES = 4 * 1024 * 1024
+const LARGEST_ENV_FILE: Largest = { bytes: 4 * 1024 * 1024, what: 'an env file' }
 
 /** How long a named pipe may have no writer. */
 const UNWRITTEN_MS = 5000
@@ -145,16 +151,22 @@ function shadowed(context: Context, loser: Assignment, winner: string): Finding 
 }
 
 /** Reads a text file synchronously: nothing else is running yet, and starting the thread pool takes longer than the read. */
-export async function readTextFile(context: Context, file: string): Promise<string> {
+export async function readTextFile(
+  context: Context,
+  file: string,
+  largest: Largest = LARGEST_ENV_FILE,
+): Promise<string> {
   if (file === '') throw new CommandError(EXIT.usage, 'the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {
     const stats = statSync(full)
-    const bytes = stats.isFile() ? readWhole(full, stats) : await readPipe(context, { full, file, stats })
+    const bytes = stats.isFile()
+      ? readWhole(full, stats, largest)
+      : await readPipe(context, { full, file, stats, largest })
     if (bytes === undefined)
       throw new CommandError(
         EXIT.usage,
-        `${file} is larger than an env file can be (${LARGEST_FILE_BYTES / 1024 / 1024} MB): is it the right file?`,
+        `${file} is larger than ${largest.what} can be (${largest.bytes / 1024 / 1024} MB): is it the right file?`,
       )
     // UTF-16, as PowerShell 5 writes it for `>` and as Notepad's "Unicode" does.
     if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
@@ -175,25 +187,30 @@ export async function readTextFile(context: Context, file: string): Promise<stri
   }
 }
 
-/** Reads a regular file; undefined if it is larger than an env file can be. */
-function readWhole(full: string, stats: Stats): Buffer | undefined {
-  return stats.size > LARGEST_FILE_BYTES ? undefined : readFileSync(full)
+/** Reads a regular file; undefined if it is larger than such a file can be. */
+function readWhole(full: string, stats: Stats, { bytes }: Largest): Buffer | undefined {
+  return stats.size > bytes ? undefined : readFileSync(full)
 }
 
 /**
- * Reads a pipe or a device to its end; undefined if that is more than an env file can hold. Never blocks: a signal ends
+ * Reads a pipe or a device to its end; undefined if that is more than such a file can hold. Never blocks: a signal ends
  * the wait, and a pipe without a writer times out.
  */
 async function readPipe(
   { clock, signal }: Context,
-  { full, file, stats }: { readonly full: string; readonly file: string; readonly stats: Stats },
+  {
+    full,
+    file,
+    stats,
+    largest,
+  }: { readonly full: string; readonly file: string; readonly stats: Stats; readonly largest: Largest },
 ): Promise<Buffer | undefined> {
   // Windows has neither O_NONBLOCK nor named pipes in its file system.
   const descriptor = openSync(full, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   const givenUpAt = clock.monotonic() + UNWRITTEN_MS
   try {
     const parts: Buffer[] = []
-    for (let total = 0; total <= LARGEST_FILE_BYTES; ) {
+    for (let total = 0; total <= largest.bytes; ) {
       const part = Buffer.alloc(65_536)
       const count = readReady(descriptor, part)
       if (count === undefined || (count === 0 && total === 0 && stats.isFIFO())) {

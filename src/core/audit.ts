@@ -20,6 +20,7 @@ export type AuditAction =
   | 'enrol'
   | 'cancel'
   | 'set'
+  | 'import'
 
 /** One line of the audit log. No field holds an address: entries stay when a person is erased. */
 export interface AuditEntry {

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
@@ -109,6 +110,59 @@ test('an operator changes the language and time zone of a person, by address or 
   expect(await shown()).toMatchObject({ language: 'de', timeZone: 'Europe/Vienna' })
   expect((await run('course', 'show', id)).out).toMatch(/set language de\n.*set time zone Europe\/Vienna\n/)
   expect((await run('db', 'audit')).out).toMatch(/set.*Europe\/Vienna/)
+})
+
+test('an operator imports people with proof of consent, is told by line who is left out, and exports them again', async () => {
+  const cwd = await emptyFolder()
+  const run = await terminal(cwd)
+  const write = (text: string) => writeFile(path.join(cwd, 'people.csv'), text)
+  const head = 'address,course,language,time_zone,sent,consent_at,consent_how,note\n'
+  await write(`${head}ada@example.com,quantum,de,Europe/Vienna,2,,form\nbob@,,,,,2026-01-02,form\n`)
+  const refused = await run('course', 'import', 'people.csv')
+  expect(refused).toMatchObject({ code: 2, out: '' })
+  expect(refused.err).toMatch(
+    /nobody was imported from people.csv.*line 2: proof of consent.*line 3: the part/s,
+  )
+  await run('course', 'enrol', 'eve@example.com')
+  await run('course', 'cancel', 'eve@example.com')
+  await run('course', 'erase', 'kim@example.com', '--yes')
+  await run('email', 'suppressions', 'add', 'lee@example.com', '--reason', 'asked')
+  const rows = ['ada', 'eve', 'kim', 'lee', 'ada'].map(
+    (name) => `${name}@example.com,quantum,de,Europe/Vienna,2,2026-01-02,"form, at the fair",x\n`,
+  )
+  await write(head + rows.join(''))
+  const report = [
+    'line 3: unsubscribed from this course; only they can begin it again',
+    'line 4: erased, and not mailed again',
+    'line 5: on the suppression list',
+    'line 6: the same address and course as in an earlier one',
+  ].map((line) => `${line}\n`)
+  const dry = await run('course', 'import', 'people.csv', '--dry-run')
+  expect(dry.out).toBe(
+    `${report.join('')}1 would be imported, 0 in the course already, 4 left out; nothing was changed\n`,
+  )
+  expect(dry.err).toContain('ignored in people.csv: note')
+  expect(await run('course', 'import', 'people.csv')).toMatchObject({
+    code: 0,
+    out: `${report.join('')}1 imported, 0 in the course already, 4 left out\n`,
+  })
+  const again = await run('course', 'import', 'people.csv', '--format', 'json')
+  expect(JSON.parse(again.out)).toMatchObject({ version: 1, dryRun: false, imported: 0, known: 1 })
+  expect((await run('course', 'list', 'ada@example.com')).out).toMatch(/^quantum {2}confirmed {2}2 of 7 sent/)
+  expect((await run('course', 'show', 'ada@example.com')).out).toMatch(
+    /consent +2026-01-02T.*, form, at the fair/,
+  )
+  const csv = (await run('course', 'export')).out
+  expect(csv).toMatch(
+    /^address,course,state,language,time_zone,sent,lessons,sent_lessons,last_sent_at,next_at,consent_at,consent_how\r\n/,
+  )
+  expect(csv).toMatch(
+    /^ada@example.com,quantum,confirmed,de,Europe\/Vienna,2,7,course-day-1 course-day-2,,.*,2026-01-02T00:00:00.000Z,"form, at the fair"\r$/m,
+  )
+  const json = await run('course', 'export', '--course', 'quantum', '--format', 'json')
+  expect(JSON.parse(json.out)).toMatchObject({ version: 1, enrolments: [{}, {}] })
+  expect(await run('course', 'export', '--course', 'quantun')).toMatchObject({ code: 2, out: '' })
+  expect((await run('db', 'audit')).out).toMatch(/import.*4 people from people.csv/)
 })
 
 test('a mistyped course is wrong usage, and an unknown address has nothing to confirm', async () => {

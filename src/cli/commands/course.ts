@@ -18,6 +18,8 @@ interface Options extends StoreOptions {
 
 type Enrolling = EnrolOptions & StoreOptions
 const enrolments = () => import('../course/enrolments.ts')
+type Transfer = typeof import('../course/transfer.ts')
+const transfer = () => import('../course/transfer.ts')
 
 export const configure: Configure = (command, context, settle) => {
   const add = (name: string, summary: string, ...examples: string[]) =>
@@ -85,6 +87,31 @@ Examples:
     .option('--time-zone <name>', 'IANA name, as Europe/Vienna')
     .action((who: string, options: Enrolling) =>
       run(options, async (platform) => (await enrolments()).setPreferences(context, platform, who, options)),
+    )
+  storeSubcommand(command, {
+    name: 'export',
+    summary:
+      'print who is in the courses: state, language, time zone, what was sent and when, what is next, proof of consent',
+    examples: [' > people.csv', ' --course glazing --format json > people.json'],
+  })
+    .option('--course <id>', 'only this course')
+    .addOption(formatOption(['csv', 'json']))
+    .action((options: StoreOptions & Parameters<Transfer['exportPeople']>[2]) =>
+      run(options, async (platform) => (await transfer()).exportPeople(context, platform, options)),
+    )
+  add(
+    'import',
+    'enrol people who agreed elsewhere, from CSV or JSON as course export writes it, with proof of consent on each line. Nobody is imported if a line has a fault; who unsubscribed, is suppressed or was erased is left out; a second time changes nothing',
+    ' people.csv --dry-run',
+    ' people.csv',
+  )
+    .argument(
+      '<file>',
+      'columns address, consent_at and consent_how; course, language, time_zone, sent, next_at …',
+    )
+    .option('--dry-run', 'check the file and report; change nothing')
+    .action((file: string, options: StoreOptions & Parameters<Transfer['importPeople']>[3]) =>
+      run(options, async (platform) => (await transfer()).importPeople(context, platform, file, options)),
     )
   add('cancel', 'end a course for a person, as an unsubscribe does', ' ada@example.com --course glazing')
     .argument('<address>', 'the address')
@@ -216,11 +243,11 @@ async function show(context: Context, course: Course, address: string, options: 
 function published(found: Subscription): Subscription {
   const { id, address, course, state, enrolment, sentDays, sentLessons, lessons, failures, problem } = found
   const { createdAt, confirmedAt, unsubscribedAt, dueAt, lastSentAt, nextAttemptAt } = found
-  const { courseVersion, timeZone, language } = found
+  const { courseVersion, timeZone, language, consent } = found
   return {
     ...{ id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt, sentDays, lessons },
     ...(sentLessons && { sentLessons }),
-    ...{ dueAt, lastSentAt, courseVersion, timeZone, language, nextAttemptAt, failures, problem },
+    ...{ dueAt, lastSentAt, courseVersion, timeZone, language, nextAttemptAt, failures, problem, consent },
   }
 }
 
@@ -239,6 +266,7 @@ function rows(found: Subscription): [string, string][] {
     ...(found.unsubscribedAt === undefined
       ? []
       : ([['unsubscribed', time(found.unsubscribedAt)]] as [string, string][])),
+    ['consent', found.consent ? `${time(found.consent.at)}, ${found.consent.how}` : 'not recorded'],
     ['days sent', found.sentDays.join(', ') || 'none'],
     ['next attempt', time(found.nextAttemptAt)],
     ...(found.problem

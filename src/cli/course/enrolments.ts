@@ -104,7 +104,7 @@ export async function enrolPerson(
     }),
   )
   if (!answer.enrolled) {
-    if (answer.reason === 'no_such_course') await checkName(platform, course)
+    if (answer.reason === 'no_such_course') await checkCourse(platform, course)
     throw new CommandError(EXIT.failed, REFUSALS[answer.reason])
   }
   if (options.format === 'json') return printJson(context, 'course enrol', { ...answer })
@@ -122,7 +122,7 @@ export async function setPreferences(
   if (timeZone === undefined && language === undefined)
     throw new CommandError(EXIT.usage, 'say what to set: --language TAG, --time-zone ZONE or both.')
   await asked((async () => checkPreferences(wanted))())
-  await checkName(platform, id)
+  await checkCourse(platform, id)
   const byAddress = who.includes('@')
   const course = await platform.course()
   const person = byAddress ? { identity: identityOf(who) } : { id: who }
@@ -148,7 +148,7 @@ export async function cancelEnrolment(
     }),
   )
   // A course that is no longer in the definition can still be ended.
-  if (!cancelled) await checkName(platform, id)
+  if (!cancelled) await checkCourse(platform, id)
   if (format === 'json') return printJson(context, 'course cancel', { cancelled })
   return printText(
     context,
@@ -188,7 +188,7 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
 }
 
 /** A mistyped name of a course is wrong usage. */
-async function checkName(platform: Opened, name: string | undefined): Promise<void> {
+export async function checkCourse(platform: Opened, name: string | undefined): Promise<void> {
   const { courses } = await platform.course()
   const known = courses.map(({ id }) => id)
   if (name !== undefined && known.length > 0 && !known.includes(name) && name !== NOTICES)

@@ -38,6 +38,7 @@ const subscription = z.strictObject({
   nextAttemptAt: milliseconds.optional(),
   failures: count,
   problem: problem.optional(),
+  consent: z.strictObject({ at: milliseconds, how: text }).optional(),
 })
 
 const withHistory = subscription.extend({
@@ -113,6 +114,35 @@ export const courseList = z.union([
 
 export const courseEnrol = versioned({ enrolled: z.literal(true), id: text, enrolment: count })
 export const courseSet = versioned({ enrolments: count.describe('How many were found.') })
+export const courseExport = versioned({
+  enrolments: list(
+    z.strictObject({
+      address: text,
+      course: text,
+      state: z.enum([...subscriptionState.options, 'finished']),
+      language: text.optional(),
+      timeZone: text.optional(),
+      sent: count,
+      lessons: count,
+      sentLessons: list(text).describe('Names of the lessons sent.'),
+      lastSentAt: time.optional(),
+      nextAt: time.optional(),
+      consentAt: time.optional(),
+      consentHow: text.optional(),
+    }),
+  ),
+})
+export const courseImport = versioned({
+  dryRun: z.boolean(),
+  imported: count.describe('With dryRun: who would be.'),
+  known: count.describe('In the course already, or through with it.'),
+  leftOut: list(
+    z.strictObject({
+      line: count.describe('Of a CSV file; the number of the entry in JSON.'),
+      why: z.enum(['unsubscribed', 'unconfirmed', 'suppressed', 'erased', 'repeated']),
+    }),
+  ),
+})
 export const courseCancel = versioned({ cancelled: z.boolean() })
 export const courseResendConfirmation = versioned({ sent: z.literal(true), id: text })
 export const courseResume = versioned({ resumed: z.literal(true) })

@@ -301,6 +301,8 @@ export const DOCUMENTS = {
   'analytics summary': analyticsSummary,
   'billing smoke': billingSmoke,
   'course set': course.courseSet,
+  'course export': course.courseExport,
+  'course import': course.courseImport,
   'course cancel': course.courseCancel,
   'course enrol': course.courseEnrol,
   'course erase': course.courseErase,

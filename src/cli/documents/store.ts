@@ -100,6 +100,7 @@ export const dbAudit = versioned({
         'enrol',
         'cancel',
         'set',
+        'import',
       ]),
       who: text,
       place: text,

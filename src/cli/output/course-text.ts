@@ -133,7 +133,9 @@ function entryText(entry: PastEntry): string {
     case 'confirmation':
       return `confirmation mail ${outcome}${why}${proof}`
     case 'confirmed':
-      return `confirmed, enrolment ${enrolment}`
+      return source === 'import'
+        ? `imported, enrolment ${enrolment}, with consent${why}`
+        : `confirmed, enrolment ${enrolment}`
     case 'attempt':
       return `day ${day}, attempt ${attempt}: ${outcome}${why}${proof}`
     case 'unsubscribed':

@@ -3,10 +3,21 @@ import type { Log } from '../log.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/lesson-text.ts'
 import { type CourseDefinition, type CoursePlan, type Plan, planOf } from './definition.ts'
 import { baseOf, NOTICES, type Notices } from './notices.ts'
+import type { Newcomer } from './people.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
 import { lessonsFor, type Progress, progressOf, RESUMES_MS } from './progress.ts'
-import { dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './schedule.ts'
-import type { Begin, Claim, CourseStore, Next, PinnedPlan, Revision, Subscription } from './store.ts'
+import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './schedule.ts'
+import type {
+  Arrival,
+  Begin,
+  Claim,
+  CourseStore,
+  Next,
+  PinnedPlan,
+  Revision,
+  Start,
+  Subscription,
+} from './store.ts'
 
 /** The courses of a platform, with what enrolments in them follow. */
 export interface Catalog {
@@ -35,6 +46,12 @@ export interface Catalog {
     enrolment: Subscription,
     to: { readonly to: string; readonly now: number },
   ): number | undefined
+  /** How somebody goes on in a course with lessons that were sent elsewhere. */
+  arrival(
+    course: CourseDefinition,
+    newcomer: Newcomer,
+    now: number,
+  ): Pick<Arrival, 'confirmedAt' | 'progress'> & Pick<Start, 'lessons' | 'dueAt'>
   /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */
   progress(plan: Plan, enrolment: Followed): Progress | undefined
   /** How an enrolment goes on with the newest course; undefined: as it is. */
@@ -152,6 +169,18 @@ export function createCatalog(
     },
     next: (plan, enrolment, sent) => nextLesson(plan, enrolment, sent, zones),
     moved: (plan, enrolment, to) => movedDue(plan, enrolment, to, zones),
+    arrival(course, { sent, sentLessons, nextAt = 0, lastSentAt = 0, timeZone }, now) {
+      const isLatest = course.follow === 'latest'
+      const lessons = isLatest ? lessonsFor(course.lessons, sentLessons, sent) : course.lessons
+      const next = Math.max(now, nextAt, lastSentAt + course.spacingMs)
+      const { confirmedAt, dueAt } = arrivalAt(course, { sent, next, timeZone }, zones)
+      return {
+        confirmedAt,
+        lessons: lessons.length,
+        dueAt: sent < lessons.length ? dueAt : undefined,
+        progress: isLatest && sent > 0 ? progressOf(course.lessons, lessons, sent) : undefined,
+      }
+    },
     progress(plan, enrolment) {
       const newest = followed(enrolment)
       return newest && progressOf(newest.lessons, plan.lessons, enrolment.day)

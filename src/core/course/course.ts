@@ -1,7 +1,16 @@
 import type { Operator } from '../audit.ts'
 import type { CourseDefinition } from './definition.ts'
 import type { PastEntry } from './history.ts'
-import type { Backlog, CourseCounts, EnrolAnswer, Erased, Preferences, Subscription } from './store.ts'
+import type { ExportedPerson, Newcomer } from './people.ts'
+import type {
+  Admitted,
+  Backlog,
+  CourseCounts,
+  EnrolAnswer,
+  Erased,
+  Preferences,
+  Subscription,
+} from './store.ts'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
@@ -90,6 +99,14 @@ export interface Course {
       ),
     operator?: Operator,
   ): Promise<number>
+  /** Every enrolment, or those in one course, a page at a time. */
+  people(course?: string): AsyncIterable<readonly ExportedPerson[]>
+  /** Imports people, a few hundred a transaction, and gives what became of each; a second time changes nothing. */
+  admit(
+    people: readonly Newcomer[],
+    options: { readonly dryRun: boolean; readonly file: string },
+    operator: Operator,
+  ): AsyncIterable<readonly { readonly line: number; readonly became: Admitted | 'erased' }[]>
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** The courses of the platform. */
   readonly courses: readonly CourseDefinition[]

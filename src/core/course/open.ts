@@ -24,8 +24,9 @@ import {
   unsubscribeUrl,
 } from './links.ts'
 import { baseOf, NOTICES, type Notice, type NoticeStore } from './notices.ts'
+import { exported, type Newcomer } from './people.ts'
 import { KEY_LIFE_MS, nextDay } from './schedule.ts'
-import type { Claim, CourseStore, Erased, Preferences, Subscription } from './store.ts'
+import type { Arrival, Begin, Claim, CourseStore, Erased, Preferences, Subscription } from './store.ts'
 import { isUnderWay } from './subscription.ts'
 
 const ID_BYTES = 12
@@ -40,6 +41,7 @@ function newId(random: Random): string {
 }
 const RESOLVE_AT_ONCE = 500
 const WAKE_AT_ONCE = 500
+const ADMITTED_AT_ONCE = 200
 /** A notice held back by a silence is looked at again after this, because the silence may end early. */
 const HELD_MS = 10 * 60 * 1000
 
@@ -165,6 +167,30 @@ export function openCourse({
       progress: plan && catalog.progress(plan, { ...enrolment, day }),
     })
   }
+  /** The lessons that were sent, by name; none for notices, which have no names. */
+  const sentNames = async (one: Subscription) => {
+    const sent = one.sentDays.length
+    const plan = one.course === NOTICES ? undefined : await catalog.plan({ ...one, day: sent + 1 }, store)
+    return plan?.lessons.slice(0, sent) ?? one.sentLessons ?? []
+  }
+  const arrivalOf = async (one: Newcomer, begin: Begin) => {
+    const { line, course: id, timeZone, language, consent, lastSentAt, identity, spelling: address } = one
+    const now = clock.now()
+    const start = begin({ course: id, confirmedAt: now, timeZone })
+    if (start === undefined) return undefined
+    const course = catalog.find(id)
+    const { confirmedAt, progress, ...goes } = course
+      ? catalog.arrival(course, one, now)
+      : { ...start, confirmedAt: now, progress: undefined }
+    return {
+      ...{ line, course: id, timeZone, language, consent, lastSentAt, address, confirmedAt, progress },
+      id: newId(random),
+      identity: await storedForm(identity),
+      mailboxKey: mailboxKey(identity),
+      sent: course ? one.sent : 0,
+      start: { ...start, ...goes },
+    }
+  }
   const prefer = async (enrolment: Subscription, wanted: Preferences, operator?: Operator) => {
     await refreshed()
     const { timeZone: to, language } = wanted
@@ -285,8 +311,12 @@ export function openCourse({
     return running
   }
 
-  const audit = (action: AuditAction, subject: string, operator: Operator, details?: string) =>
-    auditEntry({ action, subject, operator, now: clock.now(), random, ...(details && { details }) })
+  const audit = (action: AuditAction, subject: string | undefined, operator: Operator, details?: string) =>
+    auditEntry({
+      ...{ action, operator, now: clock.now(), random },
+      ...(subject !== undefined && { subject }),
+      ...(details && { details }),
+    })
 
   /** Stores a request for a confirmation together with the message that mails it. */
   const request = (
@@ -389,6 +419,36 @@ export function openCourse({
       const found = known.filter((one) => course === undefined || one.course === course)
       for (const enrolment of found) await prefer(enrolment, { language, timeZone }, operator)
       return found.length
+    },
+    async *people(course) {
+      await refreshed()
+      for (let after = ''; ; await nextTurn()) {
+        const page = await store.page(after)
+        const wanted = page.filter((one) => course === undefined || one.course === course)
+        yield await Promise.all(wanted.map(async (one) => exported(withLessons(one), await sentNames(one))))
+        const last = page.at(-1)
+        if (last === undefined) return
+        after = last.id
+      }
+    },
+    async *admit(people, { dryRun, file }, operator) {
+      await refreshed()
+      const begin = await catalog.begin()
+      const entry = audit('import', undefined, operator, `${people.length} people from ${file}`)
+      for (let start = 0; start < people.length; start += ADMITTED_AT_ONCE) {
+        const chunk = people.slice(start, start + ADMITTED_AT_ONCE)
+        const erased = await Promise.all(chunk.map(({ identity }) => isSuppressed(identity)))
+        const arrivals: (Arrival & Pick<Newcomer, 'line'>)[] = []
+        for (const one of chunk.filter((_, index) => !erased[index])) {
+          const arrival = await arrivalOf(one, begin)
+          if (arrival) arrivals.push(arrival)
+        }
+        const became = await store.admit({ arrivals, now: clock.now(), dryRun, audit: entry })
+        yield [
+          ...chunk.flatMap(({ line }, index) => (erased[index] ? { line, became: 'erased' as const } : [])),
+          ...arrivals.flatMap(({ line }, index) => ({ line, became: became[index] ?? 'known' })),
+        ]
+      }
     },
     async confirm(token) {
       if (!TOKEN.test(token)) return 'invalid'

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Outcome } from '../mail/transport.ts'
-import type { Cadence, Plan } from './definition.ts'
+import type { Cadence, CoursePlan, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
 import type { Progress } from './progress.ts'
 import type { Claim, Next, Settlement } from './store.ts'
@@ -110,6 +110,32 @@ export function movedDue(
   let day = zones.dayAt(due, from)
   while (!isChosen(cadence, day) || zones.instantOf(day, cadence.minute, to) < now) day += 1
   return Math.max(zones.instantOf(day, cadence.minute, to), (lastSentAt ?? 0) + spacingMs)
+}
+
+/**
+ * An enrolment whose lesson after the first `sent` is due at `next`, or at the first slot from then on: when that is, and
+ * when it would have begun.
+ */
+export function arrivalAt(
+  { cadence }: Pick<CoursePlan, 'cadence'>,
+  {
+    sent,
+    next,
+    timeZone,
+  }: { readonly sent: number; readonly next: number; readonly timeZone: string | undefined },
+  zones: Zones | undefined,
+): { readonly confirmedAt: number; readonly dueAt: number } {
+  if (cadence.kind === 'every') return { confirmedAt: next - sent * cadence.ms, dueAt: next }
+  if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
+  const zone = cadence.zone ?? timeZone ?? 'UTC'
+  let day = zones.dayAt(next, zone) - 1
+  while (!isChosen(cadence, day) || zones.instantOf(day, cadence.minute, zone) < next) day += 1
+  const dueAt = zones.instantOf(day, cadence.minute, zone)
+  for (let left = sent; left > 0; ) {
+    day -= 1
+    if (isChosen(cadence, day)) left -= 1
+  }
+  return { confirmedAt: zones.instantOf(day, cadence.minute, zone), dueAt }
 }
 
 /** 1, Monday, to 7, Sunday: 1 January 1970 was a Thursday. */

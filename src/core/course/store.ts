@@ -45,6 +45,15 @@ export interface Subscription {
   readonly nextAttemptAt: number | undefined
   readonly failures: number
   readonly problem: Problem | undefined
+  /** Undefined: enrolled before this was recorded. */
+  readonly consent?: Consent | undefined
+}
+
+/** When and how somebody agreed to a course. */
+export interface Consent {
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly how: string
 }
 
 /**
@@ -185,6 +194,27 @@ export type EnrolAnswer =
 /** `unsubscribed`: the person ended this course, and only they can begin it again. */
 export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
 
+/** Somebody to import into a course, with lessons that were sent elsewhere. */
+export interface Arrival {
+  readonly id: string
+  readonly identity: string
+  readonly mailboxKey: string
+  readonly address: string
+  readonly course: string
+  readonly timeZone: string | undefined
+  readonly language: string | undefined
+  readonly consent: Consent
+  /** How the course goes on; its first lessons count as sent. */
+  readonly start: Start
+  readonly confirmedAt: number
+  readonly sent: number
+  readonly progress: Progress | undefined
+  readonly lastSentAt: number | undefined
+}
+
+/** `known`: in the course already, or through with it. */
+export type Admitted = 'imported' | 'known' | 'unsubscribed' | 'suppressed'
+
 /** What a reader can change; undefined: as it is. */
 export interface Preferences {
   /** IANA name. */
@@ -265,6 +295,17 @@ export interface CourseStore extends MessageStore {
     /** Written in the same transaction, if somebody is enrolled; `subject` is the subscription. */
     readonly audit?: ((subject: string) => AuditEntry) | undefined
   }): Promise<EnrolAnswer>
+  /** Imports people in one transaction, and gives what became of each, in their order. */
+  admit(input: {
+    readonly arrivals: readonly Arrival[]
+    readonly now: number
+    /** Changes nothing. */
+    readonly dryRun: boolean
+    /** Written in the same transaction, if somebody is imported. */
+    readonly audit?: AuditEntry | undefined
+  }): Promise<readonly Admitted[]>
+  /** A page of all enrolments, by their ids. */
+  page(after: string): Promise<readonly Subscription[]>
   unsubscribe(input: {
     readonly id: string
     readonly enrolment: number

@@ -5,7 +5,10 @@ import { NOTICES } from './notices.ts'
 import type { Progress } from './progress.ts'
 import { KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
 import type {
+  Admitted,
+  Arrival,
   Claim,
+  Consent,
   EnrolRefusal,
   Next,
   Preferences,
@@ -156,7 +159,13 @@ function dayInHand({ sentDays, lessons }: SubscriptionRecord): number | undefine
 interface Beginning extends Pick<SubscriptionRecord, 'timeZone' | 'language'> {
   readonly now: number
   readonly start: Start
+  readonly consent: Consent
 }
+
+/** How somebody agreed who used the link of a confirmation mail. */
+export const BY_LINK = 'link of the confirmation mail'
+/** How somebody agreed whom a program or an operator enrolled. */
+export const ELSEWHERE = 'enrolled by a program or an operator'
 
 /**
  * Confirmed: the course starts, or starts over under the next enrolment number. On a suppressed address it ends at once,
@@ -175,7 +184,7 @@ export function enrol(
 
 function started(
   record: SubscriptionRecord,
-  { now, start, timeZone, language }: Beginning,
+  { now, start, timeZone, language, consent }: Beginning,
 ): SubscriptionRecord {
   return {
     ...record,
@@ -201,6 +210,27 @@ function started(
     leaseUntil: undefined,
     failures: 0,
     problem: undefined,
+    consent,
+  }
+}
+
+/** Why somebody is not imported; undefined: can be. Nobody who left or is through with the course begins it again. */
+export function admitRefusal(record: SubscriptionRecord): Exclude<Admitted, 'imported'> | undefined {
+  if (isSuppressed(record)) return 'suppressed'
+  if (record.state === 'unsubscribed') return 'unsubscribed'
+  return record.state === 'confirmed' ? 'known' : undefined
+}
+
+/** Imported: enrolled, with the first lessons sent elsewhere. */
+export function arrive(
+  record: SubscriptionRecord,
+  { sent, progress, lastSentAt, confirmedAt: now, ...arrival }: Arrival,
+): SubscriptionRecord {
+  return {
+    ...started(record, { ...arrival, now }),
+    sentDays: Array.from({ length: sent }, (_, index) => index + 1),
+    ...progress,
+    lastSentAt,
   }
 }
 
@@ -301,7 +331,7 @@ export function endByFeedback(
   if (effect === 'release')
     return isSuppressed(record) ? { ...record, problem: undefined, fence: record.fence + 1 } : undefined
   if (effect === 'unsubscribe')
-    return record.state !== 'confirmed' || at < (record.confirmedAt ?? at)
+    return record.state !== 'confirmed' || at < (record.consent?.at ?? record.confirmedAt ?? at)
       ? undefined
       : unsubscribe(record, record.enrolment, now)
   const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'

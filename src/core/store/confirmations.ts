@@ -1,6 +1,7 @@
 import { TOKEN_LIFE_MS } from '../course/schedule.ts'
 import type { CourseStore } from '../course/store.ts'
 import {
+  BY_LINK,
   type Confirmation,
   enrol,
   newSubscription,
@@ -135,7 +136,10 @@ export function confirmations(
         yield* run(TEXTS.use, { now, tokenHash })
         if (start.pinned) yield* plans.keep(current.course, start.pinned)
         const suppression = (yield* mailboxes.find(current.identity))?.suppression
-        const enrolled = enrol(current, { now, start, timeZone, language, suppression })
+        const enrolled = enrol(current, {
+          ...{ now, start, timeZone, language, suppression },
+          consent: { at: now, how: BY_LINK },
+        })
         yield* subscriptions.save([enrolled])
         const { enrolment } = enrolled
         yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])

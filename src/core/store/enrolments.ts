@@ -1,6 +1,9 @@
 import { nextDay } from '../course/schedule.ts'
-import type { CourseStore, EnrolAnswer } from '../course/store.ts'
+import type { Admitted, Arrival, CourseStore, EnrolAnswer } from '../course/store.ts'
 import {
+  admitRefusal,
+  arrive,
+  ELSEWHERE,
   enrol,
   enrolRefusal,
   newSubscription,
@@ -33,6 +36,8 @@ export const TEXTS = ({ by, each, length }: Dialect) => ({
 type Enrolments = Pick<
   CourseStore,
   | 'enrol'
+  | 'admit'
+  | 'page'
   | 'unsubscribe'
   | 'undoUnsubscribe'
   | 'set'
@@ -61,9 +66,56 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
     yield* subscriptions.save([after])
     return { before, after }
   }
+  /** Stores an enrolment that begins now. */
+  function* begin(
+    enrolled: SubscriptionRecord,
+    { start, isNew, mailboxKey }: Pick<Arrival, 'start' | 'mailboxKey'> & { readonly isNew: boolean },
+  ): Steps<void> {
+    const { course } = enrolled
+    if (isNew) yield* subscriptions.insert({ ...enrolled, state: 'unconfirmed', mailboxKey })
+    yield* subscriptions.sayCourse(course)
+    if (start.pinned) yield* plans.keep(course, start.pinned)
+    yield* subscriptions.save([enrolled])
+    yield* run(text.replaceLinks, { id: enrolled.id })
+  }
+  function* admit(arrival: Arrival, now: number, dryRun: boolean): Steps<Admitted> {
+    const { identity, mailboxKey, course, consent } = arrival
+    yield* lock(1, mailboxKey)
+    const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
+    const suppressed = (yield* mailboxes.find(identity))?.suppression !== undefined
+    const refusal = suppressed ? 'suppressed' : known && admitRefusal(known)
+    if (refusal !== undefined || dryRun) return refusal ?? 'imported'
+    const arrived = arrive(known ?? newSubscription({ ...arrival, now }), arrival)
+    yield* begin(arrived, { ...arrival, isNew: known === undefined })
+    // Again: a change of the enrolment's number clears the names of its lessons (the migration with `sent_lessons`).
+    if (arrival.progress) yield* subscriptions.save([arrived])
+    const { id, enrolment } = arrived
+    const entry = {
+      at: now,
+      kind: 'confirmed',
+      enrolment,
+      day: 0,
+      source: 'import',
+      reason: consent.how,
+    } as const
+    yield* history.remember([id, entry])
+    return 'imported'
+  }
   const findPerson = (identity: string) => one(subscriptions.ofPerson(identity))
   return {
-    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key, audit }) =>
+    enrol: ({
+      begin: startOf,
+      identity,
+      mailboxKey,
+      address,
+      course,
+      timeZone,
+      language,
+      id,
+      now,
+      key,
+      audit,
+    }) =>
       write(function* (): Steps<EnrolAnswer> {
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
         yield* lock(1, mailboxKey)
@@ -76,21 +128,26 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
         const suppressed = (yield* mailboxes.find(identity))?.suppression !== undefined
         const reason = suppressed ? 'suppressed' : known && enrolRefusal(known)
         if (reason !== undefined) return { enrolled: false, reason }
-        const start = begin({ course, confirmedAt: now, timeZone })
+        const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
         const current = known ?? newSubscription({ id, identity, address, course, now })
-        if (known === undefined) yield* subscriptions.insert({ ...current, mailboxKey })
-        yield* subscriptions.sayCourse(course)
-        if (start.pinned) yield* plans.keep(course, start.pinned)
-        const enrolled = enrol(current, { now, start, timeZone, language, suppression: undefined })
+        const consent = { at: now, how: ELSEWHERE }
+        const enrolled = enrol(current, { now, start, timeZone, language, consent, suppression: undefined })
         const { enrolment } = enrolled
-        yield* subscriptions.save([enrolled])
-        yield* run(text.replaceLinks, { id: enrolled.id })
+        yield* begin(enrolled, { start, isNew: known === undefined, mailboxKey })
         if (key !== undefined) yield* run(text.keepRequest, { key, id: enrolled.id, enrolment })
         yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])
         yield* addAudit(audit?.(enrolled.id))
         return { enrolled: true, id: enrolled.id, enrolment }
       }),
+    admit: ({ arrivals, now, dryRun, audit }) =>
+      write(function* () {
+        const became: Admitted[] = []
+        for (const arrival of arrivals) became.push(yield* admit(arrival, now, dryRun))
+        if (!dryRun && became.includes('imported')) yield* addAudit(audit)
+        return became
+      }),
+    page: async (after) => (await one(all<Row>(text.page, { after }))).map(recordOf),
     unsubscribe: ({ id, enrolment: named, now, audit }) =>
       write(function* () {
         const ended = yield* change(id, (current) => unsubscribe(current, named, now))

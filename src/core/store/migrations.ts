@@ -431,6 +431,11 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `,
     },
   ],
+  // When and how somebody agreed. Builds before 0.3.0 write neither.
+  `
+  ALTER TABLE subscription ADD COLUMN consent_at bigint;
+  ALTER TABLE subscription ADD COLUMN consent_how text;
+  `,
 ]
 
 /** A type follows the name of its column. */

@@ -61,6 +61,8 @@ const CHANGED = [
   'problem_kind',
   'problem_reason',
   'problem_since',
+  'consent_at',
+  'consent_how',
 ]
 
 /** The columns of a row by the names that the program has for them: for a statement that is run for every lesson. */
@@ -87,7 +89,7 @@ export const TEXTS = ({ rows, each, closeTo }: Dialect) => ({
 
 /** A row of the table; times are UTC milliseconds. */
 export interface Row
-  extends Omit<SubscriptionRecord, 'sentDays' | 'sentLessons' | 'unreadableDays' | 'problem'> {
+  extends Omit<SubscriptionRecord, 'sentDays' | 'sentLessons' | 'unreadableDays' | 'problem' | 'consent'> {
   /** The identity of the person, where `identity` names a course as well (`enrolmentKey`). */
   readonly person: string | undefined
   /** Any value: somebody may have edited the row. */
@@ -96,6 +98,8 @@ export interface Row
   readonly problemKind: Problem['kind'] | undefined
   readonly problemReason: string | undefined
   readonly problemSince: number | undefined
+  readonly consentAt: number | undefined
+  readonly consentHow: string | undefined
 }
 
 /**
@@ -144,6 +148,7 @@ export function recordOf(row: Row): SubscriptionRecord {
     problem: row.problemKind
       ? { kind: row.problemKind, reason: row.problemReason ?? '', since: row.problemSince ?? 0 }
       : undefined,
+    consent: row.consentHow ? { at: row.consentAt ?? 0, how: row.consentHow } : undefined,
   }
 }
 
@@ -167,7 +172,7 @@ function namesOf(value: unknown): readonly string[] | undefined {
 
 /** The values that a change writes. */
 function changedOf(record: SubscriptionRecord): object {
-  const { identity, address, course, createdAt, unreadableDays, sentDays, problem, ...same } = record
+  const { identity, address, course, createdAt, unreadableDays, sentDays, problem, consent, ...same } = record
   return {
     ...same,
     sentDays: unreadableDays ?? sentDays,
@@ -175,6 +180,8 @@ function changedOf(record: SubscriptionRecord): object {
     problemKind: problem?.kind,
     problemReason: problem?.reason,
     problemSince: problem?.since,
+    consentAt: consent?.at,
+    consentHow: consent?.how,
   }
 }
 

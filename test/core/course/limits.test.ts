@@ -33,6 +33,7 @@ const enrolled = enrol(ada, {
   timeZone: undefined,
   language: undefined,
   suppression: undefined,
+  consent: { at: NOW, how: 'form' },
 })
 
 test('a confirmation is mailed when the last one is an hour old and fewer than three are of this day', () => {

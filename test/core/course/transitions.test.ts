@@ -36,7 +36,10 @@ const ada = newSubscription({
   now: NOW - DAY,
 })
 const START = { dueAt: NOW + 1, lessons: 3, pinned: { version: 'v1', plan: '{}', texts: [] } }
-const begin = { now: NOW, start: START, timeZone: 'Europe/Berlin', language: 'de', suppression: undefined }
+const consent = { at: NOW, how: 'form at the fair' }
+const begin = {
+  ...{ now: NOW, start: START, timeZone: 'Europe/Berlin', language: 'de', suppression: undefined, consent },
+}
 const enrolled = enrol(ada, begin)
 const lease = { now: NOW + HOUR, leaseMs: 90_000, leaseUntil: 7_000, call: 'call-1' }
 const taken = take(enrolled, lease)
@@ -55,6 +58,7 @@ function changes(before: SubscriptionRecord, after: SubscriptionRecord | undefin
 
 test('an enrolment sets the course, its times and its subscriber’s zone and language, and a new one clears the old', () => {
   expect(changes(ada, enrolled)).toEqual({
+    consent,
     state: 'confirmed',
     enrolment: 1,
     fence: 1,

@@ -1,3 +1,4 @@
+import { cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { SuppressionCause } from './mailbox.ts'
 import { bounceKind, enhancedCode } from './status.ts'
 import type { SuppressedAddress } from './store.ts'
@@ -50,8 +51,8 @@ const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
  * all lines are: a hard bounce is never guessed.
  */
 export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined): CsvReading {
-  const [head = [], ...lines] = rowsOf(text.replace(/^\ufeff/, ''))
-  const names = head.map((name) => name.trim().toLowerCase())
+  const [head, ...lines] = readCsv(text)
+  const names = (head?.cells ?? []).map((name) => name.trim().toLowerCase())
   const columnsOf = (known: readonly string[]) =>
     known.flatMap((name) => (names.includes(name) ? [names.indexOf(name)] : []))
   const [address] = columnsOf(COLUMNS.address)
@@ -61,13 +62,12 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
     )
   const [said, [at]] = [columnsOf(COLUMNS.said), columnsOf(COLUMNS.at)]
   let passing = 0
-  const suppressions = lines.flatMap((line, index): CsvSuppression[] => {
-    if (line.every((cell) => cell.trim() === '')) return []
+  const suppressions = lines.flatMap(({ line: number, cells: line }): CsvSuppression[] => {
     const cells = said.map((column) => (line[column] ?? '').trim()).filter((cell) => cell !== '')
     const found = cause ?? causeOf(cells)
     if (found === undefined)
       throw new SuppressionCsvError(
-        `line ${index + 2} does not say why the address is suppressed. Say it for all lines with --cause.`,
+        `line ${number} does not say why the address is suppressed. Say it for all lines with --cause.`,
       )
     if (found === 'passing') {
       passing += 1
@@ -75,8 +75,7 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
     }
     return [
       {
-        // Our own export puts an apostrophe before what a spreadsheet would run: remove it.
-        address: (line[address] ?? '').trim().replace(/^'(?=[=+\-@])/, ''),
+        address: cellValue(line[address] ?? ''),
         cause: found,
         at: timeOf(at === undefined ? '' : (line[at] ?? '')),
         reason: REASONS[found],
@@ -114,48 +113,10 @@ function timeOf(text: string): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** Rows of RFC 4180: fields in quotes hold commas, line ends and doubled quotes. Also with semicolons or tabs. */
-function rowsOf(text: string): readonly (readonly string[])[] {
-  const first = text.slice(0, text.search(/[\r\n]|$/))
-  const [separator = ','] = [',', ';', '\t'].sort((a, b) => first.split(b).length - first.split(a).length)
-  const rows: string[][] = []
-  let row: string[] = []
-  let cell = ''
-  let quoted = false
-  const endRow = () => {
-    rows.push([...row, cell])
-    row = []
-    cell = ''
-  }
-  for (let index = 0; index < text.length; index += 1) {
-    const char = text.charAt(index)
-    if (quoted) {
-      if (char !== '"') cell += char
-      else if (text.charAt(index + 1) === '"') {
-        cell += '"'
-        index += 1
-      } else quoted = false
-    } else if (char === '"' && cell === '') quoted = true
-    else if (char === separator) {
-      row.push(cell)
-      cell = ''
-    } else if (char === '\n') endRow()
-    else if (char !== '\r') cell += char
-  }
-  if (cell !== '' || row.length > 0) endRow()
-  return rows
-}
-
 /** The suppression list as CSV, as `readSuppressionCsv` reads it. */
 export function suppressionCsv(addresses: readonly SuppressedAddress[]): string {
   const lines = addresses.map(({ identity, cause, at, source, reason }) =>
-    [identity, cause, new Date(at).toISOString(), source, reason].map(quoted).join(','),
+    csvLine([identity, cause, new Date(at).toISOString(), source, reason]),
   )
-  return ['address,cause,at,source,reason', ...lines].map((line) => `${line}\r\n`).join('')
-}
-
-/** Spreadsheets run a cell that starts with one of these as a formula. */
-function quoted(cell: string): string {
-  const inert = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+  return [csvLine(['address', 'cause', 'at', 'source', 'reason']), ...lines].join('')
 }

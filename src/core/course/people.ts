@@ -1,0 +1,240 @@
+import { parseAddress } from '../address.ts'
+import { cellValue, csvLine, readCsv } from '../csv.ts'
+import { DAY_MS } from '../durations.ts'
+import { isRecord } from '../is-record.ts'
+import { type CourseDefinition, isLanguage, isTimeZone } from './definition.ts'
+import { NOTICES } from './notices.ts'
+import type { Consent, Subscription } from './store.ts'
+import { isUnderWay } from './subscription.ts'
+
+/** The columns of an export, by the names of its JSON. */
+const COLUMNS = {
+  address: 'address',
+  course: 'course',
+  state: 'state',
+  language: 'language',
+  timeZone: 'time_zone',
+  sent: 'sent',
+  lessons: 'lessons',
+  sentLessons: 'sent_lessons',
+  lastSentAt: 'last_sent_at',
+  nextAt: 'next_at',
+  consentAt: 'consent_at',
+  consentHow: 'consent_how',
+} as const
+
+type Field = keyof typeof COLUMNS
+const FIELDS = Object.keys(COLUMNS) as readonly Field[]
+
+/** An enrolment as it is exported. Times are ISO 8601. */
+export interface ExportedPerson {
+  readonly address: string
+  readonly course: string
+  readonly state: Subscription['state'] | 'finished'
+  readonly language?: string | undefined
+  readonly timeZone?: string | undefined
+  readonly sent: number
+  readonly lessons: number
+  readonly sentLessons: readonly string[]
+  readonly lastSentAt?: string | undefined
+  readonly nextAt?: string | undefined
+  readonly consentAt?: string | undefined
+  readonly consentHow?: string | undefined
+}
+
+/** How people who were enrolled before this was recorded agreed. */
+const UNRECORDED = 'confirmed by link, or enrolled by a program'
+
+/** An enrolment for an export. `sentLessons`: the names of the lessons sent, as far as they are known. */
+export function exported(one: Subscription, sentLessons: readonly string[]): ExportedPerson {
+  const { address, course, state, language, timeZone, sentDays, lessons, lastSentAt, dueAt } = one
+  const { at, how } = one.consent ?? {
+    at: one.confirmedAt,
+    how: one.confirmedAt === undefined ? undefined : UNRECORDED,
+  }
+  const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
+  const isGoing = isUnderWay(one)
+  return {
+    ...{ address, course, state: state === 'confirmed' && !isGoing ? 'finished' : state },
+    ...{ language, timeZone, sent: sentDays.length, lessons, sentLessons },
+    ...{ lastSentAt: time(lastSentAt), nextAt: isGoing ? time(dueAt) : undefined },
+    ...{ consentAt: time(at), consentHow: how },
+  }
+}
+
+export const CSV_HEAD = csvLine(Object.values(COLUMNS))
+
+export function personLine(person: ExportedPerson): string {
+  const cells = FIELDS.map((field) => [person[field] ?? ''].flat().join(' '))
+  return csvLine(cells)
+}
+
+/** A person to import: agreed elsewhere, and had the first `sent` lessons there. */
+export interface Newcomer {
+  /** The line of a CSV file, or the number of an entry of JSON. */
+  readonly line: number
+  readonly spelling: string
+  readonly identity: string
+  readonly course: string
+  readonly language: string | undefined
+  readonly timeZone: string | undefined
+  readonly sent: number
+  /** Names of those lessons; undefined: the first of the course. */
+  readonly sentLessons: readonly string[] | undefined
+  readonly lastSentAt: number | undefined
+  readonly nextAt: number | undefined
+  readonly consent: Consent
+}
+
+/** Why somebody is not imported, other than being in the course already. */
+export type LeftOut = 'unsubscribed' | 'unconfirmed' | 'suppressed' | 'erased' | 'repeated'
+
+export interface PeopleReading {
+  /** What `line` counts. */
+  readonly unit: 'line' | 'entry'
+  readonly people: readonly Newcomer[]
+  readonly leftOut: readonly { readonly line: number; readonly why: LeftOut }[]
+  /** No message holds an address. */
+  readonly faults: readonly { readonly line: number; readonly message: string }[]
+  /** Columns that mean nothing here. */
+  readonly ignored: readonly string[]
+}
+
+type Fields = Readonly<Record<Field, string>>
+type Entry = { readonly line: number; readonly fields: Fields }
+
+/** Reads an export, or a list in the same form. Every line is checked before anybody is imported. */
+export function readPeople(
+  text: string,
+  { courses, now }: { readonly courses: readonly CourseDefinition[]; readonly now: number },
+): PeopleReading {
+  const isJson = /^\s*[[{]/.test(text)
+  const { entries, ignored, missing } = isJson ? fromJson(text) : fromCsv(text)
+  const faults = [...missing]
+  const people: Newcomer[] = []
+  const leftOut: { readonly line: number; readonly why: LeftOut }[] = []
+  const seen = new Set<string>()
+  for (const { line, fields } of missing.length > 0 ? [] : entries) {
+    const { state } = fields
+    if (state === 'unsubscribed' || state === 'unconfirmed') {
+      leftOut.push({ line, why: state })
+      continue
+    }
+    const read = newcomer(fields, { line, courses, now })
+    if (typeof read === 'string') faults.push({ line, message: read })
+    else if (seen.has(`${read.identity} ${read.course}`)) leftOut.push({ line, why: 'repeated' })
+    else {
+      seen.add(`${read.identity} ${read.course}`)
+      people.push(read)
+    }
+  }
+  return { unit: isJson ? 'entry' : 'line', people, leftOut, faults, ignored }
+}
+
+/** The person of an entry, or what is wrong with it. */
+function newcomer(
+  { address, course: id, state, language, timeZone, sent: count, sentLessons: names, ...fields }: Fields,
+  { line, courses, now }: { readonly line: number } & Parameters<typeof readPeople>[1],
+): Newcomer | string {
+  const parsed = parseAddress(address)
+  if (!parsed.ok) return parsed.reason
+  const course = id === NOTICES ? STATUS : id === '' ? courses[0] : courses.find((one) => one.id === id)
+  if (course === undefined)
+    return `the course is none of this platform: ${courses.map((one) => one.id).join(', ')}`
+  if (!['', 'confirmed', 'finished'].includes(state))
+    return 'state is not confirmed, finished, unconfirmed or unsubscribed'
+  if (language !== '' && !isLanguage(language)) return 'language is not a language tag, as de or pt-BR'
+  if (timeZone !== '' && !isTimeZone(timeZone)) return 'time_zone is not an IANA time zone, as Europe/Berlin'
+  const sentLessons = names === '' ? undefined : names.split(/\s+/)
+  const sent = count === '' ? (sentLessons?.length ?? 0) : /^\d{1,4}$/.test(count) ? Number(count) : -1
+  if (sent < 0) return 'sent is not a number of lessons'
+  if (sentLessons !== undefined && sentLessons.length !== sent)
+    return `sent is ${sent}, and sent_lessons names ${sentLessons.length}`
+  if (course.follow === 'start' && sent > course.lessons.length)
+    return `sent is ${sent}, and the course ${course.id} has ${course.lessons.length} lessons`
+  const times = [fields.consentAt, fields.lastSentAt, fields.nextAt].map(timeOf)
+  const wrong = ['consent_at', 'last_sent_at', 'next_at'].find((_, index) => Number.isNaN(times[index]))
+  if (wrong !== undefined) return `${wrong} is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z`
+  const [consentAt, lastSentAt, nextAt] = times
+  const how = fields.consentHow
+  if (consentAt === undefined || how === '')
+    return 'proof of consent is missing: consent_at says when this person agreed, and consent_how says how'
+  if (consentAt > now + DAY_MS) return 'consent_at is in the future'
+  if (how.length > LONGEST_HOW) return `consent_how has more than ${LONGEST_HOW} characters`
+  return {
+    ...{ line, spelling: parsed.mailbox.address, identity: parsed.identity, course: course.id },
+    ...{ language: language || undefined, timeZone: timeZone || undefined },
+    ...{ sent, sentLessons, lastSentAt, nextAt, consent: { at: consentAt, how } },
+  }
+}
+
+const LONGEST_HOW = 300
+/** Whoever gets mails about incidents had any number of them. */
+const STATUS = { id: NOTICES, follow: 'latest', lessons: [] } as const
+
+/** UTC milliseconds; a time without a zone is in UTC. NaN: not a time. */
+function timeOf(text: string): number | undefined {
+  if (text === '') return undefined
+  const [, day, clock = '00:00', zone = 'Z'] =
+    /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text) ??
+    []
+  return day === undefined ? Number.NaN : Date.parse(`${day}T${clock}${zone}`)
+}
+
+interface Entries {
+  readonly entries: readonly Entry[]
+  readonly ignored: readonly string[]
+  readonly missing: PeopleReading['faults']
+}
+
+const NEEDED: readonly Field[] = ['address', 'consentAt', 'consentHow']
+
+const missingOf = (has: (field: Field) => boolean) =>
+  NEEDED.filter((field) => !has(field)).map((field) => ({
+    line: 1,
+    message: `there is no column ${COLUMNS[field]}; the columns are ${Object.values(COLUMNS).join(', ')}`,
+  }))
+
+const fieldsOf = (of: (field: Field) => string): Fields =>
+  // Each field is given exactly once.
+  Object.fromEntries(FIELDS.map((field) => [field, of(field)])) as Record<Field, string>
+
+function fromCsv(text: string): Entries {
+  const [head, ...rows] = readCsv(text)
+  const names = head?.cells.map((name) => cellValue(name).toLowerCase()) ?? []
+  const columns = new Map(FIELDS.map((field) => [field, names.indexOf(COLUMNS[field])]))
+  return {
+    entries: rows.map(({ line, cells }) => ({
+      line,
+      fields: fieldsOf((field) => cellValue(cells[columns.get(field) ?? -1] ?? '')),
+    })),
+    ignored: names.filter((name) => name !== '' && !Object.values<string>(COLUMNS).includes(name)),
+    missing: missingOf((field) => columns.get(field) !== -1),
+  }
+}
+
+/** `{ enrolments: [...] }` as an export has it, or the list alone. */
+function fromJson(text: string): Entries {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    // The parser's own message quotes the file.
+    return { entries: [], ignored: [], missing: [{ line: 1, message: 'the file is not JSON' }] }
+  }
+  const list = isRecord(parsed) ? parsed.enrolments : parsed
+  if (!Array.isArray(list))
+    return { entries: [], ignored: [], missing: [{ line: 1, message: 'there is no list of enrolments' }] }
+  const records = list.map((entry: unknown) => (isRecord(entry) ? entry : {}))
+  const known: readonly string[] = FIELDS
+  return {
+    entries: records.map((record, index) => ({
+      line: index + 1,
+      fields: fieldsOf((field) => [record[field] ?? ''].flat().map(String).join(' ').trim()),
+    })),
+    ignored: [...new Set(records.flatMap((record) => Object.keys(record)))].filter(
+      (name) => !known.includes(name),
+    ),
+    missing: [],
+  }
+}

@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import type { CourseDefinition } from '../../../src/core/course/definition.ts'
+import { CSV_HEAD, type ExportedPerson, personLine, readPeople } from '../../../src/core/course/people.ts'
+import { arrivalAt, dueAt, nextLesson } from '../../../src/core/course/schedule.ts'
+import { zones } from '../../../src/core/course/zones.ts'
+import { cellValue, csvLine, readCsv } from '../../../src/core/csv.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
+import { courseWith, START } from '../../support/course.ts'
+
+const weekly: CourseDefinition = {
+  id: 'choir',
+  title: 'Choir',
+  lessons: ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'],
+  cadence: { kind: 'at', minute: 18 * 60, zone: undefined, weekdays: [2] },
+  spacingMs: 0,
+  follow: 'start',
+}
+const daily: CourseDefinition = {
+  ...weekly,
+  id: 'daily',
+  cadence: { kind: 'every', ms: DAY_MS },
+  follow: 'latest',
+}
+const catalog = createCatalog([weekly, daily], { zones })
+const { courses } = catalog
+const OPS = { name: 'ops', place: 'box-1' }
+const CONSENT = 'consent_at,consent_how'
+const reading = (text: string) => readPeople(text, { courses, now: START })
+
+async function all<T>(pages: AsyncIterable<readonly T[]>): Promise<readonly T[]> {
+  const found: T[] = []
+  for await (const page of pages) found.push(...page)
+  return found
+}
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('an export reads back into another store: everybody goes on where they were, and nobody who left comes back', async () => {
+    const before = await courseWith(0, { kind, catalog })
+    const people = ['ada', 'bob', 'eve', 'kim', 'lee'].map((name) => `${name}@example.com`)
+    for (const identity of people)
+      for (const course of ['choir', 'daily'])
+        await before.course.enrol({
+          ...{ spelling: identity, identity, course, language: 'de', timeZone: 'Europe/Vienna' },
+        })
+    for (let day = 0; day < 5; day += 1) {
+      await before.course.dispatch({ limit: 100 })
+      before.pass(DAY_MS)
+    }
+    await before.course.cancel({ identity: 'bob@example.com', course: 'choir' })
+    const exported = await all(before.course.people())
+    expect(exported).toHaveLength(10)
+    const json = JSON.stringify({ version: 1, enrolments: exported })
+    const csv = CSV_HEAD + exported.map(personLine).join('')
+    for (const text of [json, csv]) {
+      const after = await courseWith(0, { kind, catalog })
+      after.pass(5 * DAY_MS)
+      await after.course.enrol({ spelling: 'eve@example.com', identity: 'eve@example.com', course: 'choir' })
+      await after.course.cancel({ identity: 'eve@example.com', course: 'choir' })
+      await after.course.erase('kim@example.com')
+      const read = reading(text)
+      expect(read.faults).toEqual([])
+      expect(read.leftOut.map(({ why }) => why)).toEqual(['unsubscribed'])
+      const outcomes = async (dryRun: boolean) => {
+        const options = { dryRun, file: 'people.csv' }
+        const became = await all(after.course.admit(read.people, options, OPS))
+        return Map.groupBy(became, (one) => one.became)
+      }
+      const sizes = (groups: Awaited<ReturnType<typeof outcomes>>) =>
+        Object.fromEntries([...groups].map(([became, group]) => [became, group.length]))
+      const expected = { imported: 6, erased: 2, unsubscribed: 1 }
+      expect(sizes(await outcomes(true))).toEqual(expected)
+      expect(await all(after.course.people())).toHaveLength(1)
+      expect(sizes(await outcomes(false))).toEqual(expected)
+      // Twice is once.
+      expect(sizes(await outcomes(false))).toEqual({ known: 6, erased: 2, unsubscribed: 1 })
+      const mine = ({ address, course }: ExportedPerson) =>
+        !address.startsWith('kim') && !(course === 'choir' && /^(bob|eve)/.test(address))
+      const sorted = (list: readonly ExportedPerson[]) =>
+        list.filter(mine).sort((a, b) => `${a.address} ${a.course}`.localeCompare(`${b.address} ${b.course}`))
+      expect(sorted(await all(after.course.people()))).toEqual(sorted(exported))
+      const audited = (await after.store.audit.list(10)).filter(({ action }) => action === 'import')
+      expect(audited).toMatchObject([{ details: '9 people from people.csv', who: 'ops' }])
+      // Both go on alike from here.
+      const sent = before.messages.length
+      for (let day = 0; day < 9; day += 1) {
+        await after.course.dispatch({ limit: 100 })
+        after.pass(DAY_MS)
+      }
+      expect(sent).toBeGreaterThan(0)
+      expect((await after.course.find('ada@example.com', 'choir'))?.sentDays).toEqual([1, 2])
+      expect(after.messages.filter(({ to }) => to.address === 'ada@example.com')).toHaveLength(1)
+    }
+  })
+})
+
+test('a list with a fault says each by its line, and no message holds an address', () => {
+  const text = `address,course,${CONSENT},language,time_zone,sent,state,next_at
+ada@example.com,choir,2026-01-02,form,de,Europe/Vienna,2,,
+bad address@example.com,choir,2026-01-02,form,,,,,
+b@example.com,chior,2026-01-02,form,,,,,
+c@example.com,choir,,form,,,,,
+"d@example.com",choir,2026-01-02,"a
+form",de_DE,,,,
+e@example.com,choir,2026-01-02,form,,Mars,,,
+f@example.com,choir,2026-01-02,form,,,9,,
+g@example.com,choir,02/01/2026,form,,,,,
+h@example.com,choir,2036-01-02,form,,,,,
+i@example.com,choir,2026-01-02,form,,,,gone,
+j@example.com,choir,2026-01-02,form,,,,,soon
+ADA@example.com,choir,2026-01-02,form,,,,,
+k@example.com,,,,,,,unsubscribed,
+`
+  const { people, leftOut, faults, unit } = reading(text)
+  expect(unit).toBe('line')
+  expect(people).toMatchObject([{ line: 2, sent: 2, consent: { at: Date.UTC(2026, 0, 2), how: 'form' } }])
+  expect(leftOut).toEqual([
+    { line: 14, why: 'repeated' },
+    { line: 15, why: 'unsubscribed' },
+  ])
+  expect(faults.map(({ line, message }) => `${line} ${message}`)).toEqual([
+    '3 the part before the @ is malformed',
+    '4 the course is none of this platform: choir, daily',
+    expect.stringMatching(/^5 proof of consent is missing: consent_at says when/),
+    '6 language is not a language tag, as de or pt-BR',
+    '8 time_zone is not an IANA time zone, as Europe/Berlin',
+    '9 sent is 9, and the course choir has 4 lessons',
+    '10 consent_at is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z',
+    '11 consent_at is in the future',
+    '12 state is not confirmed, finished, unconfirmed or unsubscribed',
+    '13 next_at is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z',
+  ])
+  expect(JSON.stringify(faults)).not.toContain('example.com')
+  expect(
+    reading('email,name\nada@example.com,Ada\n').faults.map(({ message }) => message.slice(0, 34)),
+  ).toEqual([
+    'there is no column address; the co',
+    'there is no column consent_at; the',
+    'there is no column consent_how; th',
+  ])
+  expect(reading('[{"address": "ada@example.com"').faults).toEqual([
+    { line: 1, message: 'the file is not JSON' },
+  ])
+  expect(reading('{}').faults).toEqual([{ line: 1, message: 'there is no list of enrolments' }])
+})
+
+test('what is written as CSV reads back, and no cell begins as a formula does', () => {
+  const cell = fc.oneof(
+    fc.string(),
+    fc.stringMatching(/^[=+\-@'\t"][ -~]{0,8}$/),
+    fc.constantFrom('a,b', 'a\r\nb', '""'),
+  )
+  const row = fc.array(cell, { minLength: 2, maxLength: 5 })
+  const property = fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), (rows) => {
+    const text = ['a,b', ...rows.map((one) => csvLine(one).slice(0, -2))].join('\r\n')
+    const read = readCsv(text).slice(1)
+    const filled = (list: readonly (readonly string[])[]) => list.filter((one) => one.some(Boolean))
+    expect(filled(read.map(({ cells }) => cells.map(cellValue)))).toEqual(
+      filled(rows.map((one) => one.map((value) => value.trim()))),
+    )
+    for (const { cells } of read) for (const value of cells) expect(value).not.toMatch(/^[=+\-@\t\r]/)
+  })
+  fc.assert(property)
+})
+
+test('who had some lessons elsewhere gets the next at the next slot, and each later one in the slot after', () => {
+  const property = fc.property(
+    fc.constantFrom(weekly, daily),
+    fc.nat(3),
+    fc.integer({ min: START, max: START + 400 * DAY_MS }),
+    fc.constantFrom('UTC', 'Europe/Vienna', 'America/New_York', 'Pacific/Auckland'),
+    (course, sent, next, timeZone) => {
+      const { confirmedAt, dueAt: due } = arrivalAt(course, { sent, next, timeZone }, zones)
+      expect(due).toBeGreaterThanOrEqual(next)
+      expect(due - next).toBeLessThanOrEqual(course === daily ? 0 : 7 * DAY_MS + 3_600_000)
+      expect(dueAt(course, { confirmedAt, timeZone }, sent + 1, zones)).toBe(due)
+      const following = nextLesson(course, { confirmedAt, timeZone, dueAt: due }, sent + 1, zones)
+      if (sent < 3) expect(following?.dueAt).toBe(dueAt(course, { confirmedAt, timeZone }, sent + 2, zones))
+    },
+  )
+  fc.assert(property)
+})
