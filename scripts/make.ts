@@ -13,6 +13,7 @@ import { jsonSchemas } from './json-schemas.ts'
 import { COMPILED_MAILS } from './mails.ts'
 import { healthReference } from './reference/health.ts'
 import { errorReference, httpReference } from './reference/http.ts'
+import { kindsReference } from './reference/kinds.ts'
 import { mailReference } from './reference/mail.ts'
 import { metricsReference } from './reference/metrics.ts'
 import { referencePage } from './reference/variables.ts'
@@ -33,6 +34,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
       }),
     ),
   'docs/reference/events.md': eventsPage,
+  'docs/reference/kinds.md': kindsReference,
   'docs/reference/variables.md': () => referencePage(learning.contract),
   'docs/reference/commands.md': commandsPage,
   'docs/reference/findings.md': findingsPage,

@@ -133,12 +133,13 @@ function report(wrote: {
 }): readonly string[] {
   const { sketch, source, lesson, program } = wrote
   const { groups, known, skipped } = sketch
-  const said = groups.flatMap(({ name, variables, pairs }) => [
+  const said = groups.flatMap(({ name, variables, pairs, guesses }) => [
     `  ${name}`,
     ...variables.map(
       ({ name: variable, variable: { kind }, because }) => `    ${variable}: ${kind} (${because})`,
     ),
     ...pairs.map((pair) => `    ${pair.join(' and ')}: set together (their names say so)`),
+    ...guesses.map((pair) => `    ${pair.join(' and ')}: perhaps set together (as a comment)`),
   ])
   return [
     source === undefined

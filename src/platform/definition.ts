@@ -16,7 +16,7 @@ export interface VariableInput {
   readonly default?: string | number | boolean
   /** The services that read it; those of its group when left out. */
   readonly services?: readonly string[] | 'all'
-  /** Never shown in any output. Variables of the kind `secret` always are. */
+  /** Never shown in any output. Variables of the kinds `secret`, `pem`, `postgres-url`, `store-url` and `smtp-url` always are. */
   readonly secret?: boolean
   /** A secret that you make yourself, so its strength is checked. */
   readonly chosen?: boolean
@@ -34,7 +34,7 @@ export interface VariableInput {
   readonly of?: readonly string[]
   /** How keys of the provider's live and test mode begin. */
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
-  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text. */
+  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
   readonly schema?: StandardSchema
 }
 

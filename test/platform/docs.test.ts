@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { InsightsColumn, InsightsSection } from '../../src/core/analytics/insights-definition.ts'
-import { VALUE_KINDS } from '../../src/core/env/kinds.ts'
 import { BRAND_FIELDS, DEFINITION_FIELDS, SECURITY_FIELDS } from '../../src/platform/check/check.ts'
 import { GROUP_FIELDS } from '../../src/platform/check/groups.ts'
 import { COLUMN_FIELDS, INSIGHTS_FIELDS, SECTION_FIELDS } from '../../src/platform/check/insights.ts'
@@ -54,14 +53,4 @@ test.each<[heading: string, accepted: readonly unknown[], typed: readonly unknow
 ])('%s: the page, the checks and the types know the same fields', (heading, accepted, typed) => {
   expect(fieldsUnder(heading)).toEqual(accepted)
   expect(typed).toEqual(accepted)
-})
-
-test('the page names every kind of value', () => {
-  const [row = ''] = page.match(/^\| `kind` \|.*$/m) ?? []
-  expect(
-    [...row.matchAll(/`([\w-]+)`/g)]
-      .map(([, name]) => name)
-      .slice(1)
-      .sort(),
-  ).toEqual([...VALUE_KINDS].sort())
 })

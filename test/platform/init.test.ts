@@ -52,7 +52,16 @@ BOOKINGS_PORT=
 
 test.each([
   ['A_URL=https://a.example', 'url'],
-  ['A_URL=postgres://me:canary@db/a', 'secret'],
+  ['A_URL=postgres://me:canary@db/a', 'postgres-url'],
+  ['A_URL=smtp://me:canary@mail.example', 'smtp-url'],
+  ['A_PEM="-----BEGIN PRIVATE KEY-----\\nMIIB\\n-----END PRIVATE KEY-----"', 'pem'],
+  ['A_PEERS=https://a.example, https://b.example', 'urls'],
+  ['A_URL=https://a.example,https://b.example', 'urls'],
+  ['A_URL=https://a.example/b,c', 'url'],
+  ['A_TEAM=a@b.example,c@d.example', 'emails'],
+  ['A_EMAIL=a@b.example,c@d.example', 'emails'],
+  ['A_TEAM=a@b.example,c', 'text'],
+  ['A_ORIGINS=https://a.example,https://b.example', 'origins'],
   ['A_TOKEN=', 'secret'],
   ['A_PUBLISHABLE_KEY=', 'text'],
   ['A_ON=true', 'boolean'],
@@ -101,7 +110,7 @@ test.each([
   ['URI=', 'url'],
   ['A_ENDPOINT=', 'url'],
   ['CURL=', 'text'],
-  ['A_URLS=', 'text'],
+  ['A_URLS=', 'urls'],
   ['INTERVAL=', 'duration'],
   ['A_LIFETIME=', 'duration'],
   ['A_MAX_AGE=', 'duration'],
@@ -109,7 +118,7 @@ test.each([
   ['A_TTLS=', 'text'],
   ['EMAIL=', 'email'],
   ['FEMAIL=', 'text'],
-  ['A_EMAILS=', 'text'],
+  ['A_EMAILS=', 'emails'],
   ['FILE=', 'path'],
   ['A_PATH=', 'path'],
   ['A_FOLDER=', 'path'],
@@ -196,6 +205,22 @@ test('names that are of no use without each other are a rule', () => {
     ['KILN_B_USERNAME', 'KILN_B_PASSWORD'],
     ['KILN_A_USER', 'KILN_A_PASSWORD'],
   ])
+})
+
+test('a rule that is only likely is written as a comment that says so', () => {
+  const example = ['KILN_KEY', 'KILN_SECRET', 'STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET']
+  const text = `## shop\n${[...example, 'NEXT_PUBLIC_STRIPE_PUBLISHABLE_KEY', 'OVEN_API_KEY', 'OVEN_API_SECRET'].map((name) => `${name}=`).join('\n')}`
+  const written = definitionText(sketch(text), { name: 'Kiln' })
+  expect(written).toContain(`rules: [
+        { allOrNone: ['OVEN_API_KEY', 'OVEN_API_SECRET'] },
+        // Guessed from the names. Uncomment what works only together:
+        // { allOrNone: ['KILN_KEY', 'KILN_SECRET'] },
+        // { allOrNone: ['STRIPE_SECRET_KEY', 'NEXT_PUBLIC_STRIPE_PUBLISHABLE_KEY'] },
+        // { allOrNone: ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] },
+      ],`)
+  expect(checkDefinition(exportedBy(written), PRESET_PARTS)).toEqual([])
+  const uncommented = exportedBy(written.replaceAll('// { allOrNone', '{ allOrNone'))
+  expect(checkDefinition(uncommented, PRESET_PARTS)).toEqual([])
 })
 
 test('values and comments are taken over only where they show no secret', () => {

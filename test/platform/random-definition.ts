@@ -19,6 +19,10 @@ export const SAMPLES: Readonly<Record<string, readonly [sound: string, malformed
   port: ['443', '443443'],
   list: ['a,b', ','],
   json: ['{}', '{'],
+  urls: ['https://a.example,https://b.example', 'https://a.example,b'],
+  emails: ['a@b.example', 'a@b.example,c'],
+  'postgres-url': ['postgres://a@b.example/c', 'postgres//b/c'],
+  pem: ['-----BEGIN A-----\\nMIIB\\n-----END A-----', '-----BEGIN A-----'],
 }
 
 const KINDS = Object.keys(SAMPLES) as Kind[]

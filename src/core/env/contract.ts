@@ -147,5 +147,8 @@ function wholly(pattern: string | RegExp): RegExp {
 
 function exampleOf({ kind, default: unset, of, range }: VariableDefinition): string {
   if (unset !== undefined) return String(unset)
-  return of?.[0] ?? (range && kind !== 'duration' ? String(range[0]) : KINDS[kind].example)
+  if (of?.[0] !== undefined) return of[0]
+  if (range && kind !== 'duration') return String(range[0])
+  // Nobody can guess these, and an invented one might be left in place.
+  return kind === 'text' || kind === 'secret' ? '' : KINDS[kind].example
 }

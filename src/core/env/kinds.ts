@@ -1,15 +1,17 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
 import { isBearerToken, type Secret, secretPair, splitSecrets } from '../secret.ts'
+import { postgresServers } from './postgres-url.ts'
 import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
 import {
   hasControl,
-  isPem,
   listOf,
   parseBaseUrl,
+  parseEach,
   parseHost,
   parseHttpUrl,
   parseInteger,
   parseOrigins,
+  parsePem,
   parseProxies,
   parseSmtpUrl,
   parseStoreAddress,
@@ -42,6 +44,8 @@ interface KindOfValue {
   readonly expected: string | ((narrowed: Narrowed) => string)
   /** The type of what `parse` gives, as a declaration file names it. */
   readonly type: string
+  /** What code gets, where the type does not say it. */
+  readonly gives?: string
   readonly example: string
   /** Its values are secret, whatever the variable says. */
   readonly secret?: true
@@ -59,12 +63,26 @@ const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
 
 /** Every kind of value, in the order in which documents show them. */
 export const KINDS = {
-  text: { parse: uncontrolled, expected: 'text without control characters', type: 'string', example: '' },
+  text: {
+    parse: uncontrolled,
+    expected: 'text without control characters',
+    type: 'string',
+    example: 'Kiln School',
+  },
   secret: {
-    parse: (text) => (isPem(text) ? text : uncontrolled(text)),
+    parse: (text) => (parsePem(text) === undefined ? uncontrolled(text) : text),
     expected: 'a key without control characters',
     type: 'string',
-    example: '',
+    example: 'mZ8k2vQx4tR7pW1c',
+    secret: true,
+  },
+  pem: {
+    parse: parsePem,
+    expected:
+      'keys or certificates in PEM, each from -----BEGIN … to -----END …, with its line ends or \\n for each',
+    type: 'string',
+    gives: 'the text with its line ends',
+    example: '-----BEGIN CERTIFICATE-----\\nMIIBszCC\\n-----END CERTIFICATE-----',
     secret: true,
   },
   path: {
@@ -80,7 +98,15 @@ export const KINDS = {
         ? 'an http:// or https:// address without user name, query or fragment'
         : 'an http:// or https:// address',
     type: 'string',
+    gives: 'without a slash at its end',
     example: 'https://www.example.com',
+  },
+  urls: {
+    parse: (text) => parseEach(text, parseHttpUrl),
+    expected: 'http:// or https:// addresses, separated by commas',
+    type: 'readonly string[]',
+    gives: 'each without a slash at its end',
+    example: 'https://a.example.com,https://b.example.com',
   },
   dsn: {
     // At least as strict as the SDK, which prints what it cannot take for one.
@@ -97,6 +123,13 @@ export const KINDS = {
     example: 'sqlite:./platform.db',
     secret: true,
   },
+  'postgres-url': {
+    parse: (text) => (postgresServers(text) === undefined ? undefined : text),
+    expected: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
+    type: 'string',
+    example: 'postgres://app@db.internal/app',
+    secret: true,
+  },
   'smtp-url': {
     parse: parseSmtpUrl,
     expected: 'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
@@ -109,7 +142,7 @@ export const KINDS = {
     expected: ({ range: [low, high] = WHOLE_NUMBERS }) =>
       `a whole number from ${low} to ${high.toLocaleString('en')}`,
     type: 'number',
-    example: '',
+    example: '10',
     measured: true,
   },
   number: {
@@ -124,12 +157,14 @@ export const KINDS = {
     parse: (text, { of = [] }) => (of.includes(text) ? text : undefined),
     expected: ({ of = [] }) => `one of ${of.join(', ')}`,
     type: 'string',
-    example: '',
+    gives: 'one of the values in `of`',
+    example: 'eu',
   },
   duration: {
     parse: parseDuration,
     expected: bounded('a duration such as 500ms, 30s, 5m, 2h or 1d', ' ms'),
     type: 'number',
+    gives: 'milliseconds',
     example: '30s',
     measured: true,
   },
@@ -137,6 +172,7 @@ export const KINDS = {
     parse: parseBytes,
     expected: bounded('a size such as 512B, 10MB or 1GiB', ' bytes'),
     type: 'number',
+    gives: 'bytes',
     example: '10MB',
     measured: true,
   },
@@ -145,6 +181,12 @@ export const KINDS = {
     expected: 'an address, as help@example.com',
     type: 'string',
     example: 'help@example.com',
+  },
+  emails: {
+    parse: (text) => parseEach(text, emailOf),
+    expected: 'addresses such as help@example.com, separated by commas',
+    type: 'readonly string[]',
+    example: 'ada@example.com,ben@example.com',
   },
   mailbox: {
     parse: (text): Mailbox | undefined => {
@@ -186,7 +228,8 @@ export const KINDS = {
     },
     expected: 'JSON',
     type: 'unknown',
-    example: '{}',
+    gives: 'the parsed value, or what the schema makes of it',
+    example: '{"seats":12}',
   },
   origins: {
     parse: parseOrigins,
@@ -221,7 +264,7 @@ export const KINDS = {
   },
 } as const satisfies Readonly<Record<string, KindOfValue>>
 
-/** How a value is read. */
+/** How a value is read (docs/reference/kinds.md). */
 export type Kind = keyof typeof KINDS
 
 /** What a value of a kind is parsed to. */
@@ -250,9 +293,9 @@ export interface Reading extends Narrowed {
   readonly bearer?: boolean
 }
 
-/** A value as a program uses it, or what a malformed one should be; never what it is. */
+/** A value as text and as a program uses it, or what a malformed one should be; never what it is. */
 export type Parsed =
-  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: true; readonly text: string; readonly value: unknown }
   | { readonly ok: false; readonly expected: string }
 
 /** A shorter secret is guessed before a rate limit takes effect. */
@@ -276,19 +319,25 @@ export function parseValue(reading: Reading, text: string): Parsed {
   if (value === undefined || !within)
     return wrong(typeof kind.expected === 'string' ? kind.expected : kind.expected(reading))
   if (pattern && !pattern.test(text)) return wrong(`text that matches ${pattern.source}`)
-  return schema === undefined ? { ok: true, value } : bySchema(schema, text)
+  // A secret is handed on as text, in the form that its kind has brought it to.
+  const own = kind.secret && typeof value === 'string' ? value : text
+  if (schema === undefined) return { ok: true, text: own, value }
+  const checked = bySchema(schema, reading.kind === 'json' ? value : own)
+  return checked === undefined
+    ? wrong('what its schema accepts')
+    : { ok: true, text: own, value: checked.value }
 }
 
-function bySchema(schema: StandardSchema, value: unknown): Parsed {
-  const refused = { ok: false, expected: 'what its schema accepts' } as const
+/** What a schema makes of a value; undefined if it refuses. */
+function bySchema(schema: StandardSchema, value: unknown): { readonly value: unknown } | undefined {
   try {
     const result = schema['~standard'].validate(value)
     // The validator's own messages may quote the value, so none of them is repeated.
     if (typeof result !== 'object' || result === null || !('value' in result) || 'then' in result)
-      return refused
-    return 'issues' in result && result.issues !== undefined ? refused : { ok: true, value: result.value }
+      return undefined
+    return 'issues' in result && result.issues !== undefined ? undefined : result
   } catch {
-    return refused
+    return undefined
   }
 }
 

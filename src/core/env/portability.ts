@@ -2,6 +2,7 @@ import type { Finding } from '../finding.ts'
 import type { Contract } from './contract.ts'
 import { type Dialect, readAs } from './dialects/read.ts'
 import { type Assignment, MASK } from './reader.ts'
+import { parsePem } from './values.ts'
 
 /** The value that each reader gives to one name, trimmed; undefined: no value at all. */
 export type DialectReadings = readonly { readonly dialect: Dialect; readonly value: string | undefined }[]
@@ -195,7 +196,11 @@ export function portability(
   // Only the last assignment of a name counts, so findings point at it.
   const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
   for (const { name, value, location, excerpt } of last.values()) {
-    const sight = accepting.map(({ dialect, values }) => ({ dialect, value: values.get(name)?.trim() }))
+    const meant = contract.find(name)?.kind === 'pem' ? parsePem : () => undefined
+    const sight = accepting.map(({ dialect, values }) => {
+      const given = values.get(name)?.trim()
+      return { dialect, value: meant(given ?? '') ?? given }
+    })
     const line = lines[location.line - 1] ?? ''
     // If a byte order mark hides the first name from every reader that accepts the file, compare them with
     // dotenv, which finds the name as our own reader does.

@@ -40,7 +40,7 @@ export function evaluateGroups(contract: Contract, env: Environment): Evaluation
       malformed.set(name, parsed.expected)
       continue
     }
-    usable.set(name, { text, value: parsed.value })
+    usable.set(name, parsed)
     if (!adjusts) states.set(group, 'configured')
   }
   const broken = contract.rules.flatMap((rule) => {

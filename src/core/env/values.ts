@@ -1,9 +1,31 @@
 import { trimEnd } from '../trim-end.ts'
 import { postgresServers } from './postgres-url.ts'
 
-/** A key file in PEM is the one secret that holds line ends. */
-export function isPem(value: string): boolean {
-  return /^-----BEGIN [A-Z ]+-----[\sA-Za-z0-9+/=]+-----END [A-Z ]+-----$/.test(value)
+/** One block of PEM or several (RFC 7468), each line ended; an old encrypted key begins with headers. */
+const PEM =
+  /^(?:-----BEGIN ([A-Z0-9 ]+)-----\n(?:(?:[A-Za-z0-9-]+: .+\n)+\n)?(?:[A-Za-z0-9+/]+={0,2}\n)+-----END \1-----\n\n*)+$/
+
+/**
+ * The text of a PEM file, with plain line ends. Readers of env files that take no value of several lines leave a written
+ * `\n` for each, and some leave the quotes around it: both are undone.
+ */
+export function parsePem(value: string): string | undefined {
+  const bare = /^(["'])([\s\S]*)\1$/.exec(value)?.[2] ?? value
+  const text = bare
+    .split(/\r\n|\\r\\n|\\n|\n|\r/)
+    .map((line) => line.trim())
+    .join('\n')
+    .trim()
+  return PEM.test(`${text}\n`) ? text : undefined
+}
+
+/** What `parse` makes of each entry of a list; undefined if it has none, or one is malformed. */
+export function parseEach(
+  value: string,
+  parse: (entry: string) => string | undefined,
+): readonly string[] | undefined {
+  const entries = listOf(value).map(parse)
+  return entries.length > 0 && entries.every((entry) => entry !== undefined) ? entries : undefined
 }
 
 export function hasControl(value: string): boolean {

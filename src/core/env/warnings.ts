@@ -1,7 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
 import type { Variable } from './contract.ts'
-import { parseProxies } from './values.ts'
+import { listOf, parseProxies } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
 
@@ -25,9 +25,10 @@ function exposureWarnings(input: {
         fix: 'Name the addresses or ranges of your own proxies.',
       },
     ]
-  if (environment !== 'production' || !/^(?:url|store-url)$/.test(kind)) return []
+  if (environment !== 'production' || !/^(?:urls?|store-url|postgres-url)$/.test(kind)) return []
   const url = URL.parse(value)
-  if (kind === 'url' && url?.protocol === 'http:' && !isPrivate(url.hostname))
+  const isPlain = (one: string) => /^http:/i.test(one) && !isPrivate(URL.parse(one)?.hostname ?? '')
+  if (/^urls?$/.test(kind) && (kind === 'url' ? [value] : listOf(value)).some(isPlain))
     return [
       {
         id: 'plain-http',
@@ -35,7 +36,7 @@ function exposureWarnings(input: {
         fix: 'Use the https:// address.',
       },
     ]
-  if (kind === 'store-url' && url && /^postgres(?:ql)?:$/.test(url.protocol) && !hasTls(url))
+  if (kind.endsWith('-url') && url && /^postgres(?:ql)?:$/.test(url.protocol) && !hasTls(url))
     return [
       {
         id: 'store-without-tls',

@@ -107,12 +107,19 @@ const BY_NAME: readonly (readonly [RegExp, Kind])[] = [
   [/(?:^|_)PORT$/, 'port'],
   [/(?:^|_)HOST(?:NAME)?$/, 'host'],
   [/(?:^|_)(?:URL|URI|ENDPOINT)$/, 'url'],
+  [/(?:^|_)(?:URLS|ENDPOINTS)$/, 'urls'],
+  [/(?:^|_)ORIGINS$/, 'origins'],
   [/(?:^|_)(?:TIMEOUT|TTL|INTERVAL|LIFETIME|MAX_AGE)$/, 'duration'],
   [/(?:^|_)(?:EMAIL|MAIL_TO)$/, 'email'],
+  [/(?:^|_)(?:EMAILS|RECIPIENTS)$/, 'emails'],
   [/(?:^|_)(?:PATH|FILE|DIR|FOLDER)$/, 'path'],
 ]
 /** Kinds that a value shows by itself, the strictest first. */
 const BY_VALUE: readonly Kind[] = ['integer', 'number', 'url', 'email', 'duration', 'bytes']
+/** Kinds of lists: a list of addresses may also pass for a single one. */
+const LISTS: readonly Kind[] = ['urls', 'emails']
+/** Kinds of secrets that a value shows; any other is just a secret. */
+const SECRETS: readonly Kind[] = ['pem', 'postgres-url', 'smtp-url']
 /** The longest example that a definition takes. */
 const LONGEST_EXAMPLE = 300
 
@@ -127,7 +134,7 @@ function infer(sketch: Sketch): Inferred {
   if (!PUBLIC.test(name) && isSecret(sketch, kind))
     return {
       name,
-      variable: { kind: 'secret', ...summary },
+      variable: { kind: SECRETS.find((one) => parseValue({ kind: one }, value).ok) ?? 'secret', ...summary },
       because: marks.has('sensitive') ? 'it is marked @sensitive' : 'its name or its value says so',
     }
   const given = { kind, ...summary, ...(of && { of }) }
@@ -170,7 +177,9 @@ function kindOf(sketch: Sketch): {
   if (values) return { kind: 'enum', of: values, because: 'its comment lists the values' }
   if (/^(?:true|false)$/i.test(value)) return { kind: 'boolean', because: 'its value is true or false' }
   const fits = (one: Kind) => value === '' || parseValue({ kind: one }, value).ok
-  const [, named] = BY_NAME.find(([pattern, one]) => pattern.test(name) && fits(one)) ?? []
+  const list = value.includes(',') ? LISTS.find(fits) : undefined
+  const [, named = list] = BY_NAME.find(([pattern, one]) => pattern.test(name) && fits(one)) ?? []
+  if (list && named !== 'origins') return { kind: list, because: 'its value is a list' }
   if (named) return { kind: named, because: 'its name says so' }
   const shown = value === '' ? undefined : BY_VALUE.find(fits)
   return shown ? { kind: shown, because: 'its value is one' } : { kind: 'text', because: 'nothing says more' }
@@ -196,8 +205,10 @@ function listOf(parts: readonly string[]): readonly string[] | undefined {
 export interface SketchedGroup {
   readonly name: string
   readonly variables: readonly Inferred[]
-  /** Variables that seem to belong together, judging by their names. */
+  /** Variables that belong together, judging by their names. */
   readonly pairs: readonly (readonly string[])[]
+  /** Variables that may belong together. */
+  readonly guesses: readonly (readonly string[])[]
 }
 
 /** The groups that `init` makes of a file, and the variables that it leaves out. */
@@ -221,11 +232,12 @@ export function sketchDefinition(
   )
   const byGroup = Map.groupBy(own, (sketch) => groupOf(sketch, own, Object.keys(preset)))
   return {
-    groups: [...byGroup].map(([name, sketches]) => ({
-      name,
-      variables: sketches.map(infer),
-      pairs: pairsOf(sketches.map((sketch) => sketch.name)),
-    })),
+    groups: [...byGroup].map(([name, sketches]) => {
+      const names = sketches.map((sketch) => sketch.name)
+      const pairs = pairsOf(names, PAIRS)
+      const guesses = pairsOf(names, GUESSES).filter(([one = '']) => !pairs.flat().includes(one))
+      return { name, variables: sketches.map(infer), pairs, guesses }
+    }),
     known: all.map(({ name }) => name).filter((name) => ofPreset.has(name)),
     skipped: all.map(({ name }) => name).filter((name) => name.startsWith('NODE_')),
   }
@@ -238,8 +250,10 @@ function groupOf(sketch: Sketch, all: readonly Sketch[], taken: readonly string[
   return taken.includes(name) ? `own-${name}` : name
 }
 
+const bare = (name: string) => name.replace(/^(?:NEXT_PUBLIC|VITE|PUBLIC)_/, '')
+
 function firstWord(name: string): string {
-  return name.replace(/^(?:NEXT_PUBLIC|VITE|PUBLIC)_/, '').split('_')[0] ?? ''
+  return bare(name).split('_')[0] ?? ''
 }
 
 function slug(text: string): string {
@@ -262,11 +276,22 @@ const PAIRS = [
   ['ACCOUNT_SID', 'AUTH_TOKEN'],
 ] as const
 
-function pairsOf(names: readonly string[]): readonly (readonly string[])[] {
-  return PAIRS.flatMap(([one, other]) =>
+/** Suffixes of variables that often work only together. */
+const GUESSES = [
+  ['_KEY', '_SECRET'],
+  ['_SECRET_KEY', '_PUBLISHABLE_KEY'],
+  ['_SECRET_KEY', '_WEBHOOK_SECRET'],
+] as const
+
+function pairsOf(
+  names: readonly string[],
+  suffixes: readonly (readonly [string, string])[],
+): readonly (readonly string[])[] {
+  return suffixes.flatMap(([one, other]) =>
     names.flatMap((name) => {
-      const partner = `${name.slice(0, -one.length)}${other}`
-      return name.endsWith(one) && names.includes(partner) ? [[name, partner]] : []
+      const partner = `${bare(name).slice(0, -one.length)}${other}`
+      const found = names.find((candidate) => candidate !== name && bare(candidate) === partner)
+      return name.endsWith(one) && found !== undefined ? [[name, found]] : []
     }),
   )
 }

@@ -56,12 +56,18 @@ const EXAMPLE = `  // groups: {
   //   },
   // },`
 
-function groupText({ name, variables, pairs }: SketchedGroup): string {
+function groupText({ name, variables, pairs, guesses }: SketchedGroup): string {
   const rows = variables.map(({ name: variable, variable: of }) => {
     const fields = Object.entries(of).map(([field, value]) => `${field}: ${literal(value)}`)
     return `        ${key(variable)}: { ${fields.join(', ')} },`
   })
-  const rules = pairs.map((pair) => `        { allOrNone: ${literal(pair)} },`)
+  const rules = [
+    ...pairs.map((pair) => `        { allOrNone: ${literal(pair)} },`),
+    ...(guesses.length === 0
+      ? []
+      : ['        // Guessed from the names. Uncomment what works only together:']),
+    ...guesses.map((pair) => `        // { allOrNone: ${literal(pair)} },`),
+  ]
   return `    ${key(name)}: {
       unlocks: ${literal(name)},
       absent: ${literal(`${name} is off`)},

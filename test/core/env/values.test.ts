@@ -1,7 +1,65 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Kind, parseValue, type Reading, VALUE_KINDS } from '../../../src/core/env/kinds.ts'
+import { createContract } from '../../../src/core/env/contract.ts'
+import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import {
+  KINDS,
+  type Kind,
+  parseValue,
+  type Reading,
+  type StandardSchema,
+  VALUE_KINDS,
+} from '../../../src/core/env/kinds.ts'
+import { portability } from '../../../src/core/env/portability.ts'
 import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/quantities.ts'
+import { evaluateGroups } from '../../../src/core/env/read-settings.ts'
+import { parseEnvFile } from '../../../src/core/env/reader.ts'
+
+const KEY = '-----BEGIN PRIVATE KEY-----\nMIIB\nAQ==\n-----END PRIVATE KEY-----'
+
+test.each(DIALECTS)(
+  'a PEM on one line in double quotes is read alike by %s, without a warning',
+  (dialect) => {
+    const file = `SHOP_PEM="${KEY.replaceAll('\n', '\\n')}"\n`
+    const contract = createContract({
+      services: ['web'],
+      groups: {
+        shop: { services: 'all', unlocks: 'a', absent: 'b', variables: { SHOP_PEM: { kind: 'pem' } } },
+      },
+    })
+    const env = Object.fromEntries(readAs(dialect, file).values)
+    expect(evaluateGroups(contract, env).usable.get('SHOP_PEM')?.text).toBe(KEY)
+    const { assignments } = parseEnvFile(contract, file, '.env')
+    expect(portability(contract, file, '.env', assignments, DIALECTS)).toEqual([])
+  },
+)
+
+test.each(DIALECTS)('a PEM on several lines is a key wherever %s takes one', (dialect) => {
+  const { values, rejected } = readAs(dialect, `SHOP_PEM="${KEY}"\n`)
+  expect(rejected).toBe(dialect === 'docker')
+  if (!rejected) expect(read({ kind: 'pem' }, values.get('SHOP_PEM') ?? '')).toBe(KEY)
+})
+
+test('a PEM of any length that is none is refused in a moment', () => {
+  for (const long of ['A'.repeat(64_000), '\\n'.repeat(32_000), 'a: b\n'.repeat(12_000), ' '.repeat(64_000)])
+    expect(parseValue({ kind: 'pem' }, `-----BEGIN A-----\n${long}`).ok).toBe(false)
+})
+
+test('a schema of JSON gets the parsed value, and that of any other kind the text', () => {
+  const seen: unknown[] = []
+  const schema: StandardSchema = {
+    '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value: seen.push(value) }) },
+  }
+  expect(read({ kind: 'json', schema }, '{"seats":[12]}')).toBe(1)
+  expect(read({ kind: 'json', schema }, '{')).toBeUndefined()
+  read({ kind: 'integer', schema }, '12')
+  read({ kind: 'pem', schema }, KEY.replaceAll('\n', '\\n'))
+  expect(seen).toEqual([{ seats: [12] }, '12', KEY])
+})
+
+test.each(VALUE_KINDS)('the example of %s is a value of it', (kind) => {
+  expect(parseValue({ kind, of: ['eu'] }, KINDS[kind].example).ok).toBe(true)
+})
 
 function malformed(reading: Reading, text: string): string | undefined {
   const parsed = parseValue(reading, text)
@@ -32,6 +90,11 @@ test.each<[Kind, string, unknown]>([
   ['list', 'a, b,,c', ['a', 'b', 'c']],
   ['json', '{"a":[1]}', { a: [1] }],
   ['url', 'https://a.example/', 'https://a.example'],
+  ['urls', 'https://a.example/, http://b.example/c', ['https://a.example', 'http://b.example/c']],
+  ['emails', 'a@b.example,c@d.example', ['a@b.example', 'c@d.example']],
+  ['postgres-url', 'postgres://a:b@c:5432,d/e?sslmode=require', 'postgres://a:b@c:5432,d/e?sslmode=require'],
+  ['pem', `${KEY}\n\n${KEY}\n`.replaceAll('\n', '\r\n'), `${KEY}\n\n${KEY}`],
+  ['pem', KEY.replace('MIIB', 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,8A\n\nMIIB'), expect.anything()],
 ])('%s: %s is read', (kind, text, value) => {
   expect(read({ kind }, text)).toEqual(value)
   expect(malformed({ kind }, text)).toBeUndefined()
@@ -56,6 +119,18 @@ test.each<[Kind, string]>([
   ['port', '0'],
   ['port', '65536'],
   ['list', ' , '],
+  ['urls', 'https://a.example,b.example'],
+  ['urls', ','],
+  ['emails', 'a@b.example,c'],
+  ['postgres-url', 'postgres//a/b'],
+  ['postgres-url', 'mysql://a/b'],
+  ['postgres-url', 'sqlite:./a'],
+  ['pem', KEY.slice(0, -5)],
+  ['pem', KEY.replace('END PRIVATE', 'END PUBLIC')],
+  ['pem', KEY.replace('MIIB', 'MI*B')],
+  ['pem', KEY.replace('MIIB\nAQ==\n', '')],
+  ['pem', `${KEY}\ncanary`],
+  ['pem', `"${KEY}'`],
   ['json', "{'a': 1}"],
 ])('%s: %s is malformed', (kind, text) => {
   expect(read({ kind }, text)).toBeUndefined()
