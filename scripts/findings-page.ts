@@ -26,7 +26,7 @@ export function findingsPage(): string {
     '# Findings',
     'Made from the contract’s rules by `npm run make`. `platformctl env explain ID` prints the same. Ids are stable: match on them, not on the sentences.',
     '## Errors',
-    'Half-configuration, and the wildcard origin: nothing else is an error. `preflight` exits 1, and the daemon does not start.',
+    'Half-configuration and the wildcard origin; of your own definition also [`required-missing`](#required-missing), [`malformed-value`](#malformed-value) and the rules in it. `preflight` exits 1, and the daemon does not start.',
     ...errors,
     '## Warnings',
     'Shown, and no reason to fail except with `--strict`. `group-absent` is a notice: shown with `--notices` only.',

@@ -42,7 +42,7 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
 }
 
 /** The only errors that do not come from a rule of the contract. */
-const ERRORS = new Set(['secret-set-twice', 'unreadable-secret-file'])
+const ERRORS = new Set(['required-missing', 'secret-set-twice', 'unreadable-secret-file'])
 
 const idsOf = (contract: Contract) => [
   ...contract.groups.map((group) => group.name),
@@ -63,6 +63,7 @@ function ofVariable(contract: Contract, name: string): Explanation | undefined {
     rows: [
       ['group', `${variable.group}: unlocks ${group?.unlocks}; when absent, ${group?.absent}`],
       ['read by', variable.services.join(', ')],
+      ...(variable.malformed === 'error' ? [['malformed', 'an error'] as const] : []),
       ['secret', variable.secret ? `yes; ${fileNameOf(variable.name)} may name a file that holds it` : 'no'],
       ...(variable.example === '' ? [] : [['example', variable.example] as const]),
       ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
@@ -73,11 +74,12 @@ function ofVariable(contract: Contract, name: string): Explanation | undefined {
 function ofGroup(contract: Contract, name: string): Explanation | undefined {
   const group = contract.group(name)
   if (group === undefined) return undefined
-  const { unlocks, absent, variables, rules } = group
+  const rules = contract.rules.filter((rule) => rule.group === name)
+  const { unlocks, absent, always, variables } = group
   return {
     title: name,
     kind: 'a group of variables',
-    sentences: [`Unlocks ${unlocks}.`, `When absent: ${absent}.`],
+    sentences: [`Unlocks ${unlocks}.`, always ? 'Always on.' : `When absent: ${absent}.`],
     rows: [
       ['variables', variables.map((one) => one.name).join(', ')],
       ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
@@ -86,7 +88,7 @@ function ofGroup(contract: Contract, name: string): Explanation | undefined {
 }
 
 function ofFinding(contract: Contract, id: string): Explanation | undefined {
-  const rule = contract.rules.find((one) => one.id === id)
+  const rule = Object.hasOwn(WARNINGS, id) ? undefined : contract.rules.find((one) => one.id === id)
   if (rule)
     return {
       title: id,

@@ -19,7 +19,8 @@ export async function listVariables(
 ): Promise<ExitCode> {
   const { env } = await loadEnvironment(context, options.envFile)
   const { contract } = context.platform
-  const { states, usable } = evaluateGroups(contract, env)
+  const { states, usable, broken } = evaluateGroups(contract, env)
+  const required = broken.flatMap(({ rule, missing }) => (rule.kind === 'required' ? missing : []))
   const groups = contract.groups.map(({ name, variables }) => ({
     name,
     state: states.get(name) ?? 'absent',
@@ -27,6 +28,7 @@ export async function listVariables(
       name: variable.name,
       set: rawValue(env, variable.name) !== undefined,
       malformed: rawValue(env, variable.name) !== undefined && !usable.has(variable.name),
+      missing: required.includes(variable.name),
       services: variable.services,
       summary: variable.summary,
     })),
@@ -44,7 +46,9 @@ export async function listVariables(
         ? paint.yellow('▲ malformed')
         : variable.set
           ? paint.green('● set      ')
-          : paint.dim('○ not set  ')
+          : variable.missing
+            ? paint.red('✖ required ')
+            : paint.dim('○ not set  ')
       const [lead, readers] = [`  ${mark}  ${variable.name.padEnd(width)}`, variable.services.join(', ')]
       const fits = MARK_WIDTH + width + readers.length <= columns
       return `${fits ? lead + paint.dim(readers) : beside(lead, paint.dim(readers), columns)}\n`

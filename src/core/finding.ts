@@ -27,3 +27,10 @@ export interface Finding {
   /** The line at `location` with every value masked. */
   readonly excerpt?: string
 }
+
+/** Cause, fix, and which of the variables that an error is about are missing, in one line. */
+export function sentencesOf({ severity, cause, fix, present, missing }: Finding): string {
+  // Where none is set, the cause names them.
+  const which = severity === 'error' && present.length > 0 && missing.length > 0
+  return `${cause} ${fix}${which ? ` Missing: ${missing.join(', ')}.` : ''}`
+}

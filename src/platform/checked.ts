@@ -54,10 +54,15 @@ type Templates<Definition> = Definition extends { readonly templates: infer Foun
 type CheckedService<Definition> = Omit<ServiceInput, 'address'> & {
   readonly address?: VariableName<Definition> | readonly VariableName<Definition>[]
 }
-type CheckedGroup<Definition> = Omit<GroupInput, 'services' | 'rules'> & {
+type CheckedGroup<Definition> = Omit<GroupInput, 'services' | 'required' | 'rules'> & {
+  readonly required?: CheckedRequirement<Definition>
   readonly services?: readonly Services<Definition>[] | 'all'
   readonly rules?: readonly CheckedRule<VariableName<Definition>>[]
 }
+type CheckedRequirement<Definition> =
+  | true
+  | 'production'
+  | { readonly when: VariableName<Definition> | GroupName<Definition> }
 type CheckedProbe<Definition> = Omit<ProbeInput, 'service' | 'group'> & {
   readonly service: Services<Definition>
   readonly group?: GroupName<Definition>

@@ -64,9 +64,7 @@ export function contractOf(definition: PlatformDefinition): Contract {
     {
       ...group,
       services: group.services ?? 'all',
-      variables: Object.fromEntries(
-        Object.entries(group.variables).map(([variable, input]) => [variable, complete(input)]),
-      ),
+      variables: completed(group.variables),
     },
   ])
   return createContract({
@@ -90,7 +88,19 @@ function readBy(group: GroupDefinition, served: readonly string[]): GroupDefinit
   }
 }
 
-/** A variable with a default works without being set, so setting it does not turn its group on. */
-function complete({ kind = 'text', ...rest }: VariableInput): GroupDefinition['variables'][string] {
-  return { ...rest, kind, adjusts: rest.adjusts ?? rest.default !== undefined }
+/** A variable with a default turns its group on only if nothing else could: it works without being set. */
+function completed(variables: Readonly<Record<string, VariableInput>>): GroupDefinition['variables'] {
+  const adjusts = (of: VariableInput) => of.adjusts ?? of.default !== undefined
+  const isOptional = Object.values(variables).every(adjusts)
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, { kind = 'text', ...of }]) => [
+      name,
+      {
+        ...of,
+        kind,
+        malformed: of.malformed ?? 'error',
+        adjusts: isOptional ? of.adjusts === true : adjusts(of),
+      },
+    ]),
+  )
 }

@@ -1,10 +1,10 @@
 import type { Challenge } from '../core/access/challenge.ts'
 import type { InsightsSection } from '../core/analytics/insights-definition.ts'
-import type { RuleDefinition } from '../core/env/definition.ts'
+import type { Requirement, RuleDefinition } from '../core/env/definition.ts'
 import type { Kind, StandardSchema } from '../core/env/kinds.ts'
 import type { HealthFormat } from '../core/service.ts'
 
-/** One variable of the environment. A malformed value behaves as absent, and a warning says so. */
+/** One variable of the environment. A malformed value behaves as absent, and is an error. */
 export interface VariableInput {
   /** How the value is read; `text` when there is a `schema`. */
   readonly kind?: Kind
@@ -12,8 +12,15 @@ export interface VariableInput {
   readonly summary?: string
   /** Shown in `.env.example` and in documents; never a real secret. */
   readonly example?: string
-  /** Value used while the variable is absent. A variable with a default does not switch its group on by itself. */
+  /** Value used while the variable is absent. Setting it switches its group on only if all variables of the group have one. */
   readonly default?: string | number | boolean
+  /**
+   * Its absence is an error for the services that read it: always, `'production'` (while DEPLOY_ENVIRONMENT is that), or
+   * `{ when: NAME }` (while this variable or group is set).
+   */
+  readonly required?: Requirement
+  /** `warn`: a malformed value is a warning. */
+  readonly malformed?: 'warn'
   /** The services that read it; those of its group when left out. */
   readonly services?: readonly string[] | 'all'
   /** Never shown in any output. Variables of the kinds `secret`, `pem`, `postgres-url`, `store-url` and `smtp-url` always are. */
@@ -52,7 +59,11 @@ export interface GroupInput {
    */
   readonly visitors?: string
   readonly variables: Readonly<Record<string, VariableInput>>
-  /** Rules between its variables. Only a broken rule is an error. */
+  /** Its absence is an error, as of a variable: one of its variables has to be set. */
+  readonly required?: Requirement
+  /** The group is on, whatever is set. */
+  readonly always?: boolean
+  /** Rules between its variables. */
   readonly rules?: readonly RuleDefinition[]
 }
 

@@ -1,4 +1,4 @@
-import type { Contract, Group, Variable } from '../core/env/contract.ts'
+import { type Contract, type Group, switchesOf, type Variable } from '../core/env/contract.ts'
 import { KINDS } from '../core/env/kinds.ts'
 import type { Rule } from '../core/env/rule.ts'
 
@@ -8,16 +8,16 @@ import type { Rule } from '../core/env/rule.ts'
  */
 export function guaranteed(group: Group): ReadonlySet<string> {
   const names = group.variables.map(({ name }) => name)
-  const [first, ...others] = group.variables
-    .filter(({ adjusts }) => !adjusts)
-    .map(({ name }) => closure(name, group.rules))
+  const required = group.variables.flatMap((one) => (one.required === true ? [one.name] : []))
+  const ways = group.always ? [[]] : switchesOf(group).map((name) => [name])
+  const [first, ...others] = ways.map((way) => closure([...way, ...required], group.rules))
   if (first === undefined) return new Set()
   return new Set(names.filter((name) => first.has(name) && others.every((other) => other.has(name))))
 }
 
-/** All variables that the rules require, directly or indirectly, once this one is present. */
-function closure(name: string, rules: readonly Rule[]): ReadonlySet<string> {
-  const known = new Set([name])
+/** All variables that the rules require, directly or indirectly, once these are present. */
+function closure(present: readonly string[], rules: readonly Rule[]): ReadonlySet<string> {
+  const known = new Set(present)
   for (let size = 0; size < known.size; ) {
     size = known.size
     for (const rule of rules) for (const implied of impliedBy(rule, known)) known.add(implied)
@@ -38,12 +38,13 @@ export const MADE_BY = '// Made by "platformctl env types".'
 /** A declaration file of what `readPlatformEnv` gives, for programs that do not import the definition. */
 export function environmentTypes(contract: Contract): string {
   const groups = contract.groups.map(
-    (group) => `  ${comment(`Unlocks ${group.unlocks}. Undefined unless configured: ${group.absent}.`)}
+    (
+      group,
+    ) => `  ${comment(`Unlocks ${group.unlocks}. ${group.always ? 'Always on' : `Undefined unless configured: ${group.absent}`}.`)}
   readonly ${key(group.name)}:
     | {
 ${variablesOf(group)}
-      }
-    | undefined`,
+      }${group.always ? '' : '\n    | undefined'}`,
   )
   const names = contract.variables.map(
     ({ name, summary }) =>

@@ -24,14 +24,16 @@ type Fields<Group, Name extends string> = Group extends { readonly [Field in Nam
 type Variables<Group> = Fields<Group, 'variables'>
 type Rules<Group> = Group extends { readonly rules: readonly (infer Rule)[] } ? Rule : never
 
-/** Variables that switch their group on when set alone. */
-type Switching<Found> = {
-  [Name in keyof Found]: Found[Name] extends { readonly adjusts: true }
-    ? never
-    : Found[Name] extends { readonly default: unknown }
-      ? never
-      : Name
-}[keyof Found]
+/** Variables of which the field is as given. */
+type Where<Found, Field> = { [Name in keyof Found]: Found[Name] extends Field ? Name : never }[keyof Found]
+
+/** Variables without a default that switch their group on when set alone. */
+type Switching<Found> = Exclude<
+  keyof Found,
+  Where<Found, { readonly adjusts: true } | { readonly default: unknown; readonly adjusts?: never }>
+>
+
+type Required<Group> = Where<Variables<Group>, { readonly required: true }>
 
 /** Variables that one rule guarantees while all of `Known` are present. */
 type Implied<Rule, Known> = Rule extends { readonly allOrNone: readonly (infer Name)[] }
@@ -55,15 +57,19 @@ type Closure<Rule, Known> = [Implied<Rule, Known>] extends [Known]
   : Closure<Rule, Known | Implied<Rule, Known>>
 
 /** Names that are present whichever variable has switched the group on. */
-type Guaranteed<Group> = [Switching<Variables<Group>>] extends [never]
-  ? never
-  : {
-      [Name in keyof Variables<Group>]: {
-        [First in Switching<Variables<Group>>]: Name extends Closure<Rules<Group>, First> ? never : First
-      }[Switching<Variables<Group>>] extends never
-        ? Name
-        : never
-    }[keyof Variables<Group>]
+type Guaranteed<Group> = Group extends { readonly always: true }
+  ? Closure<Rules<Group>, Required<Group>>
+  : [Switching<Variables<Group>>] extends [never]
+    ? Required<Group>
+    : {
+        [Name in keyof Variables<Group>]: {
+          [First in Switching<Variables<Group>>]: Name extends Closure<Rules<Group>, First | Required<Group>>
+            ? never
+            : First
+        }[Switching<Variables<Group>>] extends never
+          ? Name
+          : never
+      }[keyof Variables<Group>]
 
 type IsSure<Group, Name extends keyof Variables<Group>> =
   Name extends Guaranteed<Group>
@@ -82,9 +88,11 @@ type Own<Definition> = Definition extends { readonly groups: infer Groups } ? Gr
 type Without<Definition> = Definition extends { readonly without: readonly (infer Name)[] } ? Name : never
 type Kept<Definition> = Omit<PresetGroups<Preset<Definition>>, Without<Definition> & string>
 
-/** The environment of a platform: a group is undefined unless it is configured. */
+type Optional<Group> = GroupEnvironment<Group> | (Group extends { readonly always: true } ? never : undefined)
+
+/** The environment of a platform: a group is undefined unless it is configured, or always on. */
 export type PlatformEnvironment<Definition> = {
   readonly [Name in keyof Kept<Definition>]: GroupEnvironment<Kept<Definition>[Name]> | undefined
 } & {
-  readonly [Name in keyof Own<Definition>]: GroupEnvironment<Own<Definition>[Name]> | undefined
+  readonly [Name in keyof Own<Definition>]: Optional<Own<Definition>[Name]>
 }

@@ -1,17 +1,18 @@
-import type { Contract, Variable } from '../core/env/contract.ts'
+import type { Contract, Group, Variable } from '../core/env/contract.ts'
 import { parseValue } from '../core/env/kinds.ts'
 import { type Evaluation, evaluateGroups } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { secret } from '../core/secret.ts'
 import { checkedDefinition, contractOf } from './contract.ts'
 import type { PlatformDefinition } from './definition.ts'
+import { guaranteed } from './env-types.ts'
 import type { PlatformEnvironment } from './environment.ts'
 
 const contracts = new WeakMap<object, Contract>()
 
 /**
- * The environment of a platform as one typed object: each group is undefined unless it is configured, and its values
- * are parsed. Secrets print as `[secret]`; `reveal()` gives the value. Throws a DefinitionError for a definition with
+ * The environment of a platform as one typed object: each group is undefined unless it is configured or always on, and
+ * its values are parsed. Secrets print as `[secret]`; `reveal()` gives the value. Throws a DefinitionError for a definition with
  * faults, and nothing for any environment.
  */
 export function readPlatformEnv<const Definition extends PlatformDefinition>(
@@ -31,13 +32,31 @@ export function environmentOf(
 ): Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>> {
   const { states, usable } = evaluateGroups(contract, env)
   return Object.fromEntries(
-    contract.groups.map(({ name, variables }) => [
-      name,
-      states.get(name) === 'configured'
-        ? Object.fromEntries(variables.map((variable) => [variable.name, valueIn(variable, usable)]))
-        : undefined,
-    ]),
+    contract.groups.map((group) => {
+      const { name, always, variables } = group
+      const isOn = always || states.get(name) === 'configured'
+      const values = variables.map((variable) => [variable.name, valueIn(variable, usable)] as const)
+      return [name, isOn ? guarded(group, Object.fromEntries(values)) : undefined]
+    }),
   )
+}
+
+/**
+ * A group that is always on is there even in an environment that validation refuses: reading a variable of it whose type
+ * promises a value then throws an error that names it.
+ */
+function guarded(group: Group, values: Record<string, unknown>): Readonly<Record<string, unknown>> {
+  for (const name of group.always ? guaranteed(group) : [])
+    if (values[name] === undefined)
+      Object.defineProperty(values, name, {
+        enumerable: false,
+        get(): never {
+          throw new Error(
+            `${name} is required, and it is not set or malformed. Validate the environment before reading it: registerPlatform(platform).`,
+          )
+        },
+      })
+  return values
 }
 
 function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {

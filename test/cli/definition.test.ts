@@ -130,6 +130,160 @@ describe('with a definition', () => {
   })
 })
 
+describe('with variables that are required', () => {
+  beforeEach(() =>
+    write(
+      'platform.config.ts',
+      `export default {
+  preset: 'base',
+  name: 'Choir',
+  services: { web: {}, tickets: { port: 0 }, archive: { address: 'ARCHIVE_URL', health: '/', format: 'status' } },
+  groups: {
+    database: {
+      unlocks: 'the members', absent: 'there are no members', services: ['web'],
+      variables: { DATABASE_URL: { kind: 'postgres-url', required: true }, DATABASE_POOL: { kind: 'integer', default: 5 } },
+    },
+    app: {
+      unlocks: 'the site', absent: '-', always: true, services: ['web'],
+      variables: { APP_NAME: { kind: 'text', default: 'Choir' }, APP_SEATS: { kind: 'integer', malformed: 'warn' } },
+    },
+    feature: {
+      unlocks: 'tickets', absent: 'no tickets', services: ['tickets'],
+      variables: { FEATURE_TICKETS: { kind: 'boolean', default: false } },
+    },
+    tickets: {
+      unlocks: 'selling', absent: 'nothing is sold', services: ['tickets'], required: { when: 'feature' },
+      variables: { TICKETS_KEY: { kind: 'secret' }, TICKETS_PEM: { kind: 'pem', required: 'production' } },
+    },
+    archive: { unlocks: 'recordings', absent: 'no recordings', variables: { ARCHIVE_URL: { kind: 'url' } } },
+  },
+  probes: { members: { service: 'web', group: 'database', postgres: 'DATABASE_URL' } },
+}`,
+    ),
+  )
+
+  const check = async (env: string, ...options: string[]) => {
+    await write('.env', env)
+    const { exitCode, stdout } = await run([
+      'preflight',
+      '--env-file',
+      '.env',
+      '--format',
+      'json',
+      ...options,
+    ])
+    const { findings, groups } = JSON.parse(stdout) as {
+      findings: { id: string; severity: string; missing: string[]; present: string[] }[]
+      groups: { name: string; state: string }[]
+    }
+    const errors = findings.filter(({ severity }) => severity === 'error')
+    return {
+      exitCode,
+      errors: errors.map(({ id, missing, present }) => `${id} ${[...missing, ...present].join(' ')}`),
+      warnings: findings.flatMap(({ id, severity, present }) =>
+        severity === 'warning' && id === 'malformed-value' ? present : [],
+      ),
+      states: Object.fromEntries(groups.map(({ name, state }) => [name, state])),
+    }
+  }
+  const DATABASE = 'DATABASE_URL=postgres://choir@127.0.0.1/choir\n'
+
+  test('what is required is an error of preflight, for the services that read it alone', async () => {
+    expect(await check('')).toMatchObject({
+      exitCode: 1,
+      errors: ['required-missing DATABASE_URL'],
+      states: { database: 'absent', app: 'configured', feature: 'absent' },
+    })
+    expect(await check('', '--service', 'tickets')).toMatchObject({ exitCode: 0, errors: [] })
+    expect(await check('DATABASE_POOL=7\n', '--service', 'web')).toMatchObject({
+      exitCode: 1,
+      states: { database: 'half-configured' },
+    })
+    expect(await check(DATABASE)).toMatchObject({
+      exitCode: 0,
+      errors: [],
+      states: { database: 'configured' },
+    })
+    expect(await check(`${DATABASE}FEATURE_TICKETS=false\n`)).toMatchObject({
+      exitCode: 1,
+      errors: ['required-missing TICKETS_KEY TICKETS_PEM FEATURE_TICKETS'],
+      states: { feature: 'configured', tickets: 'absent' },
+    })
+    expect(await check(`${DATABASE}DEPLOY_ENVIRONMENT=production\n`)).toMatchObject({
+      errors: ['required-missing TICKETS_PEM DEPLOY_ENVIRONMENT'],
+    })
+    expect(await check(`${DATABASE}DEPLOY_ENVIRONMENT=staging\n`)).toMatchObject({ exitCode: 0 })
+  })
+
+  test('a malformed value of its own is an error, unless the variable or the preset takes it as a warning', async () => {
+    expect(await check('DATABASE_URL=postgres//typo\n')).toMatchObject({
+      exitCode: 1,
+      errors: ['required-missing DATABASE_URL', 'malformed-value DATABASE_URL'],
+      states: { database: 'half-configured' },
+    })
+    expect(await check(`${DATABASE}APP_SEATS=many\nRATE_LIMIT_PER_MINUTE=many\n`)).toMatchObject({
+      exitCode: 0,
+      errors: [],
+      warnings: ['RATE_LIMIT_PER_MINUTE', 'APP_SEATS'],
+    })
+    expect(await check(`${DATABASE}ARCHIVE_URL=nowhere\n`)).toMatchObject({
+      errors: ['malformed-value ARCHIVE_URL'],
+    })
+  })
+
+  test('every output names what is missing', async () => {
+    await write('.env', 'FEATURE_TICKETS=true\n')
+    for (const format of ['text', 'github', 'sarif', 'junit']) {
+      const { exitCode, stdout } = await run(['preflight', '--env-file', '.env', '--format', format])
+      expect(exitCode).toBe(1)
+      expect(stdout).toContain('required-missing')
+      expect(stdout).toMatch(
+        /DATABASE_URL is required, and it is\s+not set\. Set DATABASE_URL\.|DATABASE_URL is required, and it is not set\./,
+      )
+      expect(stdout).toContain('The group tickets is required while feature is set')
+    }
+    const github = await run(['preflight', '--env-file', '.env', '--format', 'github'])
+    expect(github.stdout).toMatch(/file=.env,line=1,col=1.*Missing: TICKETS_KEY, TICKETS_PEM\./)
+    const [list, explained, group, id, example, schema] = await Promise.all(
+      [
+        ['env', 'list', '--format', 'json'],
+        ['env', 'explain', 'DATABASE_URL'],
+        ['env', 'explain', 'tickets'],
+        ['env', 'explain', 'required-missing'],
+        ['env', 'example'],
+        ['env', 'schema'],
+      ].map(async (args) => (await run(args)).stdout),
+    )
+    expect(JSON.parse(list ?? '').groups).toContainEqual(
+      expect.objectContaining({
+        name: 'database',
+        variables: [
+          expect.objectContaining({ name: 'DATABASE_URL', set: false, missing: true }),
+          expect.objectContaining({ name: 'DATABASE_POOL', missing: false }),
+        ],
+      }),
+    )
+    expect(explained).toContain('required-missing: DATABASE_URL is required')
+    expect(group).toContain('required while feature is set')
+    expect(id).toContain('(error)')
+    expect(example).toMatch(/# Required\. Read by web\.\n# DATABASE_URL=postgres:\/\/app@db/)
+    expect(example).toContain('When absent: nothing is sold. Required while feature is set.')
+    expect(example).toContain('unless it says that it is required')
+    expect(schema).toContain('DATABASE_URL is required')
+    const types = path.join(folder, 'env.d.ts')
+    await run(['env', 'types', '--out', types])
+    const declared = await readFile(types, 'utf8')
+    expect(declared).toContain('readonly DATABASE_URL: Secret\n')
+    expect(declared).toMatch(/readonly app:\n {4}\| \{[^}]*\}\n/)
+  })
+
+  test('the daemon does not start without what its services require', async () => {
+    const web = await run(['daemon', '--service', 'web', '--data', path.join(folder, 'data')])
+    expect(web.exitCode).toBe(1)
+    expect(web.stderr).toMatch(/required-missing[\s\S]*DATABASE_URL is required/)
+  })
+})
+
 test.each([
   [
     'throws',

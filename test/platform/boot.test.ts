@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { openPlatform } from '../../src/daemon/index.ts'
 import { registerPlatform, validatePlatformEnv } from '../../src/platform/boot.ts'
 import type { PlatformDefinition } from '../../src/platform/definition.ts'
+import { readPlatformEnv } from '../../src/platform/read-env.ts'
 import { ceramics } from './ceramics.ts'
 
 const platform = ceramics() as PlatformDefinition
@@ -16,6 +18,45 @@ test('validating for one service leaves out what only others read', () => {
   expect(validatePlatformEnv(platform, HALF).ok).toBe(false)
   expect(validatePlatformEnv(platform, HALF, ['web']).ok).toBe(false)
   expect(validatePlatformEnv(platform, HALF, ['bookings']).ok).toBe(true)
+})
+
+const choir = {
+  preset: 'base',
+  services: { web: {} },
+  groups: {
+    members: {
+      unlocks: 'the members',
+      absent: 'there are none',
+      variables: { MEMBERS_URL: { kind: 'url', required: true }, MEMBERS_KEY: { kind: 'secret' } },
+    },
+    app: {
+      unlocks: 'the site',
+      absent: '-',
+      always: true,
+      variables: {
+        APP_KEY: { kind: 'secret', required: true },
+        APP_TITLE: { kind: 'text', default: 'Choir' },
+      },
+    },
+  },
+  probes: { members: { service: 'web', group: 'members', http: 'MEMBERS_URL' } },
+} as const satisfies PlatformDefinition
+
+test('what is required stops a boot, degrades the health of an embedding program, and cannot be read by mistake', async () => {
+  expect(() => registerPlatform(choir, {})).toThrow(
+    /required-missing: MEMBERS_URL is required[\s\S]*required-missing: APP_KEY is required/,
+  )
+  const opened = openPlatform({ env: {}, platform: choir })
+  onTestFinished(() => opened.close())
+  expect(opened.validate().ok).toBe(false)
+  expect((await opened.health('web')).probes).toMatchObject({
+    members: { state: 'degraded', reason: 'required, and not set' },
+  })
+  const { members, app } = readPlatformEnv(choir, { MEMBERS_KEY: 'a-key-of-some-length' })
+  expect(members).toBeUndefined()
+  expect(app.APP_TITLE).toBe('Choir')
+  expect(() => app.APP_KEY).toThrow('APP_KEY is required, and it is not set or malformed.')
+  expect(JSON.stringify(app)).toBe('{"APP_TITLE":"Choir"}')
 })
 
 test('variables of the default platform mean nothing to another', () => {

@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { githubText } from '../../src/cli/output/github.ts'
@@ -5,6 +6,7 @@ import { junitText } from '../../src/cli/output/junit.ts'
 import { sarifText } from '../../src/cli/output/sarif.ts'
 import { exampleFile } from '../../src/core/env/example.ts'
 import { parseValue } from '../../src/core/env/kinds.ts'
+import { evaluateGroups } from '../../src/core/env/read-settings.ts'
 import { environmentSchema } from '../../src/core/env/schema.ts'
 import { validate } from '../../src/core/env/validate.ts'
 import { checkedDefinition, contractOf } from '../../src/platform/contract.ts'
@@ -48,21 +50,51 @@ function isBroken(
   return (raw.get(rule.forbidden) ?? '').includes('*')
 }
 
-const cases = fc.tuple(randomDefinition, randomStandings)
+/** The sentences of CONTRACT §14.2 about one definition and one environment. */
+function required(groups: Readonly<Record<string, GroupInput>>, usable: ReadonlySet<string>, stage: string) {
+  const switches = (group: GroupInput) => {
+    const entries = Object.entries(group.variables)
+    const optional = entries.every(([, of]) => of.adjusts === true || of.default !== undefined)
+    return entries.flatMap(([name, of]) =>
+      of.adjusts === true || (of.default !== undefined && !optional) ? [] : [name],
+    )
+  }
+  const isOn = (group: GroupInput) =>
+    group.always === true || switches(group).some((name) => usable.has(name))
+  const applies = (when: GroupInput['required']) => {
+    if (typeof when !== 'object') return when === true || (when === 'production' && stage === 'production')
+    const group = groups[when.when]
+    return group === undefined ? usable.has(when.when) : isOn(group)
+  }
+  const missing = (group: GroupInput) => [
+    ...(applies(group.required) && !switches(group).some((name) => usable.has(name))
+      ? [switches(group)]
+      : []),
+    ...Object.entries(group.variables).flatMap(([name, of]) =>
+      applies(of.required) && !usable.has(name) ? [[name]] : [],
+    ),
+  ]
+  return { isOn, missing }
+}
+
+const stages = fc.constantFrom('', 'production', 'staging')
+const cases = fc.tuple(randomDefinition, randomStandings, stages)
 
 test('random definitions with random environments agree with the oracle, and no secret is in what they give', () => {
   let run = 0
   fc.assert(
-    fc.property(cases, ([definition, standings]) => {
+    fc.property(cases, ([definition, standings, stage]) => {
       run += 1
       const contract = contractOf(checkedDefinition(definition))
       const variables = Object.values(definition.groups).flatMap(({ variables: of }) => Object.entries(of))
-      const env = Object.fromEntries(
-        variables.flatMap(([name, { kind = 'text', secret }]) => {
-          const value = sampleOf(kind, secret === true || kind === 'secret', standings[name] ?? 'unset')
-          return value === undefined ? [] : [[name, value]]
+      const env = Object.fromEntries([
+        ['DEPLOY_ENVIRONMENT', stage],
+        ...variables.flatMap(([name, { kind = 'text' }]) => {
+          const secret = contract.find(name)?.secret === true
+          const value = sampleOf(kind, secret, standings[name] ?? 'unset')
+          return value === undefined ? [] : [[name, value] as const]
         }),
-      )
+      ])
       const raw = new Map(Object.entries(env).filter(([, value]) => value.trim() !== ''))
       const usable = new Set(
         variables.flatMap(([name, { kind = 'text', of }]) => {
@@ -72,25 +104,41 @@ test('random definitions with random environments agree with the oracle, and no 
       )
       const report = validate(contract, env)
       const errors = report.findings.filter(({ severity }) => severity === 'error')
+      const { isOn, missing } = required(definition.groups, usable, stage)
       for (const [name, group] of Object.entries(definition.groups)) {
         const broken = (group.rules ?? []).filter((rule) => isBroken(rule, usable, raw))
-        expect(errors.filter((error) => error.group === name)).toHaveLength(broken.length)
-        const switchedOn = Object.entries(group.variables).some(
-          ([variable, of]) => usable.has(variable) && of.adjusts !== true && of.default === undefined,
-        )
-        const state = broken.length > 0 ? 'half-configured' : switchedOn ? 'configured' : 'absent'
+        const own = Object.keys(group.variables).filter((variable) => raw.has(variable))
+        const malformed = own.filter((variable) => !usable.has(variable))
+        const strict = malformed.filter((variable) => group.variables[variable]?.malformed !== 'warn')
+        const mine = errors.filter((error) => error.group === name)
+        const of = (id: string) => mine.filter((error) => error.id === id)
+        expect(of('required-missing').map((error) => error.missing)).toEqual(missing(group))
+        expect(of('malformed-value').flatMap((error) => error.present)).toEqual(strict)
+        expect(mine).toHaveLength(broken.length + missing(group).length + strict.length)
+        const half = broken.length > 0 || strict.length > 0 || (missing(group).length > 0 && own.length > 0)
+        const state = half ? 'half-configured' : isOn(group) ? 'configured' : 'absent'
         expect(report.groups.find((one) => one.name === name)?.state).toBe(state)
 
         const read = environmentOf(contract, env)[name]
-        expect(read === undefined).toBe(state !== 'configured')
+        expect(read === undefined).toBe(state !== 'configured' && group.always !== true)
         const known = contract.group(name)
-        for (const sure of known && read ? guaranteed(known) : []) expect(read?.[sure], sure).toBeDefined()
-        for (const [variable, of] of Object.entries(group.variables))
-          if (read)
-            expect(read[variable] === undefined).toBe(!usable.has(variable) && of.default === undefined)
+        const sure = known && read ? guaranteed(known) : new Set<string>()
+        for (const variable of sure)
+          if (state === 'configured' && missing(group).length === 0)
+            expect(read?.[variable], variable).toBeDefined()
+        for (const [variable, { default: unset }] of Object.entries(group.variables)) {
+          const isThere = usable.has(variable) || unset !== undefined
+          if (read && !isThere && sure.has(variable))
+            expect(() => read[variable]).toThrow(`${variable} is required`)
+          else if (read) expect(read[variable] !== undefined).toBe(isThere)
+        }
       }
       expect(JSON.stringify([report, environmentOf(contract, env)])).not.toContain(CANARY)
       if (run % 25 === 0) {
+        // A JSON Schema cannot see that a value is malformed.
+        const wellFormed = raw.size === usable.size + (stage === '' ? 0 : 1)
+        const accepts = new Ajv2020({ strict: false }).compile(environmentSchema(contract))
+        if (wellFormed) expect(accepts(env)).toBe(errors.length === 0)
         const outputs = [
           githubText(report.findings, undefined),
           sarifText(report.findings, '0.0.0', undefined),
@@ -123,8 +171,10 @@ test('the guaranteed variables are exactly those that the rules guarantee in eve
               subset & (1 << bit) ? [[name, SAMPLES[kind]?.[0] ?? '']] : [],
             ),
           )
+          // What an environment with errors lacks says nothing.
+          const isWhole = evaluateGroups(contract, env).broken.every(({ rule }) => rule.group !== group.name)
           const read = environmentOf(contract, env)[group.name]
-          if (read) for (const name of always) if (env[name] === undefined) always.delete(name)
+          if (read && isWhole) for (const name of always) if (env[name] === undefined) always.delete(name)
         }
         for (const name of guaranteed(group)) expect(always).toContain(name)
       }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { RuleDefinition } from '../../src/core/env/definition.ts'
+import type { Requirement, RuleDefinition } from '../../src/core/env/definition.ts'
 import type { Kind } from '../../src/core/env/kinds.ts'
 import type { GroupInput, PlatformDefinition, VariableInput } from '../../src/platform/definition.ts'
 
@@ -26,8 +26,19 @@ export const SAMPLES: Readonly<Record<string, readonly [sound: string, malformed
 }
 
 const KINDS = Object.keys(SAMPLES) as Kind[]
+/** Kinds that are secret whatever the variable says. */
+const HIDDEN: readonly string[] = ['secret', 'pem', 'postgres-url']
 const NAMES = ['ALPHA_A', 'ALPHA_B', 'ALPHA_C', 'BETA_A', 'BETA_B', 'BETA_C', 'GAMMA_A', 'GAMMA_B']
 const GROUPS = ['alpha', 'beta', 'gamma'] as const
+
+/** Mostly not required. */
+const requirement: fc.Arbitrary<Requirement | undefined> = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(undefined) },
+  { weight: 3, arbitrary: fc.constantFrom<Requirement>(true, 'production') },
+  { weight: 2, arbitrary: fc.constantFrom(...NAMES, ...GROUPS).map((when) => ({ when })) },
+)
+const names = (required: Requirement | undefined) =>
+  typeof required === 'object' ? required.when : String(required)
 
 const variable: fc.Arbitrary<VariableInput & { readonly kind: Kind }> = fc
   .record({
@@ -35,13 +46,17 @@ const variable: fc.Arbitrary<VariableInput & { readonly kind: Kind }> = fc
     adjusts: fc.boolean(),
     withDefault: fc.boolean(),
     secret: fc.boolean(),
+    required: requirement,
+    lenient: fc.boolean(),
   })
-  .map(({ kind, adjusts, withDefault, secret }) => ({
+  .map(({ kind, adjusts, withDefault, secret, required, lenient }) => ({
     kind,
+    ...(required !== undefined && !(required === true && withDefault) && { required }),
+    ...(lenient && { malformed: 'warn' as const }),
     ...(kind === 'enum' && { of: ['eu', 'us'] }),
     ...(adjusts && { adjusts }),
-    ...(withDefault && kind !== 'secret' && { default: SAMPLES[kind]?.[0] ?? '' }),
-    ...(secret && kind !== 'secret' && !withDefault && { secret }),
+    ...(withDefault && !HIDDEN.includes(kind) && { default: SAMPLES[kind]?.[0] ?? '' }),
+    ...(secret && !HIDDEN.includes(kind) && !withDefault && { secret }),
   }))
 
 const several = (least: number) =>
@@ -70,32 +85,47 @@ export const randomDefinition: fc.Arbitrary<
   .record({
     variables: fc.tuple(...NAMES.map(() => variable)),
     rules: fc.tuple(...GROUPS.map(() => fc.array(rule, { maxLength: 3 }))),
+    always: fc.tuple(...GROUPS.map(() => fc.integer({ max: 3, min: 0 }))),
+    required: fc.tuple(...GROUPS.map(() => requirement)),
   })
-  .map(({ variables, rules }) => ({
+  .map(({ variables, rules, always, required }) => ({
     preset: 'base' as const,
     services: { web: {} },
     groups: Object.fromEntries(
-      GROUPS.map((group, index) => [
-        group,
-        {
-          unlocks: group,
-          absent: `no ${group}`,
-          variables: Object.fromEntries(
-            NAMES.flatMap((name, at) =>
-              name.startsWith(group.toUpperCase())
-                ? [[name, variables[at] ?? { kind: 'text' as const }]]
-                : [],
+      GROUPS.map((group, index) => {
+        const ours = NAMES.flatMap((name, at): [string, VariableInput][] => {
+          const { required: when, ...of } = variables[at] ?? { kind: 'text' as const }
+          if (!name.startsWith(group.toUpperCase())) return []
+          return [[name, when === undefined || names(when) === name ? of : { ...of, required: when }]]
+        })
+        const own = [group, ...ours.map(([name]) => name)]
+        const when = ours.every(([, of]) => of.adjusts) ? undefined : required[index]
+        return [
+          group,
+          {
+            unlocks: group,
+            absent: `no ${group}`,
+            ...(always[index] === 0 && { always: true }),
+            ...(always[index] !== 0 &&
+              when !== undefined &&
+              !own.includes(names(when)) && { required: when }),
+            variables: Object.fromEntries(ours),
+            rules: consistent(
+              rules[index] ?? [],
+              ours.flatMap(([name, of]) => (of.required === true ? [name] : [])),
             ),
-          ),
-          rules: consistent(rules[index] ?? []),
-        },
-      ]),
+          },
+        ]
+      }),
     ),
   }))
 
 /** Without those that no environment could keep. */
-function consistent(rules: readonly RuleDefinition[]): readonly RuleDefinition[] {
-  const together = rules.flatMap((one) => ('allOrNone' in one ? [one.allOrNone] : []))
+function consistent(
+  rules: readonly RuleDefinition[],
+  required: readonly string[],
+): readonly RuleDefinition[] {
+  const together = [required, ...rules.flatMap((one) => ('allOrNone' in one ? [one.allOrNone] : []))]
   return rules.filter(
     (one) =>
       !(

@@ -135,6 +135,44 @@ test('the environment is typed from the definition', () => {
   >()
 })
 
+test('a group that is always on is there, and what it requires too', () => {
+  const choir = definePlatform({
+    preset: 'base',
+    groups: {
+      app: {
+        ...GROUP,
+        always: true,
+        variables: {
+          APP_KEY: { kind: 'secret', required: true },
+          APP_PEM: { kind: 'pem' },
+          APP_CERT: { kind: 'pem', required: 'production' },
+          APP_PEERS: { kind: 'urls', default: 'https://a.example' },
+        },
+        rules: [{ allOrNone: ['APP_KEY', 'APP_PEM'] }],
+      },
+      members: {
+        ...GROUP,
+        variables: {
+          MEMBERS_URL: { kind: 'postgres-url', required: true },
+          MEMBERS_MAIL: { kind: 'emails' },
+        },
+      },
+      feature: { ...GROUP, variables: { FEATURE: { kind: 'boolean', default: false } } },
+    },
+  })
+  type Choir = PlatformEnvironment<typeof choir>
+  expectTypeOf<Choir['app']>().toEqualTypeOf<{
+    readonly APP_KEY: Secret
+    readonly APP_PEM: Secret
+    readonly APP_CERT: Secret | undefined
+    readonly APP_PEERS: readonly string[]
+  }>()
+  expectTypeOf<Choir['members']>().toEqualTypeOf<
+    { readonly MEMBERS_URL: Secret; readonly MEMBERS_MAIL: readonly string[] | undefined } | undefined
+  >()
+  expectTypeOf<Choir['feature']>().toEqualTypeOf<{ readonly FEATURE: boolean } | undefined>()
+})
+
 test('the groups of the preset are there too, but for those left out', () => {
   expectTypeOf<NonNullable<Environment['sharedstore']>>().toEqualTypeOf<{
     readonly SHAREDSTORE_REST_URL: string

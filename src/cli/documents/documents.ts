@@ -231,6 +231,9 @@ const envList = versioned({
           name: text,
           set: z.boolean(),
           malformed: z.boolean().describe('It is set, and behaves as absent.'),
+          missing: z
+            .boolean()
+            .describe('It is not set, and it, or another that sets its group, is required.'),
           services: list(text),
           summary: text,
         }),

@@ -1,4 +1,4 @@
-import type { Finding } from '../../core/finding.ts'
+import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
 import { workflowCommand } from '../terminal.ts'
 import { liveCounts } from './live-text.ts'
@@ -8,11 +8,12 @@ const COMMAND = { error: 'error', warning: 'warning', notice: 'notice' } as cons
 /** Workflow commands: GitHub shows each finding beside its line. */
 export function githubText(findings: readonly Finding[], live: readonly LiveResult[] = []): string {
   const found = findings
-    .map(({ severity, id, cause, fix, location }) => {
+    .map((finding) => {
+      const { severity, id, location } = finding
       const place = location
         ? `file=${property(location.file)},line=${location.line},col=${location.column},`
         : ''
-      return `${workflowCommand()}::${COMMAND[severity]} ${place}title=${property(id)}::${message(`${cause} ${fix}`)}\n`
+      return `${workflowCommand()}::${COMMAND[severity]} ${place}title=${property(id)}::${message(sentencesOf(finding))}\n`
     })
     .join('')
   return live.length === 0

@@ -1,4 +1,4 @@
-import type { Finding } from '../../core/finding.ts'
+import { type Finding, sentencesOf } from '../../core/finding.ts'
 import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
@@ -20,7 +20,7 @@ export function junitText(
   const cases = findings.map((finding) => {
     const { location } = finding
     const place = location ? `\n${location.file}:${location.line}:${location.column}` : ''
-    const body = escapeXml(`${finding.cause} ${finding.fix}${place}`)
+    const body = escapeXml(`${sentencesOf(finding)}${place}`)
     const inside = fails(finding)
       ? `<failure message="${escapeXml(finding.cause)}" type="${finding.severity}">${body}</failure>`
       : `<system-out>${finding.severity}: ${body}</system-out>`

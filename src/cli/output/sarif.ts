@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Finding } from '../../core/finding.ts'
+import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
 import { jsonText } from './json.ts'
 
@@ -26,7 +26,7 @@ export function sarifText(
             ruleId: finding.id,
             ruleIndex: ids.indexOf(finding.id),
             level: LEVEL[finding.severity],
-            message: { text: `${finding.cause} ${finding.fix}` },
+            message: { text: sentencesOf(finding) },
             locations: finding.location
               ? [
                   {

@@ -14,6 +14,8 @@ function namesIn(rule: Rule): readonly string[] {
       return [...rule.when, ...rule.needs, ...(rule.where ? [rule.where.variable] : [])]
     case 'at-least-one':
       return [...rule.when, ...rule.of]
+    case 'required':
+      return [...rule.variables, ...(rule.when ?? []), ...(rule.where ? [rule.where.variable] : [])]
     case 'forbidden-value':
       return [rule.variable, ...(rule.where ? [rule.where.variable] : [])]
   }
@@ -47,6 +49,12 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
     case 'exclusive': {
       const present = rule.variables.filter(has)
       return present.length > 1 ? { present, missing: [] } : undefined
+    }
+    case 'required': {
+      const { variables, when, where } = rule
+      const present = [...(when ?? []).filter(has), ...(where ? [where.variable] : [])]
+      const applies = when === undefined || present.length > 0
+      return applies && !variables.some(has) ? { present, missing: variables } : undefined
     }
     case 'forbidden-value': {
       const { where } = rule

@@ -1,6 +1,6 @@
-import type { GroupDefinition, Readers, VariableDefinition } from './definition.ts'
+import type { GroupDefinition, Readers, Requirement, VariableDefinition } from './definition.ts'
 import { KINDS, type Reading } from './kinds.ts'
-import { type Rule, resolveRule } from './rule.ts'
+import { type Rule, requiredRule, resolveRule } from './rule.ts'
 
 /** A variable with everything that its definition left out filled in. */
 export interface Variable extends Reading {
@@ -17,6 +17,9 @@ export interface Variable extends Reading {
   readonly base: boolean
   readonly summary: string
   readonly example: string
+  /** When its absence is an error. */
+  readonly required?: Requirement
+  readonly malformed: 'warn' | 'error'
   readonly default?: string
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
 }
@@ -26,6 +29,9 @@ export interface Group {
   readonly unlocks: string
   readonly absent: string
   readonly visitors?: string
+  readonly required?: Requirement
+  /** On, whatever is set. */
+  readonly always: boolean
   readonly variables: readonly Variable[]
   readonly rules: readonly Rule[]
 }
@@ -84,6 +90,8 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
       unlocks: group.unlocks,
       absent: group.absent,
       ...(group.visitors !== undefined && { visitors: group.visitors }),
+      ...(group.required !== undefined && { required: group.required }),
+      always: group.always ?? false,
       variables: Object.entries(group.variables).map(([variable, of]) =>
         resolveVariable(variable, { group: name, readers: group.services, services, of }),
       ),
@@ -91,9 +99,29 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
     }
   })
   const variables = groups.flatMap((group) => group.variables)
-  const rules = groups.flatMap((group) => group.rules)
   const byName = new Map(variables.map((variable) => [variable.name, variable]))
   const byGroup = new Map(groups.map((group) => [group.name, group]))
+  const switches = (name: string) => {
+    const group = byName.has(name) ? undefined : byGroup.get(name)
+    return group === undefined ? [name] : group.always ? undefined : switchesOf(group)
+  }
+  const required = groups.flatMap((group) => [
+    ...(group.required === undefined
+      ? []
+      : [
+          requiredRule(
+            group.required,
+            { group: group.name, what: `The group ${group.name}`, variables: switchesOf(group) },
+            switches,
+          ),
+        ]),
+    ...group.variables.flatMap(({ name, required: when }) =>
+      when === undefined
+        ? []
+        : [requiredRule(when, { group: group.name, what: name, variables: [name] }, switches)],
+    ),
+  ])
+  const rules = [...required, ...groups.flatMap((group) => group.rules)]
   return {
     services,
     groups,
@@ -132,11 +160,17 @@ function resolveVariable(
     perReplica: rest.perReplica ?? false,
     bearer: rest.bearer ?? false,
     base: rest.base ?? false,
+    malformed: rest.malformed ?? 'warn',
     summary: rest.summary ?? '',
     example: rest.example ?? exampleOf(from.of),
     ...(unset === undefined ? {} : { default: String(unset) }),
     ...(pattern === undefined ? {} : { pattern: wholly(pattern) }),
   }
+}
+
+/** The variables that switch a group on. */
+export function switchesOf({ variables }: Pick<Group, 'variables'>): readonly string[] {
+  return variables.flatMap(({ name, adjusts }) => (adjusts ? [] : [name]))
 }
 
 /** The same expression, anchored to match only the whole value. */

@@ -5,6 +5,9 @@ import type { Kind, StandardSchema } from './kinds.ts'
 /** Names of services, or `all`: every service of the platform. */
 export type Readers = readonly string[] | 'all'
 
+/** When absence is an error: always, while DEPLOY_ENVIRONMENT is production, or while a variable or a group is set. */
+export type Requirement = true | 'production' | { readonly when: string }
+
 export interface VariableDefinition {
   readonly kind: Kind
   /** One sentence for people. */
@@ -13,6 +16,10 @@ export interface VariableDefinition {
   readonly example?: string
   /** The value that an absent variable behaves as, written as in an env file. */
   readonly default?: string | number | boolean
+  /** When its absence is an error; never if left out. */
+  readonly required?: Requirement
+  /** What a malformed value is; a warning if left out. */
+  readonly malformed?: 'warn' | 'error'
   /** Services that read it; those of its group when left out. */
   readonly services?: Readers
   /** Never shown; some kinds are secret in any case. */
@@ -47,7 +54,7 @@ interface RuleTexts {
   readonly fix?: string
 }
 
-/** The five kinds of rule (CONTRACT §2): nothing but a broken rule is an error. */
+/** The five kinds of rule between variables (CONTRACT §2). */
 export type RuleDefinition = RuleTexts &
   (
     | { readonly allOrNone: readonly string[] }
@@ -87,6 +94,10 @@ export interface GroupDefinition {
   readonly absent: string
   /** Sentence for visitors on the status page while the group is absent; without it, only operators see that it is. */
   readonly visitors?: string
+  /** When its absence is an error; never if left out. */
+  readonly required?: Requirement
+  /** On, whatever is set. */
+  readonly always?: boolean
   readonly variables: Readonly<Record<string, VariableDefinition>>
   readonly rules?: readonly RuleDefinition[]
 }

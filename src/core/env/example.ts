@@ -1,12 +1,20 @@
 import type { Contract, Variable } from './contract.ts'
+import type { Requirement } from './definition.ts'
+import { whenRequired } from './rule.ts'
 
-/** A `.env.example`: every variable commented out, with what it is for. An empty environment is a valid one. */
+/** A `.env.example`: every variable commented out, with what it is for and when it is required. */
 export function exampleFile(contract: Contract): string {
   const groups = contract.groups.map(
-    ({ name, unlocks, absent, variables }) =>
-      `# --- ${name}: unlocks ${unlocks}.\n# When absent: ${absent}.\n\n${variables.map(block).join('\n')}\n`,
+    ({ name, unlocks, absent, required, always, variables }) =>
+      `# --- ${name}: unlocks ${unlocks}.\n# ${always ? 'Always on' : `When absent: ${absent}`}.${needed(required, ' ')}\n\n${variables.map(block).join('\n')}\n`,
   )
-  return `# Every variable is optional; an error is given only for a half-configured group.\n# Check this file with: platformctl preflight --env-file .env\n\n${groups.join('\n')}`
+  const isFree = contract.rules.every(({ kind }) => kind !== 'required')
+  return `# ${isFree ? 'Every variable is optional' : 'Every variable is optional, unless it says that it is required'}; an error is given only for a half-configured group.\n# Check this file with: platformctl preflight --env-file .env\n\n${groups.join('\n')}`
+}
+
+/** `Required in production.`, or nothing. */
+function needed(required: Requirement | undefined, before = ''): string {
+  return required === undefined ? '' : `${before}Required${whenRequired(required)}.`
 }
 
 /** A summary may be written with its full stop or without. */
@@ -14,9 +22,10 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-function block({ name, summary, example, services, range, of, default: unset }: Variable): string {
+function block({ name, summary, example, required, services, range, of, default: unset }: Variable): string {
   const sentences = [
     summary && sentence(summary),
+    needed(required),
     `Read by ${services.join(', ')}.`,
     range ? `From ${range[0]} to ${range[1]}.` : '',
     of ? `One of ${of.join(', ')}.` : '',

@@ -1,7 +1,9 @@
-/** Explanations of the warnings: every id that a validator or the reader gives. The rules explain themselves. */
+/** Explanations of every id that a validator or the reader gives. The rules explain themselves. */
 export const WARNINGS: Readonly<Record<string, string>> = {
   'malformed-value':
-    'The value does not have the form that the variable needs, so it counts as not set, unless the finding says otherwise. Set it as the finding says.',
+    "The value does not have the form that the variable needs, so it counts as not set, unless the finding says otherwise. Set it as the finding says. For a variable of your own definition it is an error, unless the variable says malformed: 'warn'.",
+  'required-missing':
+    'An error: the definition says that this variable or group is required, always or under a condition that holds here. Set it for every service that reads it.',
   'placeholder-value':
     'The value looks like one that was left behind from an example (changeme, xxx, <your-key>). Set the real one, or remove the line.',
   'wrong-prefix':

@@ -18,7 +18,10 @@ export function rawValue(env: Environment, name: string): string | undefined {
  */
 export interface Evaluation {
   readonly broken: readonly (Breach & { readonly rule: Rule })[]
-  /** Half-configured when one of its rules is broken, configured when a value that switches it on can be used. */
+  /**
+   * Half-configured when one of its rules is broken or a malformed value is an error, configured when a value that
+   * switches it on can be used, or always. While nothing of a group is set, what it requires leaves it absent.
+   */
   readonly states: ReadonlyMap<string, GroupState>
   /** The values that are set and well-formed, by name. */
   readonly usable: ReadonlyMap<string, { readonly text: string; readonly value: unknown }>
@@ -30,11 +33,15 @@ export interface Evaluation {
 export function evaluateGroups(contract: Contract, env: Environment): Evaluation {
   const usable = new Map<string, { readonly text: string; readonly value: unknown }>()
   const malformed = new Map<string, string>()
-  const states = new Map<string, GroupState>(contract.groups.map(({ name }) => [name, 'absent']))
+  const touched = new Set<string>()
+  const states = new Map<string, GroupState>(
+    contract.groups.map(({ name, always }) => [name, always ? 'configured' : 'absent']),
+  )
   for (const variable of contract.variables) {
     const { name, group, adjusts } = variable
     const text = rawValue(env, name)
     if (text === undefined) continue
+    touched.add(group)
     const parsed = parseValue(variable, text)
     if (!parsed.ok) {
       malformed.set(name, parsed.expected)
@@ -49,7 +56,12 @@ export function evaluateGroups(contract: Contract, env: Environment): Evaluation
     )
     return breach ? [{ rule, ...breach }] : []
   })
-  for (const { rule } of broken) states.set(rule.group, 'half-configured')
+  for (const { rule } of broken)
+    if (rule.kind !== 'required' || touched.has(rule.group)) states.set(rule.group, 'half-configured')
+  for (const name of malformed.keys()) {
+    const variable = contract.find(name)
+    if (variable?.malformed === 'error') states.set(variable.group, 'half-configured')
+  }
   return { broken, states, usable, malformed }
 }
 
@@ -99,6 +111,7 @@ export function readSettings({ contract, services }: Described, env: Environment
   return {
     groups,
     broken: broken.map(({ rule }) => rule.id),
+    lacking: new Set(broken.flatMap(({ rule }) => (rule.kind === 'required' ? [rule.group] : []))),
     value: text,
     addresses: new Map(
       services.flatMap(({ name, address = [] }) => {

@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts'
+import { type Finding, sentencesOf } from '../finding.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { readSettings } from './read-settings.ts'
@@ -14,7 +14,7 @@ export function registerEnvironment(
   const sentences = (severity: Finding['severity']) =>
     report.findings
       .filter((finding) => finding.severity === severity)
-      .map((finding) => `${finding.id}: ${finding.cause} ${finding.fix}`)
+      .map((finding) => `${finding.id}: ${sentencesOf(finding)}`)
   if (!report.ok) throw new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
   for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
   // Only services beside web are called from other origins.

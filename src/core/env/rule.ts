@@ -1,4 +1,4 @@
-import type { RuleCondition, RuleDefinition } from './definition.ts'
+import type { Requirement, RuleCondition, RuleDefinition } from './definition.ts'
 
 /** A rule over which variables of a group are present (CONTRACT §2, errors). */
 export type Rule = {
@@ -19,6 +19,13 @@ export type Rule = {
     }
   | { readonly kind: 'at-least-one'; readonly when: readonly string[]; readonly of: readonly string[] }
   | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
+  /** One of `variables` must be set; with `when` or `where`, only while one of those is set, or that is met. */
+  | {
+      readonly kind: 'required'
+      readonly variables: readonly string[]
+      readonly when?: readonly string[]
+      readonly where?: RuleCondition
+    }
   | {
       readonly kind: 'forbidden-value'
       readonly variable: string
@@ -26,6 +33,34 @@ export type Rule = {
       readonly where?: RuleCondition
     }
 )
+
+/** ` in production`, ` while NAME is set`, or nothing. */
+export function whenRequired(required: Requirement): string {
+  if (required === true) return ''
+  return required === 'production' ? ' in production' : ` while ${required.when} is set`
+}
+
+/** The rule that a variable or a group is required. `switches` names the variables that set a variable or a group. */
+export function requiredRule(
+  required: Requirement,
+  of: { readonly group: string; readonly what: string; readonly variables: readonly string[] },
+  switches: (name: string) => readonly string[] | undefined,
+): Rule {
+  const { group, what, variables } = of
+  // A group that is always on is set in any case.
+  const when = typeof required === 'object' ? switches(required.when) : undefined
+  const instead = typeof required === 'object' ? `, or remove ${required.when}` : ''
+  return {
+    kind: 'required',
+    id: 'required-missing',
+    group,
+    variables,
+    ...(when && { when }),
+    ...(required === 'production' && { where: { variable: 'DEPLOY_ENVIRONMENT', of: ['production'] } }),
+    cause: `${what} is required${whenRequired(required)}, and it is not set.`,
+    fix: `Set ${joined(variables, 'or')}${instead}.`,
+  }
+}
 
 /** A group's rule with its id and its sentences; `ids` counts those that the group already has, by kind. */
 export function resolveRule(definition: RuleDefinition, group: string, ids: Map<string, number>): Rule {
@@ -40,7 +75,11 @@ export function resolveRule(definition: RuleDefinition, group: string, ids: Map<
   }
 }
 
-type Shape<Each = Rule> = Each extends Rule ? Omit<Each, 'id' | 'group' | 'cause' | 'fix'> : never
+type Shape<Each = Rule> = Each extends { kind: 'required' }
+  ? never
+  : Each extends Rule
+    ? Omit<Each, 'id' | 'group' | 'cause' | 'fix'>
+    : never
 
 function shapeOf(definition: RuleDefinition): Shape {
   if ('allOrNone' in definition) return { kind: 'all-or-none', variables: definition.allOrNone }

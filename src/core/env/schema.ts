@@ -15,8 +15,14 @@ export function environmentSchema(contract: Contract): Schema {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Environment of the platform',
-    description: 'None of these is required; the conditions say what is half-configured.',
+    description: contract.rules.some(({ kind }) => kind === 'required')
+      ? 'The conditions say what is required, and what is half-configured.'
+      : 'None of these is required; the conditions say what is half-configured.',
     type: 'object',
+    // A secret may be in a file instead, which a condition says.
+    required: contract.variables.flatMap(({ name, required, secret }) =>
+      required === true && !secret ? [name] : [],
+    ),
     properties: Object.fromEntries(
       contract.variables.flatMap(({ name, kind, summary, secret, range }) => [
         [
@@ -79,6 +85,12 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
       return [implies(allOf(rule.when), anyOf(rule.of))]
     case 'exclusive':
       return pairs(rule.variables).map((pair) => ({ not: allOf(pair) }))
+    case 'required': {
+      const { when, where } = rule
+      const set = anyOf(rule.variables)
+      if (when) return when.length === 0 ? [] : [implies(anyOf(when), set)]
+      return [where ? implies(meets(where), set) : set]
+    }
     case 'forbidden-value':
       // Without a condition, the schema of the property says this.
       return rule.where === undefined

@@ -38,6 +38,8 @@ export interface Settings {
   readonly groups: ReadonlyMap<string, GroupState>
   /** Ids of the rules that the environment breaks. */
   readonly broken: readonly string[]
+  /** Groups of which something that is required is not set. */
+  readonly lacking: ReadonlySet<string>
   /** A usable value of the contract, for probes of the platform's own. A secret too: never print it. */
   readonly value: (name: string) => string | undefined
   /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */

@@ -5,7 +5,7 @@ import type { Contract } from './contract.ts'
 import { evaluateGroups, rawValue } from './read-settings.ts'
 import { fileNameOf, secretBehind } from './secret-files.ts'
 import type { Environment, GroupState } from './settings.ts'
-import { keptClosed, looksSecret, valueWarnings } from './warnings.ts'
+import { keptClosed, looksSecret, valueFindings } from './warnings.ts'
 
 /**
  * Names that CI systems, shells and frameworks set. They are one edit away from a name of ours, but no
@@ -113,10 +113,11 @@ export function validate(
 
   const { broken, states, usable, malformed } = evaluateGroups(contract, env)
   for (const { rule, present, missing } of broken) {
-    // Skip services that read none of the variables that are set.
-    if (!present.some((name) => names.has(name))) continue
+    // Skip services that read none of the variables that are set; what is required may have none that is set.
+    const about = rule.kind === 'required' ? missing : present
+    if (!about.some((name) => names.has(name))) continue
     const { id, group, cause, fix } = rule
-    add({ id, severity: 'error', group, cause, fix, present, missing }, present)
+    add({ id, severity: 'error', group, cause, fix, present, missing }, about)
   }
   const environment = usable.get('DEPLOY_ENVIRONMENT')?.text
   const refused = new Set(
@@ -125,16 +126,14 @@ export function validate(
   for (const variable of relevant) {
     const value = rawValue(env, variable.name)
     if (value === undefined) continue
-    for (const warning of valueWarnings({
+    for (const finding of valueFindings({
       variable,
       value,
       environment,
       // Saying that a forbidden value is also malformed would say it twice.
       expected: refused.has(variable.name) ? undefined : malformed.get(variable.name),
     })) {
-      add({ severity: 'warning', group: variable.group, present: [variable.name], missing: [], ...warning }, [
-        variable.name,
-      ])
+      add({ group: variable.group, present: [variable.name], missing: [], ...finding }, [variable.name])
     }
   }
   const verifier = ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'].filter((name) => usable.has(name))

@@ -4,6 +4,7 @@ import type { Variable } from './contract.ts'
 import { listOf, parseProxies } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
+type ValueFinding = Warning & Pick<Finding, 'severity'>
 
 /** Warnings about well-formed values that leave something open to others on the network. */
 function exposureWarnings(input: {
@@ -124,6 +125,8 @@ export function keptClosed(name: string): string | undefined {
   return KEPT_CLOSED.get(name)
 }
 
+const SEVERITY = { warn: 'warning', error: 'error' } as const
+
 interface Valued {
   readonly variable: Variable
   readonly value: string
@@ -135,13 +138,16 @@ interface Valued {
 
 /**
  * Warnings about a value, without ever repeating it (CONTRACT §2); about each of the two values of a secret
- * that is being rotated.
+ * that is being rotated. A malformed value is an error where its variable says so.
  */
-export function valueWarnings(input: Valued): Warning[] {
+export function valueFindings(input: Valued): ValueFinding[] {
   const { variable, value, expected } = input
   const values = variable.rotates && expected === undefined ? splitSecrets(value) : [value]
   const warnings = values.flatMap((one) => warningsOf({ ...input, value: one }))
-  return warnings.filter(({ id }, at) => warnings.findIndex((other) => other.id === id) === at)
+  const severity = expected === undefined ? 'warning' : SEVERITY[variable.malformed]
+  return warnings
+    .filter(({ id }, at) => warnings.findIndex((other) => other.id === id) === at)
+    .map((one) => ({ ...one, severity: one.id === 'public-secret' ? 'warning' : severity }))
 }
 
 function warningsOf(input: Valued): Warning[] {

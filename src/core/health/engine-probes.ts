@@ -65,7 +65,8 @@ export function configured(
 ): Check {
   return async (context) => {
     if (settings.groups.get(group) === 'half-configured') return degraded('half-configured, so it is off')
-    if (!isConfigured) return skipped('not configured')
+    if (!isConfigured)
+      return settings.lacking.has(group) ? degraded('required, and not set') : skipped('not configured')
     return context.deep && live ? live(context) : ok(false)
   }
 }

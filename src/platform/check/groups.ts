@@ -1,5 +1,6 @@
 import { LIVE_FINDINGS, WARNINGS } from '../../core/env/explanations.ts'
 import {
+  booleanAt,
   fieldsAt,
   formAt,
   knownFieldsAt,
@@ -11,8 +12,8 @@ import {
   textAt,
   typeName,
 } from './fault.ts'
-import type { Names } from './names.ts'
-import { checkReaders, checkVariable } from './variables.ts'
+import { field, type Names } from './names.ts'
+import { checkReaders, checkRequired, checkVariable } from './variables.ts'
 
 const KINDS = ['allOrNone', 'requires', 'atLeastOne', 'exclusive', 'forbidden'] as const
 type Kind = (typeof KINDS)[number]
@@ -26,9 +27,15 @@ const FIELDS: Readonly<Record<Kind, readonly string[]>> = {
   forbidden: ['value'],
 }
 
-function checkRules(place: Place, value: unknown, names: Names, ids: Set<string>): void {
+function checkRules(
+  place: Place,
+  value: unknown,
+  required: readonly string[],
+  names: Names,
+  ids: Set<string>,
+): void {
   const rules = listAt(place, value, 'rules') ?? []
-  const together: (readonly string[])[] = []
+  const together: (readonly string[])[] = [required]
   for (const [index, rule] of rules.entries()) {
     const all = checkRule(place.at(index), rule, names, ids)
     if (all?.kind === 'allOrNone') together.push(all.names)
@@ -39,8 +46,8 @@ function checkRules(place: Place, value: unknown, names: Names, ids: Set<string>
       place
         .at(index)
         .fault(
-          'Another rule of this group wants these together, so the group can never be configured.',
-          'Remove one of the two rules.',
+          'These are required, or another rule of this group wants them together, so it can never be configured.',
+          'Remove one of the two.',
         )
   }
 }
@@ -113,7 +120,16 @@ function checkTexts(place: Place, fields: Readonly<Record<string, unknown>>, ids
   ids.add(id)
 }
 
-export const GROUP_FIELDS = ['services', 'unlocks', 'absent', 'visitors', 'variables', 'rules'] as const
+export const GROUP_FIELDS = [
+  'services',
+  'unlocks',
+  'absent',
+  'visitors',
+  'required',
+  'always',
+  'variables',
+  'rules',
+] as const
 
 const GROUP_NAME = { pattern: /^[a-z][a-z0-9-]{0,39}$/, what: 'a group', example: 'kiln or kiln-booking' }
 const VARIABLE_NAME = {
@@ -176,6 +192,25 @@ export function checkGroups(place: Place, value: unknown, names: Names): void {
       owners.set(variable, owner ?? name)
       checkVariable(there, variable, of, names)
     }
-    checkRules(here.at('rules'), fields.rules, names, ids)
+    checkRequired(here.at('required'), fields.required, names, [name, ...Object.keys(variables ?? {})])
+    booleanAt(here.at('always'), fields.always)
+    if (fields.always === true && fields.required !== undefined)
+      here
+        .at('required')
+        .fault('The group is always on, so it is never missing.', 'Remove required, or always.')
+    if (
+      fields.required !== undefined &&
+      Object.values(variables ?? {}).every((of) => field(of, 'adjusts') === true)
+    )
+      here
+        .at('required')
+        .fault(
+          'Each of its variables only adjusts, so none of them sets the group.',
+          'Require a variable instead.',
+        )
+    const required = Object.entries(variables ?? {}).flatMap(([variable, of]) =>
+      field(of, 'required') === true ? [variable] : [],
+    )
+    checkRules(here.at('rules'), fields.rules, required, names, ids)
   }
 }

@@ -15,6 +15,7 @@ import {
   nameAt,
   namesAt,
   type Place,
+  quoted,
   textAt,
   typeName,
 } from './fault.ts'
@@ -25,6 +26,8 @@ export const VARIABLE_FIELDS = [
   'summary',
   'example',
   'default',
+  'required',
+  'malformed',
   'services',
   'secret',
   'chosen',
@@ -48,6 +51,16 @@ export function checkVariable(place: Place, name: string, value: unknown, names:
   for (const flag of ['secret', 'chosen', 'rotates', 'perReplica', 'adjusts'] as const)
     booleanAt(place.at(flag), fields[flag])
   checkReaders(place.at('services'), fields.services, names)
+  checkRequired(place.at('required'), fields.required, names, [name])
+  if (fields.required === true && fields.default !== undefined)
+    place
+      .at('required')
+      .fault('The variable has a default, so it is never missing.', 'Remove required, or the default.')
+  if (fields.malformed !== undefined)
+    nameAt(place.at('malformed'), fields.malformed, {
+      known: ['warn'],
+      what: 'a way to take a malformed value',
+    })
   const secret = kind === 'secret' || fields.secret === true
   if (secret && name.startsWith('NEXT_PUBLIC_'))
     place.fault(
@@ -78,6 +91,35 @@ function checkKind(place: Place, fields: Fields): Kind | undefined {
   if (fields.kind === undefined && fields.schema !== undefined) return 'text'
   const kind = nameAt(place.at('kind'), fields.kind, { known: VALUE_KINDS, what: 'a kind of value' })
   return VALUE_KINDS.find((known) => known === kind)
+}
+
+/** When a variable or a group is required; `own` are the names with which it would require itself. */
+export function checkRequired(place: Place, value: unknown, names: Names, own: readonly string[]): void {
+  if (value === undefined || value === true) return
+  if (value === 'production') {
+    if (!names.variables.includes('DEPLOY_ENVIRONMENT'))
+      place.fault(
+        'Nothing says what is production: this platform has no DEPLOY_ENVIRONMENT.',
+        'Keep the group site of the preset, or declare DEPLOY_ENVIRONMENT.',
+      )
+    return
+  }
+  if (typeof value !== 'object') {
+    const given = typeof value === 'string' ? quoted(value) : typeName(value)
+    place.fault(`This is ${given}, not when it is required.`, "Write true, 'production' or { when: 'NAME' }.")
+    return
+  }
+  const fields = knownFieldsAt(place, value, 'a condition', ['when'])
+  if (fields === undefined) return
+  const known = [...names.variables, ...names.groups]
+  const when = nameAt(place.at('when'), fields.when, {
+    known,
+    what: 'a variable or a group of this platform',
+  })
+  if (when !== undefined && own.includes(when))
+    place
+      .at('when')
+      .fault('It is never missing then: this is what it requires.', 'Name another variable or group.')
 }
 
 /** Services that read a group or a variable: a list of names, or `all`. */

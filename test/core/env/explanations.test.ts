@@ -101,13 +101,14 @@ const RUNNING = ['definition', 'differs', 'extra', 'file-changed', 'missing', 'r
 )
 
 test('every explanation belongs to a finding that can occur', () => {
-  // Five are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts,
+  // Six are about several files or a definition: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts,
   // test/cli/definition.test.ts and test/cli/which-platform.test.ts give them; three about the whole environment: test/core/env/alert-findings.test.ts.
   expect(Object.keys(WARNINGS).sort()).toEqual(
     [
       ...Object.keys(GIVES),
       'shadowed-value',
       'names-not-read',
+      'required-missing',
       'no-definition',
       'secret-set-twice',
       'unreadable-secret-file',

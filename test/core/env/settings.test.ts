@@ -43,7 +43,7 @@ const KEYS = {
   datastore: ['NEXT_PUBLIC_DATASTORE_URL'],
   payments: ['PAYMENTS_SECRET_KEY'],
   sharedStore: ['SHAREDSTORE_REST_URL'],
-  mail: ['MAILER_API_KEY'],
+  mail: ['MAILER_FROM'],
   errortrack: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
 } as const
 
@@ -110,7 +110,14 @@ test('every value of a whole environment is read into its place', () => {
     DATASTORE_JWT_ISSUER: 'https://data.example.com/auth',
   })
   expect(settings.broken).toEqual([])
-  const { value: _value, groups, addresses: _addresses, broken: _broken, ...rest } = settings
+  const {
+    value: _value,
+    groups,
+    addresses: _addresses,
+    lacking: _lacking,
+    broken: _broken,
+    ...rest
+  } = settings
   expect(new Set([...groups.values()])).toEqual(new Set(['configured', 'absent']))
   expect(plain(rest)).toEqual({
     site: {
