@@ -91,7 +91,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'daemon',
-    summary: 'run the services, the store and the hourly schedule in one process',
+    summary: 'run the services, the store and the schedule in one process',
     load: () => import('./commands/daemon.ts'),
   },
   {

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { createWakes } from '../core/course/wakes.ts'
 import { alertsFile } from '../core/daemon-places.ts'
 import { type DaemonRecord, leavePointer, recordedStore, writeRecord } from '../core/daemon-record.ts'
 import { rawValue } from '../core/env/read-settings.ts'
@@ -31,7 +32,7 @@ import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
 import { storeAddress, tellRefusal } from './refusal.ts'
-import { sendThisHour, startSchedule } from './schedule.ts'
+import { startSchedule } from './schedule.ts'
 import { shareHistory } from './shared-history.ts'
 
 export interface DaemonOptions {
@@ -89,7 +90,7 @@ export class ListenError extends Error {
   }
 }
 
-/** Validates, opens the store, listens, serves, and runs the hourly schedule unless that is turned off. */
+/** Validates, opens the store, listens, serves, and runs the schedule unless that is turned off. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const { platform: definition, services, host, ports, clock, random, log } = options
   const [malformed] = malformedStores(options.env)
@@ -274,21 +275,24 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       const { heartbeatPing } = settings
       const watcher = heartbeatPing && createPing({ url: heartbeatPing, clock, log })
       opened.push(async () => watcher?.stop())
+      const wakes = createWakes({
+        course: platform.course,
+        isDue: async () =>
+          (await platform.held('course')) === undefined && (await store.course.isDue(clock.now())),
+        clock,
+      })
       schedule = startSchedule({
         ...(watcher && { onDone: watcher.ping }),
         store,
         clock,
         log,
         run: async (signal) => {
-          await sendThisHour({ course: await platform.course(), clock, random, signal })
+          await wakes.hour(signal)
           if (signal.aborted) return 'stopped'
           await forgetOld(platform, store, clock.now)
           return 'done'
         },
-        async retry(signal) {
-          if ((await store.course.backlog(clock.now())).retries > 0)
-            await platform.dispatch({ limit: Number.POSITIVE_INFINITY, signal })
-        },
+        minute: wakes.minute,
       })
     }
     const own = {

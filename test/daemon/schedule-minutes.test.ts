@@ -21,7 +21,7 @@ test('the schedule looks at once and then every minute, and no more after it has
       hours.push(at())
       return 'done'
     },
-    retry: async () => void retries.push(at()),
+    minute: async () => void retries.push(at()),
   })
   await vi.advanceTimersByTimeAsync(5 * 60_000)
   expect(hours).toEqual(['07:57', '08:00'])
@@ -48,7 +48,7 @@ test('the schedule goes on within a minute after its clock was set hours or year
       looks += 1
       return 'done'
     },
-    retry: async () => {
+    minute: async () => {
       looks += 1
     },
   })

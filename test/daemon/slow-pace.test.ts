@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { createHours } from '../../src/core/course/hours.ts'
+import { createWakes } from '../../src/core/course/wakes.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { createPacer } from '../../src/core/mail/feedback/pacer.ts'
-import { systemRandom } from '../../src/core/random.ts'
-import { sendThisHour } from '../../src/daemon/schedule.ts'
 import { virtualTime } from '../simulation/virtual-time.ts'
 import { courseWith, START } from '../support/course.ts'
 
@@ -21,18 +20,14 @@ test('a slow pace holds back no hour: what one leaves the next goes on with at o
   })
   const pace = createPacer({ perSecond: 0.2, store: async () => it.store.sending, timer: time.clock })
   const course = it.open(it.store.course, { more: { pace } })
+  const wakes = createWakes({ course: async () => course, isDue: async () => false, clock: time.clock })
   const done: [string, number][] = []
   const hours = createHours({
     store: it.store,
     clock: time.clock,
     log: silentLog,
     async run(signal) {
-      await sendThisHour({
-        course,
-        clock: time.clock,
-        random: systemRandom,
-        signal,
-      })
+      await wakes.hour(signal)
       return 'done'
     },
     onDone: (hour) => done.push([hour, time.elapsed() / MINUTE]),

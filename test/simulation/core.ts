@@ -5,6 +5,7 @@ import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Links from '../../src/core/course/links.ts'
 import type * as Notices from '../../src/core/course/notices.ts'
 import type * as Open from '../../src/core/course/open.ts'
+import type * as Wakes from '../../src/core/course/wakes.ts'
 import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
 import type * as Causes from '../../src/core/incidents/causes.ts'
@@ -20,6 +21,7 @@ import type * as Alerts from '../../src/daemon/alerts.ts'
 export interface Core {
   readonly createCatalog: typeof Catalog.createCatalog
   readonly createHours: typeof Hours.createHours
+  readonly createWakes: typeof Wakes.createWakes
   readonly createNotices: typeof Notices.createNotices
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
@@ -46,6 +48,7 @@ export async function loadCore(root: string): Promise<Core> {
     (await import(pathToFileURL(path.join(root, 'src/core', file)).href)) as T
   const { createCatalog } = await load<typeof Catalog>('course/catalog.ts')
   const { createHours } = await load<typeof Hours>('course/hours.ts')
+  const { createWakes } = await load<typeof Wakes>('course/wakes.ts')
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
   const { createPacer } = await load<typeof Pacing>('mail/feedback/pacer.ts')
@@ -62,6 +65,7 @@ export async function loadCore(root: string): Promise<Core> {
   return {
     createCatalog,
     createHours,
+    createWakes,
     createNotices,
     openCourse,
     openMailer,

@@ -1,3 +1,4 @@
+import type { CourseDefinition } from '../../src/core/course/definition.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message, Outcome } from '../../src/core/mail/transport.ts'
 import type { Core } from './core.ts'
@@ -14,7 +15,7 @@ const HOUR = 60 * MINUTE
 const LEASE = 90 * SECOND
 const MOST_PEOPLE = 120
 
-interface Part {
+export interface Part {
   readonly core: Pick<
     Core,
     'openStore' | 'openCourse' | 'openMailer' | 'createCatalog' | 'createPacer' | 'secret' | 'zones'
@@ -27,10 +28,16 @@ interface Part {
 }
 
 /** A store of its own with people whose first lesson is due, and courses over it. */
-async function dueStore({ core, time, start, seed }: Part, people: number) {
+export async function dueStore({ core, time, start, seed }: Part, people: number, everyMs = 24 * HOUR) {
   const random = seeded(seed ^ 0xd0e)
   const clock = { ...time.clock, now: () => start + time.elapsed() }
   const { releases, compiled, texts } = await drawCurriculum(seed, 0, 1)
+  const courses = (releases[0]?.courses ?? []).map(
+    (course): CourseDefinition => ({
+      ...course,
+      cadence: { kind: 'every', ms: everyMs },
+    }),
+  )
   const kept = texts(0)
   const store = await core.openStore(undefined, { leaseClock: time.elapsed })
   const open = (
@@ -39,7 +46,7 @@ async function dueStore({ core, time, start, seed }: Part, people: number) {
     pace?: ReturnType<Core['createPacer']>,
   ) =>
     core.openCourse({
-      catalog: core.createCatalog(releases[0]?.courses ?? [], {
+      catalog: core.createCatalog(courses, {
         zones: core.zones,
         ...(kept && { texts: () => kept }),
       }),
@@ -62,7 +69,7 @@ async function dueStore({ core, time, start, seed }: Part, people: number) {
   const shop = open(() => NEVER)
   for (let n = 0; n < people; n += 1)
     await shop.enrol({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
-  return { store, open, clock }
+  return { store, open, shop, clock }
 }
 
 /**

@@ -315,8 +315,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'keeps no spacing',
     file: 'course/schedule.ts',
-    find: 'enrolment.lastSentAt === undefined || spacingMs === 0',
-    replace: 'enrolment.lastSentAt === undefined || spacingMs >= 0',
+    find: 'if (lastSentAt === undefined || spacingMs === 0) return due',
+    replace: 'if (spacingMs >= 0) return due',
   },
   {
     name: 'spaces a lesson from the one before the last',
@@ -411,8 +411,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'counts again after a pause what led to it',
     file: 'store/sending.ts',
-    find: "resumed_at = @now WHERE name = 'mail'",
-    replace: "resumed_at = @now * 0 WHERE name = 'mail'",
+    find: 'resumed_at = @now WHERE name = @name',
+    replace: 'resumed_at = @now * 0 WHERE name = @name',
   },
   {
     name: 'starts a run while courses are paused',
@@ -583,6 +583,24 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'incidents/prerequisites.ts',
     find: 'return names !== undefined && (',
     replace: 'return names === undefined && one === other && (',
+  },
+  {
+    name: 'sends all that an outage made overdue at once',
+    file: 'course/wakes.ts',
+    find: 'gentle: true',
+    replace: 'gentle: false',
+  },
+  {
+    name: 'leaves what became due within the hour to the next one',
+    file: 'course/wakes.ts',
+    find: '(await isDue())',
+    replace: 'clock.now() < 0',
+  },
+  {
+    name: 'holds back a lesson that is on time for an hour',
+    file: 'store/counts.ts',
+    find: '> last_sent_at)',
+    replace: '> last_sent_at + 3600000)',
   },
   {
     name: 'sends alerts during a silence',

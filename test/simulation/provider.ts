@@ -33,6 +33,7 @@ export type Fault =
   | 'restore'
   | 'pace'
   | 'standstill'
+  | 'wakes'
   | 'alerts'
 
 /** The clocks of machines differ by twice this at the most. */

@@ -51,6 +51,7 @@ export function scenarioOf(seed: number): Scenario {
       ...(seeded(seed ^ 0xb4ea).oneIn(4) ? (['feedback', 'breaker'] as const) : []),
       ...(seeded(seed ^ 0x01d).oneIn(4) ? (['older-build'] as const) : []),
       ...(seeded(seed ^ 0x5afe).oneIn(3) ? (['restore'] as const) : []),
+      ...(seed % 4 === 2 ? (['wakes'] as const) : []),
       ...(seed % 3 === 0 ? (['pace'] as const) : []),
       ...(seed % 3 === 1 ? (['standstill'] as const) : []),
       ...(seed % 3 === 2 ? (['alerts'] as const) : []),

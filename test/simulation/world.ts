@@ -18,6 +18,7 @@ import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from
 import { simulateRestore } from './restore.ts'
 import { type Seeded, seeded } from './seeded.ts'
 import { virtualTime } from './virtual-time.ts'
+import { simulateWakes } from './wakes.ts'
 import { createWitness, type Violation } from './witness.ts'
 
 export interface Scenario {
@@ -350,6 +351,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const closeAll = [
     ...(faults.has('pace') ? [await simulateDrain(apart)] : []),
     ...(faults.has('standstill') ? [await simulateStandstill(apart)] : []),
+    ...(faults.has('wakes') ? [await simulateWakes(apart)] : []),
     ...(faults.has('alerts') ? [await simulateAlerts(apart)] : []),
   ]
   if (hand && faults.has('poison')) {

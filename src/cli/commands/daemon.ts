@@ -44,7 +44,7 @@ export const configure: Configure = (command, context, settle) => {
   }))
   command
     .description(
-      'Run the services, the store and the hourly schedule in one process. The environment is validated before anything listens; logs are JSON lines on standard output, one of which says where each service listens.',
+      'Run the services, the store and the schedule in one process. The environment is validated before anything listens; logs are JSON lines on standard output, one of which says where each service listens.',
     )
     .addOption(serviceOption(own.map(({ name }) => name)))
     .option('--host <host>', 'the address to listen on', '127.0.0.1')
@@ -55,7 +55,7 @@ export const configure: Configure = (command, context, settle) => {
       'where the SQLite file lives when STORE_URL is not set (default: .platformctl)',
     )
     .addOption(envFileOption())
-    .option('--no-schedule', 'do not dispatch every hour, because something else calls the dispatch endpoint')
+    .option('--no-schedule', 'do not dispatch, because something else calls the dispatch endpoint')
     .option(
       '--adopt',
       'take the store over from a platform of another name, as after the platform was renamed',

@@ -47,6 +47,8 @@ export interface DispatchResult {
 
 /** The reason of a dispatch call that ended because its time was over, with lessons left. */
 export const OUT_OF_TIME = 'the time for one call is over'
+/** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
+export const PAUSED = 'paused'
 
 /** The courses of a platform as their callers see them: routes, schedule and CLI enter here. */
 export interface Course {
@@ -123,6 +125,8 @@ export interface Course {
     readonly run?: string
     /** Notices alone, past the lessons that wait; without it, both. */
     readonly notices?: boolean
+    /** A lesson that was due already when the one before was sent waits for an hour, so that no outage ends in a burst. */
+    readonly gentle?: boolean
     /** Ends the call after this time, with the reason `OUT_OF_TIME` if lessons are left. */
     readonly forMs?: number
     readonly signal?: AbortSignal

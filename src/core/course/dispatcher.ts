@@ -8,7 +8,7 @@ import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Outcome, WaitUntilRecorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Catalog } from './catalog.ts'
-import { type Course, type DispatchResult, OUT_OF_TIME } from './course.ts'
+import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED } from './course.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { LATE } from './lease.ts'
@@ -23,8 +23,6 @@ import type { Claim, CourseStore, Settlement } from './store.ts'
 const SLOTS = 250
 /** The most lessons that one limited call sends, and the most results that a run without a limit lists. */
 const MOST_RESULTS = 10_000
-/** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
-const PAUSED = 'paused'
 const PAUSE_ASKED_MS = 5000
 /**
  * No dispatch call lasts longer, so only subscribers whose next lesson is due within this time are
@@ -63,7 +61,7 @@ export interface DispatcherOptions {
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
   const { store, persistent, mailer, clock, timer, random, log, catalog, mailFor } = options
   const { pace, isPaused = async () => false, standing } = options
-  return async ({ limit, run, notices, forMs, signal, onProgress }) => {
+  return async ({ limit, run, notices, gentle, forMs, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
     const left = async () => {
@@ -103,6 +101,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       limit,
       run,
       notices,
+      gentle,
       patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
       pace,

@@ -38,6 +38,7 @@ export function createFeed(input: {
   readonly limit: number
   readonly run: string | undefined
   readonly notices: boolean | undefined
+  readonly gentle: boolean | undefined
   readonly patienceMs: number
   /** How many claims to keep ready. */
   readonly ahead: number
@@ -46,7 +47,7 @@ export function createFeed(input: {
   /** Ends the wait for a place. */
   readonly signal: AbortSignal
 }): Feed {
-  const { store, clock, timer, random, notices, patienceMs, ahead, pace, signal } = input
+  const { store, clock, timer, random, notices, gentle, patienceMs, ahead, pace, signal } = input
   const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
   /**
@@ -84,7 +85,7 @@ export function createFeed(input: {
       const now = clock.now()
       const since = timer.monotonic()
       const retries = Math.floor(limit / RETRY_SHARE + random.fraction())
-      const claims = await store.claimDue({ now, limit, retries, leaseMs: LEASE_MS, call, notices })
+      const claims = await store.claimDue({ now, limit, retries, leaseMs: LEASE_MS, call, notices, gentle })
       left -= claims.length
       dry = claims.length === 0
       if (dry) return

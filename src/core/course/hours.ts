@@ -33,7 +33,7 @@ export interface HoursOptions {
   /** One hour's work; `stopped`: the signal ended it before all was done. */
   readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
   /** Work that must not wait for the next hour: called each minute in which no hour begins. */
-  readonly retry?: (signal: AbortSignal) => Promise<void>
+  readonly minute?: (signal: AbortSignal) => Promise<void>
   /** Called with each hour whose work this process has done. */
   readonly onDone?: (hour: string) => void
   /** Called when an hour failed. It is tried again at the next tick. */
@@ -53,7 +53,7 @@ export interface Hours {
  * is run again. After the clock was set back, the hours recorded before that are still to come: they are forgotten, so
  * that each runs when it comes.
  */
-export function createHours({ store, clock, log, run, retry, onDone, onFault }: HoursOptions): Hours {
+export function createHours({ store, clock, log, run, minute, onDone, onFault }: HoursOptions): Hours {
   const stopping = new AbortController()
   let handled = ''
   /** The hour whose claim this process holds. */
@@ -102,10 +102,10 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
       if (handled !== hour || hourNow() === hour) return
     }
     if (stopping.signal.aborted) return
-    await retry?.(stopping.signal).catch((error: unknown) =>
+    await minute?.(stopping.signal).catch((error: unknown) =>
       log.warn(
-        'retry_failed',
-        'what was due for another attempt could not be tried; the next minute tries again',
+        'minute_failed',
+        'what was due in this minute could not be sent; the next minute tries again',
         { fault: nameOf(error) },
       ),
     )

@@ -55,9 +55,10 @@ export function dueAt(
       : cadence.kind === 'published'
         ? (cadence.at[day - 1] ?? enrolment.confirmedAt)
         : slotAt(cadence, enrolment, day, zones)
-  return enrolment.lastSentAt === undefined || spacingMs === 0
-    ? due
-    : Math.max(due, enrolment.lastSentAt + spacingMs)
+  const { lastSentAt } = enrolment
+  if (lastSentAt === undefined || spacingMs === 0) return due
+  // After an outage, a short spacing brings no burst either.
+  return Math.max(due, lastSentAt + (due <= lastSentAt ? Math.max(spacingMs, HOUR_MS) : spacingMs))
 }
 
 type At = Extract<Cadence, { kind: 'at' }>

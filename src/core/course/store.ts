@@ -181,8 +181,6 @@ export interface Backlog {
   readonly waiting: number
   /** UTC milliseconds of the first of those attempts. */
   readonly nextTryAt: number | undefined
-  /** Lessons that can be sent now and failed before. */
-  readonly retries: number
   /** UTC milliseconds at which the oldest lesson that is due became so, whatever was tried since. */
   readonly oldestDueAt: number | undefined
 }
@@ -344,6 +342,8 @@ export interface CourseStore extends MessageStore {
     readonly call: string
     /** Notices alone, past the lessons that wait. */
     readonly notices?: boolean | undefined
+    /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
+    readonly gentle?: boolean | undefined
   }): Promise<readonly Claim[]>
   /**
    * Renews for `leaseMs` what `call` has in flight, even if the subscriber left or came back meanwhile: the
@@ -362,6 +362,8 @@ export interface CourseStore extends MessageStore {
   /** Cheap enough for every scrape: reads the indexes of what is due, claimed or in trouble, and no other row. */
   backlog(now: number): Promise<Backlog>
   listDue(now: number, limit: number): Promise<readonly Subscription[]>
+  /** Whether a gentle claim would find a lesson now. One look into the index, unless much is overdue. */
+  isDue(now: number): Promise<boolean>
   /**
    * When a lesson became due that failed at every attempt, if that was by `before` and no lesson of anybody was sent
    * since. One bad mailbox is not enough: the others' lessons are sent.

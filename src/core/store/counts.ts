@@ -12,6 +12,10 @@ const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 export const lessonDue = ({ length }: Dialect) =>
   `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * ${length('sent_days')})`
 
+/** Not overdue, or an hour after the lesson before; a clock that was set back has sent nothing in the future. */
+export const gently = (dialect: Dialect) =>
+  `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${lessonDue(dialect)} > last_sent_at)`
+
 export const TEXTS = (dialect: Dialect) => {
   const { by, hasFailed, length } = dialect
   const dueAt = lessonDue(dialect)
@@ -28,7 +32,7 @@ export const TEXTS = (dialect: Dialect) => {
     due: `SELECT CAST(coalesce(sum(n), 0) AS bigint) AS count, min(oldest) AS oldest
       FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= @now')}) AS halves`,
     // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they became due.
-    inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting, count(*) FILTER (WHERE waits AND at <= @now) AS retries,
+    inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting,
         min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
       FROM (
         SELECT true AS waits, next_attempt_at AS at, ${dueAt} AS due ${troubled} AND next_attempt_at IS NOT NULL
@@ -43,6 +47,7 @@ export const TEXTS = (dialect: Dialect) => {
       'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY 1',
     listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
       ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
+    isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${gently(dialect)}`)} LIMIT 1`,
     problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
       ORDER BY problem_since, id LIMIT @limit`,
     stalled: `WITH last AS (
@@ -54,11 +59,10 @@ export const TEXTS = (dialect: Dialect) => {
   }
 }
 
-type Counts = Pick<CourseStore, 'backlog' | 'counts' | 'listDue' | 'listProblems' | 'stalledSince'>
+type Counts = Pick<CourseStore, 'backlog' | 'counts' | 'listDue' | 'isDue' | 'listProblems' | 'stalledSince'>
 
 interface InHand {
   readonly waiting: number
-  readonly retries: number
   readonly next: number | undefined
   readonly oldest: number | undefined
 }
@@ -73,7 +77,6 @@ export function counts({ dialect, one, read }: Sql): Counts {
     return {
       due: due?.count ?? 0,
       waiting: inHand?.waiting ?? 0,
-      retries: inHand?.retries ?? 0,
       nextTryAt: inHand?.next,
       oldestDueAt: oldest.length === 0 ? undefined : Math.min(...oldest),
     }
@@ -93,6 +96,7 @@ export function counts({ dialect, one, read }: Sql): Counts {
         })
       }),
     listDue: (now, limit) => records(text.listDue, { now, limit }),
+    isDue: async (now) => (await one(first(text.isDue, { now }))) !== undefined,
     listProblems: (limit, after = FIRST) => records(text.problems, { limit, ...after }),
     stalledSince: async (at) => (await one(first<{ due: number }>(text.stalled, at)))?.due,
   }

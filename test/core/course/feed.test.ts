@@ -46,6 +46,7 @@ function feedOf({
     limit,
     run,
     notices: undefined,
+    gentle: undefined,
     patienceMs: 600 * SECOND,
     ahead,
     pace: undefined,

@@ -205,7 +205,7 @@ async function hours({
     clock: { now: () => time.now },
     log: { debug: note, info: note, warn: note, error: note },
     run: work,
-    retry: () => retry(),
+    minute: () => retry(),
     onDone: (hour) => void told.push(`done ${hour}`),
     onFault: (error, hour) => void told.push(`fault ${String(error)} ${hour}`),
   })
@@ -239,7 +239,7 @@ test('an hour that is done is logged and ended, and the minutes after it retry w
   ])
   it.retries(() => Promise.reject(new TypeError('a secret')))
   await it.look()
-  expect(it.told.at(-1)).toBe('retry_failed {"fault":"TypeError"}')
+  expect(it.told.at(-1)).toBe('minute_failed {"fault":"TypeError"}')
 })
 
 test('an hour whose work throws is logged and given back, and one whose work is stopped is given back', async () => {

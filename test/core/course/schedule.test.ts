@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { dueAt, movedDue, nextDay, nextLesson, release, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { zones } from '../../../src/core/course/zones.ts'
-import { DAY_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 
 const MINUTE_MS = 60_000
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })
@@ -162,7 +162,9 @@ test('a lesson keeps its distance from the one before, however late that one was
         const lastSentAt = confirmedAt + late
         const plan = { cadence: { kind: 'every', ms }, spacingMs } as const
         const due = dueAt(plan, { confirmedAt, lastSentAt }, 2, undefined)
-        expect(due).toBe(Math.max(confirmedAt + ms, spacingMs === 0 ? 0 : lastSentAt + spacingMs))
+        // What is overdue keeps an hour, also with a shorter spacing.
+        const distance = ms <= late ? Math.max(spacingMs, HOUR_MS) : spacingMs
+        expect(due).toBe(Math.max(confirmedAt + ms, spacingMs === 0 ? 0 : lastSentAt + distance))
       },
     ),
   )

@@ -10,6 +10,7 @@ import {
   take,
 } from '../../course/subscription.ts'
 import { batchPerTick } from '../../per-tick.ts'
+import { gently } from '../counts.ts'
 import type { Dispatch } from '../course.ts'
 import type { CourseParts } from '../parts.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
@@ -32,6 +33,12 @@ const textsOf = (which: string) => ({
   failed: due(which, true),
 })
 const LESSONS = textsOf('')
+/** Without what is overdue and has had a lesson within the hour. */
+const GENTLY = {
+  ...LESSONS,
+  fresh: due(`${gently(DIALECT)} AND`, false),
+  failed: due(`${gently(DIALECT)} AND`, true),
+}
 /** Notices alone, which have an index of their own. */
 const NOTICES = textsOf("course = 'status' AND")
 
@@ -50,10 +57,10 @@ export const TEXTS = {
 export function postgresDispatch({ one, write }: Sql, { subscriptions, history }: CourseParts): Dispatch {
   const sentNote = createSentNote()
   return {
-    claimDue: ({ now, limit, retries, leaseMs, call: name, notices = false }) =>
+    claimDue: ({ now, limit, retries, leaseMs, call: name, notices = false, gentle = false }) =>
       write(function* () {
         const call = claimedAs(name)
-        const text = notices ? NOTICES : LESSONS
+        const text = notices ? NOTICES : gentle ? GENTLY : LESSONS
         const taken: SubscriptionRecord[] = []
         const leaseUntil = ((yield* first<{ now: number }>(TEXTS.leaseNow))?.now ?? 0) + leaseMs
         function* takeDue(query: string, most: number): Steps<void> {

@@ -11,6 +11,7 @@ import {
   take,
 } from '../../course/subscription.ts'
 import { batchPerTick } from '../../per-tick.ts'
+import { gently } from '../counts.ts'
 import type { Dispatch } from '../course.ts'
 import { TEXTS as historyTexts } from '../history.ts'
 import type { CourseParts } from '../parts.ts'
@@ -51,6 +52,7 @@ export function sqliteDispatch(parts: SqliteParts, { subscriptions }: CoursePart
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${attempt})`)
   const sql = {
     due: due('subscription_due', ''),
+    dueGently: due('subscription_due', `${gently(DIALECT)} AND`),
     dueNotices: due('subscription_notice', `course = 'status' AND`),
     interrupted: prepare(`
       SELECT rowid, ${ROW_COLUMNS} FROM subscription INDEXED BY subscription_claimed
@@ -149,9 +151,9 @@ export function sqliteDispatch(parts: SqliteParts, { subscriptions }: CoursePart
   }
 
   return {
-    async claimDue({ now, limit, retries, leaseMs, call: name, notices = false }) {
+    async claimDue({ now, limit, retries, leaseMs, call: name, notices = false, gentle = false }) {
       const call = claimedAs(name)
-      const lines = notices ? sql.dueNotices : sql.due
+      const lines = notices ? sql.dueNotices : gentle ? sql.dueGently : sql.due
       // The casts are safe: the table is STRICT and the queries select its columns.
       const due = (failed: 0 | 1, most: number) =>
         most > 0 ? (lines.all({ now, call, failed, limit: most }) as DueRow[]) : []

@@ -1,0 +1,48 @@
+import type { Clock } from '../clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../durations.ts'
+import { type Course, OUT_OF_TIME, PAUSED } from './course.ts'
+
+/** How long one call goes on: what it sent is counted in metrics when it ends. */
+const CALL_MS = 5 * MINUTE_MS
+/** A provider that cannot be reached, or refuses us, is left alone for as long as a lesson waits for its first retry. */
+const QUIET_MS = 5 * MINUTE_MS
+
+/** The schedule's own calls. */
+export interface Wakes {
+  /** Sends what is due, until nothing is left or the hour ends. */
+  hour(signal: AbortSignal): Promise<void>
+  /** Does so if anything is due. Call it every minute. */
+  minute(signal: AbortSignal): Promise<void>
+}
+
+/** Decides when the schedule sends: what is due leaves within a minute, and of what is overdue one lesson an hour to each enrolment. */
+export function createWakes({
+  course,
+  isDue,
+  clock,
+}: {
+  readonly course: () => Promise<Pick<Course, 'dispatch'>>
+  readonly isDue: () => Promise<boolean>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+}): Wakes {
+  let quietUntil = Number.NEGATIVE_INFINITY
+  const hourNow = () => Math.floor(clock.now() / HOUR_MS)
+
+  async function send(signal: AbortSignal): Promise<void> {
+    const { dispatch } = await course()
+    const hour = hourNow()
+    while (hourNow() === hour && !signal.aborted) {
+      const forMs = Math.min(CALL_MS, HOUR_MS - (clock.now() % HOUR_MS))
+      const { reason } = await dispatch({ limit: Number.POSITIVE_INFINITY, gentle: true, forMs, signal })
+      if (reason === OUT_OF_TIME) continue
+      if (reason !== undefined && reason !== PAUSED) quietUntil = clock.monotonic() + QUIET_MS
+      return
+    }
+  }
+  return {
+    hour: send,
+    async minute(signal) {
+      if (clock.monotonic() >= quietUntil && (await isDue())) await send(signal)
+    },
+  }
+}

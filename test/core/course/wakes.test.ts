@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { dueAt } from '../../../src/core/course/schedule.ts'
+import { createWakes } from '../../../src/core/course/wakes.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { courseWith } from '../../support/course.ts'
+
+describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
+  async function schedule() {
+    const it = await courseWith(2, { kind })
+    const calls: unknown[] = []
+    const course = {
+      dispatch: (options: Parameters<typeof it.course.dispatch>[0]) => {
+        calls.push(options)
+        return it.course.dispatch(options)
+      },
+    }
+    const clock = { now: it.now, monotonic: it.now }
+    const isDue = () => it.store.course.isDue(it.now())
+    const wakes = createWakes({ course: async () => course, isDue, clock })
+    const { signal } = new AbortController()
+    return {
+      ...it,
+      calls,
+      /** A minute passes; gives how many were sent at its end. */
+      async minute(ms = MINUTE_MS) {
+        it.pass(ms)
+        const before = it.messages.length
+        await wakes.minute(signal)
+        return it.messages.length - before
+      },
+    }
+  }
+
+  test('sends what became due in each minute, and calls nothing while nothing is due', async () => {
+    const it = await schedule()
+    expect(await it.minute()).toBe(2)
+    expect(await it.minute()).toBe(0)
+    expect(await it.minute(DAY_MS - 3 * MINUTE_MS)).toBe(0)
+    expect(it.calls).toHaveLength(1)
+    expect(await it.minute()).toBe(2)
+  })
+
+  test('sends one overdue lesson an hour after an outage, while each call of the endpoint sends one', async () => {
+    const it = await schedule()
+    expect(await it.minute(4 * DAY_MS)).toBe(2)
+    expect(await it.minute()).toBe(0)
+    expect(it.calls).toHaveLength(1)
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 2, remaining: 2 })
+    expect(await it.minute(HOUR_MS - 1)).toBe(0)
+    expect(await it.minute(1)).toBe(2)
+    expect(await it.course.dispatch({ limit: 1 })).toMatchObject({ sent: 1 })
+  })
+
+  test('leaves a provider that refuses us alone for five minutes, and then goes on', async () => {
+    const it = await schedule()
+    it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'no answer' }))
+    await it.minute()
+    expect(it.calls).toHaveLength(1)
+    expect(await it.minute(4 * MINUTE_MS)).toBe(0)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    let sent = 0
+    for (let minute = 0; minute < 10; minute += 1) sent += await it.minute()
+    expect(sent).toBe(2)
+  })
+})
+
+test('a spacing below an hour does not let overdue lessons come in a burst', () => {
+  const plan = { cadence: { kind: 'every', ms: DAY_MS }, spacingMs: MINUTE_MS } as const
+  const next = (lastSentAt: number) => dueAt(plan, { confirmedAt: 0, lastSentAt }, 2, undefined)
+  expect(next(5 * DAY_MS)).toBe(5 * DAY_MS + HOUR_MS)
+  expect(next(DAY_MS - 1)).toBe(DAY_MS + MINUTE_MS - 1)
+})
