@@ -12,6 +12,7 @@ export const PROGRAM: Operator = { name: 'program', place: 'openPlatform' }
 export type AuditAction =
   | 'erase'
   | 'resolve'
+  | 'resolve-incident'
   | 'restore'
   | 'suppress'
   | 'unsuppress'

@@ -172,6 +172,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       const { incidents, kind } = opened
       return {
         announcements: await incidents.announcements(now),
+        updates: await incidents.updates(),
         ...(kind === 'postgres' && { shared: await sharedIncidents(incidents, platform, now) }),
       }
     }),

@@ -6,7 +6,7 @@ import type { History, Recorded, RootIncident } from '../core/status/history.ts'
 import { within } from '../core/wait.ts'
 
 /** The store's part of this machine's record. */
-type FromStore = Pick<Recorded, 'shared' | 'announcements'>
+type FromStore = Pick<Recorded, 'shared' | 'announcements' | 'updates'>
 
 /** Recorded health, as the status routes read it. */
 export interface StatusSource {

@@ -112,6 +112,28 @@ test('ack records once who is looking at an incident', async () => {
   })
 })
 
+test('resolve closes an incident once, with who and why in alert list and the audit', async () => {
+  const { data, alert, store } = await folder()
+  const resolve = (...args: string[]) => alert(['resolve', ...args, '--data', data])
+  expect(await resolve('abc')).toMatchObject({ code: 2, stderr: expect.stringContaining('--reason') })
+  expect(await resolve('abc', '--reason', ' ')).toMatchObject({ code: 2 })
+  expect((await store.incidents.list(1))[0]?.closedAt).toBeUndefined()
+  expect(await resolve('abc', '--reason', 'probe removed')).toMatchObject({
+    code: 0,
+    stdout: 'resolved abc by ada\n',
+  })
+  expect((await alert(['list', '--data', data])).stdout).toContain('no incidents')
+  expect((await alert(['list', '--all', '--data', data])).stdout).toContain('by ada: probe removed')
+  expect(await store.audit.list(5)).toMatchObject([
+    { action: 'resolve-incident', who: 'ada', subject: 'abc', details: 'probe removed' },
+  ])
+  for (const id of ['abc', 'nowhere'])
+    expect(await resolve(id, '--reason', 'again')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`no open incident ${id} to resolve`),
+    })
+})
+
 test('test sends on every channel without a store, and says what did not arrive', async () => {
   const { alert } = await folder()
   const good = await receiver(200)

@@ -184,7 +184,15 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   expect((await announce('No sign-in', '--from', '2099-01-10T22:00Z', '--for', '10m')).stdout).toMatch(
     /from 2099-01-10T22:00:00.000Z until 2099-01-10T22:10:00.000Z$/m,
   )
-  expect((await announce('Gone <soon>')).stdout).toMatch(/until it is withdrawn$/m)
+  const gone = (await announce('Gone <soon>')).stdout
+  expect(gone).toMatch(/until it is withdrawn$/m)
+  const [, goneId = ''] = /as ([0-9a-f]{8})/.exec(gone) ?? []
+  const update = (...args: string[]) => it.run(['status', 'update', ...args, '--data', 'data'])
+  expect((await update(goneId, 'Found <it>', '--state', 'identified')).stdout).toBe(
+    `updated ${goneId}: identified\n`,
+  )
+  expect((await update(goneId, 'Still at it')).code).toBe(0)
+  expect(await update(id, 'Withdrawn', '--state', 'mended')).toMatchObject({ code: 2 })
   expect(await it.run(['status', 'withdraw', id, '--data', 'data'])).toMatchObject({ code: 0 })
   const again = await it.run(['status', 'withdraw', id, '--data', 'data'])
   expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`no announcement ${id}`) })
@@ -192,12 +200,29 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
     (await fetch(new URL(path, it.running.urls.web), { headers: { accept: type } })).text()
   expect(JSON.parse(await read('/status.json', 'application/json'))).toMatchObject({
     announcements: [
-      { text: 'Gone <soon>', until: null },
+      {
+        text: 'Gone <soon>',
+        until: null,
+        updates: [
+          { state: 'identified', text: 'Found <it>' },
+          { state: null, text: 'Still at it' },
+        ],
+      },
       { text: 'No sign-in', from: '2099-01-10T22:00:00.000Z', until: '2099-01-10T22:10:00.000Z' },
     ],
   })
   const page = await read('/', 'text/html')
   expect(page).toContain('<strong>Gone &lt;soon&gt;</strong>')
+  expect(page).toMatch(/Identified<\/small><br>Found &lt;it&gt;<\/li>/)
+  expect(await update(id, 'Withdrawn')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`no incident ${id}`),
+  })
+  expect(await read('/status.atom', 'application/atom+xml')).toMatch(
+    new RegExp(
+      `#announcement-${goneId}</id>[^]*Gone &lt;soon&gt;\n.* UTC, Identified: Found &lt;it&gt;\n.*Still at it`,
+    ),
+  )
   expect(page).toMatch(/No sign-in<\/strong><br><small>Planned from <time/)
   expect(page).not.toContain('Search is')
 })

@@ -41,6 +41,19 @@ test('an announcement has its text on one line, and its end if it has one', () =
   expect(slots('announced', { text: 'x', from: FROM + HOUR }).when).toMatch(/^Planned from .*10:00/)
 })
 
+test('an update names what it is about, and where the operators are with it', () => {
+  const update = { about: 'i', text: 'A disk\nis replaced' }
+  expect(slots('announced', { ...update, cause: 'mail', state: 'identified' })).toMatchObject({
+    title: `${learning.name}: update on Mail`,
+    text: 'A disk is replaced',
+    when: expect.stringMatching(/^Identified, /),
+  })
+  expect(slots('announced', update)).toMatchObject({
+    title: `${learning.name}: update`,
+    when: expect.stringMatching(/^Update, /),
+  })
+})
+
 test('an announcement of 480 characters is whole, and a longer one is cut between characters', () => {
   const text = (length: number) => slots('announced', { text: 'x'.repeat(length) }).text
   expect(text(480)).toBe('x'.repeat(480))

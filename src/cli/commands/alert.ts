@@ -30,7 +30,7 @@ const SHOWN = 200
 export const configure: Configure = (command, context, settle) => {
   command
     .description(
-      'Alerts about incidents: list what was sent, try the channels, end reminders, and keep quiet during a deploy.',
+      'Alerts about incidents: list what was sent, try the channels, end reminders, close by hand, and keep quiet during a deploy.',
     )
     .addHelpText(
       'after',
@@ -62,6 +62,35 @@ export const configure: Configure = (command, context, settle) => {
               `no open incident ${id} to acknowledge: run platformctl alert list to see them.`,
             )
           return printText(context, `acknowledged ${id} by ${by}\n`)
+        }),
+      ),
+    )
+  onStore('resolve', 'close an incident by hand; it opens again if its cause fails for two more rounds', [
+    ' INCIDENT --reason "the probe was removed"',
+  ])
+    .argument('<incident>', 'its id, as alert list and the alert itself show it')
+    .requiredOption('--reason <text>', 'why, as the alerts and db audit show it', reason)
+    .action(async (id: string, options: Options & { readonly reason: string }) =>
+      settle(
+        await withIncidents(context, options, async (incidents) => {
+          const { auditEntry } = await import('../../core/audit.ts')
+          const { clock, random } = context
+          const operator = operatorOf(context)
+          const [now, why] = [clock.now(), options.reason]
+          const audit = auditEntry({
+            action: 'resolve-incident',
+            operator,
+            now,
+            random,
+            subject: id,
+            details: why,
+          })
+          if (!(await incidents.resolve({ id, now, by: operator.name, reason: why, audit })))
+            throw new CommandError(
+              EXIT.usage,
+              `no open incident ${id} to resolve: run platformctl alert list to see them.`,
+            )
+          return printText(context, `resolved ${id} by ${operator.name}\n`)
         }),
       ),
     )

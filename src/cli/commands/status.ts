@@ -1,11 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { DAY_MS } from '../../core/durations.ts'
 import { parseDuration } from '../../core/env/quantities.ts'
+import { INCIDENTS_KEPT, type StatusUpdate, UPDATE_STATES } from '../../core/incidents/incident.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
 import { printJson, printText } from '../print.ts'
+import { choiceOption } from '../suggest.ts'
 import { withIncidents } from '../with-platform.ts'
 
 export const configure: Configure = (command, context, settle) => {
@@ -58,11 +60,26 @@ Examples:
     .action(async (text: string, _, self: Command) =>
       settle(await announce(context, text, self.optsWithGlobals<Announcing>())),
     )
+  onStore('update', 'add to the timeline of an incident or an announcement, for visitors to read', [
+    '4f1c2a90 "The disk is being replaced" --state identified',
+  ])
+    .argument('<id>', 'of an incident, as alert list shows it, or of an announcement')
+    .argument('<text>', `what to say, as plain text of at most ${LONGEST_TEXT} characters`, announcementText)
+    .addOption(
+      choiceOption('--state <state>', 'where you are with it', { kind: 'state', choices: UPDATE_STATES }),
+    )
+    .action(async (id: string, text: string, _, self: Command) =>
+      settle(await update(context, { id, text }, self.optsWithGlobals<Updating>())),
+    )
   onStore('withdraw', 'end an announcement early', ['4f1c2a90'])
     .argument('<id>', 'the id that announce printed; /status.json shows it too')
     .action(async (id: string, _, self: Command) =>
       settle(await withdraw(context, id, self.optsWithGlobals<StoreOptions>())),
     )
+}
+
+interface Updating extends StoreOptions {
+  readonly state?: StatusUpdate['state']
 }
 
 interface Announcing extends StoreOptions {
@@ -113,6 +130,31 @@ function announce(context: Context, text: string, options: Announcing): Promise<
       context,
       `announced as ${id}, ${from > now ? `from ${iso(from)} ` : ''}${until === undefined ? 'until it is withdrawn' : `until ${iso(until)}`}\n`,
     )
+  })
+}
+
+function update(
+  context: Context,
+  { id: subject, text }: { readonly id: string; readonly text: string },
+  options: Updating,
+): Promise<ExitCode> {
+  return withIncidents(context, options, async (incidents) => {
+    const { probes, services } = context.platform
+    const incident = (await incidents.list(INCIDENTS_KEPT.most)).find(({ id }) => id === subject)
+    if (incident && ![...probes, ...services].some(({ name }) => name === incident.cause))
+      throw new CommandError(
+        EXIT.usage,
+        `visitors do not see ${subject} (${incident.cause}): tell them with platformctl status announce.`,
+      )
+    const id = Buffer.from(context.random.bytes(4)).toString('hex')
+    const { state } = options
+    const by = operatorOf(context).name
+    if (!(await incidents.update({ id, subject, at: context.clock.now(), text, state, by })))
+      throw new CommandError(
+        EXIT.usage,
+        `no incident ${subject}, and no announcement that is current or planned: platformctl alert list --all and /status.json list them.`,
+      )
+    return printText(context, `updated ${subject}${state === undefined ? '' : `: ${state}`}\n`)
   })
 }
 

@@ -37,6 +37,8 @@ const alertList = versioned({
       closedAt: milliseconds.optional(),
       acknowledgedAt: milliseconds.optional(),
       acknowledgedBy: text.optional(),
+      resolvedBy: text.optional().describe('Who closed it with alert resolve.'),
+      resolvedReason: text.optional(),
       messages: list(
         z.strictObject({
           incident: text,

@@ -92,6 +92,7 @@ export const dbAudit = versioned({
       action: z.enum([
         'erase',
         'resolve',
+        'resolve-incident',
         'restore',
         'suppress',
         'unsuppress',
@@ -104,7 +105,9 @@ export const dbAudit = versioned({
       ]),
       who: text,
       place: text,
-      subject: text.optional().describe('The id of a subscription, or the keyed hash of an address.'),
+      subject: text
+        .optional()
+        .describe('The id of a subscription or an incident, or the keyed hash of an address.'),
       details: text.optional(),
     }),
   ),

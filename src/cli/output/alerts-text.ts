@@ -29,9 +29,10 @@ export function alertsText({ incidents, channels, silence }: AlertList, columns:
   if (incidents.length === 0) lines.push('', 'no incidents')
   for (const incident of incidents) {
     const { id, cause, service, affected, reason, openedAt, closedAt, acknowledgedBy } = incident
+    const { resolvedBy, resolvedReason } = incident
     const state =
       closedAt !== undefined
-        ? `closed ${minute(closedAt)}`
+        ? `closed ${minute(closedAt)}${resolvedBy === undefined ? '' : ` by ${resolvedBy}: ${resolvedReason}`}`
         : acknowledgedBy !== undefined
           ? `open, acknowledged by ${acknowledgedBy}`
           : 'open'

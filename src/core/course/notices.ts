@@ -35,6 +35,9 @@ export interface NoticeFacts {
   readonly text?: string | undefined
   readonly from: number
   readonly until?: number | undefined
+  /** The id of the incident or the announcement that this is an update of; undefined for other notices. */
+  readonly about?: string | undefined
+  readonly state?: 'identified' | 'monitoring' | 'resolved' | undefined
 }
 
 /** The notices of a platform, and which of its subscribers are due one. */
@@ -82,7 +85,8 @@ export interface Notices {
 export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
   let head = 0
   let known = new Map<number, Notice>()
-  let ended = new Set<string>()
+  /** The numbers of the notices that said so, by incident. */
+  let ended = new Map<string, number>()
   let plans = new Map<number, Plan>()
   const plan = (base: number): Plan => {
     const seqs = Array.from({ length: Math.max(0, head - base) }, (_, index) => base + index + 1)
@@ -103,7 +107,9 @@ export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
       known = new Map(
         [...known.values(), ...newer].slice(-NOTICES_KEPT).map((notice) => [notice.seq, notice]),
       )
-      ended = new Set([...known.values()].flatMap(({ kind, subject }) => (kind === 'closed' ? subject : [])))
+      ended = new Map(
+        [...known.values()].flatMap(({ kind, subject, seq }) => (kind === 'closed' ? [[subject, seq]] : [])),
+      )
       plans = new Map()
     },
     head: () => head,
@@ -118,6 +124,7 @@ export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
       if (notice === undefined || now - notice.at >= NEWS_MS) return true
       const { kind, subject, facts } = notice
       if (kind === 'opened') return ended.has(subject)
+      if (facts.about !== undefined && (ended.get(facts.about) ?? 0) > seq) return true
       return kind === 'announced' && facts.until !== undefined && facts.until <= now
     },
   }

@@ -221,7 +221,8 @@ export function openCourse({
       problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
     if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return 'over'
     const notice = noticeOf(claim)
-    if (notice?.kind === 'announced' && !(await notices?.isAnnounced(notice.subject))) return 'over'
+    const announced = notice?.kind === 'announced' && notice.facts.cause === undefined
+    if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return 'over'
     if (await held('notice')) return { heldUntil: now + MINUTE_MS }
     const until = await notices?.silentUntil()
     return until === undefined ? 'send' : { heldUntil: Math.min(until, now + HELD_MS) }

@@ -129,7 +129,14 @@ export function followRound({
   const isElsewhere = ({ cause }: Cause) => elsewhere.some((one) => one.cause === cause)
   const causes = causesIn(roots).filter((one) => !isElsewhere(one))
   const next = new Map<string, number>()
-  for (const { cause } of causes) next.set(cause, Math.max(0, streaks.get(cause) ?? 0) + 1)
+  const roundsOf = (cause: string) =>
+    [...(prerequisites.get(cause) ?? [])].some(isCheckedElsewhere) ? ROUNDS_WITH_OTHERS : ROUNDS
+  /** Rounds in a row until now; an incident that an operator resolved opens again after as many as the first time. */
+  const streakOf = (cause: string) => {
+    const streak = Math.max(0, streaks.get(cause) ?? 0)
+    return streak >= roundsOf(cause) && !open.includes(cause) ? 0 : streak
+  }
+  for (const { cause } of causes) next.set(cause, streakOf(cause) + 1)
   const followers: Cause[] = []
   for (const one of own) {
     const { probe: cause, service, reason } = one
@@ -137,12 +144,10 @@ export function followRound({
     const isTold =
       roots.get(one)?.some(({ probe }) => open.includes(probe) || (next.get(probe) ?? 0) >= ROUNDS) ?? false
     // Start counting anew when its root works again; but a root that fails only now and then must not hide it for ever.
-    next.set(cause, isTold ? 0 : Math.max(0, streaks.get(cause) ?? 0))
+    next.set(cause, isTold ? 0 : streakOf(cause))
     if (open.includes(cause)) followers.push({ cause, service, reason, affected: [] })
   }
   const looked = new Set(reports.flatMap(({ probes }) => Object.keys(probes)))
-  const roundsOf = (cause: string) =>
-    [...(prerequisites.get(cause) ?? [])].some(isCheckedElsewhere) ? ROUNDS_WITH_OTHERS : ROUNDS
   for (const cause of new Set([...streaks.keys(), ...open])) {
     if (next.has(cause)) continue
     // Not checked in this round, so neither better nor worse.

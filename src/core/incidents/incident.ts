@@ -1,4 +1,6 @@
+import type { AuditEntry } from '../audit.ts'
 import { DAY_MS } from '../durations.ts'
+
 /** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
 export interface StoredIncident {
   readonly id: string
@@ -18,6 +20,9 @@ export interface StoredIncident {
   readonly closedAt: number | undefined
   readonly acknowledgedAt: number | undefined
   readonly acknowledgedBy: string | undefined
+  /** The operator who closed it by hand, and why; undefined if it goes on, or ended when its cause recovered. */
+  readonly resolvedBy?: string | undefined
+  readonly resolvedReason?: string | undefined
 }
 
 /** `reminder-1` is the first reminder. */
@@ -56,6 +61,26 @@ export interface Announcement {
   /** UTC milliseconds; undefined until somebody withdraws it. */
   readonly until: number | undefined
   readonly by: string
+  /** Its timeline, on the status page. */
+  readonly updates?: readonly StatusUpdate[]
+}
+
+/** What operators say about where they are with an incident or an announcement. */
+export const UPDATE_STATES = ['identified', 'monitoring', 'resolved'] as const
+
+/** An operator's message to visitors about how an incident or an announcement goes on. */
+export interface StatusUpdate {
+  readonly id: string
+  /** The id of the incident or the announcement. */
+  readonly subject: string
+  readonly at: number
+  /** Plain text. */
+  readonly text: string
+  readonly state: (typeof UPDATE_STATES)[number] | undefined
+  readonly by: string
+  /** The cause and the beginning of the incident; undefined for an announcement. */
+  readonly cause?: string | undefined
+  readonly openedAt?: number | undefined
 }
 
 /** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
@@ -76,6 +101,14 @@ export interface IncidentStore {
   close(input: { readonly cause: string; readonly now: number; readonly unseenSince: number }): Promise<void>
   /** False if there is no such open incident. */
   acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
+  /** Closes an incident by hand, whatever its probe says. False if there is no such open incident. */
+  resolve(input: {
+    readonly id: string
+    readonly now: number
+    readonly by: string
+    readonly reason: string
+    readonly audit: AuditEntry
+  }): Promise<boolean>
   /**
    * Repairs what was recorded before the clock was set back, and gives how many rows that were: times ahead of now become
    * now, so that an incident can end and remind again, and silences and reminders of times to come are forgotten.
@@ -119,6 +152,13 @@ export interface IncidentStore {
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Current and planned ones, in the order in which they begin. */
   announcements(now: number): Promise<readonly Announcement[]>
+  /**
+   * Adds to the timeline of an incident, or of an announcement that is not over, and mails it to subscribers of the
+   * status page. False if there is none with this id.
+   */
+  update(update: StatusUpdate): Promise<boolean>
+  /** All timelines that are kept, oldest first. */
+  updates(): Promise<readonly StatusUpdate[]>
   /** Of the silences that hold, the one that ends last. */
   silenceAt(now: number): Promise<Silence | undefined>
 }

@@ -66,6 +66,7 @@ interface AlertInput {
 
 function wordsOf({ incident, kind, advice, platform, isService, places }: AlertInput): AlertText {
   const { service, affected, reason, openedAt, closedAt, acknowledgedBy, seenAt } = incident
+  const { resolvedBy, resolvedReason } = incident
   const { is, still, ended } = advice.words ?? {
     is: 'is failing',
     still: 'is still failing',
@@ -81,10 +82,20 @@ function wordsOf({ incident, kind, advice, platform, isService, places }: AlertI
       title: `${platform}: test alert`,
       lines: ['Nothing is wrong. Alerts of this platform arrive here.'],
     }
+  const lasted = `It lasted ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`
+  if (kind === 'closed' && resolvedBy !== undefined)
+    return {
+      title: `${platform}: ${name}: resolved by ${quoted(resolvedBy)}`,
+      lines: [
+        ...(resolvedReason === undefined ? [] : [`Reason: ${quoted(resolvedReason)}.`]),
+        lasted,
+        'If it still fails, an alert follows within minutes.',
+      ],
+    }
   if (kind === 'closed')
     return {
       title: about(ended),
-      lines: [`It lasted ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`],
+      lines: [lasted],
     }
   if (kind === 'acknowledged')
     return {

@@ -204,6 +204,8 @@ function standardWebhook({ message: { id, kind, incident, text }, secret, now }:
       closedAt: iso(closedAt),
       acknowledgedAt: iso(acknowledgedAt),
       acknowledgedBy: acknowledgedBy ?? null,
+      resolvedBy: incident.resolvedBy ?? null,
+      resolvedReason: incident.resolvedReason ?? null,
       title: text.title,
       text: text.lines.join('\n'),
     },

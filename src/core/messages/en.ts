@@ -118,6 +118,8 @@ export const en = {
     lasted: (from: string, to: string, ms: number) =>
       `It was not working from ${from} to ${to}, for ${duration(ms)}.`,
     announcedTitle: (platform: string) => `${platform}: announcement`,
+    updateTitle: (platform: string, what: string | undefined) =>
+      `${platform}: update${what === undefined ? '' : ` on ${what}`}`,
   },
   mail: {
     unsubscribe: 'Unsubscribe',
@@ -290,6 +292,12 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     goesOn: (what: string, state: State, since: string) => `${what} has been ${state} since ${since}`,
     beganEnded: (from: string, to: string) => `Began ${from}, ended ${to}.`,
     beganGoesOn: (from: string) => `Began ${from}, still ongoing.`,
+    updateStates: {
+      identified: 'Identified',
+      monitoring: 'Monitoring',
+      resolved: 'Resolved',
+      update: 'Update',
+    },
     feedTitle: (name: string) => `${name}: incidents`,
     hasBeen: (state: State, ms: number) => `has been ${state} for ${duration(ms)}`,
     was: (state: State, ms: number) => `was ${state} for ${duration(ms)}`,

@@ -1,5 +1,5 @@
 import type { ProbeState } from '../health/probe.ts'
-import type { Announcement } from '../incidents/incident.ts'
+import type { Announcement, StatusUpdate } from '../incidents/incident.ts'
 import type { Service } from '../service.ts'
 import type { Histogram } from './histogram.ts'
 
@@ -73,6 +73,8 @@ export interface RootIncident extends Incident {
   readonly lengthMs: number
   /** Names of the services and probes that failed at the same time because of it. */
   readonly feltBy: readonly string[]
+  /** Operators' timeline, oldest first. */
+  readonly updates?: readonly StatusUpdate[]
 }
 
 export interface Recorded {
@@ -80,6 +82,8 @@ export interface Recorded {
   readonly shared?: readonly RootIncident[]
   /** Operators' announcements that are not over. */
   readonly announcements?: readonly Announcement[]
+  /** The timelines of incidents and announcements, oldest first. */
+  readonly updates?: readonly StatusUpdate[]
   readonly series: readonly Series[]
   /** Newest first. */
   readonly incidents: readonly Incident[]

@@ -212,6 +212,7 @@ export function summarise(
       },
     ]
   })
+  const { updates = [] } = recorded
   const states = services.map(({ whole }) => whole.state)
   const builds = new Set(services.flatMap(({ build }) => (build === undefined ? [] : [build])))
   return {
@@ -228,9 +229,20 @@ export function summarise(
     since:
       recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
     services,
-    incidents: recorded.shared ?? rootIncidents(recorded.incidents, now, names, prerequisites),
+    incidents: (recorded.shared ?? rootIncidents(recorded.incidents, now, names, prerequisites)).map(
+      (one) => ({
+        ...one,
+        // What this machine saw began before an incident was opened for it.
+        updates: updates.filter(
+          ({ cause, openedAt = 0 }) =>
+            cause === one.probe && openedAt >= one.beganAt && openedAt <= (one.endedAt ?? openedAt),
+        ),
+      }),
+    ),
     prerequisites,
-    announcements: (recorded.announcements ?? []).filter(({ until }) => until === undefined || until > now),
+    announcements: (recorded.announcements ?? [])
+      .filter(({ until }) => until === undefined || until > now)
+      .map((one) => ({ ...one, updates: updates.filter(({ subject }) => subject === one.id) })),
     skew: builds.size > 1,
   }
 }

@@ -23,6 +23,7 @@ export const TABLES = [
   'silence',
   'heartbeat',
   'announcement',
+  'status_update',
   'notice',
   'feedback_event',
   'mailbox',

@@ -4,8 +4,11 @@ import type {
   IncidentStore,
   MessageRecord,
   Silence,
+  StatusUpdate,
   StoredIncident,
 } from '../incidents/incident.ts'
+import { addAudit } from './audit.ts'
+import { publishNotice } from './notices.ts'
 import { all, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
 
 export const TEXTS = ({ each }: Dialect) => ({
@@ -18,6 +21,10 @@ export const TEXTS = ({ each }: Dialect) => ({
     WHERE cause = @cause AND closed_at IS NULL AND seen_at <= @unseenSince`,
   acknowledge: `UPDATE incident SET acknowledged_at = @now, acknowledged_by = @by
     WHERE id = @id AND closed_at IS NULL AND acknowledged_at IS NULL`,
+  resolve: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END,
+      resolved_by = @by, resolved_reason = @reason
+    WHERE id = @id AND closed_at IS NULL`,
+  byId: 'SELECT * FROM incident WHERE id = @id',
   list: `SELECT * FROM incident
     WHERE closed_at IS NULL OR id IN (SELECT id FROM incident ORDER BY opened_at DESC, id LIMIT @limit)
     ORDER BY opened_at DESC, id`,
@@ -57,6 +64,11 @@ export const TEXTS = ({ each }: Dialect) => ({
   pruneMessages: 'DELETE FROM alert_message WHERE incident NOT IN (SELECT id FROM incident)',
   pruneSilences: 'DELETE FROM silence WHERE until_at < @before',
   pruneAnnouncements: 'DELETE FROM announcement WHERE until_at < @before',
+  pruneUpdates: `DELETE FROM status_update
+    WHERE subject NOT IN (SELECT id FROM incident) AND subject NOT IN (SELECT id FROM announcement)`,
+  update: `INSERT INTO status_update (id, subject, at, text, state, who) VALUES (@id, @subject, @at, @text, @state, @by)`,
+  updates: `SELECT u.id, u.subject, u.at, u.text, u.state, u.who AS "by", i.cause, i.opened_at
+    FROM status_update u LEFT JOIN incident i ON i.id = u.subject ORDER BY u.at, u.id`,
   announce:
     'INSERT INTO announcement (id, text, from_at, until_at, who) VALUES (@id, @text, @from, @until, @by)',
   withdraw: 'DELETE FROM announcement WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
@@ -89,6 +101,12 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
       void (await changes(text.seen, { ...input, affected: JSON.stringify(input.affected) })),
     close: async (input) => void (await changes(text.close, input)),
     acknowledge: (input) => changes(text.acknowledge, input),
+    resolve: ({ audit, ...input }) =>
+      write(function* () {
+        const changed = (yield* run(text.resolve, input)) === 1
+        if (changed) yield* addAudit(audit)
+        return changed
+      }),
     list: (limit) => one(found(all(text.list, { limit }))),
     claim: async (input) => (await one(first<{ attempts: number }>(text.claim, { ...input })))?.attempts,
     settle: async (input) => void (await changes(text.settle, input)),
@@ -110,11 +128,33 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
         yield* run(text.pruneMessages)
         yield* run(text.pruneSilences, { before })
         yield* run(text.pruneAnnouncements, { before })
+        yield* run(text.pruneUpdates)
       }),
     silence: async (silence) => void (await changes(text.silence, silence)),
     announce: async (announcement) => void (await changes(text.announce, announcement)),
     withdraw: (input) => changes(text.withdraw, input),
     announcements: (now) => one(all<Announcement>(text.announcements, { now })),
+    update: (update) =>
+      write(function* () {
+        const { id, subject, at, text: said, state } = update
+        const [incident] = yield* found(all(text.byId, { id: subject }))
+        const announced = (yield* all<Announcement>(text.announcements, { now: at })).find(
+          (one) => one.id === subject,
+        )
+        if (incident === undefined && announced === undefined) return false
+        yield* run(text.update, { ...update })
+        const { cause, service, affected } = incident ?? {}
+        const facts = { about: subject, text: said, state, from: at, until: announced?.until }
+        // An older build takes it for an announcement that is over.
+        yield* publishNotice({
+          subject: id,
+          kind: 'announced',
+          at,
+          facts: { ...facts, cause, service, affected },
+        })
+        return true
+      }),
+    updates: () => one(all<StatusUpdate>(text.updates)),
     silenceAt: (now) => one(first<Silence>(text.silenceAt, { now })),
   }
 }

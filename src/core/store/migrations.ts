@@ -436,6 +436,13 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   ALTER TABLE subscription ADD COLUMN consent_at bigint;
   ALTER TABLE subscription ADD COLUMN consent_how text;
   `,
+  // Operators close an incident by hand, and tell visitors how it goes on.
+  `
+  ALTER TABLE incident ADD COLUMN resolved_by text;
+  ALTER TABLE incident ADD COLUMN resolved_reason text;
+  CREATE TABLE status_update (id text PRIMARY KEY, subject text NOT NULL, at bigint NOT NULL, text text NOT NULL, state text, who text NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX status_update_at ON status_update (at);
+  `,
 ]
 
 /** A type follows the name of its column. */

@@ -1,13 +1,22 @@
 import { NOTICES_KEPT, type Notice, type NoticeFacts, type NoticeStore } from '../course/notices.ts'
 import { all, type Dialect, first, lock, run, type Sql, type Steps } from './sql.ts'
 
+const PUBLISH = `INSERT INTO notice (seq, subject, kind, at, facts)
+  SELECT coalesce(max(seq), 0) + 1, @subject, @kind, @at, @facts FROM notice WHERE true
+  ON CONFLICT (subject, kind) DO NOTHING`
+
+/** Publishes a notice; false if its subject has one of its kind. */
+export function* publishNotice({ facts, ...notice }: Omit<Notice, 'seq'>): Steps<boolean> {
+  // One transaction at a time, so that numbers become visible in their order.
+  yield* lock(3, 'notice')
+  return (yield* run(PUBLISH, { ...notice, facts: JSON.stringify(facts) })) === 1
+}
+
 export const TEXTS = ({ integer, by }: Dialect) => {
   /** How many notices there were when an enrolment began. */
   const base = integer('course_version')
   return {
-    publish: `INSERT INTO notice (seq, subject, kind, at, facts)
-      SELECT coalesce(max(seq), 0) + 1, @subject, @kind, @at, @facts FROM notice WHERE true
-      ON CONFLICT (subject, kind) DO NOTHING`,
+    publish: PUBLISH,
     head: 'SELECT coalesce(max(seq), 0) AS head FROM notice',
     after: 'SELECT * FROM notice WHERE seq > @seq ORDER BY seq DESC LIMIT @limit',
     wake: `UPDATE subscription SET lessons = @head - ${base}, due_at = @now, next_attempt_at = @now WHERE id IN (
@@ -31,12 +40,7 @@ export function notices({ dialect, one, write }: Sql): NoticeStore {
     return (yield* first<{ head: number }>(text.head))?.head ?? 0
   }
   return {
-    publish: ({ facts, ...notice }) =>
-      write(function* () {
-        // One transaction at a time, so that numbers become visible in their order.
-        yield* lock(3, 'notice')
-        return (yield* run(text.publish, { ...notice, facts: JSON.stringify(facts) })) === 1
-      }),
+    publish: (notice) => write(() => publishNotice(notice)),
     head: () => one(headNow()),
     after: async (seq) => {
       const newest = await one(all<Row>(text.after, { seq, limit: NOTICES_KEPT }))

@@ -55,6 +55,13 @@ export function noticeSlots(
       return { title: T.closedTitle(name, what), text: T.closed(what), when, statusUrl }
     }
     case 'announced':
+      if (facts.about !== undefined)
+        return {
+          title: T.updateTitle(name, cause === '' ? undefined : what),
+          text: shortened(text),
+          when: `${status.updateStates[facts.state ?? 'update']}, ${at(from)}.`,
+          statusUrl,
+        }
       return {
         title: T.announcedTitle(name),
         text: shortened(text),

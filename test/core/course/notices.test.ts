@@ -197,6 +197,28 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com announced a1'])
   })
 
+  test('an update is mailed once, unless its announcement was withdrawn or its incident ended before', async () => {
+    const { subscribe, opens, closes, round, says, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: undefined, by: 'ops' }
+    await store.incidents.announce(announcement)
+    const incident = await opens('mail')
+    await round()
+    const begun = says().length
+    const update = (id: string, subject: string) =>
+      store.incidents.update({ id, subject, at: clock.now(), text: 'Seen', state: undefined, by: 'ops' })
+    await update('u1', 'a1')
+    await update('u2', incident)
+    for (let look = 0; look < 3; look += 1) await round()
+    expect(says().slice(begun).sort()).toEqual(['u1', 'u2'].map((id) => `ada@example.com announced ${id}`))
+    await update('u3', 'a1')
+    await update('u4', incident)
+    await store.incidents.withdraw({ id: 'a1', now: clock.now() })
+    await closes('mail')
+    for (let look = 0; look < 3; look += 1) await round()
+    expect(says().slice(begun + 2)).toEqual([`ada@example.com closed ${incident}`])
+  })
+
   test('a withdrawn announcement is mailed to nobody it has not reached, from either process, and later notices are', async () => {
     const { subscribe, opens, round, says, pass, store, clock, answer, open } = await world(kind)
     const other = await open()

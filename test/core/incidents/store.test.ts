@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
 import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
 import { type Channel, sendDueAlerts } from '../../../src/core/incidents/teller.ts'
 import { silentLog } from '../../../src/core/log.ts'
+import { systemRandom } from '../../../src/core/random.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
@@ -45,6 +47,63 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'bob' })).toBe(false)
     expect(await incidents.acknowledge({ id: 'nowhere', now: NOW, by: 'bob' })).toBe(false)
     expect(await incidents.list(1)).toMatchObject([{ acknowledgedBy: 'ada', acknowledgedAt: NOW }])
+  })
+
+  test('an incident is resolved once, and its end is sent to every channel that was told its beginning', async () => {
+    const { incidents, audit } = await openTestStore(await addressOf(kind))
+    const clock = { now: () => NOW }
+    const told: string[] = []
+    const channel = (name: string): Channel => ({
+      name,
+      async tell({ kind, incident: { resolvedBy } }) {
+        told.push([name, kind, resolvedBy].filter(Boolean).join(' '))
+        return { kind: 'sent' }
+      },
+    })
+    const send = (...names: string[]) =>
+      sendDueAlerts({ store: incidents, channels: names.map(channel), clock, log: silentLog })
+    await incidents.open(incident('a'))
+    await send('webhook')
+    const entry = (id: string) =>
+      auditEntry({
+        action: 'resolve-incident',
+        operator: PROGRAM,
+        now: NOW,
+        random: systemRandom,
+        subject: id,
+      })
+    const resolve = (id: string) =>
+      incidents.resolve({ id, now: NOW, by: 'ada', reason: 'removed', audit: entry(id) })
+    expect(await Promise.all([resolve('a'), resolve('a'), resolve('b')])).toEqual([true, false, false])
+    await send('webhook', 'mail')
+    await send('webhook', 'mail')
+    expect(told).toEqual(['webhook opened', 'webhook closed ada'])
+    expect(await audit.list(9)).toMatchObject([{ action: 'resolve-incident', subject: 'a' }])
+    expect(await incidents.list(1)).toMatchObject([{ closedAt: NOW, resolvedReason: 'removed' }])
+    expect(await incidents.open(incident('c'))).toBe(true)
+  })
+
+  test('the timeline of an incident or an announcement is kept as long as it, and mailed as notices', async () => {
+    const { incidents, notices } = await openTestStore(await addressOf(kind))
+    await incidents.open(incident('a'))
+    await incidents.announce({ id: 'n', text: 'Slow', from: NOW, until: NOW + 100, by: 'ada' })
+    const update = (id: string, subject: string, at: number) =>
+      incidents.update({ id, subject, at, text: 'Seen\u0000', state: 'identified', by: 'ada' })
+    expect(await update('1', 'a', NOW + 1)).toBe(true)
+    expect(await update('2', 'n', NOW + 2)).toBe(true)
+    expect(await update('3', 'nowhere', NOW)).toBe(false)
+    expect(await update('4', 'n', NOW + 100)).toBe(false)
+    expect(await incidents.updates()).toEqual([
+      expect.objectContaining({ subject: 'a', state: 'identified', by: 'ada', cause: 'mail', openedAt: NOW }),
+      expect.objectContaining({ subject: 'n', at: NOW + 2, cause: undefined }),
+    ])
+    expect(await notices.after(0)).toMatchObject([
+      { subject: '1', kind: 'announced', facts: { about: 'a', cause: 'mail', state: 'identified' } },
+      { subject: '2', kind: 'announced', facts: { about: 'n', until: NOW + 100 } },
+    ])
+    await incidents.close({ cause: 'mail', now: NOW + 9, unseenSince: NOW + 9 })
+    await incidents.prune({ before: NOW + 200, keep: 9 })
+    expect(await incidents.updates()).toEqual([])
   })
 
   test('an announcement is listed until it ends or is withdrawn, the one that begins first before the others', async () => {

@@ -370,6 +370,11 @@ test('each kind of message says what is now so, and only an open incident asks f
   expect(said('acknowledged', { acknowledgedBy: 'ada' }).title).toContain('by ada')
   expect(said('acknowledged').title).toContain('by somebody')
   expect(said('test').title).toBe('Kiln: test alert')
+  const resolved = { ...closed, resolvedBy: 'ada', resolvedReason: 'the probe was removed' }
+  expect(said('closed', resolved)).toMatchObject({
+    title: 'Kiln: Pots (web): resolved by ada',
+    lines: ['Reason: the probe was removed.', expect.stringContaining('lasted'), expect.any(String)],
+  })
   for (const kind of ['closed', 'acknowledged', 'test'] as const)
     expect(said(kind, closed).lines.join()).not.toContain('platformctl alert ack')
 })
@@ -455,6 +460,8 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
     closedAt: iso,
     acknowledgedAt: iso,
     acknowledgedBy: 'ada',
+    resolvedBy: null,
+    resolvedReason: null,
     title: 'A',
     text: 'a > b',
   })

@@ -352,3 +352,21 @@ test('what fails because of a probe that it depends on is not named in the verdi
   expect(said('own', 'mail')).toBe('Mail (Web) is failing')
   expect(said('own', 'bare')).toBe('Our own (Web) and Bare (Web) are failing')
 })
+
+test('what operators wrote about an incident is with the outage that it was opened for', () => {
+  const outage = (beganAt: number, endedAt: number | undefined) =>
+    ({ service: 'web', probe: 'mail', state: 'failing', reason: undefined, beganAt, endedAt }) as const
+  const summary = summarise(
+    recorded({
+      incidents: [outage(NOW - 5000, undefined), outage(NOW - 9000, NOW - 6000)],
+      updates: [
+        ['old', 'mail', NOW - 8000],
+        ['new', 'mail', NOW - 4000],
+        ['other', 'store', NOW - 4000],
+      ].map(([id, cause, openedAt]) => ({ id, cause, openedAt, subject: 'i', text: '', at: NOW })) as never,
+    }),
+    NOW,
+    SERVICES,
+  )
+  expect(summary.incidents.map(({ updates = [] }) => updates.map(({ id }) => id))).toEqual([['new'], ['old']])
+})

@@ -50,10 +50,11 @@ async function stores() {
     INSERT INTO mail_day VALUES ('2026-11-21', 'smtp', 'other', 'sent', 2);
     INSERT INTO breaker VALUES ('mail', 1, 'r', NULL);
     INSERT INTO pace VALUES ('mail', 1);
-    INSERT INTO incident VALUES ('i', 'mail', 'web', NULL, '[]', 1, 2, 3, NULL, NULL);
+    INSERT INTO incident VALUES ('i', 'mail', 'web', NULL, '[]', 1, 2, 3, NULL, NULL, 'ada', 'removed');
     INSERT INTO alert_message VALUES ('i', 'opened', 'webhook', 'sent', 1, 2, 0, 0, NULL);
     INSERT INTO silence VALUES (1, 2, 'deploy', 'ci'); INSERT INTO heartbeat VALUES ('backup', 1, 2, 3, 4);
     INSERT INTO announcement VALUES ('a', 'Maintenance tonight.', 1, NULL, 'ops');
+    INSERT INTO status_update VALUES ('u', 'i', 4, 'Seen', 'identified', 'ops');
     INSERT INTO notice VALUES (1, 'i', 'opened', 2, '{"from":1}');`)
   database.close()
   const server = await postgresServer()

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { UPDATE_STATES } from '../../../core/incidents/incident.ts'
 import { ServiceName } from '../../service-schema.ts'
 
 const seconds = z.int().min(0)
@@ -20,6 +21,10 @@ const StatusWindow = z.strictObject({
     .nullable()
     .describe('Of the checks that were answered; each within 2 %.'),
 })
+
+const updates = z
+  .array(z.strictObject({ at: z.iso.datetime(), state: z.enum(UPDATE_STATES).nullable(), text: z.string() }))
+  .describe('What operators wrote about it since, oldest first.')
 
 const line = {
   state,
@@ -70,6 +75,7 @@ export const StatusAnswer = z.strictObject({
       endedAt: z.iso.datetime().nullable(),
       lengthSeconds: seconds,
       feltBy: z.array(z.string()).describe('Services and probes that failed because of it.'),
+      updates,
       reason: z.string().nullable().exactOptional().describe('With the health token only.'),
     }),
   ),
@@ -80,6 +86,7 @@ export const StatusAnswer = z.strictObject({
         text: z.string(),
         from: z.iso.datetime(),
         until: z.iso.datetime().nullable(),
+        updates,
       }),
     )
     .describe('What operators announced and is not over; `from` is in the future for what is planned.'),

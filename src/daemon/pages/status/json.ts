@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../core/durations.ts'
+import type { StatusUpdate } from '../../../core/incidents/incident.ts'
 import { DAYS_KEPT } from '../../../core/status/history.ts'
 import type { DayState, Line, Window } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
@@ -47,18 +48,23 @@ export function statusJson({
       endedAt: incident.endedAt === undefined ? null : iso(incident.endedAt),
       lengthSeconds: seconds(incident.lengthMs),
       feltBy: [...incident.feltBy],
+      updates: timeline(incident),
       ...(details && { reason: incident.reason ?? null }),
     })),
-    announcements: announcements.map(({ id, text, from, until }) => ({
-      id,
-      text,
-      from: iso(from),
-      until: until === undefined ? null : iso(until),
+    announcements: announcements.map((one) => ({
+      id: one.id,
+      text: one.text,
+      from: iso(one.from),
+      until: one.until === undefined ? null : iso(one.until),
+      updates: timeline(one),
     })),
     off: [...off],
     ...(details && { notConfigured: [...notConfigured] }),
   }
 }
+
+const timeline = ({ updates = [] }: { readonly updates?: readonly StatusUpdate[] }) =>
+  updates.map(({ at, state = null, text }) => ({ at: iso(at), state, text }))
 
 function lineJson(
   { state, checkedAt, days, trouble, lastDay, allDays }: Line,

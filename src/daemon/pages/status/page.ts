@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../core/durations.ts'
+import type { StatusUpdate } from '../../../core/incidents/incident.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
@@ -47,6 +48,7 @@ export interface StatusPageInput {
 }
 
 const INCIDENTS_SHOWN = 12
+const UPDATES_SHOWN = 5
 
 /** With more services than this, each takes one line, and only those with trouble are expanded. */
 const SERVICES_OPEN = 8
@@ -118,13 +120,21 @@ function head({ summary, labels }: StatusPageInput): string {
 
 function announcements({ summary: { announcements, now }, labels: { messages } }: StatusPageInput): string[] {
   const T = messages.status
-  return announcements.map(({ text, from, until }) => {
+  return announcements.map(({ id, text, from, until, updates }) => {
     const isPlanned = from > now
     const end =
       until === undefined ? undefined : moment(messages, until, { date: !isPlanned || !sameDay(from, until) })
     const when = isPlanned ? T.planned(moment(messages, from), end) : end === undefined ? '' : T.until(end)
-    return `<p class="note announced"><strong>${escapeHtml(text)}</strong>${when && `<br><small>${when}</small>`}</p>`
+    return `<div class="note announced" id="announcement-${escapeHtml(id)}"><strong>${escapeHtml(text)}</strong>${when && `<br><small>${when}</small>`}${timeline(updates, messages)}</div>`
   })
+}
+
+/** The newest of what operators wrote; /status.json has all of it. */
+function timeline(updates: readonly StatusUpdate[] = [], messages: Messages): string {
+  if (updates.length === 0) return ''
+  const one = ({ at, state, text }: StatusUpdate) =>
+    `<li><small>${moment(messages, at)} · ${messages.status.updateStates[state ?? 'update']}</small><br>${escapeHtml(text)}</li>`
+  return `<ol class="updates">${updates.slice(-UPDATES_SHOWN).map(one).join('')}</ol>`
 }
 
 function notes({ summary, recorded, sampleUntil, labels, details }: StatusPageInput): string[] {
@@ -237,7 +247,7 @@ function incidents({ summary, details, labels }: StatusPageInput): string {
     const until =
       endedAt === undefined ? T.now : moment(messages, endedAt, { date: !sameDay(beganAt, endedAt) })
     const cause = details === undefined || reason === undefined ? '' : `<br>${escapeHtml(reason)}`
-    return `<li id="${incidentId(incident)}">${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? T.hasBeen(state, lengthMs) : T.was(state, lengthMs)}${escapeHtml(felt)}</p><p class="quiet">${T.fromTo(moment(messages, beganAt), until)}${cause}</p></div></li>`
+    return `<li id="${incidentId(incident)}">${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? T.hasBeen(state, lengthMs) : T.was(state, lengthMs)}${escapeHtml(felt)}</p><p class="quiet">${T.fromTo(moment(messages, beganAt), until)}${cause}</p>${timeline(incident.updates, messages)}</div></li>`
   }
   return `<h2>${T.incidents}</h2>
 ${shown.length === 0 ? `<p>${T.noIncidents(sinceWhen(summary, messages))}</p>` : `<ul class="list">${shown.map(one).join('\n')}</ul>`}

@@ -46,6 +46,7 @@ symbol path { fill: none; stroke: var(--paper); stroke-width: 2; stroke-linecap:
 .why { display: block; font-weight: 400; font-size: .85rem; color: var(--quiet); white-space: normal; overflow-wrap: anywhere; }
 .list { list-style: none; margin: 0; padding: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; }
 .list li { padding: .8rem 1.4rem; border-top: 1px solid var(--line); display: flex; gap: .8rem; } .list li:first-child { border-top: 0; }
+.list .updates li, .updates li { display: block; border: 0; padding: .3rem 0 0; overflow-wrap: anywhere; } .updates { margin: 0; padding: 0; } .updates small { color: var(--quiet); }
 .list .sign { margin-top: .22rem; } .list p { margin: 0; } .list .quiet { overflow-wrap: anywhere; }
 .off { margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: .4rem 1.4rem; }
 .off div { display: grid; grid-template-columns: minmax(9rem, 15rem) 1fr; gap: .1rem 1.2rem; padding: .5rem 0; border-top: 1px solid var(--line); } .off div:first-child { border-top: 0; }
