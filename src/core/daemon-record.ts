@@ -24,6 +24,8 @@ export interface DaemonRecord {
   readonly schedule: boolean
   /** Where each service listens. */
   readonly urls: Readonly<Partial<Record<Service, string>>>
+  /** Other daemons that run with the same folder. */
+  readonly others?: readonly DaemonRecord[]
 }
 
 export interface RecordedPlatform {
@@ -43,6 +45,15 @@ export interface RecordedStore {
 export function recordedStore(address: StoreAddress): RecordedStore {
   if (address.kind === 'sqlite') return { kind: 'sqlite', location: path.resolve(address.file) }
   return { kind: 'postgres', location: postgresLocation(address.url.reveal()) }
+}
+
+/** Writes what a daemon says of itself, and keeps what others say that run with the same folder. */
+export function recordDaemon(folder: string, own: DaemonRecord): void {
+  const { others: beside = [], ...last } = readRecord(folder) ?? own
+  const running = [last, ...beside].filter((one) => one.pid !== own.pid && isRunning(one))
+  const [next, ...others] = own.stoppedAt === undefined ? [own, ...running] : [...running, own]
+  const left = others.filter(({ pid }) => pid !== own.pid)
+  writeRecord(folder, { ...next, ...(left.length > 0 && { others: left }) })
 }
 
 /** Writes the record whole or not at all; readable by its owner only. */

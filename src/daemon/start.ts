@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { createWakes } from '../core/course/wakes.ts'
 import { alertsFile } from '../core/daemon-places.ts'
-import { type DaemonRecord, leavePointer, recordedStore, writeRecord } from '../core/daemon-record.ts'
+import { type DaemonRecord, leavePointer, recordDaemon, recordedStore } from '../core/daemon-record.ts'
 import { rawValue } from '../core/env/read-settings.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
@@ -395,7 +395,7 @@ async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLos
 /** Writes daemon.json for the commands that use this folder's store. The daemon also runs without it. */
 function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
   try {
-    writeRecord(dataFolder, own)
+    recordDaemon(dataFolder, own)
   } catch (error) {
     log.warn(
       'record_not_written',

@@ -43,6 +43,20 @@ async function run(args: readonly string[], parts: Parameters<typeof testContext
   return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
 }
 
+test('a drain that is stopped while lessons are left fails and says so, and the next one sends them', async () => {
+  const { data, inbox, env } = await due(100)
+  const interrupt = new AbortController()
+  const stop = () => interrupt.abort(new Error('SIGTERM'))
+  const arrived = inbox.waitFor(() => true, AbortSignal.timeout(10_000)).then(stop)
+  const args = ['dispatch', '--local', '--drain', '--data', data]
+  const cut = await run(args, { env, signal: interrupt.signal })
+  await arrived
+  expect(cut).toMatchObject({ code: 1, stdout: expect.stringContaining('it was stopped before all') })
+  expect(inbox.mails.length).toBeLessThan(100)
+  expect(await run(args, { env })).toMatchObject({ code: 0 })
+  expect(new Set(inbox.mails.map(({ to }) => String(to))).size).toBe(100)
+}, 30_000)
+
 test('a drain sends one lesson to everybody whose lessons are due, as many as the dry run says', async () => {
   const { data, inbox, env } = await due(30)
   const dry = await run(['dispatch', '--local', '--dry-run', '--data', data], { env })

@@ -2,20 +2,26 @@ import { symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
+import { readRecord, recordDaemon, writeRecord } from '../../src/core/daemon-record.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
-async function daemon({ schedule = true } = {}) {
+async function daemon({
+  schedule = true,
+  env = {},
+}: {
+  schedule?: boolean
+  env?: Record<string, string>
+} = {}) {
   const cwd = await emptyFolder()
   const folder = path.join(cwd, 'data')
   const file = path.join(cwd, 'platform.env')
   await writeFile(file, 'BUILD_STAMP=b7\nEMAIL_DISPATCH_SECRET=canary-of-the-dispatch-secret\n')
   const running = await startLearningDaemon({
-    env: { BUILD_STAMP: 'b7', EMAIL_DISPATCH_SECRET: 'canary-of-the-dispatch-secret' },
+    env: { BUILD_STAMP: 'b7', EMAIL_DISPATCH_SECRET: 'canary-of-the-dispatch-secret', ...env },
     envFiles: [file],
     services: ['web', 'api', 'agent'],
     dataFolder: folder,
@@ -32,7 +38,7 @@ async function daemon({ schedule = true } = {}) {
     const code = await runProgram(args, context)
     return { code, stdout: stdout(), stderr: stderr() }
   }
-  return { folder, file, stop, run, running }
+  return { folder, file, env, stop, run, running }
 }
 
 test('status shows services, store, schedule, backlog and problems at once, and nothing secret', async () => {
@@ -41,9 +47,10 @@ test('status shows services, store, schedule, backlog and problems at once, and 
   expect(stdout).toMatch(/^daemon {5}running as process \d+ since .*, build b7$/m)
   expect(stdout).toMatch(new RegExp(`^web {8}(?:ok|degraded), ${it.running.urls.web}`, 'm'))
   expect(stdout).toMatch(/^store {6}sqlite .*platform\.sqlite$/m)
-  expect(stdout).toMatch(/^schedule {3}on, last hour [-\dT]+:00Z, next [-\dT]+:00Z$/m)
+  expect(stdout).toMatch(/^schedule {3}on in process \d+, every minute, last hour [-\dT]+:00Z$/m)
   expect(stdout).toMatch(/^backlog {4}nothing is due$/m)
   expect(stdout).toMatch(/^problems {3}none$/m)
+  expect(stdout).toMatch(/^last mail {2}none sent in two days$/m)
   expect(stdout).toMatch(new RegExp(`^env files {2}${it.file}$`, 'm'))
   expect(stdout).toMatch(/^alerts {5}none/m)
   expect(code).toBe(0)
@@ -103,6 +110,50 @@ test('a service that runs and does not answer, or answers that it fails, is told
     code: 0,
     services: [{ service: 'agent', url: ok, state: 'ok' }],
   })
+})
+
+test('status judges as health --deep and the status page do, and its exit code follows', async () => {
+  const it = await daemon({
+    env: {
+      MAILER_API_KEY: 'key-for-tests',
+      MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
+      MAILER_FROM: 'course@example.com',
+      HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes',
+    },
+  })
+  const deep = await it.run(
+    ['health', '--deep', '--service', 'web', '--url', `web=${it.running.urls.web}`],
+    it.env,
+  )
+  const { code, stdout } = await it.run(['status', '--data', 'data', '--format', 'json'], it.env)
+  expect([deep.code, code]).toEqual([1, 1])
+  expect(JSON.parse(stdout)).toMatchObject({
+    state: 'failing',
+    services: [{ service: 'web', state: 'failing', reason: expect.stringContaining('mail: ') }, {}, {}],
+  })
+  // Without the token, only what anybody may know.
+  expect(await it.run(['status', '--data', 'data'])).toMatchObject({ code: 0 })
+})
+
+test('two daemons with one folder are both shown, with whose schedule runs, and the one that goes on stays', async () => {
+  const it = await daemon()
+  const record = readRecord(it.folder)
+  if (record === undefined) throw new Error('a daemon leaves its record')
+  const beside = { ...record, pid: process.ppid, urls: {}, schedule: false }
+  recordDaemon(it.folder, beside)
+  const { code, stdout } = await it.run(['status', '--data', 'data'])
+  expect(stdout).toMatch(new RegExp(`^daemon {5}running as process ${process.ppid} since`, 'm'))
+  expect(stdout).toMatch(
+    new RegExp(`^daemon too running as process ${process.pid} since .*same folder$`, 'm'),
+  )
+  expect(stdout).toMatch(new RegExp(`^web {8}(?:ok|degraded), ${it.running.urls.web}`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^schedule {3}on in process ${process.pid}, every minute`, 'm'))
+  expect(code).toBe(0)
+  // The first stops: its record does not hide the second.
+  await it.stop()
+  expect(readRecord(it.folder)).toEqual(beside)
+  recordDaemon(it.folder, { ...beside, stoppedAt: new Date().toISOString() })
+  expect(readRecord(it.folder)?.stoppedAt).toBeDefined()
 })
 
 test('a probe that fails because of another one names it', async () => {

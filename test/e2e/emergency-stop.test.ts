@@ -100,6 +100,7 @@ test.each(['sqlite', 'postgres'] as const)(
     expect(await it.text('/metrics')).toMatch(/^platformctl_mail_paused\{stream="course"\} 1$/m)
     expect((await it.run('status')).stdout).toMatch(new RegExp(`^paused {5}sign-in.*${REASON}`, 'm'))
 
+    expect((await it.json('status')).store.lastMail.sentAt).toBeGreaterThan(Date.now() - 5 * 60_000)
     await it.restart()
     expect(await it.dispatch()).toMatchObject({ sent: 0, reason: 'paused' })
     expect(await it.welcome('linus')).toEqual(held)

@@ -28,7 +28,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-Exit codes: 0 sent what was due, 1 some lessons were not sent (with --drain also those that wait for their next attempt), 2 wrong usage, 3 not reached or refused.
+Exit codes: 0 sent what was due, 1 stopped or some lessons were not sent (with --drain also those that wait for their next attempt), 2 wrong usage, 3 not reached or refused.
 
 Examples:
   platformctl dispatch --limit 100 --url https://www.example.com

@@ -13,7 +13,7 @@ import { withIncidents } from '../with-platform.ts'
 export const configure: Configure = (command, context, settle) => {
   command
     .description(
-      'Show the daemon of a data folder on one screen: its services, store, schedule, backlog and problems, and where alerts go. Settings come from the env files that the daemon recorded, unless others are named.',
+      'Show the daemon of a data folder on one screen: its services as health --deep sees them, store, schedule, backlog, pauses, last mail and problems, and where alerts go. Settings come from the env files that the daemon recorded, unless others are named.',
     )
     .option('--data <folder>', 'the daemon’s data folder (default: .platformctl)')
     .addOption(envFileOption())
@@ -39,10 +39,10 @@ Examples:
           statusText(status, { now: context.clock.now(), platform: whichPlatform(context) }),
         )
       }
-      const { daemon, services, store } = status
+      const { daemon, state, store } = status
       const well =
         daemon.running &&
-        services.every(({ state }) => state === 'ok' || state === 'degraded') &&
+        (state === 'ok' || state === 'degraded') &&
         !('fault' in store) &&
         store.counts.parked + store.counts.unknown === 0
       settle(well ? EXIT.passed : EXIT.failed)

@@ -1,4 +1,4 @@
-import { type DispatchProgress, type DispatchResult, OUT_OF_TIME } from '../../core/course/course.ts'
+import { type DispatchProgress, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import type { Context } from '../context.ts'
 import { openProgress } from '../progress.ts'
 import type { DispatchOptions, Source } from './source.ts'
@@ -48,7 +48,8 @@ export async function drain(
       last = await source.call(onProgress)
       total = sum(total, last)
     }
-    return total
+    const isCut = context.signal.aborted && total.reason === undefined && total.remaining > 0
+    return isCut ? { ...total, reason: STOPPED } : total
   } finally {
     progress.end()
   }

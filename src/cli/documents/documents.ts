@@ -81,27 +81,34 @@ const stream = z.enum(STREAMS)
 const held = list(z.strictObject({ stream, ...pause.shape }))
 const storePlace = { kind: text, location: text }
 
+const daemon = z.strictObject({
+  version: z.literal(1),
+  pid: count,
+  host: text,
+  startedAt: time,
+  stoppedAt: time.optional(),
+  build: text.nullable(),
+  platform: z
+    .strictObject({
+      name: text,
+      definition: text.nullable().describe('Its file; null: the default platform.'),
+      fingerprint: text.nullable(),
+    })
+    .optional(),
+  store: z.strictObject({ kind: z.enum(['sqlite', 'postgres']), location: text }),
+  envFiles: list(text),
+  schedule: z.boolean(),
+  urls: z.record(z.string(), text.optional()),
+})
+
 const status = versioned({
-  daemon: z.strictObject({
-    version: z.literal(1),
-    pid: count,
-    host: text,
-    startedAt: time,
-    stoppedAt: time.optional(),
-    build: text.nullable(),
-    platform: z
-      .strictObject({
-        name: text,
-        definition: text.nullable().describe('Its file; null: the default platform.'),
-        fingerprint: text.nullable(),
-      })
-      .optional(),
-    store: z.strictObject({ kind: z.enum(['sqlite', 'postgres']), location: text }),
-    envFiles: list(text),
-    schedule: z.boolean(),
-    urls: z.record(z.string(), text.optional()),
+  daemon: daemon.extend({
     running: z.boolean(),
+    others: list(daemon).optional().describe('They run with the same folder.'),
   }),
+  state: z
+    .enum(['ok', 'degraded', 'failing', 'unreached', 'stopped'])
+    .describe('As health --deep judges: the worst of the services.'),
   services: list(
     z.strictObject({
       service: text,
@@ -119,6 +126,11 @@ const status = versioned({
       lastHour: text.optional(),
       counts: courseCounts,
       paused: held.describe('The streams of mail that are paused.'),
+      lastMail: z.strictObject({
+        sentAt: milliseconds.optional().describe('To the minute, within two days.'),
+        refused: pause.optional().describe('The newest that was refused for good.'),
+        failed: pause.optional().describe('The newest that is tried again.'),
+      }),
     }),
     z.strictObject({ ...storePlace, fault: text.describe('Why it could not be read.') }),
   ]),

@@ -3,8 +3,10 @@ import type { CourseCounts } from '../../core/course/store.ts'
 import { recordFile } from '../../core/daemon-places.ts'
 import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/settings.ts'
+import { isRefused } from '../../core/health/diagnosis.ts'
 import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
-import type { Hold } from '../../core/mail/holds.ts'
+import type { Hold, LastMail } from '../../core/mail/holds.ts'
+import { splitSecrets } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
@@ -23,6 +25,8 @@ export interface ServiceReport {
 /** Everything that an operator wants to know at first, as data. */
 export interface PlatformStatus {
   readonly daemon: DaemonRecord & { readonly running: boolean }
+  /** As `health --deep` and the status page judge it. */
+  readonly state: ServiceReport['state']
   readonly services: readonly ServiceReport[]
   readonly store:
     | {
@@ -34,6 +38,7 @@ export interface PlatformStatus {
         readonly lastHour: string | undefined
         readonly counts: CourseCounts
         readonly paused: readonly Hold[]
+        readonly lastMail: LastMail
       }
     /** Why it could not be read. */
     | { readonly kind: string; readonly location: string; readonly fault: string }
@@ -41,7 +46,10 @@ export interface PlatformStatus {
   readonly alerts: readonly string[]
 }
 
-const PATIENCE_MS = 3000
+/** As long as `health` waits. */
+const PATIENCE_MS = 5000
+/** The worst first. */
+const STATES = ['stopped', 'unreached', 'failing', 'degraded'] as const
 const ALERT_CHANNELS = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO', 'HEARTBEAT_PING_URL'] as const
 
 /** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
@@ -59,16 +67,22 @@ export async function gatherStatus(
     )
   }
   const env = await environmentOf(context, options.envFile, record)
+  const others = record.others?.filter(isRunning) ?? []
   const running = isRunning(record)
+  const [token] = splitSecrets(env.HEALTH_DEEP_TOKEN ?? '')
   const answers = await Promise.all(
-    context.platform.services.flatMap(({ name: service, health }) => {
-      const url = record.urls[service]
-      return url === undefined ? [] : [answerOf(context, { service, url, health, running })]
-    }),
+    [record, ...others].flatMap(({ urls }) =>
+      context.platform.services.flatMap(({ name: service, health }) => {
+        const url = urls[service]
+        return url === undefined ? [] : [answerOf(context, { service, url, health, running, token })]
+      }),
+    ),
   )
+  const services = await serviceReports(context, env, answers)
   return {
-    daemon: { ...record, running },
-    services: await serviceReports(context, env, answers),
+    daemon: { ...record, ...(others.length > 0 && { others }), running },
+    state: STATES.find((state) => services.some((one) => one.state === state)) ?? 'ok',
+    services,
     store: await storeStatus(context, { env, data: options.data, record }),
     alerts: ALERT_CHANNELS.filter((name) => env[name]?.trim()),
   }
@@ -108,16 +122,20 @@ async function answerOf(
     url,
     health,
     running,
+    token,
   }: {
     readonly service: Service
     readonly url: string
     readonly health: string
     readonly running: boolean
+    readonly token: string | undefined
   },
 ): Promise<Answer> {
   if (!running) return { service, url, health: undefined }
-  const asked = { service, url, health, deep: false, token: undefined, timeoutMs: PATIENCE_MS }
-  return { service, url, health: await probeRemote({ ...asked, clock, signal }) }
+  const asked = { service, url, health, token, timeoutMs: PATIENCE_MS, clock, signal }
+  const deep = await probeRemote({ ...asked, deep: true })
+  // Without the token, what a visitor may know is better than nothing.
+  return { service, url, health: isRefused(deep) ? await probeRemote({ ...asked, deep: false }) : deep }
 }
 
 /** What each service answered. A probe that fails because of another one names it. */
@@ -169,13 +187,14 @@ async function storeStatus(
     )
     try {
       const store = await platform.store()
-      const [{ version, latest, backupAt }, lastHour, counts, paused] = await Promise.all([
+      const [{ version, latest, backupAt }, lastHour, counts, paused, lastMail] = await Promise.all([
         store.status(),
         store.lastHour(),
         (await platform.course()).counts(),
         store.sending.holds(),
+        store.sending.lastMail(),
       ])
-      return { kind, location, version, latest, backupAt, lastHour, counts, paused }
+      return { kind, location, version, latest, backupAt, lastHour, counts, paused, lastMail }
     } finally {
       await close()
     }

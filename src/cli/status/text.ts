@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../../core/durations.ts'
-import { heldTogether } from '../../core/mail/holds.ts'
+import { heldTogether, type LastMail, type Pause } from '../../core/mail/holds.ts'
 import { agoText } from '../output/amounts.ts'
 import { platformText } from '../which-platform.ts'
 import type { PlatformStatus, ServiceReport } from './gather.ts'
@@ -13,17 +13,22 @@ export function statusText(
   const rows: [string, string][] = [
     ['platform', daemon.platform?.definition ? platformText(daemon.platform) : platform],
     ['daemon', daemonText(daemon, now)],
+    ...(daemon.others ?? []).map((other): [string, string] => [
+      'daemon too',
+      `${daemonText({ ...other, running: true }, now)}, with the same folder`,
+    ]),
     ...services.map((one): [string, string] => [one.service, serviceText(one)]),
     ['store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`],
   ]
   if (!('fault' in store)) {
-    const { counts, version, latest, backupAt, lastHour, paused } = store
+    const { counts, version, latest, backupAt, lastHour, paused, lastMail } = store
     rows.push(
       ['schema', version === latest ? `${version}, up to date` : `${version}; this build has ${latest}`],
       ['backup', backupAt === undefined ? 'never by platformctl db backup' : agoText(backupAt, now)],
-      ['schedule', scheduleText(daemon.schedule && daemon.running, lastHour, now)],
+      ['schedule', scheduleText(daemon, lastHour, now)],
       ['backlog', backlogText(counts, now)],
       ['problems', problemsText(counts)],
+      ['last mail', lastMailText(lastMail, now)],
       ...heldTogether(paused).map(({ streams, at, reason }): [string, string] => [
         'paused',
         `${streams.join(', ')}, since ${new Date(at).toISOString()}: ${reason}; platformctl mail resume`,
@@ -55,10 +60,23 @@ function serviceText({ url, state, reason }: ServiceReport): string {
   return `${state}, ${url}${reason === undefined ? '' : `: ${reason}`}`
 }
 
-function scheduleText(on: boolean, lastHour: string | undefined, now: number): string {
+function scheduleText(
+  { running, others = [], ...own }: PlatformStatus['daemon'],
+  lastHour: string | undefined,
+  now: number,
+): string {
   const last = lastHour === undefined ? 'no hour handled yet' : `last hour ${lastHour}:00Z`
-  const next = `${new Date(Math.ceil((now + 1) / HOUR_MS) * HOUR_MS).toISOString().slice(0, 13)}:00Z`
-  return on ? `on, ${last}, next ${next}` : `off, ${last}: something else must call the dispatch endpoint`
+  const pids = [...(running ? [own] : []), ...others].filter(({ schedule }) => schedule).map(({ pid }) => pid)
+  if (pids.length > 0) return `on in process ${pids.join(' and ')}, every minute, ${last}`
+  const isHandled = lastHour !== undefined && lastHour >= new Date(now - HOUR_MS).toISOString().slice(0, 13)
+  return `off, ${last}: ${isHandled ? 'another process of this store runs it, or did' : 'something else must call the dispatch endpoint'}`
+}
+
+function lastMailText({ sentAt, refused, failed }: LastMail, now: number): string {
+  const of = (what: string, found: Pause | undefined) =>
+    found ? [`${what} ${agoText(found.at, now)}: ${found.reason}`] : []
+  const sent = sentAt === undefined ? 'none sent in two days' : `sent ${agoText(sentAt, now)}`
+  return [sent, ...of('refused', refused), ...of('failed', failed)].join('; ')
 }
 
 function backlogText(

@@ -47,6 +47,8 @@ export interface DispatchResult {
 
 /** The reason of a dispatch call that ended because its time was over, with lessons left. */
 export const OUT_OF_TIME = 'the time for one call is over'
+/** The reason of a call that its caller or a shutdown ended, with lessons left. */
+export const STOPPED = 'it was stopped before all that is due was sent'
 /** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
 export const PAUSED = 'paused'
 

@@ -8,7 +8,7 @@ import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Outcome, WaitUntilRecorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Catalog } from './catalog.ts'
-import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED } from './course.ts'
+import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED, STOPPED } from './course.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { LATE } from './lease.ts'
@@ -347,6 +347,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       pause ??
       refusals.stop ??
       (isOutOfTime && rest.remaining > 0 ? OUT_OF_TIME : undefined) ??
+      (signal?.aborted && rest.remaining > 0 ? STOPPED : undefined) ??
       (tally.sent === 0 ? unheard : undefined)
     const reason = why === undefined ? {} : { reason: why }
     const counted = {

@@ -57,6 +57,16 @@ export interface StreamQueue {
   readonly nextAt: number | undefined
 }
 
+/** When and why mail last left, and did not. Times are UTC milliseconds. */
+export interface LastMail {
+  /** To the minute; undefined: not in the last two days. */
+  readonly sentAt: number | undefined
+  /** Refused for good, of what waits for a decision or ended its subscription. */
+  readonly refused: Pause | undefined
+  /** Of what is tried again. */
+  readonly failed: Pause | undefined
+}
+
 /** Streams that were paused together. */
 export interface HeldTogether extends Pause {
   readonly streams: readonly StreamName[]

@@ -1,7 +1,8 @@
 import { NOTICES } from '../course/notices.ts'
-import type { StreamQueue } from '../mail/holds.ts'
+import { MINUTE_MS } from '../durations.ts'
+import type { LastMail, Pause, StreamQueue } from '../mail/holds.ts'
 import { lessonDue } from './counts.ts'
-import { all, type Dialect, type Steps } from './sql.ts'
+import { all, type Dialect, first, type Steps } from './sql.ts'
 
 /** What is on its way, by stream; `at` is its next attempt, `since` when it became due. */
 export const TEXTS = (dialect: Dialect) => ({
@@ -20,7 +21,26 @@ export const TEXTS = (dialect: Dialect) => ({
         FROM alert_message m JOIN incident i ON i.id = m.incident
         WHERE m.outcome = 'pending' OR (m.outcome = 'failed' AND i.closed_at IS NULL)) AS queued
     GROUP BY stream`,
+  sent: `SELECT max(minute) AS minute FROM mail_minute WHERE kind = 'sent'`,
+  refused: newest(dialect, ['bounced', 'parked']),
+  failed: newest(dialect, ['failed', 'unknown']),
 })
+
+const newest = ({ by }: Dialect, kinds: readonly string[]) =>
+  `SELECT problem_since AS at, problem_reason AS reason FROM subscription ${by('subscription_problem')}
+    WHERE problem_kind IS NOT NULL AND problem_kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
+    ORDER BY problem_since DESC LIMIT 1`
+
+/** The last mail that was taken, refused for good, and not delivered otherwise. */
+export function* readLastMail(dialect: Dialect): Steps<LastMail> {
+  const text = TEXTS(dialect)
+  const sent = yield* first<{ readonly minute: number | undefined }>(text.sent)
+  return {
+    sentAt: sent?.minute === undefined ? undefined : sent.minute * MINUTE_MS,
+    refused: yield* first<Pause>(text.refused),
+    failed: yield* first<Pause>(text.failed),
+  }
+}
 
 export const readQueue = (dialect: Dialect, now: number): Steps<readonly StreamQueue[]> =>
   all<StreamQueue>(TEXTS(dialect).queue, { now })

@@ -10,7 +10,7 @@ import {
 } from '../mail/feedback/sending.ts'
 import { coursePause, type Hold, type Pause, STREAMS, type StreamName } from '../mail/holds.ts'
 import { addAudit } from './audit.ts'
-import { readQueue } from './queue.ts'
+import { readLastMail, readQueue } from './queue.ts'
 import { all, asRows, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
 
 const NOW_US = '(@leaseNow * 1000)'
@@ -88,6 +88,7 @@ export function sending({ dialect, one, read, write }: Sql): SendingStore {
       }),
     holds: () => one(holds()),
     queue: (now) => one(readQueue(dialect, now)),
+    lastMail: () => read(() => readLastMail(dialect)),
     pause: ({ streams, reason, now, audit }) =>
       write(function* () {
         let changed = 0

@@ -1,7 +1,7 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
 import type { Refusal } from '../../core/analytics/budget.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type Course, type DispatchResult, OUT_OF_TIME } from '../../core/course/course.ts'
+import { type Course, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import type { Backlog, CourseCounts } from '../../core/course/store.ts'
 import type { FeedbackProviderName } from '../../core/feedback-providers.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
@@ -248,7 +248,7 @@ export function openMetrics({
       for (const outcome of ['sent', 'failed', 'unknown'] as const)
         deliveries.inc({ outcome }, result[outcome])
       ended(
-        result.reason === undefined || result.reason === OUT_OF_TIME
+        result.reason === undefined || result.reason === OUT_OF_TIME || result.reason === STOPPED
           ? 'completed'
           : mailConfigured
             ? 'paused'

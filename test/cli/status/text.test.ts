@@ -37,6 +37,8 @@ function lines(
       backupAt: undefined,
       lastHour: undefined,
       counts: { ...COUNTS, ...counts },
+      paused: [],
+      lastMail: {},
       ...store,
     },
     alerts: [],
@@ -50,17 +52,39 @@ function lines(
       ?.slice(11)
 }
 
-test('the next hour is the full one after now, also on a full hour', () => {
-  const next = (now: number) => /next (.*)$/.exec(lines({}, now)('schedule') ?? '')?.[1]
-  expect(next(NOW - 1)).toBe('2026-11-22T09:00Z')
-  expect(next(NOW)).toBe('2026-11-22T10:00Z')
-  expect(next(NOW + 1)).toBe('2026-11-22T10:00Z')
-  expect(lines({ store: { lastHour: '2026-11-22T08' } })('schedule')).toBe(
-    'on, last hour 2026-11-22T08:00Z, next 2026-11-22T10:00Z',
+test('the schedule names the processes that run it, or who else may', () => {
+  const store = { lastHour: '2026-11-22T08' }
+  expect(lines({ store })('schedule')).toBe('on in process 7, every minute, last hour 2026-11-22T08:00Z')
+  const others = [
+    { pid: 8, schedule: true },
+    { pid: 9, schedule: false },
+  ]
+  expect(lines({ daemon: { others } })('schedule')).toBe(
+    'on in process 7 and 8, every minute, no hour handled yet',
   )
   // A schedule that runs nowhere is off, whatever the daemon was started with.
-  for (const daemon of [{ schedule: false }, { running: false }])
+  for (const daemon of [{ schedule: false }, { running: false }]) {
     expect(lines({ daemon })('schedule')).toMatch(/^off, no hour handled yet: something else must call/)
+    expect(lines({ daemon, store })('schedule')).toMatch(/: another process of this store runs it, or did$/)
+    const old = { lastHour: '2026-11-22T07' }
+    expect(lines({ daemon, store: old })('schedule')).toMatch(/: something else must call/)
+  }
+})
+
+test('mail is paused since when and why, and the last one was sent, refused and failed', () => {
+  const at = NOW - HOUR
+  const store = {
+    paused: [
+      { stream: 'course', at, reason: 'wrong prices' },
+      { stream: 'mail', at, reason: 'wrong prices' },
+    ],
+    lastMail: { sentAt: NOW - 60_000, refused: { at, reason: 'no such address' }, failed: undefined },
+  }
+  expect(lines({ store })('paused')).toBe(
+    'course, mail, since 2026-11-22T08:00:00.000Z: wrong prices; platformctl mail resume',
+  )
+  expect(lines({ store })('last mail')).toBe('sent 1 min ago; refused 1 h ago: no such address')
+  expect(lines()('last mail')).toBe('none sent in two days')
 })
 
 test('a daemon is running, has stopped, or ended without stopping', () => {

@@ -58,6 +58,7 @@ test('a call that sends nothing reports its limit, the reason, and the lessons l
     ...nothing,
     ...waiting,
     limit: 9,
+    reason: 'it was stopped before all that is due was sent',
   })
   expect(it.messages).toHaveLength(1)
 })

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../audit.ts'
 import { MINUTE_MS } from '../../durations.ts'
-import type { Hold, Pause, StreamName, StreamQueue } from '../holds.ts'
+import type { Hold, LastMail, Pause, StreamName, StreamQueue } from '../holds.ts'
 import type { FeedbackKind } from './event.ts'
 
 /** `sent`: a mail server took the message. */
@@ -44,6 +44,7 @@ export interface SendingStore {
   holds(): Promise<readonly Hold[]>
   /** What is on its way in each stream that has anything. */
   queue(now: number): Promise<readonly StreamQueue[]>
+  lastMail(): Promise<LastMail>
   /** Pauses streams and gives their holds; one that is paused already keeps its time and reason. */
   pause(input: Operation & { readonly reason: string }): Promise<readonly Hold[]>
   /** Ends the pauses of streams and gives those that it ended. Earlier counts do not pause courses again. */
