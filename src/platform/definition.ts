@@ -200,6 +200,11 @@ export interface CourseInput {
   readonly spacing?: string
   /** `latest`: people already enrolled get changed lessons too. */
   readonly follow?: 'latest'
+  /**
+   * Who can read its lessons as pages: everybody (`public`, the default), whoever has the link of a mail (`link`), or
+   * nobody (`false`).
+   */
+  readonly pages?: 'public' | 'link' | false
 }
 
 /** A job that has to report in. */

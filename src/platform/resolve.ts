@@ -12,6 +12,7 @@ import {
   type MailDefinition,
   type MailResolution,
   type MailSet,
+  PAGELESS_SLOTS,
   translationName,
 } from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
@@ -90,6 +91,7 @@ export function resolvePlatform(
         cadence: cadenceOf(course),
         spacingMs: durationOf(course.spacing) ?? 0,
         follow: course.follow ?? ('start' as const),
+        ...(course.pages !== undefined && { pages: course.pages }),
       })),
     ],
     events: eventsOf(definition, preset),
@@ -161,7 +163,7 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
     const folder = { path: files.lessonFolders.get(course) ?? '', language }
     return names.map((file) => ({
       name: lessonName(course, file),
-      slots: LESSON_SLOTS,
+      slots: definition.courses?.[course]?.pages === false ? PAGELESS_SLOTS : LESSON_SLOTS,
       lesson: true,
       folder,
       file,

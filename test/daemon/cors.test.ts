@@ -47,3 +47,47 @@ test('a browser’s preflight is answered without a body', async () => {
   expect(response.status).toBe(204)
   expect(response.headers.get('access-control-allow-credentials')).toBeNull()
 })
+
+test('scripts on the configured origins may subscribe, and call nothing else of the web service', async () => {
+  const platform = openPlatform({ env: CONFIGURED })
+  onTestFinished(() => platform.close())
+  const origin = 'https://www.example.com'
+  const ask = (method: string, path: string, from: string, more: RequestInit = {}) =>
+    platform.web.fetch(
+      new Request(`http://web.example${path}`, {
+        method,
+        headers: {
+          Origin: from,
+          'Content-Type': 'application/json',
+          'Access-Control-Request-Method': 'POST',
+          'Access-Control-Request-Headers': 'content-type',
+        },
+        ...more,
+      }),
+    )
+  const subscribe = '/api/email/subscribe'
+  const preflight = await ask('OPTIONS', subscribe, origin)
+  expect(preflight.status).toBe(204)
+  expect(Object.fromEntries(preflight.headers)).toMatchObject({
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'GET, POST',
+    'access-control-allow-headers': expect.stringContaining('Content-Type'),
+    vary: 'Origin',
+  })
+  // Refusals can be read as well.
+  for (const [body, status] of [
+    ['{"email":"ada@example.com"}', 202],
+    ['{"email":"ada"}', 400],
+  ] as const) {
+    const answer = await ask('POST', `${subscribe}?x=1`, origin, { body })
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([status, origin])
+  }
+  for (const from of ['https://evil.example', 'null', 'http://localhost:3000']) {
+    const refused = await ask('OPTIONS', subscribe, from)
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([204, null])
+  }
+  for (const path of ['/api/email/dispatch', '/api/email/unsubscribe', '/status.json']) {
+    const refused = await ask('OPTIONS', path, origin)
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([405, null])
+  }
+})

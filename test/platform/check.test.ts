@@ -667,6 +667,7 @@ const FAULTS: readonly SpoiledRow[] = [
     /not a version/,
     /latest/,
   ],
+  ['courses', { firing: { lessons: './x', pages: 'private' } }, 'courses.firing.pages', /false/, /public/],
   ['insights', { table: [] }, 'insights.table', /not a field of the insights/, /labels, sections/],
   [
     'insights',

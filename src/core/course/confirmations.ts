@@ -83,7 +83,12 @@ export function createConfirmations({
   ): Mail => ({
     template: course === NOTICES ? NOTICE_CONFIRMATION_MAIL : 'subscription-confirmation',
     language,
-    slots: { confirmUrl: confirmUrl(siteUrl, token, course === firstCourse ? undefined : course) },
+    slots: {
+      confirmUrl: confirmUrl(siteUrl, token, {
+        course: course === firstCourse ? undefined : course,
+        language,
+      }),
+    },
     to: { name: undefined, address },
     about,
     date: new Date(createdAt),

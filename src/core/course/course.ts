@@ -111,6 +111,10 @@ export interface Course {
     options: { readonly dryRun: boolean; readonly file: string },
     operator: Operator,
   ): AsyncIterable<readonly { readonly line: number; readonly became: Admitted | 'erased' }[]>
+  /** Changes the language or time zone of the subscription that an unsubscribe link names; never tells whether it did. */
+  preferByLink(link: { readonly s: string; readonly t: string }, wanted: Preferences): Promise<void>
+  /** The lesson whose page a signed link opens; undefined for a link that we did not make. */
+  lessonOfLink(link: { readonly course: string; readonly t: string }): string | undefined
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** The courses of the platform. */
   readonly courses: readonly CourseDefinition[]

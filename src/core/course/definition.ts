@@ -44,7 +44,12 @@ export interface CourseDefinition extends CoursePlan {
   readonly title: string
   /** `latest`: enrolments that have begun follow a changed course; otherwise they keep the one that they began with. */
   readonly follow: 'start' | 'latest'
+  /** Who can read the lessons as pages: everybody, whoever has the link of a mail, or nobody. Default: everybody. */
+  readonly pages?: 'public' | 'link' | false
 }
+
+/** Whether everybody can read the lessons of a course as pages. */
+export const isPublic = ({ pages = 'public' }: Pick<CourseDefinition, 'pages'>) => pages === 'public'
 
 /** The plan without its texts, as it is kept for enrolments that began with it. */
 export function planOf({ lessons, cadence, spacingMs }: CoursePlan): CoursePlan {

@@ -13,21 +13,52 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-/** `course`: the one that the page says the times of; undefined for the platform's first. */
-export function confirmUrl(siteUrl: string, token: string, course?: string): string {
-  return `${siteUrl}${ROUTES.confirm.path}?token=${token}${course === undefined ? '' : `&course=${course}`}`
+/** What a link says of its page: the course whose words it has, if not the first, and the language of its reader. */
+export interface PageOf {
+  readonly course?: string | undefined
+  readonly language?: string | undefined
 }
 
-/** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. `course` only chooses the words of the page. */
+/** An address on the site; parameters that are undefined are left out. */
+function addressOf(
+  site: string,
+  path: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): string {
+  const query = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}=${value}`,
+  )
+  return `${site}${path}${query.length === 0 ? '' : `?${query.join('&')}`}`
+}
+
+export function confirmUrl(siteUrl: string, token: string, { course, language }: PageOf = {}): string {
+  return addressOf(siteUrl, ROUTES.confirm.path, { token, course, language })
+}
+
+/** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */
 export function unsubscribeUrl(
   siteUrl: string,
   key: string,
   subscription: string,
   enrolment: number,
-  course?: string,
+  { course, language }: PageOf = {},
 ): string {
   const s = `${subscription}.${enrolment}`
-  return `${siteUrl}${ROUTES.unsubscribe.path}?s=${s}&t=${sign(key, s)}${course === undefined ? '' : `&course=${course}`}`
+  return addressOf(siteUrl, ROUTES.unsubscribe.path, { s, t: sign(key, s), course, language })
+}
+
+/** The page of a lesson; `t`: the signature of one that only its link opens. */
+export function lessonUrl(
+  siteUrl: string,
+  day: number,
+  { course, language, t }: PageOf & { readonly t?: string | undefined },
+): string {
+  return addressOf(siteUrl, ROUTES.lesson.path.replace(':day', String(day)), { course, t, language })
+}
+
+/** Opens the page of a lesson by its name, wherever it is in the course: the same for every reader, so it names nobody. */
+export function lessonSignature(key: string, course: string, lesson: string): string {
+  return createHmac('sha256', key).update(`lesson:${course}:${lesson}`).digest('base64url').slice(0, 22)
 }
 
 /** The subscription that a link names, or undefined for a link that we did not make. */
@@ -36,13 +67,23 @@ export function readUnsubscribeLink(
   link: { readonly s: string; readonly t: string },
 ): { readonly id: string; readonly enrolment: number } | undefined {
   const match = /^([A-Za-z0-9_-]{8,40})\.(\d{1,9})$/.exec(link.s)
-  const expected = Buffer.from(sign(key, link.s))
-  const given = Buffer.alloc(expected.length)
-  given.write(link.t.slice(0, expected.length))
-  const genuine = timingSafeEqual(expected, given) && link.t.length === expected.length
+  const genuine = isSame(sign(key, link.s), link.t)
   return match?.[1] !== undefined && match[2] !== undefined && genuine
     ? { id: match[1], enrolment: Number(match[2]) }
     : undefined
+}
+
+/** Whether this signature is that of the lesson. */
+export function opensLesson(key: string, course: string, lesson: string, t: string): boolean {
+  return isSame(lessonSignature(key, course, lesson), t)
+}
+
+/** Takes the same time wherever two texts differ. */
+function isSame(expected: string, given: string): boolean {
+  const wanted = Buffer.from(expected)
+  const compared = Buffer.alloc(wanted.length)
+  compared.write(given.slice(0, wanted.length))
+  return timingSafeEqual(wanted, compared) && given.length === wanted.length
 }
 
 function sign(key: string, s: string): string {

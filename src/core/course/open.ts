@@ -8,7 +8,6 @@ import type { Held } from '../mail/holds.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'
-import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 import type { Catalog } from './catalog.ts'
 import { createConfirmations } from './confirmations.ts'
@@ -17,6 +16,9 @@ import { FIRST_COURSE } from './definition.ts'
 import { createDispatcher, type DispatcherOptions, lessonOf } from './dispatcher.ts'
 import {
   hashToken,
+  lessonSignature,
+  lessonUrl,
+  opensLesson,
   readUnsubscribeLink,
   suppressionHash,
   suppressionHashes,
@@ -116,14 +118,11 @@ export function openCourse({
     pending.add(ended)
     void ended.finally(() => pending.delete(ended))
   }
-  const unsubscribe = ({ subscription, enrolment, course }: Claim) =>
-    unsubscribeUrl(
-      siteUrl,
-      linkKey.reveal(),
-      subscription,
-      enrolment,
-      course === NOTICES ? course : undefined,
-    )
+  const unsubscribe = ({ subscription, enrolment, course, language }: Claim) =>
+    unsubscribeUrl(siteUrl, linkKey.reveal(), subscription, enrolment, {
+      course: course === NOTICES ? course : undefined,
+      language,
+    })
   const readLink = (link: { readonly s: string; readonly t: string }) =>
     // Try every key even after a match, so that the time taken does not show which one matched.
     [linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
@@ -146,9 +145,15 @@ export function openCourse({
     return forms[known.findIndex((found) => found !== undefined)] ?? identity
   }
   /** The page of a lesson, by its place in the course as it is now; that of the first course needs no name. */
-  const lessonUrl = ({ course, day }: Claim, lesson = '') => {
-    const place = (catalog.find(course)?.lessons.indexOf(lesson) ?? -1) + 1 || day
-    return `${siteUrl}${ROUTES.lesson.path.replace(':day', String(place))}${course === catalog.courses[0]?.id ? '' : `?course=${course}`}`
+  const pageOf = ({ course: id, day, language }: Claim, lesson = '') => {
+    const course = catalog.find(id)
+    if (course?.pages === false) return undefined
+    const place = (course?.lessons.indexOf(lesson) ?? -1) + 1 || day
+    return lessonUrl(siteUrl, place, {
+      course: id === catalog.courses[0]?.id ? undefined : id,
+      t: course?.pages === 'link' ? lessonSignature(linkKey.reveal(), id, lesson) : undefined,
+      language,
+    })
   }
   const firstCourse = catalog.courses[0]?.id ?? FIRST_COURSE
   /** Reads new notices. Call it before anything that depends on them. */
@@ -250,11 +255,9 @@ export function openCourse({
           slots: { ...notices.slots(notice, claim.language), unsubscribeUrl: link },
           unsubscribeUrl: link,
         }
+      const page = pageOf(claim, lesson)
       return {
-        slots: {
-          lessonUrl: lessonUrl(claim, lesson),
-          unsubscribeUrl: link,
-        },
+        slots: { ...(page !== undefined && { lessonUrl: page }), unsubscribeUrl: link },
         unsubscribeUrl: link,
       }
     },
@@ -450,6 +453,15 @@ export function openCourse({
           ...arrivals.flatMap(({ line }, index) => ({ line, became: became[index] ?? 'known' })),
         ]
       }
+    },
+    async preferByLink(link, wanted) {
+      const named = readLink(link)
+      const found = named && (await store.findById(named.id))
+      if (found) await prefer(found, wanted)
+    },
+    lessonOfLink({ course: id, t }) {
+      const keys = [linkKey, ...oldLinkKeys].map((key) => key.reveal())
+      return catalog.find(id)?.lessons.find((lesson) => keys.some((key) => opensLesson(key, id, lesson, t)))
     },
     async confirm(token) {
       if (!TOKEN.test(token)) return 'invalid'

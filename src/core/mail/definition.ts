@@ -111,6 +111,9 @@ export interface MailSet {
 /** Slots that the dispatcher fills in every lesson. */
 export const LESSON_SLOTS = { lessonUrl: 'url', unsubscribeUrl: 'url' } as const
 
+/** Those of a lesson that has no page. */
+export const PAGELESS_SLOTS = { unsubscribeUrl: 'url' } as const
+
 /** Slots that the dispatcher fills in every notice of an incident or an announcement. */
 export const NOTICE_SLOTS = {
   title: 'text',

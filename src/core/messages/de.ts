@@ -52,6 +52,13 @@ export const de: Messages = {
     unsubscribed: 'Wenn der Link vollständig war, bekommen Sie keine weiteren Lektionen.',
     undo: 'Rückgängig: Lektionen weiter schicken',
     unsubscribedEnd: 'Sie können diese Seite schließen.',
+    preferencesHeading: 'Behalten, mit anderen Einstellungen',
+    language: 'Sprache',
+    timeZone: 'Zeitzone',
+    unchanged: 'unverändert',
+    keep: 'Die Lektionen mit diesen Einstellungen behalten',
+    preferredTitle: 'Gespeichert',
+    preferred: 'Wenn der Link vollständig war, richten sich die nächsten E-Mails danach.',
     subscribeHeading: 'Die Lektionen per E-Mail bekommen',
     subscribeLabel: 'E-Mail-Adresse',
     subscribeButton: 'Anmelden',
@@ -76,7 +83,8 @@ export const de: Messages = {
     lessonOf: (number, last) => `Lektion ${number} von ${last}`,
     heading: 'Der Kurs',
     invitation: (title, lessons) =>
-      `${title}: ${lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`} per E-Mail. <a href="/lessons/1">Die erste gleich hier lesen</a>.`,
+      `${title}: ${lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`} per E-Mail.`,
+    readFirst: ' <a href="/lessons/1">Die erste gleich hier lesen</a>.',
   },
   notices: {
     words: {

@@ -60,6 +60,14 @@ export const en = {
     unsubscribed: 'If the link was valid, you will get no more lessons.',
     undo: 'Undo: keep the lessons coming',
     unsubscribedEnd: 'You can close this page.',
+    preferencesHeading: 'Keep them, with other settings',
+    language: 'Language',
+    timeZone: 'Time zone',
+    unchanged: 'unchanged',
+    keep: 'Keep the lessons with these settings',
+    preferredTitle: 'Saved',
+    // As for the other links: the same for a forged one.
+    preferred: 'If the link was valid, the mails to come follow these settings.',
     subscribeHeading: 'Get the lessons by mail',
     subscribeLabel: 'E-mail address',
     subscribeButton: 'Subscribe',
@@ -82,7 +90,8 @@ export const en = {
     lessonOf: (number: number, last: number) => `day ${number} of ${last}`,
     heading: 'The course',
     invitation: (title: string, lessons: number) =>
-      `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail. <a href="/lessons/1">Read the first one here</a>.`,
+      `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail.`,
+    readFirst: ' <a href="/lessons/1">Read the first one here</a>.',
   },
   /** Mails about incidents. The first words replace those of a course. */
   notices: {

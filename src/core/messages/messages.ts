@@ -6,8 +6,13 @@ const LANGUAGES: readonly Messages[] = [en, de]
 
 /** The engine's texts in a language; `de-AT` gets German. `language` of the result tells which it is. */
 export function messagesOf(language: string): Messages {
+  return spokenIn(language) ?? en
+}
+
+/** The engine's texts in a language, if it speaks it. */
+export function spokenIn(language: string): Messages | undefined {
   const [primary] = language.toLowerCase().split('-')
-  return LANGUAGES.find((one) => one.language === primary) ?? en
+  return LANGUAGES.find((one) => one.language === primary)
 }
 
 const RIGHT_TO_LEFT = ['ar', 'ckb', 'dv', 'fa', 'he', 'ps', 'sd', 'ug', 'ur', 'yi']

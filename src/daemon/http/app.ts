@@ -7,7 +7,7 @@ import { reportError } from '../../core/reporting/facade.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
-import type { Frame } from '../pages/frame.ts'
+import { type Frame, frameIn, languagesOf } from '../pages/frame.ts'
 import type { BodyShare } from './body-memory.ts'
 import { type AllowsOrigin, addCorsHeaders, preflight } from './cors.ts'
 import type { Gate } from './gate.ts'
@@ -25,8 +25,10 @@ export interface AppOptions {
   readonly behindOf: (peer: Peer) => string | undefined
   /** Bounds the bodies that are held at once. */
   readonly bodies: (client: string) => BodyShare
-  /** Origins that may call from a browser; undefined: none, the service is for its own pages. */
-  readonly allowsOrigin?: AllowsOrigin | undefined
+  /** Origins that may call from a browser. */
+  readonly allowsOrigin: AllowsOrigin
+  /** The only path that they may call; undefined: every path. */
+  readonly crossOriginPath: string | undefined
   readonly frame: Frame
   readonly table: RouteTable
   /** The path of the service's health, where that is not a route of web. */
@@ -46,7 +48,8 @@ export function createApp({
   clientOf,
   behindOf,
   bodies,
-  allowsOrigin,
+  allowsOrigin: allowed,
+  crossOriginPath,
   frame,
   log,
   monotonic,
@@ -103,6 +106,10 @@ export function createApp({
     const began = monotonic()
     const facts = newFacts(request)
     const refusal = tooLong(request, environment)
+    const allowsOrigin =
+      crossOriginPath === undefined || (isCrossOrigin(request) && pathOf(request) === crossOriginPath)
+        ? allowed
+        : undefined
     const response = refusal
       ? errorResponse(refusal, {
           requestId: facts.id,
@@ -139,6 +146,17 @@ export function noteAnswer(
     requestId,
   })
 }
+
+const isCrossOrigin = ({ headers }: Request) => headers.has('origin')
+const pathOf = ({ url }: Request) => new URL(url).pathname
+
+/** Pages that readers of mails come to: in their language, as far as it is known. */
+const IN_READERS_LANGUAGE: ReadonlySet<RouteName | undefined> = new Set([
+  'confirm',
+  'unsubscribe',
+  'subscribe',
+  'lesson',
+])
 
 const POLLED: ReadonlySet<RouteName> = new Set(['webHealth', 'serviceHealth', 'metrics'])
 
@@ -211,7 +229,8 @@ class Asked implements RouteRequest {
   readonly #behindOf: AppOptions['behindOf']
   readonly #bodies: AppOptions['bodies']
   passed: () => void = () => {}
-  readonly frame: Frame
+  #frame: Frame
+  #isLocalized = false
   #url: URL | undefined
   #client: string | undefined
   #bodyShare: BodyShare | undefined
@@ -224,7 +243,14 @@ class Asked implements RouteRequest {
     this.#clientOf = clientOf
     this.#behindOf = behindOf
     this.#bodies = bodies
-    this.frame = frame
+    this.#frame = frame
+  }
+
+  get frame(): Frame {
+    if (!this.#isLocalized && IN_READERS_LANGUAGE.has(this.route))
+      this.#frame = frameIn(this.#frame, languagesOf(this.request, this.url))
+    this.#isLocalized = true
+    return this.#frame
   }
 
   get request(): Request {

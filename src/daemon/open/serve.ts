@@ -75,7 +75,9 @@ export function serveAll({
       behindOf: untrustedClient(trustProxy),
       bodies,
       frame: frameOf(platform, name === WEB ? '' : siteUrl),
-      allowsOrigin: name === WEB ? undefined : originPolicy(corsOrigins),
+      allowsOrigin: originPolicy(corsOrigins),
+      // A form on another site subscribes; the other routes of web are for its own pages.
+      crossOriginPath: name === WEB ? ROUTES.subscribe.path : undefined,
       log,
       monotonic: clock.monotonic,
       onAnswer: metrics.answered,

@@ -1,6 +1,7 @@
 import { brandColors } from '../../core/colour.ts'
+import { isLanguage, isPublic } from '../../core/course/definition.ts'
 import type { Messages } from '../../core/messages/en.ts'
-import { messagesOf } from '../../core/messages/messages.ts'
+import { messagesOf, spokenIn } from '../../core/messages/messages.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 
 /** Language, name and colors shared by all pages of a platform. */
@@ -17,7 +18,7 @@ export interface Frame {
   readonly style: string
   /** The prefix of links to the web service: empty on that service itself. */
   readonly pagesAt: string
-  /** How many lessons the first course has. */
+  /** How many lessons the first course has that everybody can read. */
   readonly lessons: number
 }
 
@@ -30,8 +31,27 @@ export function frameOf(platform: ResolvedPlatform, pagesAt: string): Frame {
     logo: brand?.logo,
     style: brand === undefined ? '' : BRAND_STYLE + (brand.color === undefined ? '' : colored(brand.color)),
     pagesAt,
-    lessons: courses[0]?.lessons.length ?? 0,
+    lessons: courses[0] !== undefined && isPublic(courses[0]) ? courses[0].lessons.length : 0,
   }
+}
+
+/** The languages that a reader wants, the first first: that of the link, then those of the browser. */
+export function languagesOf(request: Request, url: URL): readonly string[] {
+  const asked = url.searchParams.get('language') ?? ''
+  const accepted = (request.headers.get('accept-language') ?? '').split(',', MOST_LANGUAGES).map((range) => {
+    const [tag = '', quality = 'q=1'] = range.split(';').map((part) => part.trim().toLowerCase())
+    return { tag, q: Number(quality.slice(2)) || 0 }
+  })
+  const wanted = accepted.filter(({ q }) => q > 0).sort((a, b) => b.q - a.q)
+  return [asked.toLowerCase(), ...wanted.map(({ tag }) => tag)].filter(isLanguage)
+}
+
+const MOST_LANGUAGES = 32
+
+/** The frame in the first language that the engine speaks; else in that of the platform. */
+export function frameIn(frame: Frame, languages: readonly string[]): Frame {
+  const messages = languages.map(spokenIn).find((spoken) => spoken !== undefined)
+  return messages === undefined ? frame : { ...frame, messages }
 }
 
 const BRAND_STYLE = `

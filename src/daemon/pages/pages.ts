@@ -53,8 +53,21 @@ export function confirmPage(frame: Frame, action: string, course: string | null)
   })
 }
 
+/** What a reader can choose on the page of an unsubscribe link. */
+export interface Choice {
+  /** Tags; empty: there is only one. */
+  readonly languages: readonly string[]
+  readonly hasZone: boolean
+}
+
+interface UnsubscribeLink {
+  readonly action: string
+  readonly course: string | null
+  readonly choice: Choice | undefined
+}
+
 /** A page with a button that unsubscribes; the same for a genuine and a forged link. */
-export function unsubscribePage(frame: Frame, action: string, course: string | null): Page {
+export function unsubscribePage(frame: Frame, { action, course, choice }: UnsubscribeLink): Page {
   const T = courseWords(frame, course)
   return page({
     frame,
@@ -62,20 +75,64 @@ export function unsubscribePage(frame: Frame, action: string, course: string | n
     body: `<h1>${T.unsubscribeTitle}</h1>
 <p>${T.unsubscribe}</p>
 <form method="post" action="${escapeHtml(action)}"><p><button type="submit">${T.unsubscribeButton}</button></p></form>
-<p class="quiet">${T.unsubscribeElse}</p>`,
+<p class="quiet">${T.unsubscribeElse}</p>${preferences(frame, { action, course, choice }, '')}`,
   })
 }
 
 /** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
-export function unsubscribedPage(frame: Frame, action: string, course: string | null): Page {
+export function unsubscribedPage(frame: Frame, { action, course, choice }: UnsubscribeLink): Page {
   const T = courseWords(frame, course)
+  const undo = '<input type="hidden" name="undo" value="1">'
   return page({
     frame,
     title: T.unsubscribedTitle,
     body: `<h1>${T.unsubscribedHeading}</h1>
 <p>${T.unsubscribed}</p>
-<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="undo" value="1"><p><button type="submit">${T.undo}</button></p></form>
-<p class="quiet">${T.unsubscribedEnd}</p>`,
+<form method="post" action="${escapeHtml(action)}">${undo}<p><button type="submit">${T.undo}</button></p></form>
+<p class="quiet">${T.unsubscribedEnd}</p>${preferences(frame, { action, course, choice }, undo)}`,
+  })
+}
+
+/** A form for language and time zone. It shows none of the reader's, which a forged link must not reveal. */
+function preferences(
+  { messages: { course: T, language } }: Frame,
+  { action, course, choice }: UnsubscribeLink,
+  hidden: string,
+): string {
+  if (choice === undefined || course === NOTICES) return ''
+  const names = new Intl.DisplayNames(language, { type: 'language', fallback: 'code' })
+  const select = (name: string, label: string, options: readonly (readonly [string, string])[]) =>
+    `<p><label>${label} <select name="${name}"><option value="">${T.unchanged}</option>${options
+      .map(([value, text]) => `<option value="${escapeHtml(value)}">${escapeHtml(text)}</option>`)
+      .join('')}</select></label></p>`
+  const zones = choice.hasZone ? Intl.supportedValuesOf('timeZone') : []
+  return `
+<h2>${T.preferencesHeading}</h2>
+<form method="post" action="${escapeHtml(action)}">${hidden}<input type="hidden" name="preferences" value="1">${
+    choice.languages.length === 0
+      ? ''
+      : select(
+          'language',
+          T.language,
+          choice.languages.map((tag) => [tag, names.of(tag) ?? tag]),
+        )
+  }${
+    zones.length === 0
+      ? ''
+      : select(
+          'timeZone',
+          T.timeZone,
+          zones.map((zone) => [zone, zone]),
+        )
+  }<p><button type="submit">${T.keep}</button></p></form>`
+}
+
+export function preferredPage(frame: Frame): Page {
+  const T = frame.messages.course
+  return page({
+    frame,
+    title: T.preferredTitle,
+    body: `<h1>${T.preferredTitle}</h1>\n<p>${T.preferred}</p>`,
   })
 }
 
@@ -93,6 +150,7 @@ export function lessonPage({
   frame,
   title,
   query,
+  isPublic,
   day,
   last,
   body,
@@ -105,6 +163,8 @@ export function lessonPage({
   readonly title: string
   /** Names the course in links to its lessons; empty for the first. */
   readonly query: string
+  /** Otherwise only its link opens it, and it leads to no other lesson. */
+  readonly isPublic: boolean
   readonly day: number
   readonly last: number
   readonly body: string
@@ -116,7 +176,7 @@ export function lessonPage({
 }): Page {
   const T = frame.messages.course
   const link = (to: number, text: string) =>
-    to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}${query}">${text}</a>`
+    to < 1 || to > last || !isPublic ? '<span></span>' : `<a href="/lessons/${to}${query}">${text}</a>`
   // The lesson is in its owners' language, which the engine need not speak.
   const spoken =
     frame.language === frame.messages.language
@@ -127,6 +187,7 @@ export function lessonPage({
     title: `${T.lesson(day)} · ${title}`,
     wide: true,
     style: signUp === undefined ? '' : SUBSCRIBE_STYLE,
+    head: isPublic ? '' : '\n<meta name="robots" content="noindex, nofollow">',
     script,
     ...(script !== undefined && { data: events }),
     body: `<p class="quiet course">${escapeHtml(title)} · ${T.lessonOf(day, last)}</p>

@@ -3,7 +3,7 @@ import { hasBearer } from '../../core/access/bearer.ts'
 import type { Challenge } from '../../core/access/challenge.ts'
 import { parseAddress } from '../../core/address.ts'
 import type { Course } from '../../core/course/course.ts'
-import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course/definition.ts'
+import { type CourseDefinition, isLanguage, isPublic, isTimeZone } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { fill } from '../../core/mail/render.ts'
@@ -14,11 +14,14 @@ import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { RouteHandler, RouteRequest } from '../http/route.ts'
 import { isScanner } from '../http/scanner.ts'
+import { languagesOf } from '../pages/frame.ts'
 import {
+  type Choice,
   confirmedNoticesPage,
   confirmedPage,
   confirmPage,
   lessonPage,
+  preferredPage,
   resubscribedPage,
   unsubscribedPage,
   unsubscribePage,
@@ -149,21 +152,30 @@ export function confirmRoute(
  * The link that ends a subscription. A person's browser unsubscribes by opening it, and a mail program by POST
  * (RFC 8058); a scanner, and with `button` everybody who opens it, gets a page with a button.
  */
-export function unsubscribeRoute(course: () => Promise<Course>, by: 'link' | 'button'): RouteHandler {
+export function unsubscribeRoute(
+  course: () => Promise<Course>,
+  by: 'link' | 'button',
+  choice: Choice | undefined,
+): RouteHandler {
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const { searchParams } = asked.url
     const action = `${asked.url.pathname}${asked.url.search}`
     if (needsButton(asked, by)) {
       if (wantsJson(asked)) return jsonResponse({ status: 'unchanged' }, asked)
-      const page = unsubscribePage(asked.frame, action, searchParams.get('course'))
+      const page = unsubscribePage(asked.frame, { action, course: searchParams.get('course'), choice })
       return htmlResponse({ requestId: asked.requestId, ...page })
     }
     const link = { s: searchParams.get('s') ?? '', t: searchParams.get('t') ?? '' }
-    const undo =
-      asked.request.method === 'POST' &&
-      new URLSearchParams(await readText(asked, SMALL_BODY_BYTES)).get('undo') === '1'
-    if (undo) {
+    const fields = asked.request.method === 'POST' ? await readForm(asked, SMALL_BODY_BYTES) : {}
+    if (fields.preferences === '1') {
+      const { language, timeZone } = parseWith(Choices, fields)
+      const wanted = { language: language || undefined, timeZone: timeZone || undefined }
+      await (await course()).preferByLink(link, wanted)
+      if (fields.undo !== '1')
+        return htmlResponse({ requestId: asked.requestId, ...preferredPage(asked.frame) })
+    }
+    if (fields.undo === '1') {
       // The link's token authorizes the undo: a forged form on another site cannot know it.
       await (await course()).undoUnsubscribe(link)
       return htmlResponse({
@@ -175,7 +187,7 @@ export function unsubscribeRoute(course: () => Promise<Course>, by: 'link' | 'bu
     if (wantsJson(asked)) return jsonResponse({ status: 'unsubscribed' }, asked)
     return htmlResponse({
       requestId: asked.requestId,
-      ...unsubscribedPage(asked.frame, action, searchParams.get('course')),
+      ...unsubscribedPage(asked.frame, { action, course: searchParams.get('course'), choice }),
     })
   }
 }
@@ -229,44 +241,104 @@ export function dispatchRoute(
   }
 }
 
+const Choices = z.object({
+  language: z.literal('').or(z.string().refine(isLanguage, 'not a language tag, as de')).optional(),
+  timeZone: z
+    .literal('')
+    .or(z.string().refine(isTimeZone, 'not an IANA time zone, as Europe/Berlin'))
+    .optional(),
+})
+
+/** The languages and time zones that a reader may choose from; undefined: there is nothing to choose. */
+export function choicesOf({
+  language,
+  courses,
+  mails: { definitions },
+}: Pick<ResolvedPlatform, 'language' | 'courses' | 'mails'>): Choice | undefined {
+  const translated = definitions.flatMap(({ name, translates, lesson }) =>
+    lesson && translates !== undefined ? [name.slice(0, -(translates.length + 1))] : [],
+  )
+  const languages = [...new Set([language.toLowerCase(), ...translated])]
+  const choice = {
+    languages: languages.length > 1 ? languages : [],
+    hasZone: courses.some(({ cadence }) => cadence.kind === 'at' && cadence.zone === undefined),
+  }
+  return choice.languages.length > 0 || choice.hasZone ? choice : undefined
+}
+
 /** The events that the script of a lesson's page records, on platforms that define these kinds. */
 const LESSON_EVENTS: readonly string[] = ['lesson.viewed', 'lesson.completed']
 let lessonScript: Promise<string | undefined> | undefined
 
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
 export function lessonRoute(
-  { courses, mails, events }: Pick<ResolvedPlatform, 'courses' | 'mails' | 'events'>,
+  {
+    courses,
+    mails,
+    events,
+    language: own,
+  }: Pick<ResolvedPlatform, 'courses' | 'mails' | 'events' | 'language'>,
   takesSubscribers: boolean,
+  opened: () => Promise<Pick<Course, 'lessonOfLink'>>,
 ): RouteHandler {
   const [first] = courses
   const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
   return async (asked) => {
-    const { params, requestId, url, frame } = asked
+    const { params, requestId, url, frame, request } = asked
     const id = url.searchParams.get('course') ?? first?.id
+    const t = url.searchParams.get('t') ?? ''
     const course = courses.find((one) => one.id === id)
-    const last = course?.lessons.length ?? 0
-    // Accept only the canonical form of the number.
-    const template = course?.lessons.find((_, index) => params.day === String(index + 1))
-    const mail = template === undefined ? undefined : (await mails.compiled())[template]
-    if (course === undefined || mail === undefined)
-      throw new PlatformError('not_found', `There are lessons for day 1 to day ${last}.`)
+    const shown = course !== undefined && isPublic(course)
+    const template = shown
+      ? // Accept only the canonical form of the number.
+        course.lessons.find((_, index) => params.day === String(index + 1))
+      : course?.pages === 'link'
+        ? (await opened()).lessonOfLink({ course: course.id, t })
+        : undefined
+    const texts = template === undefined ? {} : await mails.compiled()
+    const language = languageOf(languagesOf(request, url), own.toLowerCase(), (tag) =>
+      Object.hasOwn(texts, `${tag}/${template}`),
+    )
+    const mail = texts[language === undefined ? (template ?? '') : `${language}/${template}`]
+    if (course === undefined || template === undefined || mail === undefined)
+      throw new PlatformError(
+        'not_found',
+        shown ? `There are lessons for day 1 to day ${course.lessons.length}.` : 'There is no such lesson.',
+      )
     lessonScript ??= readBuilt('lesson.js').catch(() => undefined)
-    const day = Number(params.day)
+    const asks = url.searchParams.get('language')
+    const query = new URLSearchParams({
+      ...(course !== first && { course: course.id }),
+      ...(asks !== null && { language: asks }),
+    }).toString()
     const page = lessonPage({
-      frame,
+      frame: language === undefined ? frame : { ...frame, language },
       title: course.title,
-      query: course === first ? '' : `?course=${course.id}`,
-      day,
-      last,
+      query: query === '' ? '' : `?${query}`,
+      isPublic: shown,
+      day: course.lessons.indexOf(template) + 1,
+      last: course.lessons.length,
       body: fill(mail.body, {}),
-      signUp: takesSubscribers
-        ? subscribeForm({ frame, course: course === first ? undefined : course.id })
-        : undefined,
+      signUp:
+        takesSubscribers && shown
+          ? subscribeForm({ frame, course: course === first ? undefined : course.id })
+          : undefined,
       script: recorded.length === 0 ? undefined : await lessonScript,
       events: recorded,
     })
     return htmlResponse({ requestId, ...page })
   }
+}
+
+/** The language of the translation to show; undefined: the platform's own. */
+function languageOf(
+  wanted: readonly string[],
+  own: string,
+  isTranslated: (tag: string) => boolean,
+): string | undefined {
+  const tags = wanted.flatMap((tag) => [tag, tag.split('-')[0] ?? tag])
+  const found = tags.find((tag) => tag === own || isTranslated(tag))
+  return found === own ? undefined : found
 }
 
 /** Whether this request only gets a page whose button does what its link is for. */

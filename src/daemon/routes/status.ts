@@ -1,4 +1,5 @@
 import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
+import { isPublic } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
@@ -190,7 +191,9 @@ function invitationOf(
 ): string | undefined {
   return (
     texts.invitation ??
-    (course && messages.course.invitation(escapeHtml(course.title), course.lessons.length))
+    (course &&
+      messages.course.invitation(escapeHtml(course.title), course.lessons.length) +
+        (isPublic(course) ? messages.course.readFirst : ''))
   )
 }
 

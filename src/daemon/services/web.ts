@@ -84,7 +84,9 @@ function everyRoute(parts: Parts, configuration: RouteHandler): Readonly<Record<
     statusFeed: lazyHandler(async () => (await statusRoutes()).statusFeedRoute(parts)),
     badge: lazyHandler(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
-    lesson: lazyHandler(async () => (await courseRoutes()).lessonRoute(parts.platform, takesSubscribers)),
+    lesson: lazyHandler(async () =>
+      (await courseRoutes()).lessonRoute(parts.platform, takesSubscribers, course),
+    ),
     subscribe: lazyHandler(async () => {
       const { subscribable, subscribeRoute } = await courseRoutes()
       return subscribeRoute(course, subscribable(parts.platform.courses, watches), parts.challenge)
@@ -93,7 +95,11 @@ function everyRoute(parts: Parts, configuration: RouteHandler): Readonly<Record<
       (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses),
     ),
     unsubscribe: lazyHandler(async () =>
-      (await courseRoutes()).unsubscribeRoute(course, parts.platform.unsubscription ?? 'link'),
+      (await courseRoutes()).unsubscribeRoute(
+        course,
+        parts.platform.unsubscription ?? 'link',
+        (await courseRoutes()).choicesOf(parts.platform),
+      ),
     ),
     email: lazyHandler(async () =>
       (await import('../routes/email.ts')).emailRoute({

@@ -70,7 +70,17 @@ function checkAsk(place: Place, fields: Readonly<Record<string, unknown>>): void
     )
 }
 
-export const COURSE_FIELDS = ['lessons', 'title', 'every', 'at', 'zone', 'on', 'spacing', 'follow'] as const
+export const COURSE_FIELDS = [
+  'lessons',
+  'title',
+  'every',
+  'at',
+  'zone',
+  'on',
+  'spacing',
+  'follow',
+  'pages',
+] as const
 const COURSE_NAME = { pattern: /^[a-z][a-z0-9-]{0,60}$/, what: 'a course', example: 'first-firing' }
 const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
@@ -100,6 +110,11 @@ export function checkCourses(place: Place, value: unknown, names: Names): void {
     })
     if (fields.follow !== undefined)
       nameAt(here.at('follow'), fields.follow, { known: ['latest'], what: 'a version to follow' })
+    if (fields.pages !== undefined && fields.pages !== false)
+      nameAt(here.at('pages'), fields.pages, {
+        known: ['public', 'link'],
+        what: 'a choice of readers, or false',
+      })
   }
 }
 

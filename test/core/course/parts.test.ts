@@ -89,8 +89,8 @@ test('a confirmation token depends on the key and the message, and its link name
   expect(Buffer.from(tokens[0] ?? '', 'base64url')).toHaveLength(32)
   expect(hashToken('t')).toBe(createHash('sha256').update('t').digest('base64url'))
   expect(confirmUrl('https://a.example', 't')).toBe('https://a.example/api/email/confirm?token=t')
-  expect(confirmUrl('https://a.example', 't', 'b')).toBe(
-    'https://a.example/api/email/confirm?token=t&course=b',
+  expect(confirmUrl('https://a.example', 't', { course: 'b', language: 'de' })).toBe(
+    'https://a.example/api/email/confirm?token=t&course=b&language=de',
   )
 })
 

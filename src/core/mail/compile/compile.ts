@@ -163,13 +163,16 @@ function withDefaults(
   const slots = { ...template.slots }
   for (const [name, type] of Object.entries(wanted))
     slots[name] ??= { type, sample: type === 'url' ? 'https://www.example.com/sample' : name }
-  const isLesson = Object.keys(LESSON_SLOTS).every((name) => Object.hasOwn(wanted, name))
+  const isLesson =
+    Object.hasOwn(wanted, UNSUBSCRIBE) &&
+    Object.keys(wanted).every((name) => Object.hasOwn(LESSON_SLOTS, name))
+  const hasPage = isLesson && Object.hasOwn(wanted, LESSON)
   return {
     ...template,
     slots,
     because: template.because ?? (isLesson ? says.becauseLesson : says.because),
     unsubscribe: template.unsubscribe ?? says.unsubscribe,
-    action: template.action ?? (isLesson ? { label: says.readLesson, url: `{{${LESSON}}}` } : undefined),
+    action: template.action ?? (hasPage ? { label: says.readLesson, url: `{{${LESSON}}}` } : undefined),
   }
 }
 

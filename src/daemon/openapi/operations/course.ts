@@ -61,6 +61,20 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
             description: 'A course of the platform; its first when left out.',
             example: courses[0]?.id ?? 'course',
           },
+          {
+            in: 'query',
+            name: 't',
+            schema: z.string(),
+            description: 'The signature in the link of a mail, for a course whose pages only that opens.',
+            example: 'wkZ1mNq0Vd3c5Jx8bTfYhA',
+          },
+          {
+            in: 'query',
+            name: 'language',
+            schema: z.string(),
+            description: 'A language tag, before those of Accept-Language; links in mails have it.',
+            example: 'de',
+          },
         ],
         answers: [page('The lesson.')],
         errors: ['not_found'],
@@ -71,7 +85,7 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
         tag: 'Course',
         summary: 'Subscribes an address to the course',
         description:
-          'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address. The form on the pages of the course posts here too, and a browser that sent it gets a page; forms on other sites are refused.',
+          'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address. The form on the pages of the course posts here too, and a browser that sent it gets a page; forms on other sites are refused. Scripts of the origins in CORS_ALLOWED_ORIGINS may post JSON.',
         body: {
           type: 'application/json',
           also: 'application/x-www-form-urlencoded',
@@ -118,12 +132,18 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
       POST: {
         ...unsubscribe(
           'Ends a subscription with one click (RFC 8058), or undoes that',
-          'With `undo=1`, from the form of that page, the lessons go on; the answer is then always a page.',
+          'With `undo=1`, from the form of that page, the lessons go on; with `preferences=1`, language and time zone are changed. The answer is then always a page.',
         ),
         body: {
           type: 'application/x-www-form-urlencoded',
           name: 'UnsubscribeRequest',
-          schema: z.looseObject({ 'List-Unsubscribe': z.string().optional(), undo: z.string().optional() }),
+          schema: z.looseObject({
+            'List-Unsubscribe': z.string().optional(),
+            undo: z.string().optional(),
+            preferences: z.string().optional(),
+            language: z.string().optional(),
+            timeZone: z.string().optional(),
+          }),
           required: false,
           examples: { oneClick: { 'List-Unsubscribe': 'One-Click' }, undo: { undo: '1' } },
         },

@@ -1,0 +1,155 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import type { Message } from '../../src/core/mail/transport.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
+import { testTransport } from '../support/test-transport.ts'
+
+const BROWSER = 'text/html,application/xhtml+xml'
+const SITE = 'https://www.example.com'
+
+/** A platform in English with three courses: for everybody, by link, and in mails alone. */
+async function choir() {
+  const folder = await emptyFolder()
+  for (const id of ['open', 'shy', 'shut'])
+    for (const [language, name] of [
+      ['.', 'Song'],
+      ['de', 'Lied'],
+    ] as const)
+      for (const n of [1, 2]) {
+        const file = path.join(folder, id, language, `${n}-song.md`)
+        await mkdir(path.dirname(file), { recursive: true })
+        await writeFile(file, `---\nsubject: ${name} ${n}\n---\n\n# ${name} ${n} of ${id}\n`)
+      }
+  const course = (id: string) => ({ lessons: `./${id}`, at: '18:00', zone: 'subscriber' })
+  let now = Date.UTC(2026, 2, 28)
+  const messages: Message[] = []
+  const platform = openPlatform({
+    platform: resolvePlatform(
+      {
+        ...{ preset: 'base', name: 'Choir' },
+        courses: {
+          open: course('open'),
+          shy: { ...course('shy'), pages: 'link' },
+          shut: { ...course('shut'), pages: false },
+        },
+      },
+      { folder },
+    ),
+    env: { NEXT_PUBLIC_SITE_URL: SITE },
+    store: await openTestStore(await addressOf('sqlite')),
+    mailer: testTransport(async (message) => {
+      messages.push(message)
+      return { kind: 'sent', id: message.key }
+    }),
+    clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
+  })
+  const { web } = handlersOf(platform)
+  const ask = async (url: string, accepts = 'en', form?: Readonly<Record<string, string>>) => {
+    const response = await web?.fetch(
+      new Request(new URL(url, SITE), {
+        headers: { accept: BROWSER, 'accept-language': accepts },
+        ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+      }),
+    )
+    return { status: response?.status, headers: response?.headers, html: (await response?.text()) ?? '' }
+  }
+  return { platform, messages, ask, pass: (ms: number) => (now += ms) }
+}
+
+const linkIn = (message: Message | undefined, part: string) =>
+  [...(message?.text ?? '').matchAll(/https:\S+/g)].map(String).find((url) => url.includes(part)) ?? ''
+const titleOf = (html: string) => /<title>(.*?)</.exec(html)?.[1]
+const spokenIn = (html: string) => /<html lang="(..)"/.exec(html)?.[1]
+
+test('a page speaks the language of the link, else that of the browser, else that of the platform', async () => {
+  const it = await choir()
+  const { courses } = it.platform
+  await courses.subscribe({ email: 'ada@example.com', course: 'open', language: 'de' })
+  await courses.subscribe({ email: 'bob@example.com', course: 'open' })
+  await (await it.platform.course()).close()
+  const [ada, bob] = it.messages.map((message) => linkIn(message, '/confirm'))
+  expect(ada).toMatch(/&language=de$/)
+  expect(bob).not.toContain('language=')
+  expect(spokenIn((await it.ask(ada ?? '', 'fr, en;q=0.9')).html)).toBe('de')
+  expect(spokenIn((await it.ask(bob ?? '', 'fr, de-AT;q=0.8, en;q=0.3')).html)).toBe('de')
+  expect(spokenIn((await it.ask('/api/email/confirm?token=forged', 'de')).html)).toBe('de')
+  expect(spokenIn((await it.ask('/api/email/unsubscribe?s=a&t=b', 'de;q=0, fr')).html)).toBe('en')
+  it.pass(24 * 3_600_000)
+  await it.platform.dispatch()
+  const lesson = it.messages.find(({ to, subject }) => to.address.startsWith('ada') && subject === 'Lied 1')
+  const page = linkIn(lesson, '/lessons/')
+  expect(page).toBe(`${SITE}/lessons/1?language=de`)
+  const { html } = await it.ask(page)
+  expect(html).toContain('Lied 1 of open')
+  expect(html).toContain('href="/lessons/2?language=de"')
+  expect(spokenIn(html)).toBe('de')
+  // The text follows the browser as well, where there is a translation.
+  expect((await it.ask('/lessons/1', 'de-CH')).html).toContain('<article class="lesson" data-lesson="day-1">')
+  expect((await it.ask('/lessons/1', 'de-CH')).html).toContain('Lied 1 of open')
+  expect((await it.ask('/lessons/1', 'fr')).html).toContain('Song 1 of open')
+})
+
+test('the lessons of a course are pages for everybody, for the link of a mail, or for nobody', async () => {
+  const it = await choir()
+  for (const course of ['open', 'shy', 'shut'])
+    await it.platform.courses.enrol({ email: 'ada@example.com', course })
+  it.pass(24 * 3_600_000)
+  await it.platform.dispatch()
+  const mail = (course: string) => it.messages.find(({ text }) => text.includes(`of ${course}`))
+  expect((await it.ask('/lessons/2?course=open')).status).toBe(200)
+  const page = linkIn(mail('shy'), '/lessons/')
+  expect(page).toMatch(/\/lessons\/1\?course=shy&t=[\w-]{22}$/)
+  const shy = await it.ask(page)
+  expect(shy.status).toBe(200)
+  expect(shy.html).toContain('Song 1 of shy')
+  expect(shy.html).toContain('<meta name="robots" content="noindex, nofollow">')
+  expect(shy.headers?.get('x-robots-tag')).toContain('noindex')
+  expect(shy.html).not.toMatch(/href="[^"]*\/lessons\/|<form/)
+  for (const url of [
+    '/lessons/1?course=shy',
+    page.replace('/1?', '/2?').replace(/.$/, ''),
+    page.replace('course=shy', 'course=shut'),
+    '/lessons/1?course=shut',
+  ])
+    expect([url, (await it.ask(url)).status]).toEqual([url, 404])
+  expect(mail('shut')?.text).not.toContain('/lessons/')
+  expect(mail('shut')?.html).not.toContain('/lessons/')
+  expect(mail('shut')?.text).toContain('/api/email/unsubscribe')
+  // The status page invites to the first course, and links to its lessons if everybody can read them.
+  expect((await it.ask('/')).html).toContain('href="/lessons/1"')
+})
+
+test('a reader changes language and time zone on the page of the unsubscribe link, which tells nothing about anybody', async () => {
+  const it = await choir()
+  const { courses } = it.platform
+  await courses.enrol({ email: 'ada@example.com', course: 'open', timeZone: 'America/New_York' })
+  it.pass(24 * 3_600_000)
+  await it.platform.dispatch()
+  const link = linkIn(it.messages[0], '/unsubscribe')
+  const opened = await it.ask(link)
+  const forged = await it.ask(link.replace(/t=\w{6}/, 't=forged'))
+  const parts = (html: string) => html.replaceAll(/nonce="[^"]*"|t=[\w-]+|nonce-[^']*/g, '')
+  expect(parts(forged.html)).toBe(parts(opened.html))
+  expect(opened.html).toContain('<option value="de">German</option>')
+  expect(opened.html).toContain('<option value="Europe/Vienna">')
+  const [{ state } = {}] = await courses.list({ email: 'ada@example.com' })
+  expect(state).toBe('unsubscribed')
+  const form = { preferences: '1', undo: '1', language: 'de', timeZone: 'Europe/Vienna' }
+  expect(titleOf((await it.ask(link, 'en', form)).html)).toBe('Welcome back · Choir')
+  const find = async () => (await it.platform.course()).find('ada@example.com', 'open')
+  expect(await find()).toMatchObject({ state: 'confirmed', language: 'de', timeZone: 'Europe/Vienna' })
+  expect(new Date((await find())?.dueAt ?? 0).toISOString()).toBe('2026-03-29T16:00:00.000Z')
+  // Without the undo, whoever is subscribed stays so; left blank, a setting stays.
+  const again = { preferences: '1', language: 'en', timeZone: '' }
+  expect(titleOf((await it.ask(link, 'en', again)).html)).toBe('Saved · Choir')
+  expect(await find()).toMatchObject({ state: 'confirmed', language: 'en', timeZone: 'Europe/Vienna' })
+  expect((await it.ask(link, 'en', { preferences: '1', timeZone: 'Mars' })).status).toBe(400)
+  expect((await it.ask(link.replace(/t=\w{6}/, 't=forged'), 'en', form)).html).toContain('Welcome back')
+  // One-click unsubscribing stays.
+  await it.ask(link, 'en', { 'List-Unsubscribe': 'One-Click' })
+  expect(await find()).toMatchObject({ state: 'unsubscribed' })
+})
