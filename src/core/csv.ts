@@ -2,6 +2,8 @@
 export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]
+  /** The file ends within its quotes. */
+  readonly isUnclosed: boolean
 }
 
 /** Rows of RFC 4180: fields in quotes hold commas, line ends and doubled quotes. Also with semicolons or tabs. Empty rows are left out. */
@@ -14,7 +16,7 @@ export function readCsv(file: string): readonly CsvRow[] {
   let [line, begun] = [1, 1]
   const endRow = () => {
     const cells = [...row, cell]
-    if (cells.some((one) => one.trim() !== '')) rows.push({ line: begun, cells })
+    if (cells.some((one) => one.trim() !== '')) rows.push({ line: begun, cells, isUnclosed: quoted })
     row = []
     cell = ''
     begun = line

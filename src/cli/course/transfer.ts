@@ -52,7 +52,13 @@ export async function importPeople(
   const course = await platform.course()
   const reading = readPeople(text, { courses: course.courses, now: context.clock.now() })
   const { people, ignored, unit } = reading
-  if (reading.faults.length > 0) throw new CommandError(EXIT.usage, faultsText(file, reading))
+  if (reading.faults.length > 0) {
+    context.stderr.write(faultsText(reading))
+    throw new CommandError(
+      EXIT.usage,
+      `nobody was imported from ${file}. Correct it and run the command again.`,
+    )
+  }
   if (ignored.length > 0) context.stderr.write(`platformctl: ignored in ${file}: ${ignored.join(', ')}\n`)
   const tally = { imported: 0, known: 0 }
   const leftOut = [...reading.leftOut]
@@ -93,8 +99,7 @@ const WHY: Readonly<Record<LeftOut, string>> = {
 
 const MOST_FAULTS = 20
 
-function faultsText(file: string, { faults, unit }: PeopleReading): string {
-  const shown = faults.slice(0, MOST_FAULTS).map(({ line, message }) => `\n  ${unit} ${line}: ${message}`)
-  const more = faults.length > MOST_FAULTS ? `\n  and ${faults.length - MOST_FAULTS} more` : ''
-  return `nobody was imported from ${file}. Correct it and run the command again:${shown.join('')}${more}`
+function faultsText({ faults, unit }: PeopleReading): string {
+  const shown = faults.slice(0, MOST_FAULTS).map(({ line, message }) => `${unit} ${line}: ${message}\n`)
+  return shown.join('') + (faults.length > MOST_FAULTS ? `and ${faults.length - MOST_FAULTS} more\n` : '')
 }

@@ -209,7 +209,12 @@ function fromCsv(text: string): Entries {
       fields: fieldsOf((field) => cellValue(cells[columns.get(field) ?? -1] ?? '')),
     })),
     ignored: names.filter((name) => name !== '' && !Object.values<string>(COLUMNS).includes(name)),
-    missing: missingOf((field) => columns.get(field) !== -1),
+    missing: [
+      ...missingOf((field) => columns.get(field) !== -1),
+      ...rows.flatMap(({ line, isUnclosed }) =>
+        isUnclosed ? { line, message: 'a quote that begins on this line does not end' } : [],
+      ),
+    ],
   }
 }
 

@@ -132,6 +132,7 @@ export function arrivalAt(
   let day = zones.dayAt(next, zone) - 1
   while (!isChosen(cadence, day) || zones.instantOf(day, cadence.minute, zone) < next) day += 1
   const dueAt = zones.instantOf(day, cadence.minute, zone)
+  if (sent === 0) return { confirmedAt: next, dueAt }
   for (let left = sent; left > 0; ) {
     day -= 1
     if (isChosen(cadence, day)) left -= 1

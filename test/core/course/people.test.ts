@@ -142,6 +142,9 @@ k@example.com,,,,,,,unsubscribed,
   expect(reading('[{"address": "ada@example.com"').faults).toEqual([
     { line: 1, message: 'the file is not JSON' },
   ])
+  expect(reading(`address,${CONSENT}\na@example.com,2026-01-02,"form\n`).faults).toEqual([
+    { line: 2, message: 'a quote that begins on this line does not end' },
+  ])
   expect(reading('{}').faults).toEqual([{ line: 1, message: 'there is no list of enrolments' }])
 })
 
