@@ -50,7 +50,7 @@ test('status shows services, store, schedule, backlog and problems at once, and 
   expect(stdout).toMatch(/^schedule {3}on in process \d+, every minute, last hour [-\dT]+:00Z$/m)
   expect(stdout).toMatch(/^backlog {4}nothing is due$/m)
   expect(stdout).toMatch(/^problems {3}none$/m)
-  expect(stdout).toMatch(/^last mail {2}none sent in two days$/m)
+  expect(stdout).toMatch(/^last mail {2}none sent lately$/m)
   expect(stdout).toMatch(new RegExp(`^env files {2}${it.file}$`, 'm'))
   expect(stdout).toMatch(/^alerts {5}none/m)
   expect(code).toBe(0)

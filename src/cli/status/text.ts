@@ -75,7 +75,7 @@ function scheduleText(
 function lastMailText({ sentAt, refused, failed }: LastMail, now: number): string {
   const of = (what: string, found: Pause | undefined) =>
     found ? [`${what} ${agoText(found.at, now)}: ${found.reason}`] : []
-  const sent = sentAt === undefined ? 'none sent in two days' : `sent ${agoText(sentAt, now)}`
+  const sent = sentAt === undefined ? 'none sent lately' : `sent ${agoText(sentAt, now)}`
   return [sent, ...of('refused', refused), ...of('failed', failed)].join('; ')
 }
 

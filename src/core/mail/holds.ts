@@ -59,7 +59,7 @@ export interface StreamQueue {
 
 /** When and why mail last left, and did not. Times are UTC milliseconds. */
 export interface LastMail {
-  /** To the minute; undefined: not in the last two days. */
+  /** To the minute; undefined: no mail in the last two days, and never a lesson. */
   readonly sentAt: number | undefined
   /** Refused for good, of what waits for a decision or ended its subscription. */
   readonly refused: Pause | undefined

@@ -2,6 +2,7 @@ import { NOTICES } from '../course/notices.ts'
 import { MINUTE_MS } from '../durations.ts'
 import type { LastMail, Pause, StreamQueue } from '../mail/holds.ts'
 import { lessonDue } from './counts.ts'
+import { SENT_NOTE } from './sent-note.ts'
 import { all, type Dialect, first, type Steps } from './sql.ts'
 
 /** What is on its way, by stream; `at` is its next attempt, `since` when it became due. */
@@ -21,7 +22,10 @@ export const TEXTS = (dialect: Dialect) => ({
         FROM alert_message m JOIN incident i ON i.id = m.incident
         WHERE m.outcome = 'pending' OR (m.outcome = 'failed' AND i.closed_at IS NULL)) AS queued
     GROUP BY stream`,
-  sent: `SELECT max(minute) AS minute FROM mail_minute WHERE kind = 'sent'`,
+  // Lessons by their own note: counts are written once a minute.
+  sent: `SELECT max(at) AS at FROM (
+      SELECT max(minute) * ${MINUTE_MS} AS at FROM mail_minute WHERE kind = 'sent'
+      UNION ALL SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}') AS sent`,
   refused: newest(dialect, ['bounced', 'parked']),
   failed: newest(dialect, ['failed', 'unknown']),
 })
@@ -34,9 +38,9 @@ const newest = ({ by }: Dialect, kinds: readonly string[]) =>
 /** The last mail that was taken, refused for good, and not delivered otherwise. */
 export function* readLastMail(dialect: Dialect): Steps<LastMail> {
   const text = TEXTS(dialect)
-  const sent = yield* first<{ readonly minute: number | undefined }>(text.sent)
+  const sent = yield* first<{ readonly at: number | undefined }>(text.sent)
   return {
-    sentAt: sent?.minute === undefined ? undefined : sent.minute * MINUTE_MS,
+    sentAt: sent?.at,
     refused: yield* first<Pause>(text.refused),
     failed: yield* first<Pause>(text.failed),
   }

@@ -84,7 +84,7 @@ test('mail is paused since when and why, and the last one was sent, refused and 
     'course, mail, since 2026-11-22T08:00:00.000Z: wrong prices; platformctl mail resume',
   )
   expect(lines({ store })('last mail')).toBe('sent 1 min ago; refused 1 h ago: no such address')
-  expect(lines()('last mail')).toBe('none sent in two days')
+  expect(lines()('last mail')).toBe('none sent lately')
 })
 
 test('a daemon is running, has stopped, or ended without stopping', () => {
