@@ -20,7 +20,7 @@ import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
 import type { Store } from '../core/store/store.ts'
-import type { PlatformDefinition } from '../platform/definition.ts'
+import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import type { Courses } from './courses.ts'
 import type { Poll } from './http/poll.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -29,7 +29,7 @@ export interface PlatformOptions {
   /** The environment; nothing is read from the process. */
   readonly env: Environment
   /** The platform that `definePlatform` gives; the default one when left out. */
-  readonly platform?: PlatformDefinition
+  readonly platform?: PlatformDefinition | DefinedPlatform
   /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
   readonly store?: Store
   /** A mail transport of your own, in place of the configured one. */

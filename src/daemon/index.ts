@@ -20,7 +20,7 @@ export { nodeListener } from './node-listener.ts'
 
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
-import type { PlatformDefinition } from '../platform/definition.ts'
+import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import { resolvePlatform } from '../platform/resolve.ts'
 import { learning } from '../presets/learning/platform.ts'
 import type { DefaultServices, Platform, PlatformOptions } from './embedding.ts'
@@ -47,9 +47,9 @@ type PresetServices<Definition> = Definition extends { readonly preset: 'base' }
  * for a half-configured environment: the group is off, `validate()` says so, and its probe is degraded. Throws a
  * DefinitionError for a definition with faults.
  */
-export function openPlatform<const Definition extends PlatformDefinition = PlatformDefinition>(
-  options: PlatformOptions & { readonly platform?: Definition },
-): Platform<ServedServices<Definition>> {
+export function openPlatform<
+  const Definition extends PlatformDefinition | DefinedPlatform = PlatformDefinition,
+>(options: PlatformOptions & { readonly platform?: Definition }): Platform<ServedServices<Definition>> {
   const { platform: definition, ...others } = options
   const platform = definition ? resolvePlatform(definition, { folder: process.cwd() }) : learning
   const opened = open({ ...others, platform })

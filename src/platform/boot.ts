@@ -2,7 +2,7 @@ import { registerEnvironment } from '../core/env/register.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { checkedDefinition, contractOf, presetOf } from './contract.ts'
-import type { PlatformDefinition } from './definition.ts'
+import type { DefinedPlatform, PlatformDefinition } from './definition.ts'
 import { servicesOf } from './services.ts'
 
 /**
@@ -10,7 +10,7 @@ import { servicesOf } from './services.ts'
  * DefinitionError for a definition with faults, and nothing for any environment.
  */
 export function validatePlatformEnv(
-  platform: PlatformDefinition,
+  platform: PlatformDefinition | DefinedPlatform,
   env: Environment,
   services?: readonly string[],
 ): Report {
@@ -18,7 +18,10 @@ export function validatePlatformEnv(
 }
 
 /** `register` of `platformctl/env`, for a platform of your own. */
-export function registerPlatform(platform: PlatformDefinition, env: Environment = process.env): Report {
+export function registerPlatform(
+  platform: PlatformDefinition | DefinedPlatform,
+  env: Environment = process.env,
+): Report {
   const definition = checkedDefinition(platform)
   const services = servicesOf(definition, presetOf(definition).platform)
   return registerEnvironment({ contract: contractOf(definition), services }, env)

@@ -1,12 +1,14 @@
 import type { baseGroups } from '../presets/base/groups.ts'
 import type { learningGroups } from '../presets/learning/groups.ts'
 import type {
+  DefinedPlatform,
   GroupInput,
   PlatformDefinition,
   ProbeInput,
   Resolve,
   ServiceInput,
   TemplateInput,
+  VariableInput,
 } from './definition.ts'
 
 type Groups<Definition> = Definition extends { readonly groups: infer Found } ? Found : Record<never, never>
@@ -36,8 +38,11 @@ type CheckedRule<Name extends string> =
   | { readonly exclusive: readonly Name[] }
   | { readonly forbidden: Name }
 
+/** What a definition has to be: its shape, with declared names only. */
+type Sound<Definition> = Omit<PlatformDefinition, keyof Checked<Definition>> & Checked<Definition>
+
 /** The constraint that the shape alone cannot express: a definition may use only declared names. */
-export interface Checked<Definition> {
+interface Checked<Definition> {
   readonly without?: readonly PresetGroup<Preset<Definition>>[]
   readonly services?: { readonly [Name in keyof ServicesOf<Definition>]: CheckedService<Definition> }
   readonly groups?: { readonly [Name in keyof Groups<Definition>]: CheckedGroup<Definition> }
@@ -54,10 +59,15 @@ type Templates<Definition> = Definition extends { readonly templates: infer Foun
 type CheckedService<Definition> = Omit<ServiceInput, 'address'> & {
   readonly address?: VariableName<Definition> | readonly VariableName<Definition>[]
 }
-type CheckedGroup<Definition> = Omit<GroupInput, 'services' | 'required' | 'rules'> & {
+type CheckedGroup<Definition> = Omit<GroupInput, 'services' | 'required' | 'variables' | 'rules'> & {
+  readonly variables: Readonly<Record<string, CheckedVariable<Definition>>>
   readonly required?: CheckedRequirement<Definition>
   readonly services?: readonly Services<Definition>[] | 'all'
   readonly rules?: readonly CheckedRule<VariableName<Definition>>[]
+}
+type CheckedVariable<Definition> = Omit<VariableInput, 'services' | 'required'> & {
+  readonly services?: readonly Services<Definition>[] | 'all'
+  readonly required?: CheckedRequirement<Definition>
 }
 type CheckedRequirement<Definition> =
   | true
@@ -92,11 +102,14 @@ type NamesIn<Groups> = {
 export type PresetService<Preset> = Preset extends 'base' ? 'web' : 'web' | 'api' | 'agent'
 
 /**
- * Gives the definition back, typed: a name that is not declared in it (of a variable in a rule, of a service, of a
- * group, of a slot) is a compile error. Nothing is checked when it runs; whatever loads the definition checks it.
+ * Gives the definition back, typed: a field that does not exist, or a name that is not declared in it (of a variable in a
+ * rule, of a service, of a group, of a slot), is a compile error at that place, and all other types stay. Nothing is
+ * checked when it runs; whatever loads the definition checks it.
  */
-export function definePlatform<const Definition extends PlatformDefinition>(
-  definition: Definition & Checked<Definition>,
-): Definition {
-  return definition
+export function definePlatform<const Definition>(
+  // The condition never holds: it lets the type be inferred from the value, and the value be held to what is sound.
+  definition: [Definition] extends [never] ? Definition : Sound<Definition>,
+): Definition & DefinedPlatform {
+  // What is sound is what was given.
+  return definition as Definition & DefinedPlatform
 }

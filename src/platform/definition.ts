@@ -235,6 +235,11 @@ export interface SecurityInput {
   readonly languages?: readonly string[]
 }
 
+/** Marks what `definePlatform` gives: its faults are compile errors there, and not again wherever it is used. */
+export interface DefinedPlatform {
+  readonly '~defined'?: true
+}
+
 /** A platform, as its owners describe it in `platform.config.ts`. */
 export interface PlatformDefinition {
   /** The preset to start from: `base`, the engine's own groups, or `learning`. */

@@ -1,6 +1,7 @@
 import type { Kind, SecretKind, ValueOfKind } from '../core/env/kinds.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Preset, PresetGroups } from './checked.ts'
+import type { DefinedPlatform } from './definition.ts'
 
 type ValueOf<Variable> = Variable extends { readonly kind: SecretKind } | { readonly secret: true }
   ? Secret
@@ -91,8 +92,15 @@ type Kept<Definition> = Omit<PresetGroups<Preset<Definition>>, Without<Definitio
 type Optional<Group> = GroupEnvironment<Group> | (Group extends { readonly always: true } ? never : undefined)
 
 /** The environment of a platform: a group is undefined unless it is configured, or always on. */
-export type PlatformEnvironment<Definition> = {
-  readonly [Name in keyof Kept<Definition>]: GroupEnvironment<Kept<Definition>[Name]> | undefined
-} & {
-  readonly [Name in keyof Own<Definition>]: Optional<Own<Definition>[Name]>
-}
+export type PlatformEnvironment<Definition> = [keyof Definition, keyof DefinedPlatform] extends [
+  keyof DefinedPlatform,
+  keyof Definition,
+]
+  ? // Nothing could be inferred beside the fault.
+    // biome-ignore lint/suspicious/noExplicitAny: the fault is a compile error, and a second one here would hide it.
+    any
+  : {
+      readonly [Name in keyof Kept<Definition>]: GroupEnvironment<Kept<Definition>[Name]> | undefined
+    } & {
+      readonly [Name in keyof Own<Definition>]: Optional<Own<Definition>[Name]>
+    }

@@ -4,7 +4,7 @@ import { type Evaluation, evaluateGroups } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { secret } from '../core/secret.ts'
 import { checkedDefinition, contractOf } from './contract.ts'
-import type { PlatformDefinition } from './definition.ts'
+import type { DefinedPlatform, PlatformDefinition } from './definition.ts'
 import { guaranteed } from './env-types.ts'
 import type { PlatformEnvironment } from './environment.ts'
 
@@ -15,7 +15,7 @@ const contracts = new WeakMap<object, Contract>()
  * its values are parsed. Secrets print as `[secret]`; `reveal()` gives the value. Throws a DefinitionError for a definition with
  * faults, and nothing for any environment.
  */
-export function readPlatformEnv<const Definition extends PlatformDefinition>(
+export function readPlatformEnv<const Definition extends PlatformDefinition | DefinedPlatform>(
   platform: Definition,
   env: Environment,
 ): PlatformEnvironment<Definition> {
