@@ -62,9 +62,9 @@ function right({ name, kind, group, of }: Variable, index: number): string {
 const ENVIRONMENTS: Readonly<Record<string, readonly string[]>> = {
   wrong: VARIABLES.map(wrong),
   right: VARIABLES.map(right).filter((line) => !/^(?:MAILER_API_URL|DATASTORE_JWKS_URL)=/.test(line)),
-  'right, the other way': VARIABLES.map(right).filter(
-    (line) => !/^(?:MAILER_SMTP_URL|DATASTORE_JWT_SECRET)=/.test(line),
-  ),
+  'right, the other way': VARIABLES.map(right)
+    .filter((line) => !/^(?:MAILER_SMTP_URL|DATASTORE_JWT_SECRET)=/.test(line))
+    .map((line) => (line.startsWith('MAILER_PROVIDER=') ? 'MAILER_PROVIDER=postmark' : line)),
 }
 
 const FORMATS = ['text', 'json', 'github', 'sarif', 'junit']
@@ -123,6 +123,8 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['mail', 'queue'],
       ['mail', 'resume'],
       ['course', 'list'],
+      ['course', 'export'],
+      ['course', 'import', 'no-such.csv'],
       ['course', 'enrol', 'you@example.com'],
       ['course', 'cancel', 'you@example.com'],
       ['course', 'resend-confirmation', 'you@example.com'],
@@ -143,8 +145,10 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['alert', 'test', '--env-file', 'a.env'],
   ['beat', 'backup', '--env-file', 'a.env'],
   ['alert', 'ack', 'no-such', '--env-file', 'a.env'],
+  ['alert', 'resolve', 'no-such', '--reason', 'mended', '--env-file', 'a.env'],
   ['alert', 'silence', '15m', '--reason', 'deploy', '--env-file', 'a.env'],
   ['status', 'announce', 'Slow search', '--for', '2h', '--env-file', 'a.env'],
+  ['status', 'update', 'no-such', 'Mended', '--env-file', 'a.env'],
   ['status', 'withdraw', 'no-such', '--env-file', 'a.env'],
   ['email', 'lint'],
   ['completion', 'bash'],

@@ -18,7 +18,7 @@ function metricsOf(store: Partial<Opened> | undefined = undefined, options: Part
     counts: async () => counts,
     status: async () => ({ kind: 'sqlite' }),
     mail: async () => [],
-    pause: async () => undefined,
+    holds: async () => [],
     ...store,
   } as unknown as Opened
   const metrics = openMetrics({

@@ -59,15 +59,15 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'alert-mail-off':
     'ALERT_EMAIL_TO is set, and the mail group is not configured: alerts cannot go out by mail, and no other channel is set.',
   'configuration-differs':
-    'env verify: the running service has another value of this variable than the env file.',
-  'configuration-missing': 'env verify: the env file sets this variable, and the running service does not.',
-  'configuration-extra': 'env verify: the running service sets this variable, and the env file does not.',
-  'configuration-replicas': 'env verify: replicas of one service run with different values of this variable.',
+    'The running service has another value of this variable than the env file.',
+  'configuration-missing': 'The env file sets this variable, and the running service does not.',
+  'configuration-extra': 'The running service sets this variable, and the env file does not.',
+  'configuration-replicas': 'Replicas of one service run with different values of this variable.',
   'configuration-definition':
-    'env verify: the service runs another definition, or other mails and lessons, than this folder has.',
+    'The service runs another definition, or other mails and lessons, than this folder has.',
   'configuration-file-changed':
-    'env verify: an env file of the service was changed after it started. Restart it if the change is wanted.',
-  'configuration-unreached': 'env verify: the service did not show its configuration; the finding says why.',
+    'An env file of the service was changed after it started. Restart it if the change is wanted.',
+  'configuration-unreached': 'The service did not show its configuration; the finding says why.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 
