@@ -29,7 +29,7 @@ export const validateAll = (env: Environment): Report => validate(contract, env)
  * `process.emitWarning`, and a RuntimeWarning while CORS is at its localhost default.
  */
 export function register(env: Environment = process.env): Report {
-  return registerEnvironment(learningEnvironment, env)
+  return registerEnvironment(learningEnvironment, env, register)
 }
 
 /**

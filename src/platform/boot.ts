@@ -24,5 +24,5 @@ export function registerPlatform(
 ): Report {
   const definition = checkedDefinition(platform)
   const services = servicesOf(definition, presetOf(definition).platform)
-  return registerEnvironment({ contract: contractOf(definition), services }, env)
+  return registerEnvironment({ contract: contractOf(definition), services }, env, registerPlatform)
 }

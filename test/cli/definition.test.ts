@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -276,6 +277,30 @@ describe('with variables that are required', () => {
     expect(declared).toContain('readonly DATABASE_URL: Secret\n')
     expect(declared).toMatch(/readonly app:\n {4}\| \{[^}]*\}\n/)
   })
+
+  test.each(['mjs', 'cjs'])(
+    'a program that is refused at boot prints the findings and no bundle (%s)',
+    async (type) => {
+      const config = new URL('../../dist/config.js', import.meta.url).pathname
+      const load =
+        type === 'mjs'
+          ? `import { registerPlatform } from '${config}'`
+          : `const { registerPlatform } = require('${config}')`
+      await write(
+        `boot.${type}`,
+        `${load}
+registerPlatform({ preset: 'base', services: { web: {} }, groups: { a: { unlocks: 'a', absent: 'b', variables: { A_URL: { kind: 'url', required: true } } } } }, {})`,
+      )
+      const { status, stderr } = spawnSync(process.execPath, [`boot.${type}`], {
+        cwd: folder,
+        encoding: 'utf8',
+      })
+      expect(status).toBe(1)
+      expect(stderr).toContain('required-missing: A_URL is required, and it is not set. Set A_URL.')
+      expect(stderr.length).toBeLessThan(2000)
+      expect(stderr).not.toContain('dist/')
+    },
+  )
 
   test('the daemon does not start without what its services require', async () => {
     const web = await run(['daemon', '--service', 'web', '--data', path.join(folder, 'data')])
