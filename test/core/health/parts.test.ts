@@ -44,7 +44,12 @@ function look(
 ): Promise<ProbeResult> {
   return open({
     // A probe reads its own group only.
-    settings: { groups: new Map(), addresses: new Map(), lacking: new Set(), ...settings } as unknown as Settings,
+    settings: {
+      groups: new Map(),
+      addresses: new Map(),
+      lacking: new Set(),
+      ...settings,
+    } as unknown as Settings,
     random: systemRandom,
     clock: { ...systemClock, now: () => NOW },
     counting: () => 'local',
