@@ -102,7 +102,7 @@ const incident = (parts: Partial<RootIncident> = {}): RootIncident => ({
 })
 function feed(incidents: readonly RootIncident[], parts: Partial<Summary> = {}) {
   // A feed reads nothing else of its summary.
-  const summary = { now: NOW, since: NOW - 86_400_000, incidents, ...parts } as Summary
+  const summary = { now: NOW, since: NOW - 86_400_000, announcements: [], incidents, ...parts } as Summary
   return incidentFeed({
     summary,
     labels: createLabels(learning),
