@@ -54,7 +54,7 @@ export function dueAt(
       ? enrolment.confirmedAt + (day - 1) * cadence.ms
       : cadence.kind === 'published'
         ? (cadence.at[day - 1] ?? enrolment.confirmedAt)
-        : slotAt(cadence, enrolment, day, zones)
+        : slotAt(cadence, enrolment, day, { zones, after: spacingMs === 0 ? enrolment.dueAt : undefined })
   const { lastSentAt } = enrolment
   if (lastSentAt === undefined || spacingMs === 0) return due
   // After an outage, a short spacing brings no burst either.
@@ -69,7 +69,7 @@ function slotAt(
   cadence: At,
   { confirmedAt, timeZone, dueAt: before }: Enrolment,
   count: number,
-  zones: Zones | undefined,
+  { zones, after = 0 }: { readonly zones: Zones | undefined; readonly after: number | undefined },
 ): number {
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
   const { minute, zone: fixed, weekdays } = cadence
@@ -93,6 +93,8 @@ function slotAt(
     day += 1
     if (chosen(day)) left -= 1
   }
+  // A reader who moved while the lesson before was due: the slot of that number may be over in the new zone.
+  while (!chosen(day) || zones.instantOf(day, minute, zone) <= after) day += 1
   return zones.instantOf(day, minute, zone)
 }
 

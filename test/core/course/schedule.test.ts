@@ -132,7 +132,22 @@ test('wherever a reader moves between two lessons, the next come in the slots of
       }
     },
   )
-  fc.assert(property, { numRuns: 100 })
+  fc.assert(property, {
+    numRuns: 100,
+    // A reader who moves at the very moment at which the lesson is due.
+    examples: [
+      [
+        { kind: 'at', minute: 0, zone: undefined, weekdays: [] },
+        2_079_608_400_001,
+        'Australia/Lord_Howe',
+        [
+          { to: 'UTC', after: 0 },
+          { to: 'Asia/Kathmandu', after: 1 },
+          { to: 'UTC', after: 0 },
+        ],
+      ],
+    ],
+  })
 })
 
 test.each([
