@@ -48,6 +48,7 @@ test('machines that share a PostgreSQL show the same incidents, without those th
       endedAt: '2026-11-21T08:59:00.000Z',
       lengthSeconds: 300,
       feltBy: ['agent'],
+      updates: [],
     },
   ])
   expect(first?.feed).toHaveLength(2)

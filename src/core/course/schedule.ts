@@ -69,7 +69,10 @@ function slotAt(
   cadence: At,
   { confirmedAt, timeZone, dueAt: before }: Enrolment,
   count: number,
-  { zones, after = 0 }: { readonly zones: Zones | undefined; readonly after: number | undefined },
+  {
+    zones,
+    after = Number.NEGATIVE_INFINITY,
+  }: { readonly zones: Zones | undefined; readonly after: number | undefined },
 ): number {
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
   const { minute, zone: fixed, weekdays } = cadence

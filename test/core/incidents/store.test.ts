@@ -74,7 +74,10 @@ describe.each(STORES)('%s', (kind) => {
       })
     const resolve = (id: string) =>
       incidents.resolve({ id, now: NOW, by: 'ada', reason: 'removed', audit: entry(id) })
-    expect(await Promise.all([resolve('a'), resolve('a'), resolve('b')])).toEqual([true, false, false])
+    // On PostgreSQL, either of two at once may be the first.
+    const answers = await Promise.all([resolve('a'), resolve('a'), resolve('b')])
+    expect(answers.filter(Boolean)).toHaveLength(1)
+    expect(answers[2]).toBe(false)
     await send('webhook', 'mail')
     await send('webhook', 'mail')
     expect(told).toEqual(['webhook opened', 'webhook closed ada'])
