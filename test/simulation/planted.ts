@@ -254,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'ends a newer enrolment by a report about an earlier one',
     file: 'course/subscription.ts',
-    find: "return record.state !== 'confirmed' || at < (record.confirmedAt ?? at)",
+    find: "return record.state !== 'confirmed' || at < (record.consent?.at ?? record.confirmedAt ?? at)",
     replace: "return record.state !== 'confirmed'",
   },
   {
@@ -489,7 +489,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'mails a withdrawn announcement to those whom it has not reached',
     file: 'course/open.ts',
-    find: "if (notice?.kind === 'announced' && !(await notices?.isAnnounced(notice.subject))) return 'over'",
+    find: "if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return 'over'",
     replace: '',
   },
   {
