@@ -2,6 +2,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
+import { deployFiles, FOLDERS, TARGETS } from '../src/cli/deploy/files.ts'
+import { describe } from '../src/cli/deploy/subject.ts'
 import { exampleFile } from '../src/core/env/example.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { learning } from '../src/presets/learning/platform.ts'
@@ -49,6 +51,13 @@ const MADE: Record<string, () => string | Promise<string>> = {
     ]),
   ),
   ...COMPILED_MAILS,
+  ...Object.fromEntries(
+    TARGETS.flatMap((target) => {
+      const folder = FOLDERS[target]
+      const files = deployFiles(target, describe(learning), { folder, up: path.relative(folder, '') })
+      return files.map((file) => [path.posix.join(folder, file.path), () => file.text])
+    }),
+  ),
 }
 
 for (const [file, make] of Object.entries(MADE)) {

@@ -85,7 +85,7 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   const pointers = isNamed || asksHelp || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
   if (!isKnown && !pointers.some(holdsFiles)) return { platform: learning, searched }
   const { definitionOfDaemon, findRunningDaemon } = await import('./running-daemons.ts')
-  const daemon = findRunningDaemon(pointers, { only: isKnown ? folder : undefined, say })
+  const daemon = findRunningDaemon(pointers, { only: isKnown ? folder : undefined, words: rest, say })
   const recorded = daemon === undefined ? definitionOfDaemon(folder, say) : daemon.definition
   return {
     ...(recorded ? { platform: await load(cwd, recorded) } : { platform: learning, searched }),

@@ -35,6 +35,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/init.ts'),
   },
   {
+    name: 'deploy',
+    summary: 'write what a server needs to run the platform: units, images, manifests',
+    load: () => import('./commands/deploy.ts'),
+  },
+  {
     name: 'status',
     summary: 'the daemon on one screen: services, store, schedule, backlog, problems',
     load: () => import('./commands/status.ts'),

@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { recordFile } from '../core/daemon-places.ts'
-import { pointersIn, readRecord } from '../core/daemon-record.ts'
+import { type DaemonPointer, pointersIn, readRecord } from '../core/daemon-record.ts'
 import { codeOf } from '../core/error-code.ts'
-import { nextStep } from '../core/next-step.ts'
+import { nextStep, shellWord } from '../core/next-step.ts'
 import { controlledByOthers } from '../platform/trusted.ts'
 import type { UsedDaemon } from './context.ts'
 import { CommandError, EXIT } from './exit.ts'
@@ -36,7 +36,11 @@ export function definitionOfDaemon(dataFolder: string, say: Say): string | undef
  */
 export function findRunningDaemon(
   folders: readonly string[],
-  { only, say }: { readonly only: string | undefined; readonly say: Say },
+  {
+    only,
+    words,
+    say,
+  }: { readonly only: string | undefined; readonly words: readonly string[]; readonly say: Say },
 ): FoundDaemon | undefined {
   const byFolder = new Map(folders.flatMap(pointersIn).map((pointer) => [pointer.dataFolder, pointer]))
   const [pointer, ...others] = byFolder.values()
@@ -47,13 +51,14 @@ export function findRunningDaemon(
     )
     return undefined
   }
-  const { dataFolder, file } = pointer
+  const { dataFolder, file, pid } = pointer
   const record = readRecord(dataFolder)
   const { platform, envFiles = [] } = record ?? {}
   const definition = platform?.definition ?? null
   const named = [...(definition === null ? [] : [definition]), ...envFiles]
   const foreign = foreignFile([file, recordFile(dataFolder), ...named])
   if (record === undefined || foreign !== undefined) {
+    refuseAsRoot({ dataFolder, pid, words })
     const why = foreign ?? `Its ${recordFile(dataFolder)} cannot be read`
     say(`the daemon of ${dataFolder} is not used. ${why}. Run this as the daemon’s user, or ${NAME_THEM}.`)
     return undefined
@@ -65,6 +70,25 @@ export function findRunningDaemon(
   const found = { definition, envFiles: readable, dataFolder }
   say(`acting on the daemon that runs here: ${nextStep('', found).trim()}`)
   return found
+}
+
+/**
+ * Refuses a command of root that is about the daemon of another account, such as a systemd unit's, with the line that
+ * runs it as that account, in the folders that the daemon sees: acting on anything else would give a false green, and
+ * root must not run what that account can write.
+ */
+function refuseAsRoot({
+  dataFolder,
+  pid,
+  words,
+}: Pick<DaemonPointer, 'dataFolder' | 'pid'> & { readonly words: readonly string[] }): void {
+  const owner = statSync(dataFolder, { throwIfNoEntry: false })
+  if (process.geteuid?.() !== 0 || !owner?.uid) return
+  const command = ['platformctl', ...words].map(shellWord).join(' ')
+  throw new CommandError(
+    EXIT.usage,
+    `the daemon that runs here belongs to another user, and root does not run what that user can write. Run this as that user: nsenter --target ${pid} --mount --setuid ${owner.uid} --setgid ${owner.gid} -- ${command}. For anything else, ${NAME_THEM}.`,
+  )
 }
 
 function assertThere(definition: string, record: string): void {

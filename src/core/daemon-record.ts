@@ -100,6 +100,7 @@ function hasEnded(pid: number): boolean {
 export interface DaemonPointer {
   /** The pointer's own file. */
   readonly file: string
+  readonly pid: number
   /** Absolute; its `daemon.json` says the rest. */
   readonly dataFolder: string
 }
@@ -141,7 +142,7 @@ function read(file: string): readonly (DaemonPointer & { readonly isLive: boolea
       dataFolder?: unknown
     }
     if (typeof pid !== 'number' || typeof dataFolder !== 'string' || !path.isAbsolute(dataFolder)) return []
-    return [{ file, dataFolder, isLive: isRunning({ pid }) }]
+    return [{ file, pid, dataFolder, isLive: isRunning({ pid }) }]
   } catch {
     return []
   }

@@ -19,6 +19,6 @@ export function nextStep(command: string, { definition, envFiles, dataFolder }: 
 }
 
 /** Quoted for a POSIX shell where it needs to be. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -26,6 +26,8 @@ export interface DefinitionSource {
   readonly fingerprint: () => string
   /** The same for its mails and lessons alone. */
   readonly lessons: () => string
+  /** Absolute: the folders of its mails and lessons, and its logo. */
+  readonly assets: readonly string[]
 }
 
 /** Sentences on pages that only this platform can say. */

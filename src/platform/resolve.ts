@@ -74,6 +74,7 @@ export function resolvePlatform(
         file: path.join(folder, path.basename(file)),
         fingerprint: () => fingerprintOf(definition, foldersOf(files)),
         lessons: () => fingerprintOf({}, foldersOf(files)),
+        assets: assetsOf(definition, definition.folder ?? folder),
       },
     }),
     brand: brandOf(definition, files) ?? preset.brand,
@@ -108,6 +109,11 @@ export function resolvePlatform(
       security: { ...definition.security, contact: [definition.security.contact].flat() },
     }),
   }
+}
+
+function assetsOf({ mails, courses = {}, brand }: PlatformDefinition, folder: string): readonly string[] {
+  const named = [mails, ...Object.values(courses).map(({ lessons }) => lessons), brand?.logo]
+  return named.flatMap((name) => (name === undefined ? [] : [path.resolve(folder, name)]))
 }
 
 function foldersOf({ mails, lessonFolders, translations }: DefinitionFiles): readonly string[] {

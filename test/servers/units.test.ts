@@ -3,14 +3,29 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
+import { bin, platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { potteryFolder } from '../support/pottery.ts'
 import { hasProgram } from '../support/programs.ts'
 
-const units = fileURLToPath(new URL('../../deploy/systemd', import.meta.url))
 const here = hasProgram(['systemd-analyze', '--version'], 'systemd')
+const canChangeUser = hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-linux, and be root')
 
-describe.skipIf(!here)('the systemd units', () => {
-  test('have no fault that systemd-analyze verify knows', async () => {
+/** The folder of the units of the default platform, or of a definition. */
+const UNITS = {
+  'the default platform': async () => fileURLToPath(new URL('../../deploy/systemd', import.meta.url)),
+  'a definition': async () => (await unitsOf(await emptyFolder())).units,
+}
+
+async function unitsOf(folder: string) {
+  await potteryFolder(folder)
+  expect((await platformctl(['deploy', 'init', 'systemd'], { cwd: folder })).exitCode).toBe(0)
+  return { folder, units: path.join(folder, 'deploy/systemd') }
+}
+
+describe.skipIf(!here).each(Object.entries(UNITS))('the systemd units of %s', (_, prepare) => {
+  test('have no fault that systemd-analyze verify knows, and are exposed to 2 at the most', async () => {
+    const units = await prepare()
     const folder = await emptyFolder()
     const names = await readdir(units)
     for (const name of names) {
@@ -26,43 +41,85 @@ describe.skipIf(!here)('the systemd units', () => {
       ['verify', '--man=no', ...names.map((name) => path.join(folder, name))],
       { reject: false, all: true },
     )
-    expect(all).toBe('')
-    expect(exitCode).toBe(0)
-  })
-
-  test.each(['platformctl.service', 'platformctl-backup.service'])(
-    '%s is exposed to 2 at the most',
-    async (name) => {
+    expect({ exitCode, all }).toEqual({ exitCode: 0, all: '' })
+    for (const name of names.filter((one) => one.endsWith('.service'))) {
       const { stdout } = await execa(
         'systemd-analyze',
         ['security', '--offline=true', path.join(units, name)],
-        {
-          reject: false,
-        },
+        { reject: false },
       )
       const [, level] = /Overall exposure level for .*: ([\d.]+) /.exec(stdout) ?? []
       expect(Number(level)).toBeLessThanOrEqual(2)
-    },
-  )
-
-  test('the backup unit’s command makes a backup under a new name', async () => {
-    const state = await emptyFolder()
-    const bin = path.join(await emptyFolder(), 'platformctl')
-    const built = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
-    await writeFile(bin, `#!/bin/sh\nexec '${process.execPath}' -- '${built}' "$@"\n`, { mode: 0o755 })
-    await mkdir(path.join(state, 'platformctl-backups'))
-    await execa(bin, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
-    const unit = await readFile(path.join(units, 'platformctl-backup.service'), 'utf8')
-    // Specifiers and dollars as systemd resolves them (systemd.unit(5), systemd.service(5)).
-    const lines = [...unit.matchAll(/^ExecStart=(.*)$/gm)].map(([, line = '']) =>
-      line
-        .replace(/%([S%])/g, (_, letter) => (letter === 'S' ? state : '%'))
-        .replaceAll('$$', () => '$')
-        .replaceAll('/usr/bin/platformctl', bin),
-    )
-    expect(lines).toHaveLength(3)
-    for (const line of lines) await execa('sh', ['-ec', line])
-    const made = await readdir(path.join(state, 'platformctl-backups'))
-    expect(made).toEqual([expect.stringMatching(/^platform-\d{8}T\d{6}Z\.sqlite\.zst$/)])
+    }
   })
+})
+
+/** An installed program, and the command lines of a unit as systemd resolves them (systemd.unit(5), systemd.service(5)). */
+async function installed(units: string, { state = '', credentials = '', home = '' }) {
+  const program = path.join(await emptyFolder(), 'platformctl')
+  await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' -- '${bin}' "$@"\n`, { mode: 0o755 })
+  await execa('chmod', ['755', path.dirname(program)])
+  return {
+    program,
+    linesOf: async (name: string) => {
+      const unit = await readFile(path.join(units, name), 'utf8')
+      return [...unit.matchAll(/^ExecStart=(.*)$/gm)].map(([, line = '']) =>
+        line
+          .replace(/%([Sd%])/g, (_, letter) => ({ S: state, d: credentials })[letter as string] ?? '%')
+          .replaceAll('$$', () => '$')
+          .replace(/^\/usr\/bin\/node -- /, '')
+          .replaceAll('/usr/bin/platformctl', program)
+          .replaceAll('/srv/platform/', `${home}/`),
+      )
+    },
+  }
+}
+
+test('the backup unit’s command makes a backup under a new name', async () => {
+  const { folder, units } = await unitsOf(await emptyFolder())
+  const state = await emptyFolder()
+  const { program, linesOf } = await installed(units, { state, home: folder })
+  await mkdir(path.join(state, 'platformctl-backups'))
+  await execa(program, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
+  const lines = await linesOf('platformctl-backup.service')
+  expect(lines).toHaveLength(3)
+  for (const line of lines) await execa('sh', ['-ec', line])
+  const made = await readdir(path.join(state, 'platformctl-backups'))
+  expect(made).toEqual([expect.stringMatching(/^platform-\d{8}T\d{6}Z\.sqlite\.zst$/)])
+})
+
+describe.skipIf(!canChangeUser)('the daemon of the unit, as another user', () => {
+  test('serves the definition, and root gets the line that runs a command as that user', async () => {
+    const scratch = await emptyFolder()
+    const [home, state, credentials] = ['home', 'state', 'credentials'].map((name) =>
+      path.join(scratch, name),
+    )
+    for (const one of [home, state, credentials]) await mkdir(String(one))
+    const { units } = await unitsOf(String(home))
+    const { program, linesOf } = await installed(units, { state, credentials, home })
+    await writeFile(path.join(String(credentials), 'env'), 'KILN_REGION=us\n')
+    const [line = ''] = await linesOf('platformctl.service')
+    // What the unit asks systemd for: folders of its own, no other writable one, and another user.
+    const script = `
+chmod 755 "${scratch}" "${home}"; chmod -R a+rX "${home}"; mkdir "${state}/platformctl"
+chmod 700 "${state}/platformctl"; chown -R 4711:4711 "${state}" "${credentials}"
+mount -t tmpfs tmpfs /run; mkdir /run/platformctl; chown 4711:4711 /run/platformctl
+mount --bind "${state}" "${state}"; mount --bind /run /run; mount -o remount,bind,ro /
+cd /
+RUNTIME_DIRECTORY=/run/platformctl setpriv --reuid=4711 --regid=4711 --clear-groups --no-new-privs --inh-caps=-all ${line} --web-port 0 --shop-port 0 >"${state}/log" &
+until grep -q '"listening"' "${state}/log"; do sleep 0.2; done
+"${program}" course list; echo "exit $?"
+command=$("${program}" course list 2>&1 | sed -n 's/.*as that user: \\(.*\\)\\. For anything else.*/\\1/p')
+eval "$command"; echo "exit $?"
+kill $!; wait $!; echo "stopped $?"`
+    const { stdout, stderr } = await execa('unshare', ['--mount', 'sh', '-c', script], {
+      env: { PATH: `${path.dirname(program)}:${process.env.PATH}`, HOME: '/root' },
+      extendEnv: false,
+      reject: false,
+      timeout: 60_000,
+    })
+    expect(stderr).toContain('root does not run what that user can write. Run this as that user: nsenter')
+    expect(stderr).toContain('acting on the daemon that runs here: --config ')
+    expect(stdout).toMatch(/^exit 2\n[\s\S]*erster-brand[\s\S]*\nexit 0\nstopped 0$/)
+  }, 90_000)
 })

@@ -256,6 +256,9 @@ const envList = versioned({
   ),
 })
 
+const deployed = <State extends string>(states: readonly [State, ...State[]]) =>
+  versioned({ files: list(z.strictObject({ file: text.describe('Absolute.'), state: z.enum(states) })) })
+
 const envDiff = versioned({
   same: z.boolean(),
   groups: list(
@@ -338,6 +341,8 @@ export const DOCUMENTS = {
   'db restore': store.dbRestore,
   'db status': store.dbStatus,
   'db verify': store.dbVerify,
+  'deploy check': deployed(['same', 'differs', 'missing']),
+  'deploy init': deployed(['same', 'differs', 'written']),
   dispatch: course.dispatch,
   'email feedback': feedback,
   'email feedback status': feedbackStatus,

@@ -1,0 +1,139 @@
+import type { DeployFile, Places, Subject } from './subject.ts'
+
+const POSTGRES = `  postgres:
+    image: postgres:18@sha256:3a82e1f56c8f0f5616a11103ac3d47e632c3938698946a7ad26da0df1334744a
+    volumes:
+      - postgres:/var/lib/postgresql
+    environment:
+      POSTGRES_DB: platform
+      POSTGRES_PASSWORD: \${POSTGRES_PASSWORD:-}
+      POSTGRES_USER: platform
+    restart: unless-stopped
+    healthcheck:
+      test: [ "CMD", "pg_isready", "--username", "platform" ]
+      interval: 10s
+      timeout: 5s
+      retries: 5
+    profiles:
+      - postgres
+`
+
+/**
+ * The services on one machine, after a container that migrates the store; web runs the schedule. `folder` leads from the
+ * definition to these files, `up` back.
+ */
+export function composeFiles(subject: Subject, { folder, up }: Places): readonly DeployFile[] {
+  const { name, services } = subject
+  const file = (one: string) => (folder === '' ? one : `${folder}/${one}`)
+  const image = (role: string) => `    image: ${name}-${role}:\${BUILD_STAMP:-local}
+    build:
+      context: ${up === '' ? '.' : up}
+      dockerfile: ${file('Dockerfile')}
+      target: ${role}
+      args:
+        BUILD_STAMP: \${BUILD_STAMP:-}
+`
+  const envFiles = (role: string) => `    env_file:
+      - path: .env
+        required: false
+      - path: ${role}.env
+        required: false
+`
+  const own = services.map(({ name: role, port, addresses }) => ({
+    role,
+    text: `  ${role}:
+${image(role)}    depends_on:
+      migrate:
+        condition: service_completed_successfully
+${
+  addresses.length === 0
+    ? ''
+    : `    environment:\n${addresses
+        .map(([variable, address]) => `      ${variable}: ${address}\n`)
+        .sort()
+        .join('')}`
+}${envFiles(role)}    ports:
+      - '127.0.0.1:${port}:${port}'
+    <<: *service
+`,
+  }))
+  const migrate = `  migrate:
+${image('web')}    depends_on:
+      postgres:
+        condition: service_healthy
+        required: false
+${envFiles('web')}    command: [ "db", "migrate", "--data", "/data" ]
+    restart: "no"
+    <<: *service
+`
+  const all = [...own, { role: 'migrate', text: migrate }, { role: 'postgres', text: POSTGRES }].sort(
+    (a, b) => (a.role < b.role ? -1 : 1),
+  )
+  const compose = `# The services on one machine, behind a proxy that ends TLS:
+#   docker compose -f ${file('compose.yaml')} up --detach --wait
+# Beside this file: settings of all services in .env, secrets of one service in ${services.map(({ name: role }) => `${role}.env`).join(', ')}. Each is optional,
+# because an empty environment is a valid one. platformctl env list says which service reads what.
+# With PostgreSQL instead of an SQLite file: set POSTGRES_PASSWORD and STORE_URL in .env, then
+#   docker compose -f ${file('compose.yaml')} --profile postgres up --detach --wait
+
+x-service: &service
+  restart: unless-stopped
+  volumes:
+    - data:/data
+  tmpfs:
+    - /tmp
+  read_only: true
+  security_opt:
+    - no-new-privileges:true
+  cap_drop:
+    - ALL
+  stop_grace_period: 120s
+  mem_limit: 512m
+  logging:
+    driver: json-file
+    options:
+      max-size: 10m
+      max-file: "5"
+
+name: ${name}
+
+services:
+${all.map(({ text }) => text).join('\n')}
+volumes:
+  data:
+  postgres:
+`
+  const names = [...new Set(services.flatMap(({ secrets }) => secrets))].sort()
+  const secrets = `# Secrets as files instead of variables, each mounted into the services that read it and into no other:
+#   docker compose -f ${file('compose.yaml')} -f ${file('compose.secrets.yaml')} up --detach --wait
+# Each file is in secrets, beside this file, is named like its variable and holds its value:
+#   openssl rand -base64 32 > ${file('secrets/EMAIL_DISPATCH_SECRET')}
+# User 1000 must be able to read it. Remove what you do not set. Any other secret works the same: one entry below, and
+# NAME_FILE for its service.
+
+name: ${name}
+
+services:
+${services
+  .filter((service) => service.secrets.length > 0)
+  .sort((a, b) => (a.name < b.name ? -1 : 1))
+  .map(
+    ({ name: role, secrets: read }) => `  ${role}:
+    secrets:
+${[...read]
+  .sort()
+  .map((one) => `      - ${one}\n`)
+  .join('')}    environment:
+${[...read]
+  .sort()
+  .map((one) => `      ${one}_FILE: /run/secrets/${one}\n`)
+  .join('')}`,
+  )
+  .join('\n')}
+secrets:
+${names.map((one) => `  ${one}:\n    file: secrets/${one}\n`).join('')}`
+  return [
+    { path: 'compose.yaml', text: compose },
+    { path: 'compose.secrets.yaml', text: secrets },
+  ]
+}

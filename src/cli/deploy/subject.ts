@@ -1,0 +1,177 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import packageJson from '../../../package.json' with { type: 'json' }
+import type { ResolvedPlatform } from '../../core/platform.ts'
+import type { Service, ServiceDefinition } from '../../core/service.ts'
+import { learning } from '../../presets/learning/platform.ts'
+import { CommandError, EXIT } from '../exit.ts'
+
+/** What deployment files are made from. Paths start at the definition's folder and have slashes. */
+export interface Subject {
+  /** For images, volumes and secrets: `kiln-school`. */
+  readonly name: string
+  /** Absent for the default platform. */
+  readonly definition?: string
+  /** The definition, and the files and folders that it names or imports. */
+  readonly sources: readonly string[]
+  /** The services that run here, in the platform's order. */
+  readonly services: readonly DeployedService[]
+  /** The folder of the definition on a server with systemd. */
+  readonly serverFolder: string
+  /** Files that npm installs from, besides the registry. */
+  readonly tarballs: readonly string[]
+  /** Whether package-lock.json names everything to install; otherwise the tarball of platformctl is installed alone. */
+  readonly isLocked: boolean
+}
+
+interface DeployedService {
+  readonly name: Service
+  readonly port: number
+  readonly health: string
+  /** Variables in which it looks for the other services, with their addresses between containers. */
+  readonly addresses: readonly (readonly [variable: string, address: string])[]
+  /** Secrets that it reads and that are worth a file each. */
+  readonly secrets: readonly string[]
+}
+
+/** Where the files are from the definition's folder (`folder`), and the definition from them (`up`); empty for the same. */
+export interface Places {
+  readonly folder: string
+  readonly up: string
+}
+
+/** A file to write. */
+export interface DeployFile {
+  /** From the folder of the files. */
+  readonly path: string
+  readonly text: string
+}
+
+/** The secrets of the engine that an operator makes and that need nothing else. */
+const MADE = ['EMAIL_DISPATCH_SECRET', 'EMAIL_LINK_SECRET', 'HEALTH_DEEP_TOKEN']
+
+/** Reads what there is to deploy; a CommandError if a Dockerfile could not copy it. */
+export function readSubject(platform: ResolvedPlatform, folder: string): Subject {
+  const { definition } = platform
+  const files = definition === undefined ? [] : [...withImports(definition.file), ...definition.assets]
+  const sources = [...new Set(files.map((file) => inside(folder, file)))]
+  const packages = packagesIn(folder)
+  return {
+    ...describe(platform),
+    ...(definition && { definition: path.basename(definition.file) }),
+    // A folder holds what is in it.
+    sources: sources.filter((one) => !sources.some((other) => one.startsWith(`${other}/`))),
+    ...(/^\/(?:srv|opt)\/./.test(folder) && { serverFolder: folder }),
+    ...packages,
+  }
+}
+
+/** The part that depends on no file. */
+export function describe(platform: ResolvedPlatform): Subject {
+  const { contract, name, definition } = platform
+  const own = platform.services.flatMap(({ port, ...service }) =>
+    port === undefined ? [] : [{ ...service, port }],
+  )
+  const reads = (service: Service, variable: string) =>
+    contract.find(variable)?.services.includes(service) === true
+  const secrets = contract.variables
+    .filter((one) => one.secret && (MADE.includes(one.name) || !learning.contract.find(one.name)))
+    .map((one) => one.name)
+  const slug = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, 30)
+    .replaceAll(/^-|-$/g, '')
+  return {
+    name: (definition && slug) || 'platform',
+    sources: [],
+    services: own.map((service) => ({
+      name: service.name,
+      port: service.port,
+      health: service.health,
+      addresses: own.flatMap((other) => {
+        const variable = between(other).find((one) => reads(service.name, one))
+        return other === service || variable === undefined
+          ? []
+          : [[variable, `http://${other.name}:${other.port}`] as const]
+      }),
+      secrets: secrets.filter((one) => reads(service.name, one)),
+    })),
+    serverFolder: '/srv/platform',
+    tarballs: [`platformctl-${packageJson.version}.tgz`],
+    isLocked: false,
+  }
+}
+
+/** The variables of a service's address that browsers do not see. */
+function between({ address = [] }: Pick<ServiceDefinition, 'address'>): readonly string[] {
+  return address.filter((name) => !name.startsWith('NEXT_PUBLIC_'))
+}
+
+/** A definition and the files of its own that it imports, directly or not. */
+function withImports(file: string, found = new Set<string>()): readonly string[] {
+  if (found.has(file) || !existsSync(file)) return [...found]
+  found.add(file)
+  if (/\.[cm]?[jt]s$/.test(file))
+    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
+      /(?:from|import)[\s(]*['"](\.[^'"]+)['"]/g,
+    ))
+      withImports(path.resolve(path.dirname(file), name), found)
+  return [...found]
+}
+
+/** A path as a Dockerfile, a unit and YAML can name it without quoting. */
+const PLAIN = /^(?!\.\.(?:\/|$))[\p{L}\p{N}_.@+/-]+$/u
+
+function inside(folder: string, file: string): string {
+  const name = path.relative(folder, file).replaceAll(path.sep, '/')
+  if (name === '')
+    refuse(
+      `the definition names its own folder, which may hold secrets: move those files into a folder of their own.`,
+    )
+  if (!PLAIN.test(name))
+    refuse(
+      `${name} ${name.startsWith('..') ? 'is not in the folder of the definition, which is what is deployed: move it there' : 'has a character that deployment files would have to quote: rename it'}.`,
+    )
+  return name
+}
+
+function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {
+  const file = path.join(folder, 'package-lock.json')
+  if (!existsSync(file)) return {}
+  const { packages = {} } = parse(file)
+  const installed = packages['node_modules/platformctl']
+  if (installed === undefined) return {}
+  const needed = Object.entries(packages).filter(([, one]) => !one.dev)
+  const linked = needed.find(([, one]) => one.link)
+  if (linked)
+    refuse(
+      `package-lock.json links ${linked[0]} to ${linked[1].resolved}, which is not in an image: run npm pack there, then npm install the tarball here.`,
+    )
+  const tarballs = needed.flatMap(([, { resolved = '' }]) =>
+    resolved.startsWith('file:')
+      ? [inside(folder, path.resolve(folder, resolved.slice('file:'.length)))]
+      : [],
+  )
+  return { tarballs, isLocked: true }
+}
+
+interface Lock {
+  readonly packages?: Readonly<
+    Record<string, { readonly resolved?: string; readonly link?: boolean; readonly dev?: boolean }>
+  >
+}
+
+function parse(file: string): Lock {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Lock
+  } catch {
+    return refuse(`${file} cannot be read: npm install writes it anew.`)
+  }
+}
+
+function refuse(sentence: string): never {
+  throw new CommandError(EXIT.usage, sentence)
+}

@@ -1,0 +1,146 @@
+import path from 'node:path'
+import type { DeployFile, Subject } from './subject.ts'
+
+const HARDENING = `CapabilityBoundingSet=
+AmbientCapabilities=
+NoNewPrivileges=yes
+LockPersonality=yes
+# V8 makes machine code at run time: MemoryDenyWriteExecute would end it at its first hot function.
+MemoryDenyWriteExecute=no
+PrivateDevices=yes
+PrivateTmp=yes
+PrivateUsers=yes
+ProcSubset=pid
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHome=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProtectSystem=strict
+RemoveIPC=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM`
+
+/** The service, and a backup every night. */
+export function systemdFiles({
+  definition,
+  services,
+  serverFolder,
+  sources,
+  tarballs,
+}: Subject): readonly DeployFile[] {
+  const config = definition === undefined ? '' : ` --config ${serverFolder}/${definition}`
+  const tarball = tarballs.find((one) => path.posix.basename(one).startsWith('platformctl-'))
+  const copy =
+    definition === undefined
+      ? ''
+      : `#   install -d ${serverFolder}
+#   cp -R --parents ${sources.join(' ')} ${serverFolder}
+#   chmod -R a+rX,go-w ${serverFolder}
+`
+  const daemon = `# One Linux machine, with Node 22.18 or later in /usr/bin. As root:
+#   npm install --global --prefix /usr ${tarball === undefined ? 'platformctl' : `./${tarball}`}
+${copy}#   install -D -m 600 .env /etc/platformctl/env
+#   cp deploy/systemd/platformctl* /etc/systemd/system/
+#   systemctl daemon-reload
+#   systemctl enable --now platformctl.service platformctl-backup.timer
+[Unit]
+Description=platformctl: ${services.map(({ name }) => name).join(', ')}
+Documentation=man:platformctl(1)
+Wants=network-online.target
+After=network-online.target
+# Give up after five starts in five minutes: an environment that is half-configured does not heal by itself.
+StartLimitIntervalSec=5min
+StartLimitBurst=5
+
+[Service]
+Type=notify
+NotifyAccess=all
+WatchdogSec=60
+# Behind the two hyphens, because Node itself would read --env-file otherwise, by rules of its own.
+ExecStart=/usr/bin/node -- /usr/bin/platformctl daemon${config} --env-file %d/env --data %S/platformctl
+# Stays root:root 0600 on disk; the service reads a copy that nobody else can.
+LoadCredential=env:/etc/platformctl/env
+Restart=on-failure
+RestartSec=5
+# 2: the command line or the definition is wrong, or the store's file cannot be opened, and the next start would say the
+# same. 1 is also a fault at run time, after which a new process serves again, 3 a PostgreSQL that is not up yet, and 70 a
+# disk that did not confirm a write.
+RestartPreventExitStatus=2
+# Longer than --grace and --deadline together, so that no message is cut in the middle.
+TimeoutStopSec=120
+KillMode=mixed
+MemoryMax=1G
+TasksMax=64
+# A core dump would hold every secret and address of the process.
+LimitCORE=0
+
+DynamicUser=yes
+User=platformctl
+StateDirectory=platformctl
+StateDirectoryMode=0700
+# Where commands find the daemon that runs here.
+RuntimeDirectory=platformctl
+UMask=0077
+
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+${HARDENING}
+
+[Install]
+WantedBy=multi-user.target
+`
+  const backup = `[Unit]
+Description=Back the platform's store up, and verify it
+Documentation=man:platformctl(1)
+After=platformctl.service
+
+[Service]
+Type=oneshot
+# A new name each time; what is older than a fortnight goes once the new one is there.
+ExecStart=/usr/bin/platformctl db verify${config} --data %S/platformctl
+ExecStart=/bin/sh -ec 'exec /usr/bin/platformctl db backup${config} --data %S/platformctl "%S/platformctl-backups/platform-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).sqlite.zst"'
+ExecStart=/usr/bin/find %S/platformctl-backups -name "platform-*.sqlite.zst" -mtime +14 -delete
+Nice=10
+TimeoutStartSec=15min
+MemoryMax=1G
+TasksMax=64
+# A core dump would hold every secret and address of the process.
+LimitCORE=0
+
+# The same user as the daemon's, so that both own the store.
+DynamicUser=yes
+User=platformctl
+StateDirectory=platformctl platformctl-backups
+StateDirectoryMode=0700
+UMask=0077
+
+PrivateNetwork=yes
+RestrictAddressFamilies=AF_UNIX
+${HARDENING}
+`
+  const timer = `[Unit]
+Description=Back the platform's store up every night
+
+[Timer]
+OnCalendar=*-*-* 03:17:00 UTC
+RandomizedDelaySec=10min
+# A machine that was off at night backs up when it comes back.
+Persistent=yes
+
+[Install]
+WantedBy=timers.target
+`
+  return [
+    { path: 'platformctl.service', text: daemon },
+    { path: 'platformctl-backup.service', text: backup },
+    { path: 'platformctl-backup.timer', text: timer },
+  ]
+}

@@ -1,0 +1,140 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { platformctl } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { potteryFolder } from '../support/pottery.ts'
+
+async function pottery() {
+  const cwd = await emptyFolder()
+  const folder = await potteryFolder(path.join(cwd, 'pottery'))
+  const config = ['--config', 'pottery/platform.config.ts']
+  return {
+    cwd,
+    folder,
+    run: (words: string, more: readonly string[] = config) =>
+      platformctl(['deploy', ...words.split(' '), ...more], { cwd }),
+    made: (file: string) => readFile(path.join(folder, 'deploy', file), 'utf8'),
+    put: (file: string, text: string) => writeFile(path.join(folder, file), text),
+  }
+}
+
+const TARGETS = ['systemd', 'docker', 'compose', 'kubernetes']
+
+test('init writes the files of a definition beside it, from any folder, and check finds nothing', async () => {
+  const { run, made } = await pottery()
+  for (const target of TARGETS) {
+    const { exitCode, stdout, stderr } = await run(`init ${target}`)
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(stdout).toMatch(/^Töpferschule Lehmgrube, defined by .*\n(?:same .*\n)*written /)
+    expect(stdout).toMatch(/Next: follow the first lines of pottery\/deploy\//)
+  }
+  expect((await run('check')).stdout).toMatch(/^.*(?:\nsame {5}pottery\/deploy\/\S+){8}$/)
+  const dockerfile = await made('Dockerfile')
+  for (const one of ['platform.config.ts', 'services.ts', 'mails', 'courses/erster-brand', 'logo.svg']) {
+    expect(dockerfile).toContain(`COPY ${one} ${one}\n`)
+    expect(await made('Dockerfile.dockerignore')).toContain(`!${one}\n`)
+  }
+  expect(await made('systemd/platformctl.service')).toContain(
+    'daemon --config /srv/platform/platform.config.ts --env-file %d/env --data %S/platformctl\n',
+  )
+  expect(await made('compose.secrets.yaml')).toMatch(
+    / {2}shop:\n {4}secrets:\n(?: {6}- .*\n)*? {6}- SHOP_KEY\n/,
+  )
+  expect(await made('compose.yaml')).toContain('SHOP_URL: http://shop:4000\n')
+})
+
+test('a file that is there stays, and the printed command shows the difference', async () => {
+  const { cwd, folder, run, made } = await pottery()
+  await run('init compose')
+  await writeFile(path.join(folder, 'deploy/compose.yaml'), 'mine\n')
+  await rm(path.join(folder, 'deploy/compose.secrets.yaml'))
+  for (const [words, state] of [
+    ['check', 'missing'],
+    ['init compose', 'written'],
+  ]) {
+    const { exitCode, stdout } = await run(String(words))
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain(`${state}  pottery/deploy/compose.secrets.yaml`)
+    const [, command = ''] =
+      /differs {2}pottery\/deploy\/compose\.yaml\n +(?:npx )?platformctl (.*)\n/.exec(stdout) ?? []
+    const [words2 = '', rest = ''] = command.split(' | ')
+    const printed = await platformctl(words2.split(' '), { cwd })
+    const difference = await execa('sh', ['-c', rest], { cwd, input: `${printed.stdout}\n`, reject: false })
+    expect(difference.stdout).toMatch(/^1,\d+c1\n|^1c1,\d+\n/)
+  }
+  expect(await made('compose.yaml')).toBe('mine\n')
+  const document = JSON.parse((await run('check --format json')).stdout) as {
+    files: { file: string; state: string }[]
+  }
+  expect(document.files).toContainEqual({ file: path.join(folder, 'deploy/compose.yaml'), state: 'differs' })
+})
+
+test('check tells of a change of the definition, and init again writes nothing', async () => {
+  const { folder, run, made, put } = await pottery()
+  await run('init kubernetes')
+  await put('services.ts', "export const shop = { shop: { port: 4100, address: 'SHOP_URL' } }\n")
+  expect(await run('check')).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining('differs  pottery/deploy'),
+  })
+  const before = await made('kubernetes/platform.yaml')
+  expect((await run('init kubernetes')).exitCode).toBe(1)
+  expect(await made('kubernetes/platform.yaml')).toBe(before)
+  await rm(path.join(folder, 'deploy'), { recursive: true })
+  expect(await run('check')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/there are no files to check: .*deploy init writes them/),
+  })
+})
+
+test('without a definition the files are those of the default platform, in the folder that --out names', async () => {
+  const cwd = await emptyFolder()
+  const run = (words: string) => platformctl(['deploy', ...words.split(' ')], { cwd })
+  for (const target of TARGETS) {
+    const made = await run(`init ${target} --out files`)
+    expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('no definition found in') })
+  }
+  expect((await run('check --out files')).exitCode).toBe(0)
+  expect(await readFile(path.join(cwd, 'files/compose.yaml'), 'utf8')).toContain(
+    'dockerfile: files/Dockerfile\n',
+  )
+  expect(await readFile(path.join(cwd, 'files/platformctl.service'), 'utf8')).toContain(
+    'platformctl daemon --env-file',
+  )
+})
+
+test('where there is a lock file, images install what it names, with its tarballs', async () => {
+  const { run, made, put } = await pottery()
+  const lock = (platformctl: object) =>
+    put(
+      'package-lock.json',
+      JSON.stringify({ packages: { '': {}, 'node_modules/platformctl': platformctl } }),
+    )
+  await lock({ resolved: 'file:vendor/platformctl-0.3.0.tgz' })
+  await run('init docker')
+  const dockerfile = await made('Dockerfile')
+  expect(dockerfile).toContain(
+    'COPY package.json package-lock.json vendor/platformctl-0.3.0.tgz ./\nRUN npm ci ',
+  )
+  expect(await made('Dockerfile.dockerignore')).toContain(
+    '!package-lock.json\n!vendor/platformctl-0.3.0.tgz\n',
+  )
+  await lock({ link: true, resolved: '../clone' })
+  expect(await run('init docker')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('npm pack') })
+})
+
+test.each([
+  ['a folder outside', "mails: '../mails'", /\.\.\/mails is not in the folder of the definition/],
+  ['its own folder', "mails: '.'", /names its own folder, which may hold secrets/],
+  ['a name with a space', "mails: './our mails'", /our mails has a character .*: rename it/],
+])('a definition that names %s is refused, and nothing is written', async (_, line, sentence) => {
+  const { cwd, run } = await pottery()
+  for (const name of ['mails', 'pottery/our mails']) await mkdir(path.join(cwd, name))
+  const file = path.join(cwd, 'pottery/platform.config.ts')
+  await writeFile(file, (await readFile(file, 'utf8')).replace("mails: './mails'", line))
+  const { exitCode, stderr } = await run('init docker')
+  expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(sentence) })
+  expect(stderr.split('\n')).toHaveLength(1)
+})
