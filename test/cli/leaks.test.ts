@@ -151,6 +151,8 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['status', 'update', 'no-such', 'Mended', '--env-file', 'a.env'],
   ['status', 'withdraw', 'no-such', '--env-file', 'a.env'],
   ['email', 'lint'],
+  ['deploy', 'init', 'systemd'],
+  ['deploy', 'check', 'systemd'],
   ['completion', 'bash'],
   ['demo', '--exit'],
 ]
