@@ -65,7 +65,7 @@ export interface DaemonOptions {
 export interface RunningDaemon {
   /** Where each service listens; a service that does not run here is absent. */
   readonly urls: Readonly<Record<Service, string>>
-  /** Resolves when a disk did not confirm a write: whoever started this ends it, for a new process to open its files anew. */
+  /** Resolves when a disk did not confirm a write: end this process then, so that a new one opens its files anew. */
   readonly storeLost: Promise<void>
   /**
    * Ends in order: health fails, `graceMs` pass (so that a load balancer sees it), nothing new is accepted, requests

@@ -201,7 +201,7 @@ export interface CourseInput {
   /** `latest`: people already enrolled get changed lessons too. */
   readonly follow?: 'latest'
   /**
-   * Who can read its lessons as pages: everybody (`public`, the default), whoever has the link of a mail (`link`), or
+   * Who can read its lessons as pages: everybody (`public`, the default), people with the link of a mail (`link`), or
    * nobody (`false`).
    */
   readonly pages?: 'public' | 'link' | false

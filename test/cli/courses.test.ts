@@ -112,7 +112,7 @@ test('an operator changes the language and time zone of a person, by address or 
   expect((await run('db', 'audit')).out).toMatch(/set.*Europe\/Vienna/)
 })
 
-test('an operator imports people with proof of consent, is told by line who is left out, and exports them again', async () => {
+test('an operator imports people with proof of consent, sees the lines of those left out, and exports the rest', async () => {
   const cwd = await emptyFolder()
   const run = await terminal(cwd)
   const write = (text: string) => writeFile(path.join(cwd, 'people.csv'), text)

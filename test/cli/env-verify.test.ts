@@ -213,7 +213,7 @@ test('no fingerprint is given without the token, a nonce, or a token that is lon
   expect(other?.status).toBe(401)
 })
 
-test('requests are answered one after the other, and those beyond a short queue are told to come back', async () => {
+test('requests are answered one after the other, and those beyond a short queue get 429 and Retry-After', async () => {
   const { ask } = opened(ENV)
   const answers = await Promise.all(Array.from({ length: 12 }, () => ask(TOKEN)))
   const refused = answers.filter(({ status }) => status === 429)

@@ -143,7 +143,7 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   const find = async () => (await it.platform.course()).find('ada@example.com', 'open')
   expect(await find()).toMatchObject({ state: 'confirmed', language: 'de', timeZone: 'Europe/Vienna' })
   expect(new Date((await find())?.dueAt ?? 0).toISOString()).toBe('2026-03-29T16:00:00.000Z')
-  // Without the undo, whoever is subscribed stays so; left blank, a setting stays.
+  // Without the undo, a subscriber stays subscribed; a setting left blank stays as it was.
   const again = { preferences: '1', language: 'en', timeZone: '' }
   expect(titleOf((await it.ask(link, 'en', again)).html)).toBe('Saved · Choir')
   expect(await find()).toMatchObject({ state: 'confirmed', language: 'en', timeZone: 'Europe/Vienna' })

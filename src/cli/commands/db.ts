@@ -81,7 +81,7 @@ Examples:
     .option('--journal <file>', 'the journal from beside the replaced store, for a restore elsewhere')
     .option(
       '--without-journal',
-      'restore although the journal is lost; whoever left since the backup is mailed again',
+      'restore although the journal is lost; people who left since the backup are mailed again',
     )
     .option(
       '--sent-from <file>',

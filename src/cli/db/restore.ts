@@ -111,7 +111,7 @@ function coveredText({ replayed, uncoveredSince }: RestoreResult): string {
 }
 
 function uncoveredText(since: number): string {
-  return `no journal covers the time since ${new Date(since).toISOString()}: whoever unsubscribed, bounced or was erased since then is mailed again\n`
+  return `no journal covers the time since ${new Date(since).toISOString()}: people who unsubscribed, bounced or were erased since then are mailed again\n`
 }
 
 /** Lists the changes made after the backup that the restore replayed. */

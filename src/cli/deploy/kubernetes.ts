@@ -164,7 +164,7 @@ spec:
       ports:
         - { protocol: UDP, port: 53 }
         - { protocol: TCP, port: 53 }
-    # Providers and the database; not the cloud's metadata service, which gives credentials to whoever asks.
+    # Providers and the database; not the cloud's metadata service, which gives credentials to anybody who asks.
     - to:
         - ipBlock: { cidr: 0.0.0.0/0, except: [169.254.0.0/16] }
         - ipBlock: { cidr: "::/0", except: ["fe80::/10", "fd00:ec2::254/128"] }

@@ -44,7 +44,7 @@ export interface CourseDefinition extends CoursePlan {
   readonly title: string
   /** `latest`: enrolments that have begun follow a changed course; otherwise they keep the one that they began with. */
   readonly follow: 'start' | 'latest'
-  /** Who can read the lessons as pages: everybody, whoever has the link of a mail, or nobody. Default: everybody. */
+  /** Who can read the lessons as pages: everybody, people with the link of a mail, or nobody. Default: everybody. */
   readonly pages?: 'public' | 'link' | false
 }
 

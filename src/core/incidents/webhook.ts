@@ -38,7 +38,7 @@ const json = (body: unknown): WebhookRequest => ({
   body: JSON.stringify(body),
 })
 
-/** At most so many UTF-16 units, and no half a character, which Discord refuses. */
+/** Cuts a text to this many UTF-16 units, never within a character: Discord refuses half of one. */
 function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

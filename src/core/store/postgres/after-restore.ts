@@ -119,6 +119,6 @@ function uncovered(restoredTo: number, journal: string | undefined): StoreMainte
       ? 'neither --from nor --journal was given'
       : `${journal} is not the journal of this store`
   return new StoreMaintenanceError(
-    `the restored database ends at ${new Date(restoredTo).toISOString()}, and ${why}: whoever unsubscribed, bounced or was erased since then would be mailed again. Name the replaced database or schema with --from, or a journal with --journal, or accept that with --without-journal; nothing was changed.`,
+    `the restored database ends at ${new Date(restoredTo).toISOString()}, and ${why}: people who unsubscribed, bounced or were erased since then would be mailed again. Name the replaced database or schema with --from, or a journal with --journal, or accept that with --without-journal; nothing was changed.`,
   )
 }

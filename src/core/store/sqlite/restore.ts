@@ -288,7 +288,7 @@ function uncovered(refused: {
   const { from, to, journal, found, madeAt } = refused
   const file = journal ?? journalFile(to)
   return new StoreMaintenanceError(
-    `${from} was made at ${new Date(madeAt).toISOString()}, and ${found ? `${file} is not the journal of its store` : `there is no ${file}`}: whoever unsubscribed, bounced or was erased since then would be mailed again. Name the journal from beside the replaced store with --journal, or accept that with --without-journal; nothing was changed.`,
+    `${from} was made at ${new Date(madeAt).toISOString()}, and ${found ? `${file} is not the journal of its store` : `there is no ${file}`}: people who unsubscribed, bounced or were erased since then would be mailed again. Name the journal from beside the replaced store with --journal, or accept that with --without-journal; nothing was changed.`,
   )
 }
 
