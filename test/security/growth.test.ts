@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseMailbox } from '../../src/core/address.ts'
 import { isPersonalValue } from '../../src/core/analytics/personal-value.ts'
+import { readCsv } from '../../src/core/csv.ts'
 import { DIALECTS, readAs } from '../../src/core/env/dialects/read.ts'
 import { parseDuration } from '../../src/core/env/quantities.ts'
 import { parseEnvFile } from '../../src/core/env/reader.ts'
@@ -60,6 +61,7 @@ function least(measure: () => number): number {
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'src/core/address.ts': parseMailbox,
   'src/core/analytics/personal-value.ts': isPersonalValue,
+  'src/core/csv.ts': readCsv,
   'src/core/env/quantities.ts': parseDuration,
   'src/core/env/reader.ts': (text) => parseEnvFile(learning.contract, text, '.env'),
   'src/core/env/values.ts': parseBaseUrl,
