@@ -60,6 +60,9 @@ export function alertChannels({
     })
   return [
     ...(alerts.webhook === undefined ? [] : [webhookChannel({ ...alerts.webhook, textOf, clock })]),
+    ...(alerts.escalation === undefined
+      ? []
+      : [webhookChannel({ name: 'escalation', ...alerts.escalation, textOf, clock })]),
     ...(alerts.mailTo === undefined || mail === undefined
       ? []
       : [

@@ -71,6 +71,13 @@ abc  mail (web, agent), open
   cause   no answer in time
   due     opened by webhook
 `)
+  const later = { ...env, ALERT_ESCALATION_URL: 'https://b.example.com/', ALERT_ESCALATION_AFTER: '5m' }
+  const escalates = (await alert(['list', '--data', data], later)).stdout
+  expect(escalates).toContain('by webhook and by escalation if nobody acknowledges')
+  expect(escalates).toContain('later   opened by escalation, 2026-11-21 09:04 UTC, unless acknowledged')
+  expect(
+    (await alert(['list', '--data', data], { ...later, ALERT_ESCALATION_AFTER: '1m' })).stdout,
+  ).toContain('due     opened by escalation')
   expect(await alert(['silence', '15m', '--reason', 'deploy of 4.3', '--data', data])).toMatchObject({
     code: 0,
     stdout: 'silent until 2026-11-21T09:15:00.000Z\n',

@@ -121,6 +121,9 @@ test.each([
     ['alerts-pagerduty-format-key'],
   ],
   [{ ALERT_WEBHOOK_URL: 'http://relay.internal/', ALERT_WEBHOOK_FORMAT: 'slack' }, []],
+  [{ ALERT_WEBHOOK_URL: 'https://a.example/', ALERT_ESCALATION_URL: PAGER }, ['alerts-escalation-key']],
+  [{ ALERT_WEBHOOK_URL: 'https://a.example/', ALERT_ESCALATION_URL: CHAT }, ['alerts-escalation-chat']],
+  [{ ALERT_WEBHOOK_URL: 'https://a.example/', ALERT_ESCALATION_URL: `${PAGER}?routing_key=k` }, []],
   [{ ALERT_WEBHOOK_FORMAT: 'slack' }, ['alerts-format-without-webhook']],
 ])('alerts by %j break %j, in the schema too', (env, ids) => {
   expect(errorsOf(env).map(({ id }) => id)).toEqual(ids)

@@ -177,19 +177,24 @@ async function list(
 ): Promise<ExitCode> {
   const { dueMessages } = await import('../../core/incidents/due.ts')
   const now = context.clock.now()
-  const channels = (await channelsOf(context, env)).map(({ name }) => name)
+  const channels = await channelsOf(context, env)
   const incidents = await store.list(SHOWN)
   const messages = await store.messages(incidents.map(({ id }) => id))
   const silence = await store.silenceAt(now)
-  const due = channels.flatMap((channel) =>
-    dueMessages({ incidents, messages, channel, now }).map(({ incident, kind }) => ({
+  const due = channels.flatMap(({ name: channel, afterMs }) =>
+    dueMessages({ incidents, messages, channel, afterMs, now }).map(({ incident, kind }) => ({
       id: incident.id,
       kind,
       channel,
     })),
   )
+  const { afterMs } = channels.find((one) => one.afterMs !== undefined) ?? {}
+  const escalation = ({ openedAt, closedAt, acknowledgedAt }: StoredIncident) =>
+    afterMs !== undefined && now < openedAt + afterMs && (closedAt ?? acknowledgedAt) === undefined
+      ? openedAt + afterMs
+      : undefined
   const found: AlertList = {
-    channels,
+    channels: channels.map(({ name }) => name),
     silence,
     incidents: incidents
       .filter(({ closedAt }) => options.all || closedAt === undefined)
@@ -200,6 +205,7 @@ async function list(
           messages: messages.filter((one) => one.incident === incident.id).toReversed(),
           due: silence === undefined ? own : [],
           held: silence === undefined ? [] : own,
+          escalatesAt: escalation(incident),
         }
       }),
   }

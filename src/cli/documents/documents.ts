@@ -19,7 +19,7 @@ import {
 import * as store from './store.ts'
 
 const messageKind = text.describe('opened, acknowledged, closed, or reminder-1 and so on.')
-const channel = text.describe('webhook or mail.')
+const channel = text.describe('webhook, escalation or mail.')
 const message = z.strictObject({ kind: messageKind, channel })
 
 const alertList = versioned({
@@ -52,6 +52,7 @@ const alertList = versioned({
       ),
       due: list(message),
       held: list(message).describe('Held back by a silence.'),
+      escalatesAt: milliseconds.optional(),
     }),
   ),
 })

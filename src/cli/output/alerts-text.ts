@@ -3,6 +3,12 @@ import { beside } from './wrap.ts'
 
 const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
+const CHANNELS: Readonly<Record<string, string>> = {
+  webhook: 'by webhook',
+  mail: 'by mail',
+  escalation: 'by escalation if nobody acknowledges',
+}
+
 export interface AlertList {
   readonly incidents: readonly (StoredIncident & {
     readonly messages: readonly MessageRecord[]
@@ -10,6 +16,8 @@ export interface AlertList {
     readonly due: readonly { readonly kind: string; readonly channel: string }[]
     /** Messages that a silence holds back, each with its channel. */
     readonly held: readonly { readonly kind: string; readonly channel: string }[]
+    /** When its escalation is due, unless somebody acknowledges it. */
+    readonly escalatesAt?: number | undefined
   })[]
   readonly channels: readonly string[]
   readonly silence: Silence | undefined
@@ -20,7 +28,7 @@ export function alertsText({ incidents, channels, silence }: AlertList, columns:
   const channelText =
     channels.length === 0
       ? 'off; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO'
-      : channels.map((name) => (name === 'mail' ? 'by mail' : 'by webhook')).join(' and ')
+      : channels.map((name) => CHANNELS[name] ?? name).join(' and ')
   const lines = [beside('alerts    ', channelText, columns)]
   if (silence !== undefined)
     lines.push(
@@ -49,6 +57,9 @@ export function alertsText({ incidents, channels, silence }: AlertList, columns:
         ),
       ),
       ...incident.due.map(({ kind, channel }) => row('due', `${kind} by ${channel}`)),
+      ...(incident.escalatesAt === undefined
+        ? []
+        : [row('later', `opened by escalation, ${minute(incident.escalatesAt)}, unless acknowledged`)]),
       ...incident.held.map(({ kind, channel }) => row('held', `${kind} by ${channel}, by the silence`)),
     )
   }

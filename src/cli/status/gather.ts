@@ -50,7 +50,12 @@ export interface PlatformStatus {
 const PATIENCE_MS = 5000
 /** The worst first. */
 const STATES = ['stopped', 'unreached', 'failing', 'degraded'] as const
-const ALERT_CHANNELS = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO', 'HEARTBEAT_PING_URL'] as const
+const ALERT_CHANNELS = [
+  'ALERT_WEBHOOK_URL',
+  'ALERT_ESCALATION_URL',
+  'ALERT_EMAIL_TO',
+  'HEARTBEAT_PING_URL',
+] as const
 
 /** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
 export async function gatherStatus(

@@ -48,6 +48,7 @@ export function alertFindings({
         fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
       }),
     ]
+  if (isSet('ALERT_ESCALATION_URL')) return []
   return [
     warning({
       id: 'alerts-by-mail-only',

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../durations.ts'
 import { FEEDBACK_PROVIDER_NAMES } from '../feedback-providers.ts'
 import { secret, secretPair } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
@@ -192,6 +193,11 @@ export function readSettings({ contract, services }: Described, env: Environment
         const address = hidden('ALERT_WEBHOOK_URL')
         const [key, format] = [hidden('ALERT_WEBHOOK_SECRET'), text('ALERT_WEBHOOK_FORMAT')]
         return address && { url: address, secret: key, format }
+      }),
+      escalation: whole('alerts', () => {
+        const address = hidden('ALERT_ESCALATION_URL')
+        const afterMs = value('duration', 'ALERT_ESCALATION_AFTER') ?? 15 * MINUTE_MS
+        return address && { url: address, secret: hidden('ALERT_WEBHOOK_SECRET'), afterMs }
       }),
       mailTo: alertTo === undefined ? undefined : { name: undefined, address: alertTo },
     },

@@ -97,6 +97,10 @@ export interface Settings {
     readonly webhook:
       | { readonly url: Secret; readonly secret: Secret | undefined; readonly format: string | undefined }
       | undefined
+    /** A second webhook, for incidents that nobody acknowledges within `afterMs`. */
+    readonly escalation:
+      | { readonly url: Secret; readonly secret: Secret | undefined; readonly afterMs: number }
+      | undefined
     readonly mailTo: Mailbox | undefined
   }
   /** An outside watcher, called after each completed hour of the schedule. */

@@ -20,6 +20,7 @@ const ANSWER_MS = 20_000
  */
 export function webhookChannel({
   name = 'webhook',
+  afterMs,
   url,
   secret,
   format,
@@ -28,6 +29,7 @@ export function webhookChannel({
   send = fetch,
 }: {
   readonly name?: string
+  readonly afterMs?: number
   readonly url: Secret
   readonly secret: Secret | undefined
   /** As ALERT_WEBHOOK_FORMAT says; by the address when left out. */
@@ -39,6 +41,7 @@ export function webhookChannel({
   const to = webhookFormat(url.reveal(), format)
   return {
     name,
+    ...(afterMs !== undefined && { afterMs }),
     async tell({ id, kind, incident }): Promise<AlertOutcome> {
       const text = textOf(incident, kind)
       const { headers, body } = webhookRequest(to, {

@@ -17,11 +17,14 @@ export function dueMessages({
   incidents,
   messages,
   channel,
+  afterMs,
   now,
 }: {
   readonly incidents: readonly StoredIncident[]
   readonly messages: readonly MessageRecord[]
   readonly channel: string
+  /** The channel hears only of incidents that nobody acknowledges within this time. */
+  readonly afterMs?: number | undefined
   readonly now: number
 }): DueMessage[] {
   const recordOf = (id: string, kind: MessageKind) =>
@@ -29,7 +32,12 @@ export function dueMessages({
   return incidents
     .toSorted((a, b) => a.openedAt - b.openedAt)
     .flatMap((incident): DueMessage[] =>
-      kindsOf(incident, { incidents, now, wasSent: (kind) => recordOf(incident.id, kind) !== undefined })
+      kindsOf(incident, {
+        incidents,
+        afterMs,
+        now,
+        wasSent: (kind) => recordOf(incident.id, kind) !== undefined,
+      })
         .filter((kind) => (recordOf(incident.id, kind)?.outcome ?? 'pending') === 'pending')
         .map((kind) => ({ incident, kind })),
     )
@@ -39,10 +47,12 @@ function kindsOf(
   incident: StoredIncident,
   {
     incidents,
+    afterMs,
     now,
     wasSent,
   }: {
     readonly incidents: readonly StoredIncident[]
+    readonly afterMs: number | undefined
     readonly now: number
     readonly wasSent: (kind: MessageKind) => boolean
   },
@@ -52,6 +62,10 @@ function kindsOf(
   // Skip an incident that closed before its first alert was sent.
   if (closedAt !== undefined) return opened ? ['closed'] : []
   if (!opened && isFlapping(incident, incidents) && now - openedAt < LASTS_MS) return []
+  if (afterMs !== undefined) {
+    if (acknowledgedAt !== undefined) return opened ? ['acknowledged'] : []
+    return now - openedAt >= afterMs ? ['opened'] : []
+  }
   if (acknowledgedAt !== undefined) return opened ? ['opened', 'acknowledged'] : []
   const reminder = Math.floor((now - openedAt) / REMINDER_MS)
   return reminder > 0 && opened ? ['opened', `reminder-${reminder}`] : ['opened']

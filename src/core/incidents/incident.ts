@@ -32,7 +32,7 @@ export interface MessageKey {
   /** The id of an incident, or of a test alert. */
   readonly incident: string
   readonly kind: MessageKind
-  /** `webhook` or `mail`. */
+  /** `webhook`, `escalation` or `mail`. */
   readonly channel: string
 }
 

@@ -13,6 +13,8 @@ export type AlertOutcome =
 /** A way to send alerts. `tell` never rejects, and uses the same `id` for every attempt. */
 export interface Channel {
   readonly name: string
+  /** It hears only of incidents that nobody acknowledges within this time. */
+  readonly afterMs?: number
   /** It publishes what others send, so that a pause of alerts does not concern it. */
   readonly publishes?: true
   /** Selects the messages it sends; all when left out. */
@@ -63,7 +65,8 @@ export async function sendDueAlerts({
   const { incidents, messages } = await unfinishedIn(store, channels, clock.now())
   await Promise.all(
     channels.map(async (channel) => {
-      const due = dueMessages({ incidents, messages, channel: channel.name, now: clock.now() })
+      const { name, afterMs } = channel
+      const due = dueMessages({ incidents, messages, channel: name, afterMs, now: clock.now() })
       // In order: the end of an incident is never sent before its beginning.
       for (const { incident, kind } of due) {
         // Before each, because a silence may begin while a slow channel sends the one before.

@@ -646,7 +646,7 @@ const NO_CHAT = {
 }
 const NO_ROUTING_KEY = {
   cause: 'PagerDuty needs the routing key of a service, so no alert would arrive.',
-  fix: 'Set ALERT_WEBHOOK_SECRET to the integration key of an Events API v2 integration.',
+  fix: 'Set ALERT_WEBHOOK_SECRET to the integration key of an Events API v2 integration, or add routing_key=KEY to the address.',
 }
 
 const alerts = {
@@ -674,6 +674,20 @@ const alerts = {
       summary:
         'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text. For PagerDuty, the routing key.',
     },
+    ALERT_ESCALATION_URL: {
+      kind: 'url',
+      secret: true,
+      example: 'https://events.pagerduty.com/v2/enqueue',
+      summary:
+        'A second webhook, for incidents that nobody acknowledges. Its address decides the format; ALERT_WEBHOOK_SECRET signs for it too, or routing_key in the address is the key of PagerDuty.',
+    },
+    ALERT_ESCALATION_AFTER: {
+      kind: 'duration',
+      range: [1000, 86_400_000],
+      adjusts: true,
+      example: '15m',
+      summary: 'How long an incident waits for somebody to acknowledge it before it escalates; 15m if unset.',
+    },
     ALERT_EMAIL_TO: {
       kind: 'email',
       example: 'ops@example.com',
@@ -683,10 +697,36 @@ const alerts = {
   rules: [
     {
       id: 'alerts-secret-without-webhook',
-      requires: ['ALERT_WEBHOOK_URL'],
       when: ['ALERT_WEBHOOK_SECRET'],
+      atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_ESCALATION_URL'],
       cause: 'Alerts have a signing secret, but no webhook to sign for.',
       fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
+    },
+    {
+      id: 'alerts-escalation-alone',
+      when: ['ALERT_ESCALATION_URL'],
+      atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
+      cause: 'Incidents escalate, but nobody hears of them first.',
+      fix: 'Set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or remove ALERT_ESCALATION_URL.',
+    },
+    {
+      id: 'alerts-escalation-after-alone',
+      requires: ['ALERT_ESCALATION_URL'],
+      when: ['ALERT_ESCALATION_AFTER'],
+    },
+    {
+      id: 'alerts-escalation-chat',
+      forbidden: 'ALERT_ESCALATION_URL',
+      value: TELEGRAM_WITHOUT_CHAT,
+      ...NO_CHAT,
+    },
+    {
+      id: 'alerts-escalation-key',
+      forbidden: 'ALERT_ESCALATION_URL',
+      value: PAGERDUTY_WITHOUT_KEY,
+      // A signing key of the first webhook is no routing key.
+      where: { variable: 'ALERT_WEBHOOK_SECRET', of: /^$|^whsec_/ },
+      ...NO_ROUTING_KEY,
     },
     {
       id: 'alerts-format-without-webhook',

@@ -39,6 +39,22 @@ test.each([
   ],
   ['mail that is off', { ALERT_EMAIL_TO: 'ops@example.com' }, ['alert-mail-off']],
   ['a format that there is not', { ...WEBHOOK, ALERT_WEBHOOK_FORMAT: 'irc' }, ['malformed-value']],
+  [
+    'mail, and a webhook after a while',
+    { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com', ALERT_ESCALATION_URL: 'https://b.example/' },
+    [],
+  ],
+  [
+    'a second webhook after a length of time that there is not',
+    { ...WEBHOOK, ALERT_ESCALATION_URL: 'https://b.example/', ALERT_ESCALATION_AFTER: '15' },
+    ['malformed-value'],
+  ],
+  ['a second webhook alone', { ALERT_ESCALATION_URL: 'https://b.example/' }, ['alerts-escalation-alone']],
+  [
+    'a time and no second webhook',
+    { ...WEBHOOK, ALERT_ESCALATION_AFTER: '15m' },
+    ['alerts-escalation-after-alone'],
+  ],
   ['both', { ...MAIL, ...WEBHOOK, ALERT_EMAIL_TO: 'ops@example.com' }, []],
 ])('with alerts to %s, preflight finds %j', async (_, env, ids) => {
   expect((await preflight(env)).ids).toEqual(ids)

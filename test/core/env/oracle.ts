@@ -82,7 +82,14 @@ export const GROUP_VARIABLES = {
   mailer: ['MAILER_PROVIDER'],
   feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_RATE', 'MAILER_BOUNCE_ADDRESS', 'MAILER_FEEDBACK_SECRET'],
   dkim: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
-  alerts: ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_FORMAT', 'ALERT_WEBHOOK_SECRET', 'ALERT_EMAIL_TO'],
+  alerts: [
+    'ALERT_ESCALATION_URL',
+    'ALERT_ESCALATION_AFTER',
+    'ALERT_WEBHOOK_URL',
+    'ALERT_WEBHOOK_FORMAT',
+    'ALERT_WEBHOOK_SECRET',
+    'ALERT_EMAIL_TO',
+  ],
   heartbeats: ['HEARTBEAT_PING_URL'],
 }
 
@@ -140,7 +147,11 @@ export function brokenRules(set: ReadonlySet<string>): string[] {
     if (on('DATASTORE_JWT_AUDIENCE')) broken.push('identity-audience-without-verifier')
     if (on('DATASTORE_JWT_ISSUER')) broken.push('identity-issuer-without-verifier')
   }
-  if (on('ALERT_WEBHOOK_SECRET') && !on('ALERT_WEBHOOK_URL')) broken.push('alerts-secret-without-webhook')
+  const escalates = on('ALERT_ESCALATION_URL')
+  if (on('ALERT_WEBHOOK_SECRET') && !on('ALERT_WEBHOOK_URL') && !escalates)
+    broken.push('alerts-secret-without-webhook')
+  if (escalates && !on('ALERT_WEBHOOK_URL') && !on('ALERT_EMAIL_TO')) broken.push('alerts-escalation-alone')
+  if (on('ALERT_ESCALATION_AFTER') && !escalates) broken.push('alerts-escalation-after-alone')
   if (on('ALERT_WEBHOOK_FORMAT') && !on('ALERT_WEBHOOK_URL')) broken.push('alerts-format-without-webhook')
   if (on('MAILER_FEEDBACK_PROVIDER') !== on('MAILER_FEEDBACK_SECRET')) broken.push('feedback-pair')
   const signing = ['DOMAIN', 'SELECTOR', 'KEY'].filter((part) => on(`MAILER_DKIM_${part}`)).length

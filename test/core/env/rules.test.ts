@@ -17,6 +17,8 @@ const VALUES: Record<string, string> = {
   MAILER_REPLY_TO: 'help@example.com',
   MAILER_FEEDBACK_PROVIDER: 'postmark',
   ALERT_WEBHOOK_FORMAT: 'slack',
+  ALERT_ESCALATION_AFTER: '20m',
+  ALERT_EMAIL_TO: 'ops@example.com',
   MAILER_RATE: '14',
   MAILER_DKIM_DOMAIN: 'example.com',
   MAILER_DKIM_KEY: String(

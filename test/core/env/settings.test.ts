@@ -246,12 +246,14 @@ test('an empty environment has the documented defaults', () => {
 })
 
 test.each(
-  learning.contract.variables.flatMap(({ name, range }) =>
-    range !== undefined && Number.isInteger(range[0]) ? [[name, range[0], range[1]] as const] : [],
+  learning.contract.variables.flatMap(({ name, range, kind }) =>
+    range !== undefined && Number.isInteger(range[0])
+      ? [[name, range[0], range[1], kind === 'duration' ? 'ms' : ''] as const]
+      : [],
   ),
-)('%s may be %i to %i, and beyond that is absent', (name, low, high) => {
-  const used = (value: number) => read({ [name]: String(value) }).value(name)
-  expect([used(low), used(high)]).toEqual([String(low), String(high)])
+)('%s may be %i to %i, and beyond that is absent', (name, low, high, unit) => {
+  const used = (value: number) => read({ [name]: `${value}${unit}` }).value(name)
+  expect([used(low), used(high)]).toEqual([`${low}${unit}`, `${high}${unit}`])
   expect([used(low - 1), used(high + 1)]).toEqual([undefined, undefined])
 })
 

@@ -86,6 +86,43 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.open(incident('c'))).toBe(true)
   })
 
+  test('an incident that nobody acknowledges escalates once, whichever process or restart sends it, and ends there once', async () => {
+    const address = await addressOf(kind)
+    const first = (await openTestStore(address)).incidents
+    const second = kind === 'memory' ? first : (await openTestStore(address)).incidents
+    const told: string[] = []
+    const channel: Channel = {
+      name: 'escalation',
+      afterMs: 900_000,
+      async tell({ kind: said, incident: { id } }) {
+        told.push(`${id} ${said}`)
+        return { kind: 'sent' }
+      },
+    }
+    const send = (at: number) =>
+      Promise.all(
+        [first, second].map((store) =>
+          sendDueAlerts({ store, channels: [channel], clock: { now: () => at }, log: silentLog }),
+        ),
+      )
+    const silence = { from: NOW, until: NOW + 900_001, reason: 'deploy', by: 'ci' }
+    await first.silence(silence)
+    for (const id of ['seen', 'unseen', 'short']) await first.open(incident(id, id))
+    await first.acknowledge({ id: 'seen', now: NOW + 1, by: 'ada' })
+    await first.close({ cause: 'short', now: NOW + 2, unseenSince: NOW })
+    await send(NOW + 899_999)
+    expect(told).toEqual([])
+    await send(NOW + 900_000)
+    expect(told).toEqual([])
+    for (const at of [900_001, 900_002, 5 * 3_600_000]) await send(NOW + at)
+    expect(told).toEqual(['unseen opened'])
+    await first.acknowledge({ id: 'unseen', now: NOW + 6 * 3_600_000, by: 'ada' })
+    await send(NOW + 6 * 3_600_000)
+    await first.close({ cause: 'unseen', now: NOW + 7 * 3_600_000, unseenSince: NOW })
+    for (const at of [7, 8]) await send(NOW + at * 3_600_000)
+    expect(told).toEqual(['unseen opened', 'unseen acknowledged', 'unseen closed'])
+  })
+
   test('the timeline of an incident or an announcement is kept as long as it, and mailed as notices', async () => {
     const { incidents, notices } = await openTestStore(await addressOf(kind))
     await incidents.open(incident('a'))
