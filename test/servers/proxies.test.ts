@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { type IncomingHttpHeaders, request } from 'node:https'
-import { connect } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
+import { request } from 'node:https'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
+import { generate } from 'selfsigned'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -29,10 +28,11 @@ const PROXIES = {
   nginx: {
     program: ['nginx', '-v'],
     package: 'nginx-light',
-    async start(folder: string, { http, https, web, api }: Ports) {
+    async prepare(folder: string, { http, https, web, api }: Ports) {
       const pem = path.join(folder, 'pem')
-      const subject = ['-subj', '/CN=www.example.com', '-keyout', `${pem}.key`, '-out', `${pem}.crt`]
-      await execa('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', ...subject])
+      const { cert, private: key } = await generate([{ name: 'commonName', value: 'www.example.com' }])
+      await writeFile(`${pem}.crt`, cert)
+      await writeFile(`${pem}.key`, key)
       const text = (await shipped('nginx.conf'))
         .replaceAll(/^ *listen \[::].*\n/gm, '')
         .replace('listen 80;', `listen 127.0.0.1:${http};`)
@@ -46,17 +46,17 @@ const PROXIES = {
       )
       const main = `daemon off; master_process off; pid ${folder}/pid; events {} http { access_log off; ${own.join(' ')}\n${text}}`
       await writeFile(path.join(folder, 'nginx.conf'), main)
-      return ['nginx', '-e', 'stderr', '-c', path.join(folder, 'nginx.conf')]
+      return ['-e', 'stderr', '-c', path.join(folder, 'nginx.conf')]
     },
   },
   Caddy: {
     program: ['caddy', 'version'],
     package: 'caddy',
-    async start(folder: string, { http, https, web, api }: Ports) {
+    async prepare(folder: string, { http, https, web, api }: Ports) {
       const text = (await shipped('Caddyfile')).replace('127.0.0.1:3000', web).replace('127.0.0.1:8000', api)
       const options = `admin off\nlocal_certs\nskip_install_trust\nhttp_port ${http}\nhttps_port ${https}\nstorage file_system ${folder}`
       await writeFile(path.join(folder, 'Caddyfile'), `{\n${options}\n}\n${text}`)
-      return ['caddy', 'run', '--config', path.join(folder, 'Caddyfile')]
+      return ['run', '--config', path.join(folder, 'Caddyfile')]
     },
   },
 } as const
@@ -125,14 +125,17 @@ describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (_, pr
       web: bare(daemon.urls.web),
       api: bare(daemon.urls.api),
     }
-    const [program, ...args] = await proxy.start(folder, ports)
-    const server = execa(program, args, { env: { PATH, HOME: folder }, reject: false, all: true })
+    const args = await proxy.prepare(folder, ports)
+    const server = execa(proxy.program[0], args, { env: { PATH, HOME: folder }, reject: false, all: true })
     onTestFinished(async () => {
       server.kill()
       await server
     })
-    const before = await Promise.race([listening(ports.https), server.then(({ all }) => all)])
-    expect(before).toBeUndefined()
+    // Caddy listens before it has made the certificate of each name.
+    for (const host of ['www.example.com', 'api.example.com'])
+      await expect
+        .poll(() => ask(ports.https, '/api/health', { host }).catch(String), { timeout: 20_000 })
+        .toMatchObject({ status: 200 })
 
     const page = await ask(ports.https, '/')
     expect(page.status, page.body).toBe(200)
@@ -170,18 +173,3 @@ describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (_, pr
     expect(health.body).not.toContain('TRUST_PROXY')
   })
 })
-
-/** Nothing, once the port accepts connections. */
-async function listening(port: number): Promise<undefined> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const socket = connect(port, '127.0.0.1')
-    const open = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    )
-    socket.destroy()
-    if (open) return undefined
-    await sleep(50)
-  }
-  throw new Error(`nothing listens on ${port}`)
-}
