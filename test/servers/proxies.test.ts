@@ -162,12 +162,14 @@ describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (_, pr
     expect(answers.filter((status) => status === 429).length).toBeLessThan(5)
     expect((await subscribe('127.0.0.3', '192.0.2.1')).status).toBe(400)
 
-    // The longest body that a service reads, and one above it, get that service's answer; what is far longer gets none.
+    // One byte above what a service reads gets that service's answer; far more gets the proxy's. Again, because a proxy
+    // that still sends the body when the connection is closed says 502.
     const feedback = (bytes: number) =>
-      ask(ports.https, '/api/email/feedback/standard', { body: Buffer.alloc(bytes, 'a') })
-    const over = await feedback(1024 * 1024 + 1)
-    expect({ status: over.status, ...JSON.parse(over.body) }).toMatchObject({ status: 413 })
-    expect((await feedback(3 * 1024 * 1024)).status).toBe(413)
+      ask(ports.https, '/api/email/feedback/standard', { body: Buffer.alloc(bytes, 'a') }).catch(String)
+    await expect
+      .poll(() => feedback(1024 * 1024 + 1))
+      .toMatchObject({ status: 413, body: expect.stringContaining('"status":413') })
+    await expect.poll(() => feedback(3 * 1024 * 1024)).toMatchObject({ status: 413 })
 
     const health = await ask(ports.https, '/api/health')
     expect(health.body).not.toContain('TRUST_PROXY')
