@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
@@ -14,6 +15,7 @@ import type { Log } from '../core/log.ts'
 import type { Held } from '../core/mail/holds.ts'
 import { openMailer } from '../core/mail/open.ts'
 import type { Places } from '../core/next-step.ts'
+import { packageRoot } from '../core/package-root.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
@@ -43,21 +45,23 @@ export function alertChannels({
   const labels = createLabels(platform)
   const link = settings.value('NEXT_PUBLIC_SITE_URL') && `${settings.site.siteUrl}/`
   const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
-  const textOf = (incident: StoredIncident, kind: MessageKind) =>
-    alertText({
+  const textOf = (incident: StoredIncident, kind: MessageKind) => {
+    const advice = adviceFor(incident.cause, {
+      label: labels.probe(incident.cause),
+      isService: labels.isService(incident.cause),
+      isHeartbeat: heartbeats.has(incident.cause),
+      absent: meaningOf(platform, incident.cause, labels.messages),
+    })
+    return alertText({
       incident,
       kind,
       platform: platform.name,
       isService: labels.isService,
       places,
       link,
-      advice: adviceFor(incident.cause, {
-        label: labels.probe(incident.cause),
-        isService: labels.isService(incident.cause),
-        isHeartbeat: heartbeats.has(incident.cause),
-        absent: meaningOf(platform, incident.cause, labels.messages),
-      }),
+      advice: { ...advice, runbook: path.join(packageRoot(), advice.runbook) },
     })
+  }
   return [
     ...(alerts.webhook === undefined ? [] : [webhookChannel({ ...alerts.webhook, textOf, clock })]),
     ...(alerts.escalation === undefined

@@ -43,7 +43,7 @@ export function createConditions({
     const [lessonsDueSince, holds, disk] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
-      sendsLessons ? store.sending.holds().catch(() => undefined) : [],
+      store.persistent ? store.sending.holds().catch(() => undefined) : [],
       freeSpace(dataFolder).catch(() => undefined),
     ])
     return conditionsReport(

@@ -14,36 +14,40 @@ import { serve } from '../support/servers.ts'
 const SECRET = 'a-secret-of-the-dispatch-for-tests-only'
 const NOW = Date.UTC(2026, 10, 21, 9)
 
+const OPEN = {
+  id: 'abc',
+  cause: 'mail',
+  service: 'web',
+  reason: 'no answer in time',
+  affected: ['agent'],
+  openedAt: NOW - 60_000,
+  seenAt: NOW,
+  closedAt: undefined,
+  acknowledgedAt: undefined,
+  acknowledgedBy: undefined,
+}
+
 async function folder() {
   const data = await emptyFolder()
   const store = await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })
   onTestFinished(() => store.close())
-  await store.incidents.open({
-    id: 'abc',
-    cause: 'mail',
-    service: 'web',
-    reason: 'no answer in time',
-    affected: ['agent'],
-    openedAt: NOW - 60_000,
-    seenAt: NOW,
-    closedAt: undefined,
-    acknowledgedAt: undefined,
-    acknowledgedBy: undefined,
-  })
-  const alert = async (args: string[], env: Record<string, string> = {}, columns?: number) => {
+  await store.incidents.open(OPEN)
+  const run = async (args: string[], env: Record<string, string> = {}, columns?: number) => {
     const { context, stdout, stderr } = testContext({
       env,
       clock: { ...systemClock, now: () => NOW },
       operator: () => ({ name: 'ada', place: 'box-1' }),
     })
     const write = context.stdout.write.bind(context.stdout)
-    const code = await runProgram(['alert', ...args], {
+    const code = await runProgram(args, {
       ...context,
       stdout: { write, ...(columns !== undefined && { columns }) },
     })
     return { code, stdout: stdout(), stderr: stderr() }
   }
-  return { data, store, alert }
+  const alert = (args: string[], env?: Record<string, string>, columns?: number) =>
+    run(['alert', ...args], env, columns)
+  return { data, store, alert, run }
 }
 
 async function receiver(status: number) {
@@ -98,6 +102,31 @@ abc  mail (web, agent), open
     version: 1,
     incidents: [{ id: 'abc', closedAt: NOW }],
   })
+})
+
+test('an alert that a pause or a silence holds is held in alert list and in mail queue; the one about the pause is not', async () => {
+  const { data, alert, run, store } = await folder()
+  const env = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
+  const queued = async () =>
+    JSON.parse((await run(['mail', 'queue', '--format', 'json', '--data', data], env)).stdout).streams.find(
+      ({ stream }: { stream: string }) => stream === 'alert',
+    )
+  expect(await queued()).toMatchObject({ due: 1, held: 0, oldestAt: NOW - 60_000 })
+  await run(['mail', 'pause', '--stream', 'alert', '--reason', 'new pager', '--data', data])
+  await store.incidents.open({ ...OPEN, id: 'pause', cause: 'mail_paused' })
+  expect(await queued()).toMatchObject({ due: 2, held: 1 })
+  const { stdout } = await alert(['list', '--data', data], env)
+  expect(stdout).toContain('pause     alerts are paused since 2026-11-21 09:00 UTC: new pager')
+  expect(stdout.match(/held {4}.*/g)).toEqual(['held    opened by webhook, by the pause'])
+  expect(stdout.match(/due {5}.*/g)).toEqual(['due     opened by webhook'])
+  await run(['mail', 'resume', '--data', data])
+  expect(await queued()).toMatchObject({ due: 2, held: 0 })
+  await alert(['silence', '15m', '--reason', 'deploy', '--data', data])
+  expect(await queued()).toMatchObject({ due: 2, held: 1 })
+  const key = { incident: 'pause', kind: 'opened', channel: 'webhook' } as const
+  await store.incidents.claim({ ...key, now: NOW, leaseMs: 1 })
+  await store.incidents.settle({ ...key, outcome: 'pending', now: NOW, nextAt: NOW + 9, reason: 'no answer' })
+  expect(await queued()).toMatchObject({ due: 1, waiting: 1, held: 1 })
 })
 
 test.each([60, 80, 120])('list fits into %d columns', async (columns) => {

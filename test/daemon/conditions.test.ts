@@ -52,6 +52,8 @@ async function noted(
 test('lessons can only be late where mail is configured and the store keeps them', async () => {
   expect(await noted(MAIL)).toMatchObject({ failing: ['lessons_late'], asked: [[NOW, 1]] })
   expect(await noted({})).toMatchObject({ failing: [], asked: [] })
+  const holds = [{ stream: 'mail', at: NOW, reason: 'wrong prices' }] as const
+  expect(await noted({}, { holds })).toMatchObject({ failing: ['mail_paused'] })
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })
 })
 

@@ -1,6 +1,6 @@
 import type { Environment } from '../../core/env/settings.ts'
-import type { IncidentStore, StoredIncident } from '../../core/incidents/incident.ts'
-import type { Channel } from '../../core/incidents/teller.ts'
+import type { StoredIncident } from '../../core/incidents/incident.ts'
+import type { Store } from '../../core/store/store.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -14,7 +14,7 @@ import {
 } from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
 import { printJson, printText } from '../print.ts'
-import { withIncidents } from '../with-platform.ts'
+import { alertChannelsOf, withIncidents } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly all?: true
@@ -46,9 +46,7 @@ export const configure: Configure = (command, context, settle) => {
     .option('--all', 'closed incidents too, and what a silence holds back')
     .addOption(formatOption(['text', 'json']))
     .action(async (options: Options) =>
-      settle(
-        await withIncidents(context, options, (incidents, env) => list(context, incidents, env, options)),
-      ),
+      settle(await withIncidents(context, options, (_, env, store) => list(context, store, env, options))),
     )
   onStore('ack', 'acknowledge an incident, which ends its reminders', [' INCIDENT'])
     .argument('<incident>', 'its id, as alert list and the alert itself show it')
@@ -162,32 +160,20 @@ function silenceText(length: number, until: string): string {
   return length === 0 ? 'no silence any more\n' : `silent until ${until}\n`
 }
 
-async function channelsOf(context: Context, env: Environment): Promise<Channel[]> {
-  const { readSettings } = await import('../../core/env/read-settings.ts')
-  const { alertChannels } = await import('../../daemon/alerts.ts')
-  const { platform, clock } = context
-  return alertChannels({ platform, settings: readSettings(platform, env), clock })
-}
-
 async function list(
   context: Context,
-  store: IncidentStore,
+  { incidents: store, sending }: Store,
   env: Environment,
   options: Options,
 ): Promise<ExitCode> {
-  const { dueMessages } = await import('../../core/incidents/due.ts')
+  const { dueAlerts } = await import('../../core/incidents/due.ts')
   const now = context.clock.now()
-  const channels = await channelsOf(context, env)
+  const channels = await alertChannelsOf(context, env)
   const incidents = await store.list(SHOWN)
   const messages = await store.messages(incidents.map(({ id }) => id))
   const silence = await store.silenceAt(now)
-  const due = channels.flatMap(({ name: channel, afterMs }) =>
-    dueMessages({ incidents, messages, channel, afterMs, now }).map(({ incident, kind }) => ({
-      id: incident.id,
-      kind,
-      channel,
-    })),
-  )
+  const pause = (await sending.holds()).find(({ stream }) => stream === 'alert')
+  const due = dueAlerts({ channels, incidents, messages, isQuiet: (silence ?? pause) !== undefined, now })
   const { afterMs } = channels.find((one) => one.afterMs !== undefined) ?? {}
   const escalation = ({ openedAt, closedAt, acknowledgedAt }: StoredIncident) =>
     afterMs !== undefined && now < openedAt + afterMs && (closedAt ?? acknowledgedAt) === undefined
@@ -196,15 +182,19 @@ async function list(
   const found: AlertList = {
     channels: channels.map(({ name }) => name),
     silence,
+    ...(pause && { pause: { at: pause.at, reason: pause.reason } }),
     incidents: incidents
       .filter(({ closedAt }) => options.all || closedAt === undefined)
       .map((incident) => {
-        const own = due.filter(({ id }) => id === incident.id).map(({ kind, channel }) => ({ kind, channel }))
+        const own = (isHeld: boolean) =>
+          due.flatMap(({ incident: { id }, kind, channel, held }) =>
+            id === incident.id && held === isHeld ? [{ kind, channel }] : [],
+          )
         return {
           ...incident,
           messages: messages.filter((one) => one.incident === incident.id).toReversed(),
-          due: silence === undefined ? own : [],
-          held: silence === undefined ? [] : own,
+          due: own(false),
+          held: own(true),
           escalatesAt: escalation(incident),
         }
       }),
@@ -221,7 +211,7 @@ async function test(context: Context, options: Options): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { alertMessageId } = await import('../../core/incidents/teller.ts')
   const { env } = await loadEnvironment(context, options.envFile)
-  const channels = await channelsOf(context, env)
+  const channels = await alertChannelsOf(context, env)
   if (channels.length === 0)
     throw new CommandError(
       EXIT.failed,

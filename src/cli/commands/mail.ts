@@ -1,10 +1,12 @@
+import type { Environment } from '../../core/env/settings.ts'
+import type { IncidentStore } from '../../core/incidents/incident.ts'
 import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { formatOption, reason, type StoreOptions, storeSubcommand, wordsOption } from '../options.ts'
 import { printJson, printText, table } from '../print.ts'
-import { withPlatform } from '../with-platform.ts'
+import { alertChannelsOf, withPlatform } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly stream?: readonly StreamName[]
@@ -95,21 +97,27 @@ const holdLines = (what: string, holds: readonly Hold[]) =>
     .join('')
 
 function queue(context: Context, options: Options): Promise<ExitCode> {
-  return withPlatform(context, options, async (platform) => {
-    const { sending } = await platform.store()
-    const [queued, holds] = [await sending.queue(context.clock.now()), await sending.holds()]
+  return withPlatform(context, options, async (platform, env) => {
+    const { sending, incidents } = await platform.store()
+    const now = context.clock.now()
+    const [queued, holds] = [await sending.queue(now), await sending.holds()]
+    const silence = await incidents.silenceAt(now)
+    const alerts = await untriedAlerts(context, incidents, env, {
+      isQuiet: silence !== undefined || holds.some(({ stream }) => stream === 'alert'),
+      now,
+    })
     const streams = STREAMS.map((stream) => {
-      const {
-        due = 0,
-        waiting = 0,
-        failed = 0,
-        oldestAt,
-        nextAt,
-      } = queued.find((one) => one.stream === stream) ?? {}
+      const tried = queued.find((one) => one.stream === stream)
       const hold = holds.find((one) => one.stream === stream)
+      const untried = stream === 'alert' ? alerts : []
+      const { due = 0, waiting = 0, failed = 0, nextAt } = tried ?? {}
+      const isHeld = hold !== undefined || (stream === 'alert' && silence !== undefined)
+      const since = [tried?.oldestAt ?? [], untried.map(({ incident }) => incident.openedAt)].flat()
       return {
         stream,
-        ...{ due, waiting, held: hold ? due : 0, failed, oldestAt, nextAt },
+        due: due + untried.length,
+        held: (isHeld ? due : 0) + untried.filter(({ held }) => held).length,
+        ...{ waiting, failed, oldestAt: since.length === 0 ? undefined : Math.min(...since), nextAt },
         ...(hold && { paused: { at: hold.at, reason: hold.reason } }),
       }
     })
@@ -129,4 +137,21 @@ function queue(context: Context, options: Options): Promise<ExitCode> {
       ]),
     )
   })
+}
+
+/** Alerts that are due and were never tried: a message has a row only from its first attempt. */
+async function untriedAlerts(
+  context: Context,
+  store: IncidentStore,
+  env: Environment,
+  { isQuiet, now }: { readonly isQuiet: boolean; readonly now: number },
+) {
+  const { dueAlerts } = await import('../../core/incidents/due.ts')
+  const { unfinishedIn } = await import('../../core/incidents/teller.ts')
+  const channels = await alertChannelsOf(context, env)
+  const known = await unfinishedIn(store, channels, now)
+  return dueAlerts({ ...known, channels, isQuiet, now }).filter(
+    ({ incident: { id }, kind, channel }) =>
+      !known.messages.some((one) => one.incident === id && one.kind === kind && one.channel === channel),
+  )
 }

@@ -25,6 +25,7 @@ const message = z.strictObject({ kind: messageKind, channel })
 const alertList = versioned({
   channels: list(text),
   silence: z.strictObject({ from: milliseconds, until: milliseconds, reason: text, by: text }).optional(),
+  pause: pause.optional().describe('Of the alerts themselves.'),
   incidents: list(
     z.strictObject({
       id: text,
@@ -51,7 +52,7 @@ const alertList = versioned({
         }),
       ),
       due: list(message),
-      held: list(message).describe('Held back by a silence.'),
+      held: list(message).describe('Held back by a silence or a pause.'),
       escalatesAt: milliseconds.optional(),
     }),
   ),
@@ -224,7 +225,7 @@ const mailQueue = versioned({
     z.strictObject({
       stream,
       due: count.describe('To be sent now.'),
-      held: count.describe('Of those due, what a pause holds back.'),
+      held: count.describe('Of those due, what a pause holds back; of alerts, also a silence.'),
       waiting: count.describe('An attempt failed, and the next one has its time.'),
       failed: count.describe('Given up, or waiting for a decision.'),
       oldestAt: milliseconds.optional().describe('When the oldest of them became due.'),

@@ -1,4 +1,5 @@
 import type { MessageRecord, Silence, StoredIncident } from '../../core/incidents/incident.ts'
+import type { Pause } from '../../core/mail/holds.ts'
 import { beside } from './wrap.ts'
 
 const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
@@ -14,17 +15,19 @@ export interface AlertList {
     readonly messages: readonly MessageRecord[]
     /** Messages that are due now, each with its channel. */
     readonly due: readonly { readonly kind: string; readonly channel: string }[]
-    /** Messages that a silence holds back, each with its channel. */
+    /** Messages that a silence or a pause holds back, each with its channel. */
     readonly held: readonly { readonly kind: string; readonly channel: string }[]
     /** When its escalation is due, unless somebody acknowledges it. */
     readonly escalatesAt?: number | undefined
   })[]
   readonly channels: readonly string[]
   readonly silence: Silence | undefined
+  /** Of the alerts themselves. */
+  readonly pause?: Pause
 }
 
-/** The incidents, each with the alerts that were sent, those that are due, and those that a silence holds back. */
-export function alertsText({ incidents, channels, silence }: AlertList, columns: number): string {
+/** The incidents, each with the alerts that were sent, those that are due, and those that are held back. */
+export function alertsText({ incidents, channels, silence, pause }: AlertList, columns: number): string {
   const channelText =
     channels.length === 0
       ? 'off; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO'
@@ -34,6 +37,8 @@ export function alertsText({ incidents, channels, silence }: AlertList, columns:
     lines.push(
       beside('silence   ', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`, columns),
     )
+  if (pause !== undefined)
+    lines.push(beside('pause     ', `alerts are paused since ${minute(pause.at)}: ${pause.reason}`, columns))
   if (incidents.length === 0) lines.push('', 'no incidents')
   for (const incident of incidents) {
     const { id, cause, service, affected, reason, openedAt, closedAt, acknowledgedBy } = incident
@@ -60,7 +65,9 @@ export function alertsText({ incidents, channels, silence }: AlertList, columns:
       ...(incident.escalatesAt === undefined
         ? []
         : [row('later', `opened by escalation, ${minute(incident.escalatesAt)}, unless acknowledged`)]),
-      ...incident.held.map(({ kind, channel }) => row('held', `${kind} by ${channel}, by the silence`)),
+      ...incident.held.map(({ kind, channel }) =>
+        row('held', `${kind} by ${channel}, by the ${silence ? 'silence' : 'pause'}`),
+      ),
     )
   }
   return `${lines.join('\n')}\n`

@@ -1,4 +1,5 @@
 import { HOUR_MS } from '../durations.ts'
+import { isAboutPause } from './conditions.ts'
 import type { MessageKind, MessageRecord, StoredIncident } from './incident.ts'
 
 export const REMINDER_MS = 4 * HOUR_MS
@@ -41,6 +42,25 @@ export function dueMessages({
         .filter((kind) => (recordOf(incident.id, kind)?.outcome ?? 'pending') === 'pending')
         .map((kind) => ({ incident, kind })),
     )
+}
+
+/** The messages due on these channels, and whether a silence or a pause of alerts holds them back. */
+export function dueAlerts({
+  channels,
+  isQuiet,
+  ...known
+}: Omit<Parameters<typeof dueMessages>[0], 'channel' | 'afterMs'> & {
+  readonly channels: readonly { readonly name: string; readonly afterMs?: number }[]
+  /** A silence or a pause of alerts holds. */
+  readonly isQuiet: boolean
+}): readonly (DueMessage & { readonly channel: string; readonly held: boolean })[] {
+  return channels.flatMap(({ name: channel, afterMs }) =>
+    dueMessages({ ...known, channel, afterMs }).map((message) => ({
+      ...message,
+      channel,
+      held: isQuiet && !isAboutPause(message.incident.cause),
+    })),
+  )
 }
 
 function kindsOf(

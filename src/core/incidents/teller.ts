@@ -70,10 +70,10 @@ export async function sendDueAlerts({
       // In order: the end of an incident is never sent before its beginning.
       for (const { incident, kind } of due) {
         // Before each, because a silence may begin while a slow channel sends the one before.
-        if ((await store.silenceAt(clock.now())) !== undefined) return
+        const leaves = isAboutPause(incident.cause)
+        if (!leaves && (await store.silenceAt(clock.now())) !== undefined) continue
         // A hold that cannot be read keeps back no alert: its store may be what the alert is about.
-        const leaves = channel.publishes || isAboutPause(incident.cause)
-        const hold = leaves ? undefined : await held('alert').catch(() => undefined)
+        const hold = leaves || channel.publishes ? undefined : await held('alert').catch(() => undefined)
         if (hold === undefined && (channel.takes?.(kind, incident) ?? true))
           await tellOne({ store, channel, incident, kind, clock, log })
       }

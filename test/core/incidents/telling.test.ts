@@ -136,6 +136,15 @@ test('while alerts are paused those about a pause leave, and all others when it 
   expect(await it.at(MINUTE)).toBe(1)
 })
 
+test('the alert about a pause leaves also during a silence', async () => {
+  const it = await telling(() => ({ kind: 'sent' }))
+  await it.store.open(incident({ id: 'paused', cause: 'courses_paused', openedAt: NOW + 1 }))
+  await it.store.silence({ from: NOW, until: NOW + HOUR, reason: 'deploy', by: 'ci' })
+  expect(await it.at(1)).toBe(1)
+  expect((await it.store.messages(['one', 'paused'])).map((one) => one.incident)).toEqual(['paused'])
+  expect(await it.at(HOUR)).toBe(1)
+})
+
 test('a silence that begins while alerts are being sent holds back the rest', async () => {
   const it = await telling(() => ({ kind: 'sent' }))
   await it.store.open(incident({ id: 'two', cause: 'store' }))
@@ -224,6 +233,25 @@ test.each<[number | 'silence', AlertOutcome]>([
   expect(asked).toEqual([['https://ops.example.com/secret-path', 'POST', 'manual', false]])
   // A body that nobody reads would keep its connection.
   expect(cancelled).toBe(status !== 204 && status !== 'silence')
+})
+
+test('a test alert is resolved at PagerDuty, which would keep it open', async () => {
+  const posted: unknown[] = []
+  const channel = webhookChannel({
+    url: secret('https://events.pagerduty.com/v2/enqueue'),
+    secret: secret('key'),
+    textOf: () => ({ title: 'A title', lines: [] }),
+    clock: { now: () => NOW },
+    send: async (_, init) => {
+      posted.push(JSON.parse(String(init?.body)))
+      return new Response()
+    },
+  })
+  expect(await channel.tell({ id: 'i', kind: 'test', incident: incident() })).toEqual({ kind: 'sent' })
+  expect(posted).toMatchObject([
+    { event_action: 'trigger', dedup_key: 'one' },
+    { event_action: 'resolve', dedup_key: 'one' },
+  ])
 })
 
 test.each<[SendOutcome | 'throws', AlertOutcome | 'throws']>([
