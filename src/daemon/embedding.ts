@@ -46,6 +46,7 @@ export interface PlatformOptions {
   readonly challenge?: Challenge
   readonly clock?: Clock
   readonly random?: Random
+  /** By default warnings and errors are warnings of the process, of type `platformctl`. */
   readonly log?: Log
 }
 

@@ -8,7 +8,7 @@ import { validate } from '../core/env/validate.ts'
 import type { ProbeParts, StoreProbe } from '../core/health/definition.ts'
 import { openProbes } from '../core/health/definition.ts'
 import { createHealth, logChanges } from '../core/health/runner.ts'
-import { silentLog } from '../core/log.ts'
+import type { Log } from '../core/log.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/rates.ts'
 import { streamOf } from '../core/mail/holds.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
@@ -33,12 +33,16 @@ import { sharedIncidents, statusSource } from './status.ts'
 export type OpenOptions = Omit<PlatformOptions, 'platform'> &
   DaemonParts & { readonly platform: ResolvedPlatform }
 
+/** Without a log of the program's own, nothing that it should hear of stays silent. */
+const warn: Log['warn'] = (code, message) => process.emitWarning(message, { type: 'platformctl', code })
+const processWarnings: Log = { debug() {}, info() {}, warn, error: warn }
+
 /** Days of mail figures that the status page shows to operators. */
 const DAYS_OF_MAIL = 2 * 7
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: OpenOptions): OpenedPlatform {
-  const { env, platform, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
+  const { env, platform, clock = systemClock, random = systemRandom, log = processWarnings, onLost } = options
   const settings = readSettings(platform, env)
   const startedAt = clock.now()
   const stores = openStores({ options, platform: platform.name, settings, random, log })

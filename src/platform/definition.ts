@@ -2,6 +2,7 @@ import type { Challenge } from '../core/access/challenge.ts'
 import type { InsightsSection } from '../core/analytics/insights-definition.ts'
 import type { Requirement, RuleDefinition } from '../core/env/definition.ts'
 import type { Kind, StandardSchema } from '../core/env/kinds.ts'
+import type { ExpectedAnswer } from '../core/health/reach.ts'
 import type { HealthFormat } from '../core/service.ts'
 
 /** One variable of the environment. A malformed value behaves as absent, and is an error. */
@@ -111,6 +112,8 @@ export interface ProbeInput {
   readonly group?: string
   /** An address, or the name of a variable that holds one. */
   readonly http?: string
+  /** What the answer to `http` must be. */
+  readonly expect?: ExpectedAnswer
   /** `host:port`, or the name of a variable. */
   readonly tcp?: string
   /** `host:port`, or the name of a variable: the certificate is verified. */

@@ -53,7 +53,7 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
         if (where === undefined) return skipped('its address is not set')
         if (!context.deep) return result
         const { TARGETS } = await import('./targets.ts')
-        return TARGETS[kind](where, parts, context)
+        return TARGETS[kind](where, { ...parts, expect: probe.expect }, context)
       }
     },
   }

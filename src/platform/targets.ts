@@ -3,10 +3,14 @@ import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
 import { failing, ok } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
 import { addressesOf, connectFirst } from '../core/network/connect.ts'
-import type { PROBE_TARGETS } from './definition.ts'
+import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
 type TargetKind = (typeof PROBE_TARGETS)[number]
-type Run = (target: string, parts: ProbeParts, context: ProbeContext) => Promise<ProbeResult>
+type Run = (
+  target: string,
+  parts: ProbeParts & { readonly expect?: ProbeInput['expect'] | undefined },
+  context: ProbeContext,
+) => Promise<ProbeResult>
 
 /** A protocol in which the server speaks, or answers a first message, before anybody signs in. */
 interface Greeting {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
@@ -100,6 +101,19 @@ test.each(['postgress://ada:canary@db/x', 'sqlite:'])(
     expect(events).not.toContain('store_in_memory')
   },
 )
+
+test('a program without STORE_URL and without a log is warned that subscriptions end with it', async () => {
+  const warned = once(process, 'warning')
+  const platform = openPlatform({ env: {} })
+  onTestFinished(() => platform.close())
+  await platform.courses.enrol({ course: 'quantum', email: 'ada@example.com' })
+  const [warning] = await warned
+  expect(warning).toMatchObject({
+    name: 'platformctl',
+    code: 'store_in_memory',
+    message: 'STORE_URL is not set: subscriptions are kept in memory and end with the process',
+  })
+})
 
 test('the store of a platform of another name is refused: the answer is 503, health fails, and the log names both', async () => {
   const env = { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` }

@@ -463,6 +463,9 @@ const FAULTS: readonly SpoiledRow[] = [
   ['probes/kiln/service', undefined, 'probes.kiln.service', /missing/, /web/],
   ['probes/kiln/group', 'kilm', 'probes.kiln.group', /"kilm" is not a group/, /^Did you mean kiln\?$/],
   ['probes/kiln/http', undefined, 'probes.kiln', /no target/, /http, tcp/],
+  ['probes/kiln/expect', {}, 'probes.kiln.expect', /Nothing is expected/, /contains/],
+  ['probes/kiln/expect', { jsn: {} }, 'probes.kiln.expect.jsn', /not a field/, /Did you mean json/],
+  ['probes/kiln/expect', { json: { a: {} } }, 'probes.kiln.expect.json.a', /not one value/, /status: 'up'/],
   ['probes/kiln/tcp', 'a:1', 'probes.kiln', /two targets, http and tcp/, /two probes/],
   ['probes/kiln/http', 'api.kiln.example', 'probes.kiln.http', /no target for http/, /https:\/\//],
   [

@@ -8,7 +8,7 @@ import { readSettings } from '../../src/core/env/read-settings.ts'
 import type { ProbeParts } from '../../src/core/health/definition.ts'
 import { openProbes } from '../../src/core/health/definition.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
-import type { PlatformDefinition } from '../../src/platform/definition.ts'
+import type { PlatformDefinition, ProbeInput } from '../../src/platform/definition.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { serve, serveTcp, serveTls } from '../support/servers.ts'
 
@@ -19,7 +19,7 @@ type Target = Partial<Record<'http' | 'tcp' | 'tls' | 'dns' | 'smtp' | 'postgres
 
 /** The health of a platform with this one probe. */
 async function probed(
-  probe: Target & { readonly optional?: boolean; readonly deadline?: string },
+  probe: Target & Pick<ProbeInput, 'expect'> & { readonly optional?: boolean; readonly deadline?: string },
   {
     deep = true,
     env = {},
@@ -242,4 +242,31 @@ test('a target in a variable is skipped until that is set, and tried by deep che
   expect(asked).toBe(0)
   expect(await probed({ http: 'KILN_URL' }, { env })).toMatchObject({ state: 'ok', checked: true })
   expect(asked).toBe(1)
+})
+
+const REPORT = JSON.stringify({ status: 'up', checks: [{ name: 'kiln', ok: true }], owner: null })
+test.each<[string, NonNullable<ProbeInput['expect']>, string, object]>([
+  ['a text', { contains: 'pong' }, 'ping pong', { state: 'ok' }],
+  ['a text', { contains: 'pong' }, 'ping', { reason: 'answers without the text that is expected' }],
+  ['values of JSON', { json: { status: 'up', 'checks.0.ok': true, owner: null } }, REPORT, { state: 'ok' }],
+  [
+    'values of JSON',
+    { json: { status: 'up', 'checks.1.ok': true } },
+    REPORT,
+    { reason: 'answers with another checks.1.ok than is expected' },
+  ],
+  ['what JSON inherits', { json: { 'toString.name': 'toString' } }, '{}', { state: 'failing' }],
+  ['JSON', { json: { status: 'up' } }, '<p>up', { reason: 'answers with something other than JSON' }],
+  ['JSON and a text', { contains: 'up', json: { status: 'up' } }, '"up"', { state: 'failing' }],
+])('an http target may expect %s: %j of %s', async (_, expected, body, result) => {
+  const http = await serve((__, response) => response.end(body))
+  expect(await probed({ http, expect: expected })).toMatchObject(result)
+})
+
+test('an answer without end is failing, and is not kept', async () => {
+  const http = await serve((_, response) => {
+    const more = () => response.write('a'.repeat(16_384), () => response.destroyed || setImmediate(more))
+    more()
+  })
+  expect(await probed({ http, expect: { contains: 'b' } })).toMatchObject({ state: 'failing' })
 })

@@ -120,6 +120,7 @@ export const PROBE_FIELDS = [
   'service',
   'group',
   'http',
+  'expect',
   'tcp',
   'tls',
   'dns',
@@ -172,6 +173,7 @@ export function checkProbes(
     if (fields.group !== undefined)
       nameAt(here.at('group'), fields.group, { known: names.groups, what: 'a group' })
     checkTarget(here, fields, names)
+    checkExpected(here.at('expect'), fields)
     booleanAt(here.at('optional'), fields.optional)
     textAt(here.at('label'), fields.label, 60)
     textAt(here.at('meaning'), fields.meaning)
@@ -223,6 +225,24 @@ function checkTarget(place: Place, fields: Readonly<Record<string, unknown>>, na
   } else if (!pattern.test(value)) {
     here.fault(`This is no target for ${target}.`, `Write it as ${form}, or name a variable that holds it.`)
   }
+}
+
+function checkExpected(place: Place, { http, expect }: Readonly<Record<string, unknown>>): void {
+  if (expect === undefined) return
+  const form = "Write expect: { contains: 'pong' } or expect: { json: { status: 'up' } }."
+  if (http === undefined) return void place.fault('Only an answer to http can be expected.', 'Remove it.')
+  const fields = knownFieldsAt(place, expect, 'an expected answer', ['contains', 'json'])
+  if (fields === undefined) return
+  if (fields.contains === undefined && fields.json === undefined)
+    place.fault('Nothing is expected of the answer.', form)
+  textAt(place.at('contains'), fields.contains, 1000)
+  if (fields.json === undefined) return
+  for (const [path, one] of Object.entries(fieldsAt(place.at('json'), fields.json, 'values by path') ?? {}))
+    if (one !== null && !['string', 'number', 'boolean'].includes(typeof one))
+      place
+        .at('json')
+        .at(path)
+        .fault(`This is ${typeName(one)}, not one value.`, form)
 }
 
 /** A duration within bounds, in milliseconds. */
