@@ -189,12 +189,12 @@ const { output } = await build.write({
       {
         name: 'cli',
         priority: 3,
-        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/(?:find|definition-error)\.ts$|src\/cli\/(?:choose-platform|program|exit|options|environment|check-environment|report|paint|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
+        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/(?:find|definition-error)\.ts$|src\/cli\/(?:choose-platform|program|exit|options|environment|check-environment|report|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
       },
       {
         name: 'definition',
         priority: 3,
-        test: /src\/presets\/base\/platform\.ts$|src\/platform\/(?!find|definition-error|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\/|src\/cli\/package-root\.ts$/,
+        test: /src\/presets\/base\/platform\.ts$|src\/platform\/(?!find|definition-error|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\//,
       },
       // A HEALTHCHECK starts a process every few seconds for ever.
       {
@@ -205,7 +205,7 @@ const { output } = await build.write({
       {
         name: 'health',
         priority: 1,
-        test: /src\/cli\/(?:commands\/health|health\/(?:run|targets|token))\.ts$/,
+        test: /src\/cli\/(?:commands\/health|health\/(?:run|targets))\.ts$/,
       },
       // Code that other commands load too gets a file of its own if it is large enough.
       // With a larger threshold the files import each other, and one uses the constants of another before they are set.
@@ -214,7 +214,7 @@ const { output } = await build.write({
         priority: 0,
         entriesAware: true,
         entriesAwareMergeThreshold: 15_000,
-        test: /src\/cli\/(?:commands\/daemon|log-output|release-memory)\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$|src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/,
+        test: /src\/cli\/(?:commands\/daemon|release-memory)\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$|src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/,
       },
     ],
   },

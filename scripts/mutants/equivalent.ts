@@ -264,7 +264,7 @@ export const EQUIVALENT: readonly {
     reason: 'No duration is negative, so the same ones pass.',
   },
   {
-    file: 'cli/beat/wrapped.ts',
+    file: 'cli/commands/beat.ts',
     before:
       'resolve({ exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]), interrupted }),',
     after: 'resolve({ exitCode: code ?? 128 + ((false) ? 0 : constants.signals[signal]), interrupted }),',

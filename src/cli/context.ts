@@ -1,9 +1,14 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import type { Command } from 'commander'
 import type { Operator } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
+import type { RecordedPlatform } from '../core/daemon-record.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
+import type { ExitCode } from './exit.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
 export interface Output {
@@ -72,4 +77,60 @@ export interface Context {
    * it Node prints the error, whose text may contain anything.
    */
   readonly onFault?: (report: (error: unknown) => void | Promise<void>) => void
+}
+
+/** Describes a command and says what it does; `whole` gives the program with every command described. */
+export type Configure = (
+  command: Command,
+  context: Context,
+  settle: (code: ExitCode) => void,
+  whole: () => Promise<Command>,
+) => void
+
+/**
+ * Where the daemon and the store commands keep their files: `--data`, else the folder of the daemon that is used, else
+ * `.platformctl` in the working directory.
+ */
+export function dataFolder(context: Context, option: string | undefined): string {
+  return path.resolve(context.cwd, option ?? context.daemon?.dataFolder ?? '.platformctl')
+}
+
+/** The platform of a command, as JSON documents and the log name it. */
+export function recordedPlatform({ platform }: Pick<Context, 'platform'>): RecordedPlatform {
+  const { name, definition } = platform
+  return {
+    name,
+    definition: definition?.file ?? null,
+    fingerprint: definition?.fingerprint() ?? null,
+  }
+}
+
+/** One sentence without an end: which platform runs, or that none was found. */
+export function whichPlatform(context: Pick<Context, 'platform' | 'searched'>): string {
+  const recorded = recordedPlatform(context)
+  if (recorded.definition !== null) return platformText(recorded)
+  const { searched } = context
+  return searched === undefined
+    ? 'the default platform'
+    : `no definition found in ${searched.join(' or ')}: running the default platform`
+}
+
+export function platformText({ name, definition, fingerprint }: RecordedPlatform): string {
+  return definition === null
+    ? 'the default platform'
+    : `${name}, defined by ${definition} (fingerprint ${fingerprint})`
+}
+
+/** How a person starts this program: `platformctl` where that is a command, otherwise through npx. */
+export function programName(env: Context['env']): string {
+  return isOnPath(env) ? 'platformctl' : 'npx platformctl'
+}
+
+/** Is there a command `platformctl`? Started by npm or npx there may be one that is gone with this process. */
+function isOnPath(env: Context['env']): boolean {
+  if (env.npm_lifecycle_event !== undefined) return false
+  const folders = env.PATH?.split(path.delimiter) ?? []
+  return folders.some((folder) =>
+    ['platformctl', 'platformctl.cmd'].some((file) => existsSync(path.join(folder, file))),
+  )
 }

@@ -1,4 +1,13 @@
-import { closeSync, constants, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import path from 'node:path'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { type Assignment, parseEnvFile, readsAlike } from '../core/env/reader.ts'
@@ -8,7 +17,7 @@ import type { Origin } from '../core/env/validate.ts'
 import { codeOf } from '../core/error-code.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Context } from './context.ts'
-import { CommandError, EXIT } from './exit.ts'
+import { CommandError, wrongUsage } from './exit.ts'
 
 /** The most that a kind of file holds. */
 interface Largest {
@@ -23,7 +32,7 @@ const LARGEST_ENV_FILE: Largest = { bytes: 4 * 1024 * 1024, what: 'an env file' 
 const UNWRITTEN_MS = 5000
 const POLL_MS = 20
 
-export interface LoadEnvironmentOptions {
+interface LoadEnvironmentOptions {
   /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess?: boolean
   /** Read the files as this reader would. */
@@ -94,8 +103,7 @@ export async function loadEnvironment(
     context.cwd,
   )
   const [unusable] = secrets.findings
-  if (unusable !== undefined && !reportsSecretFiles)
-    throw new CommandError(EXIT.usage, `${unusable.cause} ${unusable.fix}`)
+  if (unusable !== undefined && !reportsSecretFiles) throw wrongUsage(`${unusable.cause} ${unusable.fix}`)
   return {
     env: secrets.env,
     findings: [
@@ -120,8 +128,7 @@ async function assignedAs(
   const { readAs } = await import('../core/env/dialects/read.ts')
   const { values, rejected, rejectedLine = 1 } = readAs(dialect, text, machineOf(context.env))
   if (rejected)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `${dialect} would refuse ${file} because of line ${rejectedLine}: platformctl env dialects ${file} shows what each reader makes of it.`,
     )
   const placed = new Map(found.map((assignment) => [assignment.name, assignment]))
@@ -156,7 +163,7 @@ export async function readTextFile(
   file: string,
   largest: Largest = LARGEST_ENV_FILE,
 ): Promise<string> {
-  if (file === '') throw new CommandError(EXIT.usage, 'the file name is empty: is the shell variable unset?')
+  if (file === '') throw wrongUsage('the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {
     const stats = statSync(full)
@@ -164,26 +171,22 @@ export async function readTextFile(
       ? readWhole(full, stats, largest)
       : await readPipe(context, { full, file, stats, largest })
     if (bytes === undefined)
-      throw new CommandError(
-        EXIT.usage,
+      throw wrongUsage(
         `${file} is larger than ${largest.what} can be (${largest.bytes / 1024 / 1024} MB): is it the right file?`,
       )
     // UTF-16, as PowerShell 5 writes it for `>` and as Notepad's "Unicode" does.
     if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
-      throw new CommandError(
-        EXIT.usage,
-        `${file} is UTF-16, which no reader of env files takes: save it as UTF-8.`,
-      )
+      throw wrongUsage(`${file} is UTF-16, which no reader of env files takes: save it as UTF-8.`)
     if (bytes.includes(0))
-      throw new CommandError(EXIT.usage, `${file} is a binary file: name a text file with NAME=value lines.`)
+      throw wrongUsage(`${file} is a binary file: name a text file with NAME=value lines.`)
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     } catch {
-      throw new CommandError(EXIT.usage, `${file} is not valid UTF-8: save it as UTF-8.`)
+      throw wrongUsage(`${file} is not valid UTF-8: save it as UTF-8.`)
     }
   } catch (error) {
     if (error instanceof CommandError) throw error
-    throw new CommandError(EXIT.usage, `cannot read ${file}: ${reason(error)}.`, { cause: error })
+    throw wrongUsage(`cannot read ${file}: ${reason(error)}.`, { cause: error })
   }
 }
 
@@ -217,7 +220,7 @@ async function readPipe(
         // An empty pipe may only mean that its writer has not opened it yet.
         const unwritten = count === 0 && clock.monotonic() > givenUpAt
         if (signal.aborted || unwritten)
-          throw new CommandError(EXIT.usage, `cannot read ${file}: nobody has written to this pipe.`)
+          throw wrongUsage(`cannot read ${file}: nobody has written to this pipe.`)
         await clock.sleep(POLL_MS, signal).catch(() => {})
         continue
       }
@@ -250,4 +253,17 @@ function reason(error: unknown): string {
     EISDIR: 'it is a folder; name a file',
   }
   return sentences[code] ?? `the system says ${code || 'no more'}`
+}
+
+/** Ends the command if this user may not read a file. A file that is not there is the caller's to report. */
+export function assertNotDenied(file: string): void {
+  try {
+    accessSync(file, constants.R_OK)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return
+    throw wrongUsage(
+      `${file} cannot be opened (${code}): check who owns it, and run this as the daemon’s user.`,
+    )
+  }
 }

@@ -25,6 +25,11 @@ export class CommandError extends Error {
   }
 }
 
+/** Wrong usage, or input that cannot be read. */
+export function wrongUsage(message: string, options?: { cause?: unknown }): CommandError {
+  return new CommandError(EXIT.usage, message, options)
+}
+
 /** Error text for a mail that does not compile, with the file's path relative to the working directory. */
 export function templateFaultText(cwd: string, { message }: Error): string {
   const inside = message.startsWith(cwd) && /^[\\/]/.test(message.slice(cwd.length))

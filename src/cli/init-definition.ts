@@ -15,10 +15,9 @@ import { DEFINITION_FILES } from '../platform/find.ts'
 import { type DefinitionSketch, sketchDefinition } from '../platform/init/sketch.ts'
 import { definitionText, firstLesson, lessonsFolder } from '../platform/init/write.ts'
 import { baseGroups } from '../presets/base/groups.ts'
-import type { Context } from './context.ts'
+import { type Context, programName } from './context.ts'
 import { readTextFile } from './environment.ts'
-import { CommandError, EXIT, type ExitCode } from './exit.ts'
-import { programName } from './program-name.ts'
+import { type CommandError, EXIT, type ExitCode, wrongUsage } from './exit.ts'
 
 interface NewFile {
   /** From the folder. */
@@ -73,11 +72,7 @@ function refusal(folder: string, error: unknown): CommandError {
   const { code = '', path: full } = (error ?? {}) as NodeJS.ErrnoException
   const name = full === undefined ? 'the files' : path.relative(folder, full)
   const reason = REASONS[code] ?? `the system says ${code || 'no more'}. Check the folder`
-  return new CommandError(
-    EXIT.usage,
-    `cannot write ${name}: ${reason}, then try again. Nothing was written.`,
-    { cause: error },
-  )
+  return wrongUsage(`cannot write ${name}: ${reason}, then try again. Nothing was written.`, { cause: error })
 }
 
 const FILE = 'platform.config.ts'
@@ -94,10 +89,7 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
   const { cwd, stdout } = context
   const there = DEFINITION_FILES.find((name) => existsSync(path.join(cwd, name)))
   if (there !== undefined)
-    throw new CommandError(
-      EXIT.usage,
-      `${there} already exists and was not overwritten: edit it, or move it away.`,
-    )
+    throw wrongUsage(`${there} already exists and was not overwritten: edit it, or move it away.`)
   const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
   const sketch = sketchDefinition(source === undefined ? '' : await readTextFile(context, source), baseGroups)
   const begun = { name: nameOf(cwd), course, language }
@@ -109,10 +101,9 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
     },
     PRESET_PARTS,
   )
-  if (fault !== undefined) throw new CommandError(EXIT.usage, `${fault.cause} ${fault.fix}`)
+  if (fault !== undefined) throw wrongUsage(`${fault.cause} ${fault.fix}`)
   if (course !== undefined && existsSync(path.join(cwd, lessonsFolder(course))))
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `there is a folder ${lessonsFolder(course)} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
     )
   const lesson = course === undefined ? undefined : firstLesson(course, language)

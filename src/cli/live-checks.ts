@@ -13,7 +13,7 @@ import { readSchema } from '../core/store/open.ts'
 import type { StoreSchema } from '../core/store/store.ts'
 import type { Context } from './context.ts'
 import type { LoadedEnvironment } from './environment.ts'
-import { openProgress } from './progress.ts'
+import { openProgress } from './terminal.ts'
 
 /** One check may take a third of the time for all, and at most this. */
 const LONGEST_CHECK_MS = 5000

@@ -1,21 +1,21 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
+import type { AnalyticsStore } from '../core/analytics/store.ts'
 import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
 import { rawValue, readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { assertOwner } from '../core/store/meta.ts'
-import { openStore } from '../core/store/open.ts'
+import { analyticsFile, openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/embedding.ts'
 import { openPlatform } from '../daemon/platform.ts'
-import type { Context } from './context.ts'
-import { dataFolder } from './data-folder.ts'
-import { CommandError, EXIT } from './exit.ts'
+import { type Context, dataFolder } from './context.ts'
+import { CommandError, EXIT, wrongUsage } from './exit.ts'
 
 /** STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. */
 export function storeAddress(context: Context, env: Environment, data: string | undefined): StoreAddress {
-  if (malformedStores(env).includes('STORE_URL'))
-    throw new CommandError(EXIT.usage, malformedStoreSentence('STORE_URL'))
+  if (malformedStores(env).includes('STORE_URL')) throw wrongUsage(malformedStoreSentence('STORE_URL'))
   const file = path.join(dataFolder(context, data), 'platform.sqlite')
   const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
   const named: StoreAddress =
@@ -46,8 +46,7 @@ function assertSameStore(
   const where = (store: RecordedStore) =>
     store.kind === 'postgres' ? `PostgreSQL (${store.location})` : store.location
   const files = record.envFiles.map((file) => `--env-file ${file}`).join(' ')
-  throw new CommandError(
-    EXIT.usage,
+  throw wrongUsage(
     `the daemon of ${folder} has kept its store in ${where(record.store)} since ${record.startedAt.slice(0, 10)}, and this command would act on ${where(here)}. ${
       files === '' ? 'Set STORE_URL as that daemon has it' : `Add ${files}`
     }; to act on the other store all the same, name it with STORE_URL and leave --data out.`,
@@ -59,9 +58,8 @@ export async function assertExists(address: StoreAddress): Promise<void> {
   if (address.kind !== 'sqlite') return
   const { existsSync } = await import('node:fs')
   if (existsSync(address.file)) return
-  ;(await import('./denied.ts')).assertNotDenied(address.file)
-  throw new CommandError(
-    EXIT.usage,
+  ;(await import('./environment.ts')).assertNotDenied(address.file)
+  throw wrongUsage(
     `there is no store at ${address.file}: name the daemon’s data folder with --data, or set STORE_URL.`,
   )
 }
@@ -119,4 +117,23 @@ export async function openLocal(
       await store.close()
     },
   }
+}
+
+/** The store that ingest writes to, on this machine or a server; or its location, if nothing is stored there yet. */
+type FoundAnalytics =
+  | { readonly kind: 'open'; readonly store: AnalyticsStore; readonly location: string }
+  | { readonly kind: 'off' }
+  | { readonly kind: 'empty'; readonly location: string }
+
+/** Opens the table of analytics; makes no file, so that a mistyped path does not read as "no events". */
+export async function findAnalytics(context: Context, env: Environment): Promise<FoundAnalytics> {
+  const address = storeAddress(context, env, undefined)
+  const { table } = readSettings(context.platform, env).analytics
+  if (table === undefined) return { kind: 'off' }
+  const location = address.kind === 'sqlite' ? analyticsFile(address.file) : 'postgres'
+  if (address.kind === 'sqlite' && !existsSync(location)) return { kind: 'empty', location }
+  const store = await openAnalyticsStore(address, { table }).catch((error: unknown) => {
+    throw storeFaultError(address, error)
+  })
+  return { kind: 'open', store, location }
 }

@@ -1,7 +1,14 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { Dialect } from '../core/env/dialects/read.ts'
+import type { Environment } from '../core/env/settings.ts'
+import type { IncidentStore } from '../core/incidents/incident.ts'
+import type { Channel } from '../core/incidents/teller.ts'
+import { nearestOf } from '../core/nearest.ts'
 import type { Service } from '../core/service.ts'
-import { choiceOption, unknownName } from './suggest.ts'
+import type { Store } from '../core/store/store.ts'
+import type { OpenedPlatform } from '../daemon/embedding.ts'
+import type { Context } from './context.ts'
+import { type CommandError, type ExitCode, wrongUsage } from './exit.ts'
 
 /** Collects a repeatable option into a list. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -154,4 +161,97 @@ export function storeSubcommand(
 /** `platformctl email suppressions`: as it is typed. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+}
+
+/** `unknown template 'weclome'. Did you mean welcome?`: the one form in which a mistyped name is answered. */
+export function unknownName(input: {
+  readonly kind: string
+  readonly name: string
+  readonly known: readonly string[]
+  /** Set where a close name is no likely slip, as with `tcsh` and bash: then the names are always listed. */
+  readonly listAlways?: boolean
+  /** The next step if no known name is close; by default, the list of names. */
+  readonly otherwise?: string
+}): CommandError {
+  const { kind, name, known, listAlways, otherwise = `Choose one of ${known.join(', ')}.` } = input
+  const near = listAlways ? undefined : nearestOf(name, known)
+  return wrongUsage(`unknown ${kind} '${name}'. ${near === undefined ? otherwise : `Did you mean ${near}?`}`)
+}
+
+/** An option that takes one of these words. */
+export function choiceOption<Choice extends string>(
+  flags: string,
+  description: string,
+  { kind, choices }: { readonly kind: string; readonly choices: readonly Choice[] },
+): Option {
+  const option = new Option(flags, description).choices(choices)
+  return option.argParser(oneOf(kind, choices))
+}
+
+/** An argument that is one of these words. */
+export function choiceArgument<Choice extends string>(
+  name: string,
+  description: string,
+  {
+    kind,
+    choices,
+    listAlways,
+  }: { readonly kind: string; readonly choices: readonly Choice[]; readonly listAlways?: boolean },
+): Argument {
+  const argument = new Argument(name, description).choices(choices)
+  return argument.argParser(oneOf(kind, choices, listAlways))
+}
+
+function oneOf<Choice extends string>(
+  kind: string,
+  choices: readonly Choice[],
+  listAlways = false,
+): (name: string) => Choice {
+  return (name) => {
+    const found = choices.find((choice) => choice === name)
+    if (found === undefined) throw unknownName({ kind, name, known: choices, listAlways })
+    return found
+  }
+}
+
+/** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
+export async function withPlatform<Result>(
+  context: Context,
+  { envFile, data }: Pick<StoreOptions, 'data' | 'envFile'>,
+  work: (platform: OpenedPlatform, env: Environment) => Promise<Result>,
+): Promise<Result> {
+  const { loadEnvironment } = await import('./environment.ts')
+  const { openLocal } = await import('./local.ts')
+  const { env } = await loadEnvironment(context, envFile)
+  const { platform, close } = await openLocal(context, env, data)
+  try {
+    return await work(platform, env)
+  } finally {
+    await close()
+  }
+}
+
+/** Opens the store of the env files or the data folder, works on its incidents, and closes it. */
+export async function withIncidents(
+  context: Context,
+  options: { readonly data?: string; readonly envFile: readonly string[] },
+  work: (incidents: IncidentStore, env: Environment, store: Store) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('./environment.ts')
+  const { openLocalStore } = await import('./local.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const store = await openLocalStore(context, env, options.data)
+  try {
+    return await work(store.incidents, env, store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The channels for alerts that the environment configures. */
+export async function alertChannelsOf(context: Context, env: Environment): Promise<Channel[]> {
+  const { readSettings } = await import('../core/env/read-settings.ts')
+  const { alertChannels } = await import('../daemon/alerts.ts')
+  const { platform, clock } = context
+  return alertChannels({ platform, settings: readSettings(platform, env), clock })
 }

@@ -1,7 +1,6 @@
 import type { Context } from './context.ts'
 import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
 import { EXIT, type ExitCode } from './exit.ts'
-import { jsonText } from './output/json.ts'
 
 /** Writes a command's result as text, and gives the exit code of success. */
 export function printText({ stdout }: Pick<Context, 'stdout'>, text: string): ExitCode {
@@ -29,4 +28,9 @@ export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
   return rows.map((row) => `${line(row).join('  ').trimEnd()}\n`).join('')
+}
+
+/** One JSON document and a line end: the whole of standard output in JSON mode. */
+export function jsonText(document: unknown): string {
+  return `${JSON.stringify(document, null, 2)}\n`
 }

@@ -1,9 +1,8 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Configure } from './configure.ts'
-import { type Context, terminalColumns } from './context.ts'
+import { type Configure, type Context, terminalColumns } from './context.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
-import { wrap } from './output/wrap.ts'
+import { wrap } from './output/text.ts'
 import { withGuardedOutput } from './terminal.ts'
 
 /**

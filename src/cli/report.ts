@@ -4,13 +4,12 @@ import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
-import type { Context } from './context.ts'
+import { type Context, whichPlatform } from './context.ts'
 import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
-import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
-import { loadPaint } from './paint.ts'
-import { whichPlatform } from './which-platform.ts'
+import { loadPaint } from './terminal.ts'
 
 export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
 export type ReportFormat = (typeof REPORT_FORMATS)[number]
@@ -62,7 +61,7 @@ async function liveBlock(
   { paint, columns }: Pick<TextOptions, 'paint' | 'columns'>,
 ): Promise<TextOptions['live']> {
   if (live === undefined) return undefined
-  return (await import('./output/live-text.ts')).liveText(live, paint, columns)
+  return (await import('./output/report-blocks.ts')).liveText(live, paint, columns)
 }
 
 /** Whether all errors are remote: a server that could not be reached, or refused us. */
@@ -81,13 +80,11 @@ async function document(
   const live = liveOf(report)
   switch (options.format) {
     case 'json':
-      return (await import('./output/json.ts')).jsonText(
-        report satisfies CheckedReport | DocumentOf<'email lint'>,
-      )
+      return (await import('./print.ts')).jsonText(report satisfies CheckedReport | DocumentOf<'email lint'>)
     case 'github':
-      return (await import('./output/github.ts')).githubText(shown, live)
+      return (await import('./output/annotations.ts')).githubText(shown, live)
     case 'sarif': {
-      return (await import('./output/sarif.ts')).sarifText(shown, packageJson.version, live)
+      return (await import('./output/annotations.ts')).sarifText(shown, packageJson.version, live)
     }
     case 'junit':
       return (await import('./output/junit.ts')).junitText(name, shown, options.strict === true, live)
@@ -99,7 +96,7 @@ async function document(
         strict: options.strict === true,
       }
       return 'mails' in report
-        ? (await import('./output/lint-text.ts')).lintText(report, shown, how)
+        ? (await import('./output/report-blocks.ts')).lintText(report, shown, how)
         : reportText(report, {
             ...how,
             platform: whichPlatform(context),
@@ -114,9 +111,9 @@ function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
 }
 
 async function readBaseline(context: Context, file: string): Promise<Set<string>> {
-  if (file === '') throw new CommandError(EXIT.usage, 'the name of the baseline is empty: name a file.')
+  if (file === '') throw wrongUsage('the name of the baseline is empty: name a file.')
   const fail = (why: string) =>
-    new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
+    wrongUsage(`cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   let text: string
   try {
     text = (await readTextFile(context, file)).replace(/^\uFEFF/, '')

@@ -5,7 +5,7 @@ import { codeOf } from '../core/error-code.ts'
 import { nextStep, shellWord } from '../core/next-step.ts'
 import { controlledByOthers } from '../platform/trusted.ts'
 import type { UsedDaemon } from './context.ts'
-import { CommandError, EXIT } from './exit.ts'
+import { wrongUsage } from './exit.ts'
 
 type Say = (sentence: string) => void
 
@@ -85,16 +85,14 @@ function refuseAsRoot({
   const owner = statSync(dataFolder, { throwIfNoEntry: false })
   if (process.geteuid?.() !== 0 || !owner?.uid) return
   const command = ['platformctl', ...words].map(shellWord).join(' ')
-  throw new CommandError(
-    EXIT.usage,
+  throw wrongUsage(
     `the daemon that runs here belongs to another user, and root does not run what that user can write. Run this as that user: nsenter --target ${pid} --mount --setuid ${owner.uid} --setgid ${owner.gid} -- ${command}. For anything else, ${NAME_THEM}.`,
   )
 }
 
 function assertThere(definition: string, record: string): void {
   if (existsSync(definition)) return
-  throw new CommandError(
-    EXIT.usage,
+  throw wrongUsage(
     `${record} says that ${definition} defines this platform, and there is no such file: name the definition with --config, or run the default platform with --no-config.`,
   )
 }

@@ -78,3 +78,68 @@ function behindGuard(output: Output): Output {
     drawn: { value: output },
   }) as Output
 }
+
+type Style = (text: string) => string
+
+/** The styles that the CLI uses. A state is never shown by colour alone, so plain text says the same. */
+export interface Paint {
+  readonly bold: Style
+  readonly dim: Style
+  readonly red: Style
+  readonly green: Style
+  readonly yellow: Style
+  readonly cyan: Style
+}
+
+const same: Style = (text) => text
+const PLAIN: Paint = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same }
+
+/** Colours when there are any to write, else the text as it is. */
+export async function loadPaint(colour: boolean): Promise<Paint> {
+  if (!colour) return PLAIN
+  const { Chalk } = await import('chalk')
+  const chalk = new Chalk({ level: 1 })
+  return {
+    bold: guarded(chalk.bold),
+    dim: guarded(chalk.dim),
+    red: guarded(chalk.red),
+    green: guarded(chalk.green),
+    yellow: guarded(chalk.yellow),
+    cyan: guarded(chalk.cyan),
+  }
+}
+
+/** A style whose own sequences pass the guard of the output; a sequence in the text does not become one of ours. */
+function guarded(style: Style): Style {
+  const [open = '', close = ''] = style('|').split('|').map(ours)
+  return (text) => open + text + close
+}
+
+/**
+ * Shows the current wait as one line on standard error and erases it afterwards. Does nothing if that is not a
+ * terminal.
+ */
+interface Progress {
+  show(text: string): void
+  end(): void
+}
+
+const SILENT: Progress = { show: () => {}, end: () => {} }
+
+export async function openProgress(context: Context, text: string): Promise<Progress> {
+  if (context.stderr.isTTY !== true) return SILENT
+  const { default: ora } = await import('ora')
+  const spinner = ora({
+    text: shown(text, true),
+    // ora wants the stream's cursor methods, which a terminal has.
+    stream: (context.stderr.drawn ?? context.stderr) as NodeJS.WriteStream,
+    discardStdin: false,
+    color: context.colour.stderr ? 'blue' : false,
+  }).start()
+  return {
+    show(next) {
+      spinner.text = shown(next, true)
+    },
+    end: () => void spinner.stop(),
+  }
+}

@@ -6,13 +6,12 @@ import { CAUSES } from '../core/network/causes.ts'
 import { get } from '../core/network/get.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
-import type { Context } from './context.ts'
+import { type Context, recordedPlatform } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { parseAddress } from './health/targets.ts'
+import { unknownName } from './options.ts'
 import { type Replica, type Verified, writeVerified } from './output/verified.ts'
-import { unknownName } from './suggest.ts'
-import { recordedPlatform } from './which-platform.ts'
 
 export interface VerifyOptions {
   readonly envFile: readonly string[]
@@ -34,8 +33,7 @@ export async function verifyEnvironment(context: Context, options: VerifyOptions
   const { readToken } = await import('./health/run.ts')
   const token = await readToken(context, options, { ...context.env, ...env }, targets)
   if (token === undefined || token.length < LEAST_TOKEN)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `env verify needs the HEALTH_DEEP_TOKEN of the services, of at least ${LEAST_TOKEN} characters: set it in the env file or the environment, or use --token-env or --token-file.`,
     )
   // One for all, so that replicas can be compared with each other.

@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { INBOX_TEXTS } from '../../src/cli/demo/inbox-page/texts.ts'
+import { INBOX_TEXTS } from '../../src/cli/demo/inbox-page.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 

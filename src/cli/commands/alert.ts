@@ -1,20 +1,20 @@
 import type { Environment } from '../../core/env/settings.ts'
 import type { StoredIncident } from '../../core/incidents/incident.ts'
 import type { Store } from '../../core/store/store.ts'
-import type { Configure } from '../configure.ts'
-import { type Context, listColumns, operatorOf } from '../context.ts'
+import { type Configure, type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import {
+  alertChannelsOf,
   duration,
   envFileOption,
   formatOption,
   reason,
   type StoreOptions,
   storeSubcommand,
+  withIncidents,
 } from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
 import { printJson, printText } from '../print.ts'
-import { alertChannelsOf, withIncidents } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly all?: true

@@ -1,7 +1,8 @@
-import type { BeatOptions } from '../beat/report.ts'
-import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { ROUTES } from '../../core/routes.ts'
+import type { Configure, Context } from '../context.ts'
+import { CommandError, type ExitCode, wrongUsage } from '../exit.ts'
 import { envFileOption } from '../options.ts'
 import { printText } from '../print.ts'
 
@@ -42,14 +43,11 @@ async function beat(
   words: readonly string[],
   options: BeatOptions,
 ): Promise<ExitCode> {
-  const { reportBeat } = await import('../beat/report.ts')
   if (words.length === 0) {
-    if (options.local && options.url !== undefined)
-      throw new CommandError(EXIT.usage, 'choose one of --local and --url.')
+    if (options.local && options.url !== undefined) throw wrongUsage('choose one of --local and --url.')
     const { nextBy } = await reportBeat(context, { ...options, name, exitCode: 0 })
     return printText(context, `recorded ${name}; the next one is due by ${nextBy}\n`)
   }
-  const { runWrapped } = await import('../beat/wrapped.ts')
   const { exitCode, interrupted } = await runWrapped(context, words)
   // Exit with the command's own code, even if the report fails.
   const reporting = Object.create(context, { signal: { value: interrupted } }) as Context
@@ -60,4 +58,86 @@ async function beat(
   )
   // Another program's exit code can be any number.
   return exitCode as ExitCode
+}
+
+interface BeatOptions {
+  readonly url?: string
+  readonly local?: true
+  readonly data?: string
+  readonly envFile: readonly string[]
+}
+
+/** Reports a heartbeat to the web service, or writes it into this machine's store; gives when the next one is due. */
+async function reportBeat(
+  context: Context,
+  { name, exitCode, ...options }: BeatOptions & { readonly name: string; readonly exitCode: number },
+): Promise<{ readonly nextBy: string }> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  if (!options.local) {
+    const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
+    const path = ROUTES.heartbeat.path.replace(':name', encodeURIComponent(name))
+    const answer = await postToWeb(context, { ...webEndpoint(env, options.url, path), body: { exitCode } })
+    return { nextBy: String(answer.nextBy) }
+  }
+  const definition = context.platform.heartbeats.find((one) => one.name === name)
+  if (definition === undefined) {
+    const known = context.platform.heartbeats.map((one) => one.name).join(', ')
+    throw wrongUsage(
+      `the definition has no heartbeat ${JSON.stringify(name)}${known === '' ? ', nor any other: run this where platform.config.ts is, or name the file with --config' : `; it has ${known}`}.`,
+    )
+  }
+  const { openLocalStore } = await import('../local.ts')
+  const { heartbeatState } = await import('../../core/heartbeats.ts')
+  const store = await openLocalStore(context, env, options.data)
+  try {
+    const now = context.clock.now()
+    const failed = exitCode === 0 ? undefined : { exitCode }
+    const record = await store.heartbeats.beat({ name, now, failed })
+    return { nextBy: new Date(heartbeatState(definition, record, now).dueBy).toISOString() }
+  } finally {
+    await store.close()
+  }
+}
+
+/** The exit codes of a shell for a command that does not exist, and for one that is not executable. */
+const NOT_FOUND = 127
+const NOT_RUNNABLE = 126
+
+/**
+ * Runs a command on this process's own streams, and gives its exit code as a shell would: 128 and the signal's number
+ * for one that a signal ended. Signals that this process gets go to the command, and after its end to `interrupted`.
+ */
+export function runWrapped(
+  context: Context,
+  [file = '', ...args]: readonly string[],
+): Promise<{ readonly exitCode: number; readonly interrupted: AbortSignal }> {
+  const interrupt = new AbortController()
+  const interrupted = interrupt.signal
+  if (context.signal.aborted)
+    return Promise.resolve({ exitCode: 128 + constants.signals.SIGTERM, interrupted })
+  return new Promise((resolve) => {
+    const child = spawn(file, args, {
+      stdio: 'inherit',
+      cwd: context.cwd,
+      // Node takes an environment whose values may be undefined.
+      env: context.env as NodeJS.ProcessEnv,
+    })
+    context.takeSignals?.((signal) => {
+      if (child.exitCode !== null || child.signalCode !== null) return interrupt.abort()
+      // Ctrl-C already reaches the command through the terminal. Many programs take a second signal as "quit at once".
+      const fromTerminal = (signal === 'SIGINT' || signal === 'SIGQUIT') && process.stdin.isTTY
+      if (!fromTerminal) child.kill(signal)
+    })
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      const missing = error.code === 'ENOENT'
+      context.stderr.write(
+        `platformctl: the command could not be started: ${missing ? 'there is no such program' : (error.code ?? 'unknown fault')}\n`,
+      )
+      resolve({ exitCode: missing ? NOT_FOUND : NOT_RUNNABLE, interrupted })
+    })
+    child.once('exit', (code, signal) =>
+      resolve({ exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]), interrupted }),
+    )
+  })
 }

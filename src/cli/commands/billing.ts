@@ -1,11 +1,10 @@
 import type { SmokeCheck } from '../../core/payments/smoke.ts'
 import { trimEnd } from '../../core/trim-end.ts'
-import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import type { Configure, Context } from '../context.ts'
+import { EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
-import { loadPaint } from '../paint.ts'
 import { printJson } from '../print.ts'
+import { loadPaint } from '../terminal.ts'
 
 interface Options {
   readonly url?: string
@@ -53,14 +52,12 @@ async function smokeTest(context: Context, options: Options): Promise<ExitCode> 
   const { env } = await loadEnvironment(context, options.envFile)
   const { payments, site } = readSettings(context.platform, env)
   if (payments === undefined)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       'payments are not configured, or only partly: run platformctl preflight to see what is missing.',
     )
   const mode = keyModeOf(payments)
   if (mode === 'live' && !options.live)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       'PAYMENTS_SECRET_KEY is a live key, so nothing was tried: use a test key, or add --live.',
     )
   const checks: SmokeCheck[] = []
@@ -98,9 +95,6 @@ function codeOf(checks: readonly SmokeCheck[]): ExitCode {
 
 function webUrl(url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw new CommandError(
-      EXIT.usage,
-      'the address of the web service is not an http:// or https:// address.',
-    )
+    throw wrongUsage('the address of the web service is not an http:// or https:// address.')
   return trimEnd(url, '/')
 }

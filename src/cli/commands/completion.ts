@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import type { Configure } from '../configure.ts'
+import type { Configure } from '../context.ts'
 import { EXIT } from '../exit.ts'
-import { choiceArgument } from '../suggest.ts'
+import { choiceArgument } from '../options.ts'
 
 /** The command tree as plain data: what completions and the reference page are made from. */
 export interface CommandNode {

@@ -1,14 +1,11 @@
 import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
-import type { Configure } from '../configure.ts'
-import { type Context, listColumns, operatorOf } from '../context.ts'
+import { type Configure, type Context, listColumns, operatorOf } from '../context.ts'
 import type { EnrolOptions } from '../course/enrolments.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { choiceArgument, formatOption, type StoreOptions, storeSubcommand, withPlatform } from '../options.ts'
 import { printJson, printText } from '../print.ts'
-import { choiceArgument } from '../suggest.ts'
-import { withPlatform } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly all?: true
@@ -277,7 +274,7 @@ function rows(found: Subscription): [string, string][] {
 
 async function erase(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
   const identity = await identityOf(address)
-  if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: add --yes to confirm.')
+  if (!options.yes) throw wrongUsage('erasing cannot be undone: add --yes to confirm.')
   const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
   const erased = existed || related > 0
   if (options.format === 'json')
@@ -307,8 +304,7 @@ function decisionOf(
 ): (context: Context, course: Course, options: Options) => Promise<ExitCode> {
   if (!all && reason === undefined) {
     if (id === undefined || as === undefined)
-      throw new CommandError(
-        EXIT.usage,
+      throw wrongUsage(
         'name a subscription and a decision: platformctl course resolve SUBSCRIPTION retry|sent, or --all retry|sent.',
       )
     return (context, course, options) => resolve(context, course, id, as, options)
@@ -316,7 +312,7 @@ function decisionOf(
   // Without a subscription, the decision is the only argument.
   const decision = as === undefined ? id : undefined
   if (decision !== 'retry' && decision !== 'sent')
-    throw new CommandError(EXIT.usage, 'with --all or --reason, give the decision alone: retry or sent.')
+    throw wrongUsage('with --all or --reason, give the decision alone: retry or sent.')
   return (context, course, options) => resolveAll(context, course, decision, options)
 }
 
@@ -360,6 +356,6 @@ async function resolve(
 async function identityOf(address: string): Promise<string> {
   const { parseAddress } = await import('../../core/address.ts')
   const parsed = parseAddress(address)
-  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
+  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
   return parsed.identity
 }

@@ -6,15 +6,13 @@ import { codeOf } from '../../core/error-code.ts'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
 import { untilAborted } from '../../core/wait.ts'
-import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
-import { dataFolder } from '../data-folder.ts'
+import { namesNotRead } from '../check-environment.ts'
+import { type Configure, type Context, dataFolder } from '../context.ts'
 import type { LoadedEnvironment } from '../environment.ts'
-import { CommandError, EXIT } from '../exit.ts'
-import { namesNotRead } from '../names-not-read.ts'
+import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { envFileOption, port, serviceOption } from '../options.ts'
 import { findingText } from '../output/findings-text.ts'
-import { loadPaint } from '../paint.ts'
+import { inertJson, loadPaint, ours } from '../terminal.ts'
 
 /** Longest wait at shutdown for error reports to be sent. */
 const REPORT_MS = 1000
@@ -94,11 +92,11 @@ Examples:
       const services = options.service ?? own.map(({ name }) => name)
       const { logLevel, buildStamp } = readSettings(platform, env).site
       const log = createLog({
-        write: await (await import('../log-output.ts')).logOutput(context),
+        write: await logOutput(context),
         level: logLevel,
         build: buildStamp,
       })
-      const { recordedPlatform, whichPlatform } = await import('../which-platform.ts')
+      const { recordedPlatform, whichPlatform } = await import('../context.ts')
       const { name, ...definition } = recordedPlatform(context)
       log.info('platform', whichPlatform(context), { platform: name, ...definition })
       const unread = namesNotRead(context, { loaded, services })
@@ -224,14 +222,23 @@ async function explain(
         : code === 'EACCES'
           ? `needs more rights: choose one above 1023 with ${flag}`
           : `cannot be used on this address (${code}): check --host`
-    throw new CommandError(EXIT.usage, `port ${error.port} of ${error.service} ${why}.`)
+    throw wrongUsage(`port ${error.port} of ${error.service} ${why}.`)
   }
   if (error instanceof Error && error.name === 'StoreOpenError') {
     // A server that is not up yet is not wrong usage: a supervisor tries again.
     const { readSettings } = await import('../../core/env/read-settings.ts')
     const store = readSettings(context.platform, loaded.env).store.address
     if (store !== undefined) throw (await import('../local.ts')).storeFaultError(store, error)
-    throw new CommandError(EXIT.usage, error.message)
+    throw wrongUsage(error.message)
   }
   throw error
+}
+
+/** Where log lines go: as they are, or written for people when standard output is a terminal. */
+export async function logOutput({ stdout, colour }: Context): Promise<(lines: string) => void> {
+  if (!stdout.isTTY) return (lines) => void stdout.write(lines)
+  const { prettyLines } = await import('../../daemon/pretty-log.ts')
+  const pretty = prettyLines({ colour: colour.stdout })
+  // The texts first: what is an escape sequence afterwards is the colour of the line.
+  return (lines) => void stdout.write(ours(pretty(inertJson(lines))))
 }

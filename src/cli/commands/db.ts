@@ -1,10 +1,12 @@
 import { Option } from 'commander'
 import type { AnalyticsMaintenance, StoreMaintenance } from '../../core/store/maintenance.ts'
-import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
-import type { DbOptions, Job } from '../db/job.ts'
+import type { Configure, Context } from '../context.ts'
+import type { DbOptions, Job } from '../db/store.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { collect, formatOption, storeSubcommand, wholeNumber } from '../options.ts'
+
+const store = () => import('../db/store.ts')
+const backups = () => import('../db/backup.ts')
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -30,7 +32,7 @@ Examples:
     'show the schema version, size, write-ahead log, rows, and when it was last verified',
     '',
     ' --format json',
-  ).action((options: DbOptions) => run(async (job) => (await import('../db/status.ts')).status(job), options))
+  ).action((options: DbOptions) => run(async (job) => (await store()).status(job), options))
   add(
     'migrate',
     'bring the schema up to date; each step is applied completely or not at all',
@@ -38,9 +40,7 @@ Examples:
     '',
   )
     .option('--plan', 'show the steps and change nothing')
-    .action((options: DbOptions) =>
-      run(async (job) => (await import('../db/migrate.ts')).migrate(job), options, false),
-    )
+    .action((options: DbOptions) => run(async (job) => (await store()).migrate(job), options, false))
   add(
     'backup',
     'write a consistent backup, also while the daemon runs. It is checked and read back before it gets its name. Visitors’ events, if they are stored, go into a second file beside it',
@@ -60,7 +60,7 @@ Examples:
     )
     .option('--no-analytics', 'leave out visitors’ events, which have a file of their own')
     .action((file: string, options: DbOptions) =>
-      run(async (job) => (await import('../db/backup.ts')).backup(job, file), options),
+      run(async (job) => (await backups()).backup(job, file), options),
     )
   add(
     'restore',
@@ -88,7 +88,7 @@ Examples:
       'the replaced store’s file; lessons that it sent since the backup are not sent again',
     )
     .action((file: string, options: DbOptions) =>
-      run(async (job) => (await import('../db/restore.ts')).restore(job, file), options, false),
+      run(async (job) => (await backups()).restore(job, file), options, false),
     )
   add(
     'after-restore',
@@ -100,9 +100,7 @@ Examples:
     .option('--from <store>', 'the replaced store: the URL of its database, or its schema’s name in this one')
     .option('--journal <file>', 'a journal of the replaced store')
     .option('--without-journal', 'go on although nobody knows who left since; they are mailed again')
-    .action((options: DbOptions) =>
-      run(async (job) => (await import('../db/restore.ts')).afterRestore(job), options),
-    )
+    .action((options: DbOptions) => run(async (job) => (await backups()).afterRestore(job), options))
   add(
     'journal',
     'write into a new file who left the store, for a restore after both the store and its machine are lost. Keep it elsewhere, and write it more often than backups; it names suppressed addresses',
@@ -110,7 +108,7 @@ Examples:
   )
     .argument('<file>', 'a new file')
     .action((file: string, options: DbOptions) =>
-      run(async (job) => (await import('../db/restore.ts')).journal(job, file), options),
+      run(async (job) => (await backups()).journal(job, file), options),
     )
   add(
     'copy',
@@ -128,7 +126,7 @@ Examples:
     'check the integrity of the file, and that every row keeps the promises of the course: lessons in order, none before it was due',
     '',
     ' --format json',
-  ).action((options: DbOptions) => run(async (job) => (await import('../db/verify.ts')).verify(job), options))
+  ).action((options: DbOptions) => run(async (job) => (await store()).verify(job), options))
   add(
     'audit',
     'list what operators did (erasures, decisions about deliveries, restores): who, when and from where. Entries are never changed or deleted, and hold no address',
@@ -136,7 +134,7 @@ Examples:
     ' --limit 1000 --format json',
   )
     .option('--limit <n>', 'show at most this many, newest first (1 to 100,000)', wholeNumber(1, 100_000), 50)
-    .action((options: DbOptions) => run(async (job) => (await import('../db/audit.ts')).audit(job), options))
+    .action((options: DbOptions) => run(async (job) => (await store()).audit(job), options))
 }
 
 async function act(

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import type { Configure } from '../configure.ts'
-import { CommandError, EXIT } from '../exit.ts'
+import type { Configure } from '../context.ts'
+import { wrongUsage } from '../exit.ts'
 
 export const configure: Configure = (command, context, settle) => {
   const { services, courses } = context.platform
@@ -17,7 +17,7 @@ export const configure: Configure = (command, context, settle) => {
     .action(async (options: { address: string; day: number; exit?: true }) => {
       const { parseAddress } = await import('../../core/address.ts')
       const parsed = parseAddress(options.address)
-      if (!parsed.ok) throw new CommandError(EXIT.usage, `--address: ${parsed.reason}.`)
+      if (!parsed.ok) throw wrongUsage(`--address: ${parsed.reason}.`)
       const { runDemo } = await import('../demo/run.ts')
       settle(
         await runDemo(context, {

@@ -1,5 +1,5 @@
 import { Argument } from 'commander'
-import type { Configure } from '../configure.ts'
+import type { Configure } from '../context.ts'
 import type { Target } from '../deploy/files.ts'
 import type { DeployOptions } from '../deploy/run.ts'
 import { formatOption } from '../options.ts'

@@ -1,8 +1,7 @@
 import type { DispatchResult } from '../../core/course/course.ts'
-import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
-import type { DispatchOptions } from '../dispatch/source.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import type { Configure, Context } from '../context.ts'
+import type { DispatchOptions } from '../dispatch/drain.ts'
+import { EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
 import { printJson } from '../print.ts'
 
@@ -39,15 +38,14 @@ Examples:
 }
 
 async function dispatch(context: Context, options: DispatchOptions): Promise<ExitCode> {
-  if (options.local && options.url !== undefined)
-    throw new CommandError(EXIT.usage, 'choose one of --local and --url.')
+  if (options.local && options.url !== undefined) throw wrongUsage('choose one of --local and --url.')
   if (options.dryRun && !options.local)
-    throw new CommandError(EXIT.usage, '--dry-run looks into the store, so it needs --local.')
+    throw wrongUsage('--dry-run looks into the store, so it needs --local.')
   const { loadEnvironment } = await import('../environment.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const source = options.local
     ? await (await import('../dispatch/local.ts')).localSource(context, env, options)
-    : (await import('../dispatch/remote.ts')).remoteSource(context, env, options)
+    : (await import('../dispatch/web-endpoint.ts')).remoteSource(context, env, options)
   try {
     if (options.dryRun) return await (await import('../dispatch/local.ts')).dryRun(context, source, options)
     const began = context.clock.monotonic()

@@ -3,15 +3,21 @@ import { codeOf } from '../../core/error-code.ts'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import { untilAborted } from '../../core/wait.ts'
-import type { Configure } from '../configure.ts'
-import { type Context, listColumns } from '../context.ts'
+import { type Configure, type Context, listColumns } from '../context.ts'
 import { configureFeedback } from '../email/feedback.ts'
 import { configureSuppressions } from '../email/suppressions.ts'
-import { CommandError, EXIT, type ExitCode, templateFaultText } from '../exit.ts'
-import { baselineOption, collect, envFileOption, formatOption, port } from '../options.ts'
+import { CommandError, EXIT, type ExitCode, templateFaultText, wrongUsage } from '../exit.ts'
+import {
+  baselineOption,
+  choiceArgument,
+  choiceOption,
+  collect,
+  envFileOption,
+  formatOption,
+  port,
+} from '../options.ts'
 import { printJson, printText } from '../print.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
-import { choiceArgument, choiceOption } from '../suggest.ts'
 
 const templates = () =>
   new Option('--templates <folder>', 'a folder of templates of your own (default: those of the platform)')
@@ -135,12 +141,14 @@ async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode
     const { slots } = mail
     return { name, subject: renderMail(mail, samplesOf(mail)).subject, slots }
   })
-  if (format === 'json') printJson(context, 'email list', { mails: rows })
-  else
-    context.stdout.write(
-      (await import('../output/mails-text.ts')).mailsText(rows, listColumns(context.stdout)),
-    )
-  return EXIT.passed
+  if (format === 'json') return printJson(context, 'email list', { mails: rows })
+  const { beside } = await import('../output/text.ts')
+  const columns = listColumns(context.stdout)
+  const line = (lead: string, text: string) => `${beside(lead.padEnd(28), text, columns)}\n`
+  const lines = rows.map(
+    ({ name, subject, slots }) => line(name, subject) + line('', `slots: ${Object.keys(slots).join(', ')}`),
+  )
+  return printText(context, lines.join(''))
 }
 
 function samplesOf({ slots }: CompiledMail): Readonly<Record<string, string>> {
@@ -157,8 +165,7 @@ async function templatesOf(context: Context, folder: string | undefined): Promis
   const path = await import('node:path')
   const full = path.resolve(context.cwd, folder)
   if (!existsSync(path.join(full, 'layout.mjml'))) {
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `${folder} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
     )
   }
@@ -212,8 +219,7 @@ async function preview(
       now: context.clock.now,
     }).catch((error: unknown) => {
       const code = codeOf(error)
-      throw new CommandError(
-        EXIT.usage,
+      throw wrongUsage(
         `port ${options.port} cannot be used (${code}): choose another with --port (0 takes a free one).`,
       )
     })
@@ -281,8 +287,7 @@ async function lint(
 async function build(context: Context): Promise<ExitCode> {
   const { mails } = context.platform
   if (mails.build === undefined)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       "this platform has no mails of its own. Name their folder in the definition: mails: './mails'.",
     )
   const { mkdir, rename, writeFile } = await import('node:fs/promises')
@@ -331,6 +336,6 @@ async function sendTest(
 async function recipientOf(text: string): Promise<string> {
   const { parseAddress } = await import('../../core/address.ts')
   const parsed = parseAddress(text)
-  if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
+  if (!parsed.ok) throw wrongUsage(`--to: ${parsed.reason}.`)
   return parsed.mailbox.address
 }

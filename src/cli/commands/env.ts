@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Dialect } from '../../core/env/dialects/read.ts'
-import type { Configure } from '../configure.ts'
+import type { Configure } from '../context.ts'
 import { EXIT } from '../exit.ts'
 import {
   baselineOption,
@@ -71,7 +71,7 @@ export const configure: Configure = (command, context, settle) => {
       const schema = report
         ? (await import('../../core/live/report-schema.ts')).reportSchema(context.platform.contract)
         : (await import('../../core/env/schema.ts')).environmentSchema(context.platform.contract)
-      context.stdout.write((await import('../output/json.ts')).jsonText(schema))
+      context.stdout.write((await import('../print.ts')).jsonText(schema))
       settle(EXIT.passed)
     })
   command
@@ -87,7 +87,7 @@ export const configure: Configure = (command, context, settle) => {
       '\nExit codes: 0 all agree, 1 some differ, 2 unreadable input.\n\nExamples:\n  platformctl env dialects .env',
     )
     .action(async (file: string, options: { format: Format }) => {
-      const { compareDialects } = await import('../compare-dialects.ts')
+      const { compareDialects } = await import('../compare-environments.ts')
       settle(await compareDialects(context, file, options.format))
     })
   command
@@ -104,7 +104,7 @@ export const configure: Configure = (command, context, settle) => {
       '\nExit codes: 0 the same, 1 different, 2 unreadable input.\n\nExamples:\n  platformctl env diff .env.staging .env.production',
     )
     .action(async (a: string, b: string, options: { format: Format }) => {
-      const { diffEnvironments } = await import('../diff-environments.ts')
+      const { diffEnvironments } = await import('../compare-environments.ts')
       settle(await diffEnvironments(context, [a, b], options.format))
     })
   command
@@ -152,7 +152,7 @@ Examples:
       '\nExamples:\n  platformctl env list --env-file .env\n  platformctl env list --format json',
     )
     .action(async (options: { envFile: readonly string[]; format: Format }) =>
-      settle(await (await import('../list-variables.ts')).listVariables(context, options)),
+      settle(await (await import('../variables.ts')).listVariables(context, options)),
     )
   command
     .command('explain')
@@ -166,7 +166,7 @@ Examples:
       'after',
       '\nExamples:\n  platformctl env explain MAILER_FROM\n  platformctl env explain cors-wildcard',
     )
-    .action(async (name: string) => settle(await (await import('../explain.ts')).explain(context, name)))
+    .action(async (name: string) => settle(await (await import('../variables.ts')).explain(context, name)))
   command
     .command('example')
     .summary('print a .env.example of every variable')
@@ -189,7 +189,7 @@ Examples:
       '\nExamples:\n  platformctl env types > platform-env.d.ts\n  platformctl env types --out src/platform-env.d.ts',
     )
     .action(async ({ out }: { readonly out?: string }) => {
-      const { writeEnvironmentTypes } = await import('../write-environment-types.ts')
+      const { writeEnvironmentTypes } = await import('../variables.ts')
       settle(await writeEnvironmentTypes(context, out))
     })
 }

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { Configure } from '../configure.ts'
+import type { Configure } from '../context.ts'
 import type { HealthCommandOptions } from '../health/run.ts'
 import { collect, duration, envFileOption, formatOption, serviceOption, wholeNumber } from '../options.ts'
 
@@ -68,7 +68,7 @@ Examples:
       '\nExamples:\n  platformctl health explain\n  platformctl health explain dns_not_found',
     )
     .action(async (code: string | undefined) => {
-      const { explainCause } = await import('../health/explain.ts')
+      const { explainCause } = await import('../health/run.ts')
       settle(explainCause(context, code))
     })
 }

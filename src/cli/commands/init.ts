@@ -1,4 +1,4 @@
-import type { Configure } from '../configure.ts'
+import type { Configure } from '../context.ts'
 import type { InitOptions } from '../init-definition.ts'
 
 export const configure: Configure = (command, context, settle) => {

@@ -1,12 +1,18 @@
 import type { Environment } from '../../core/env/settings.ts'
 import type { IncidentStore } from '../../core/incidents/incident.ts'
 import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
-import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
+import type { Configure, Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { formatOption, reason, type StoreOptions, storeSubcommand, wordsOption } from '../options.ts'
+import {
+  alertChannelsOf,
+  formatOption,
+  reason,
+  type StoreOptions,
+  storeSubcommand,
+  withPlatform,
+  wordsOption,
+} from '../options.ts'
 import { printJson, printText, table } from '../print.ts'
-import { alertChannelsOf, withPlatform } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly stream?: readonly StreamName[]

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { Dialect } from '../../core/env/dialects/read.ts'
 import type { Service } from '../../core/service.ts'
-import type { Configure } from '../configure.ts'
+import type { Configure } from '../context.ts'
 import {
   baselineOption,
   collect,

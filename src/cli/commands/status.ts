@@ -2,13 +2,17 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { DAY_MS } from '../../core/durations.ts'
 import { parseDuration } from '../../core/env/quantities.ts'
 import { INCIDENTS_KEPT, type StatusUpdate, UPDATE_STATES } from '../../core/incidents/incident.ts'
-import type { Configure } from '../configure.ts'
-import { type Context, operatorOf } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import { type Configure, type Context, operatorOf } from '../context.ts'
+import { EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import {
+  choiceOption,
+  envFileOption,
+  formatOption,
+  type StoreOptions,
+  storeSubcommand,
+  withIncidents,
+} from '../options.ts'
 import { printJson, printText } from '../print.ts'
-import { choiceOption } from '../suggest.ts'
-import { withIncidents } from '../with-platform.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -34,7 +38,7 @@ Examples:
       if (options.format === 'json') printJson(context, 'status', status)
       else {
         const { statusText } = await import('../status/text.ts')
-        const { whichPlatform } = await import('../which-platform.ts')
+        const { whichPlatform } = await import('../context.ts')
         context.stdout.write(
           statusText(status, { now: context.clock.now(), platform: whichPlatform(context) }),
         )
@@ -120,8 +124,7 @@ function announce(context: Context, text: string, options: Announcing): Promise<
     const from = options.from ?? now
     const until = options.for === undefined ? undefined : from + options.for
     if (until !== undefined && until <= now)
-      throw new CommandError(
-        EXIT.usage,
+      throw wrongUsage(
         `the announcement would have ended already, at ${iso(until)}: choose a later --from or a longer --for.`,
       )
     const id = Buffer.from(context.random.bytes(4)).toString('hex')
@@ -142,16 +145,14 @@ function update(
     const { probes, services } = context.platform
     const incident = (await incidents.list(INCIDENTS_KEPT.most)).find(({ id }) => id === subject)
     if (incident && ![...probes, ...services].some(({ name }) => name === incident.cause))
-      throw new CommandError(
-        EXIT.usage,
+      throw wrongUsage(
         `visitors do not see ${subject} (${incident.cause}): tell them with platformctl status announce.`,
       )
     const id = Buffer.from(context.random.bytes(4)).toString('hex')
     const { state } = options
     const by = operatorOf(context).name
     if (!(await incidents.update({ id, subject, at: context.clock.now(), text, state, by })))
-      throw new CommandError(
-        EXIT.usage,
+      throw wrongUsage(
         `no incident ${subject}, and no announcement that is current or planned: platformctl alert list --all and /status.json list them.`,
       )
     return printText(context, `updated ${subject}${state === undefined ? '' : `: ${state}`}\n`)
@@ -161,10 +162,7 @@ function update(
 function withdraw(context: Context, id: string, options: StoreOptions): Promise<ExitCode> {
   return withIncidents(context, options, async (incidents) => {
     if (!(await incidents.withdraw({ id, now: context.clock.now() })))
-      throw new CommandError(
-        EXIT.usage,
-        `no announcement ${id} is current or planned: /status.json lists them.`,
-      )
+      throw wrongUsage(`no announcement ${id} is current or planned: /status.json lists them.`)
     return printText(context, `withdrawn ${id}\n`)
   })
 }

@@ -4,12 +4,11 @@ import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
-import { type Context, operatorOf } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { type Context, operatorOf, whichPlatform } from '../context.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { unknownName } from '../options.ts'
+import { cadenceText } from '../output/course-text.ts'
 import { printJson, printText, table } from '../print.ts'
-import { unknownName } from '../suggest.ts'
-import { whichPlatform } from '../which-platform.ts'
-import { cadenceText } from './cadence-text.ts'
 
 export interface EnrolOptions {
   readonly format: 'text' | 'json'
@@ -120,7 +119,7 @@ export async function setPreferences(
 ): Promise<ExitCode> {
   const wanted = { timeZone, language }
   if (timeZone === undefined && language === undefined)
-    throw new CommandError(EXIT.usage, 'say what to set: --language TAG, --time-zone ZONE or both.')
+    throw wrongUsage('say what to set: --language TAG, --time-zone ZONE or both.')
   await asked((async () => checkPreferences(wanted))())
   await checkCourse(platform, id)
   const byAddress = who.includes('@')
@@ -174,7 +173,7 @@ export async function resendConfirmation(
 
 function identityOf(address: string): string {
   const parsed = parseAddress(address)
-  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
+  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
   return parsed.identity
 }
 
@@ -183,7 +182,7 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   return answer.catch((error: unknown) => {
     const [issue] = error instanceof PlatformError ? (error.issues ?? []) : []
     if (issue === undefined) throw error
-    throw new CommandError(EXIT.usage, `${issue.path}: ${issue.message}.`)
+    throw wrongUsage(`${issue.path}: ${issue.message}.`)
   })
 }
 

@@ -7,9 +7,9 @@ import {
 } from '../../core/course/people.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import { type Context, operatorOf } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { printJson, printText } from '../print.ts'
-import { openProgress } from '../progress.ts'
+import { openProgress } from '../terminal.ts'
 import { checkCourse } from './enrolments.ts'
 
 type Opened = Pick<OpenedPlatform, 'course'>
@@ -54,10 +54,7 @@ export async function importPeople(
   const { people, ignored, unit } = reading
   if (reading.faults.length > 0) {
     context.stderr.write(faultsText(reading))
-    throw new CommandError(
-      EXIT.usage,
-      `nobody was imported from ${file}. Correct it and run the command again.`,
-    )
+    throw wrongUsage(`nobody was imported from ${file}. Correct it and run the command again.`)
   }
   if (ignored.length > 0) context.stderr.write(`platformctl: ignored in ${file}: ${ignored.join(', ')}\n`)
   const tally = { imported: 0, known: 0 }

@@ -3,10 +3,9 @@ import path from 'node:path'
 import { readSettings } from '../../core/env/read-settings.ts'
 import type { StoreAddress } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { printJson } from '../print.ts'
-import type { Job } from './job.ts'
-import { rowsText } from './text.ts'
+import { type Job, rowsText } from './store.ts'
 
 export async function copy({ context, options, address }: Job): Promise<ExitCode> {
   const to = targetOf(context, options, address)
@@ -47,13 +46,11 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
 function targetOf(context: Job['context'], options: Job['options'], { kind }: Job['address']): StoreAddress {
   const to = readSettings(context.platform, { STORE_URL: options.to }).store.address
   if (kind === 'sqlite' && to?.kind !== 'postgres')
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
     )
   if (kind === 'postgres' && to?.kind !== 'sqlite')
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       '--to is not the address of a file (sqlite:/var/lib/platformctl/platform.sqlite), and the store is in PostgreSQL; for another database: its own tools.',
     )
   if (to === undefined) throw new TypeError('an address was checked above')

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { inScheme } from '../local-page.ts'
-import { contentSecurityPolicy, inboxPage } from './inbox-page/page.ts'
+import { contentSecurityPolicy, inboxPage } from './inbox-page.ts'
 
 /** One mail as it arrived over SMTP; `source` is the exact message, `html` and `text` its decoded parts. */
 export interface ReceivedMail {

@@ -14,9 +14,8 @@ import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { type Inbox, openInbox } from './inbox.ts'
-import { nextSteps } from './next-steps.ts'
 import { recordDays } from './sample-history.ts'
-import { openStage, type Stage } from './stage.ts'
+import { nextSteps, openStage, type Stage } from './stage.ts'
 
 /** Real time plus the days that the demo has let pass: sleeping and measuring stay real, the date does not. */
 export interface SteppingClock extends Clock {

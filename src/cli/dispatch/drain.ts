@@ -1,7 +1,6 @@
 import { type DispatchProgress, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import type { Context } from '../context.ts'
-import { openProgress } from '../progress.ts'
-import type { DispatchOptions, Source } from './source.ts'
+import { openProgress } from '../terminal.ts'
 
 const BAR = 24
 /** How often a drain reports its progress when it does not run in a terminal. */
@@ -106,4 +105,32 @@ export function elapsedText(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
   if (seconds < 90 * 60) return `${Math.ceil(seconds / 60)} min`
   return `${(seconds / 3600).toFixed(1)} h`
+}
+
+/** Command-line options of `dispatch`. */
+export interface DispatchOptions {
+  readonly limit?: number
+  readonly drain?: true
+  readonly dryRun?: true
+  readonly url?: string
+  readonly local?: true
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+}
+
+/** Where lessons are dispatched: here, or at an endpoint. */
+export interface Source {
+  /** One dispatch call; a remote one tells its progress only when it has ended. */
+  readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
+  /** Lessons due before the first call, where that can be known. */
+  readonly remaining?: () => Promise<number>
+  readonly due?: (limit: number) => Promise<
+    readonly {
+      readonly id: string
+      readonly day: number | undefined
+      readonly nextAttemptAt: number | undefined
+    }[]
+  >
+  readonly close: () => Promise<void>
 }

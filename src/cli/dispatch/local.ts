@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit.ts'
 import { openLocal } from '../local.ts'
 import { printJson, printText } from '../print.ts'
-import type { DispatchOptions, Source } from './source.ts'
+import type { DispatchOptions, Source } from './drain.ts'
 
 /** Dispatch from this machine's store: the same code path as the endpoint and the schedule. */
 export async function localSource(

@@ -1,10 +1,13 @@
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
+import type { DispatchResult } from '../../core/course/course.ts'
 import type { Environment } from '../../core/env/settings.ts'
+import { ROUTES } from '../../core/routes.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import { trimEnd } from '../../core/trim-end.ts'
 import type { Context } from '../context.ts'
-import { CommandError, EXIT } from '../exit.ts'
+import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import type { DispatchOptions, Source } from './drain.ts'
 
 /** A summary names up to 10,000 lessons. */
 const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
@@ -64,23 +67,17 @@ export function webEndpoint(
   const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
   const site = given ?? env.NEXT_PUBLIC_SITE_URL?.trim()
   if (!site)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
     )
   if (!/^https?:\/\//.test(site) || !URL.canParse(site))
-    throw new CommandError(
-      EXIT.usage,
-      'the address of the web service is not an http:// or https:// address.',
-    )
+    throw wrongUsage('the address of the web service is not an http:// or https:// address.')
   if (!secret)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
     )
   if (!isBearerToken(secret))
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       'EMAIL_DISPATCH_SECRET has a character that is not allowed in an HTTP header: choose another secret, for the web service too.',
     )
   return { url: new URL(`${trimEnd(site, '/')}${path}`), secret }
@@ -95,19 +92,10 @@ export async function postToWeb(
   { url, secret, body }: { readonly url: URL; readonly secret: string; readonly body: unknown },
 ): Promise<Readonly<Record<string, unknown>>> {
   for (let attempt = 0; ; attempt += 1) {
-    const answer = await post({
-      url,
-      bearer: secret,
-      body,
-      signal: context.signal,
-      patienceMs: PATIENCE_MS,
-    }).catch(() => undefined)
+    const asked = { url, bearer: secret, body, signal: context.signal, patienceMs: PATIENCE_MS }
+    const answer = await post(asked).catch(() => undefined)
     if (answer?.status === 200) return objectOf(answer.text)
-    if (answer?.status === 401)
-      throw new CommandError(
-        EXIT.remote,
-        'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
-      )
+    if (answer?.status === 401) throw refused()
     const pause = PAUSES_MS[attempt]
     if (answer === undefined || answer.status >= 500) {
       if (pause !== undefined && !context.signal.aborted) {
@@ -129,6 +117,12 @@ export async function postToWeb(
   }
 }
 
+const refused = () =>
+  new CommandError(
+    EXIT.remote,
+    'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
+  )
+
 function objectOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
@@ -136,5 +130,54 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
     return {}
+  }
+}
+
+/** A call sends up to 10,000 mails: it may take its time. */
+const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
+
+/** Dispatch through the endpoint of a running web service. */
+export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
+  const { url, secret } = webEndpoint(env, options.url, ROUTES.dispatch.path)
+  if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
+  // One name for all calls of a drain: no subscription gets two lessons in it.
+  if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
+  return { call: () => call(context, url, secret), close: async () => {} }
+}
+
+async function call(context: Context, url: URL, secret: string): Promise<DispatchResult> {
+  const asked = { url, bearer: secret, signal: context.signal, patienceMs: DISPATCH_PATIENCE_MS }
+  const response = await post(asked).catch((error: unknown) => {
+    if (context.signal.aborted)
+      throw new CommandError(
+        EXIT.remote,
+        'stopped before the service answered; the service goes on with this call and records it.',
+      )
+    throw new CommandError(
+      EXIT.remote,
+      error instanceof Error && error.name === 'TimeoutError'
+        ? `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`
+        : `${url.origin} could not be reached: is the web service running, and is the address right?`,
+      { cause: error },
+    )
+  })
+  if (response.status === 401) throw refused()
+  const { DispatchAnswer, ErrorAnswer } = await import('../../daemon/openapi/answers.ts')
+  const body = parsed(response.text)
+  // Loose: a newer service may say more.
+  const answer = DispatchAnswer.loose().safeParse(body)
+  if (response.status === 200 && answer.success) return answer.data
+  const problem = ErrorAnswer.loose().safeParse(body)
+  throw new CommandError(
+    EXIT.remote,
+    `the service answered ${response.status}${problem.success ? `: ${problem.data.message}` : ', and not as a dispatch endpoint'}`,
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

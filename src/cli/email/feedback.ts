@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import { DAY_MS } from '../../core/durations.ts'
-import { coursePause } from '../../core/mail/holds.ts'
+import type { CountedKind, MailDayCount } from '../../core/mail/feedback/sending.ts'
+import { coursePause, type Pause } from '../../core/mail/holds.ts'
 import type { Context } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption, type StoreOptions, wholeNumber } from '../options.ts'
+import type { DocumentOf } from '../documents/documents.ts'
+import { EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { envFileOption, formatOption, type StoreOptions, wholeNumber, withPlatform } from '../options.ts'
 import { printJson, printText } from '../print.ts'
-import { withPlatform } from '../with-platform.ts'
 
 /** `platformctl email feedback`: what a mail server sends back, from a pipe. */
 export function configureFeedback(email: Command, context: Context, settle: (code: ExitCode) => void): void {
@@ -55,7 +56,6 @@ async function status(
   context: Context,
   options: StoreOptions & { readonly days: number },
 ): Promise<ExitCode> {
-  const { feedbackStatusText } = await import('../output/feedback-text.ts')
   return withPlatform(context, options, async (platform) => {
     const { sending } = await platform.store()
     const counts = await sending.days(context.clock.now() - (options.days - 1) * DAY_MS)
@@ -76,7 +76,7 @@ async function feedback(
   const report = await readMailReport(raw)
   if (report.kind !== 'report') {
     const outcome = report.kind === 'ignored' ? 'nothing to record' : 'not understood'
-    say(context, options, { outcome, reason: report.reason, changed: 0, repeated: 0, unmatched: 0 })
+    say(context, options, { outcome, reason: report.reason, recorded: 0, repeated: 0, unmatched: 0 })
     return report.kind === 'ignored' ? EXIT.passed : EXIT.failed
   }
   const { applyFeedback } = await import('../../core/mail/feedback/changes.ts')
@@ -104,7 +104,7 @@ async function feedback(
     say(context, options, {
       outcome: kind === undefined ? 'not about our mail' : kind.replace('-', ' '),
       reason,
-      changed: changed + unchanged,
+      recorded: changed + unchanged,
       repeated,
       unmatched: unmatched.length,
     })
@@ -112,27 +112,19 @@ async function feedback(
   })
 }
 
-interface Said {
-  readonly outcome: string
-  readonly reason: string
-  readonly changed: number
-  readonly repeated: number
-  readonly unmatched: number
-}
-
-function say(context: Context, { format }: StoreOptions, said: Said): void {
-  if (format === 'json') {
-    const { changed: recorded, ...rest } = said
-    printJson(context, 'email feedback', { ...rest, recorded })
-    return
-  }
-  const { outcome, reason, changed, repeated, unmatched } = said
+function say(
+  context: Context,
+  { format }: StoreOptions,
+  said: Omit<DocumentOf<'email feedback'>, 'version'>,
+) {
+  if (format === 'json') return printJson(context, 'email feedback', said)
+  const { outcome, reason, recorded, repeated, unmatched } = said
   const counts = [
-    ...(changed > 0 ? [`${changed} recorded`] : []),
+    ...(recorded > 0 ? [`${recorded} recorded`] : []),
     ...(repeated > 0 ? [`${repeated} known already`] : []),
     ...(unmatched > 0 ? [`${unmatched} without proof that we sent it`] : []),
   ]
-  context.stdout.write(`${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n`)
+  return printText(context, `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n`)
 }
 
 /** At most `most` bytes, so that a pipe that never ends fills no memory. */
@@ -143,7 +135,7 @@ async function readBytes(context: Context, file: string | undefined, most: numbe
     try {
       return await readFile(path.resolve(context.cwd, file))
     } catch {
-      throw new CommandError(EXIT.usage, `cannot read ${file}: check the path and who owns it.`)
+      throw wrongUsage(`cannot read ${file}: check the path and who owns it.`)
     }
   }
   const chunks: Uint8Array[] = []
@@ -155,4 +147,57 @@ async function readBytes(context: Context, file: string | undefined, most: numbe
     if (size >= most) break
   }
   return Buffer.concat(chunks)
+}
+
+const KINDS: readonly (readonly [CountedKind, string])[] = [
+  ['sent', 'sent'],
+  ['delivered', 'delivered'],
+  ['hard-bounce', 'hard bounces'],
+  ['soft-bounce', 'soft bounces'],
+  ['complaint', 'complaints'],
+  ['unsubscribed', 'unsubscribed'],
+]
+
+/** Mail sent and feedback received: tables by day, by source and by recipient domain. */
+export function feedbackStatusText({
+  counts,
+  paused,
+}: {
+  readonly counts: readonly MailDayCount[]
+  readonly paused: Pause | undefined
+}): string {
+  const pause = paused ? [`courses are paused: ${paused.reason}; platformctl course resume goes on`, ''] : []
+  if (counts.length === 0) return [...pause, 'nothing was sent or reported in this time', ''].join('\n')
+  const tables = [
+    table('day', counts, ({ day }) => day),
+    table('source', counts, ({ source }) => source),
+    table('recipients', counts, ({ domain }) => domain),
+  ]
+  return [...pause, ...tables].join('\n')
+}
+
+function table(
+  title: string,
+  counts: readonly MailDayCount[],
+  keyOf: (count: MailDayCount) => string,
+): string {
+  const keys = [...new Set(counts.map(keyOf))].sort()
+  const sumOf = (key: string, kind: CountedKind) =>
+    counts.reduce((sum, one) => (keyOf(one) === key && one.kind === kind ? sum + one.count : sum), 0)
+  const sentInAll = counts.reduce((sum, one) => (one.kind === 'sent' ? sum + one.count : sum), 0)
+  const rows = keys.map((key) => {
+    // A source that only reports, such as a provider's webhook, sent nothing itself: compare it with everything sent.
+    const sent = sumOf(key, 'sent') || sentInAll
+    return [key, ...KINDS.map(([kind]) => cell(sumOf(key, kind), kind, sent))]
+  })
+  const lines = [[title, ...KINDS.map(([, name]) => name)], ...rows]
+  const widths =
+    lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? []
+  return `${lines.map((line) => line.map((text, n) => (n === 0 ? text.padEnd(widths[n] ?? 0) : text.padStart(widths[n] ?? 0))).join('  ')).join('\n')}\n`
+}
+
+/** `3 (1.5%)`: bad news as a share of what was sent. */
+function cell(count: number, kind: CountedKind, sent: number): string {
+  const bad = kind === 'hard-bounce' || kind === 'soft-bounce' || kind === 'complaint'
+  return bad && count > 0 && sent > 0 ? `${count} (${((count / sent) * 100).toFixed(2)}%)` : String(count)
 }

@@ -3,11 +3,16 @@ import { SUPPRESSION_CAUSES, type SuppressionCause } from '../../core/mail/feedb
 import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type Context, operatorOf } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { formatOption, reason, type StoreOptions, storeSubcommand } from '../options.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import {
+  choiceOption,
+  formatOption,
+  reason,
+  type StoreOptions,
+  storeSubcommand,
+  withPlatform,
+} from '../options.ts'
 import { printJson, printText } from '../print.ts'
-import { choiceOption } from '../suggest.ts'
-import { withPlatform } from '../with-platform.ts'
 
 interface Options extends StoreOptions {
   readonly cause?: SuppressionCause
@@ -154,7 +159,7 @@ async function importFile(
       `${counts.added} added, ${counts.known} known, ${counts.skipped} skipped (malformed or erased), ${passing} left out because the address may exist\n`,
     )
   } catch (error) {
-    if (error instanceof SuppressionCsvError) throw new CommandError(EXIT.usage, `${file}: ${error.message}`)
+    if (error instanceof SuppressionCsvError) throw wrongUsage(`${file}: ${error.message}`)
     throw error
   }
 }
@@ -173,6 +178,6 @@ const by = (context: Context) => ({
 async function changeOf(context: Context, address: string) {
   const { parseAddress } = await import('../../core/address.ts')
   const parsed = parseAddress(address)
-  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
+  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
   return { ...by(context), identity: parsed.identity }
 }

@@ -1,11 +1,15 @@
 import { dependenciesOf } from '../../core/health/diagnosis.ts'
 import { probeRemote } from '../../core/health/prober.ts'
 import { type Verdict, verdictOf } from '../../core/health/verdict.ts'
+import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import { type Context, terminalColumns } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { loadPaint } from '../paint.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { unknownName } from '../options.ts'
+import { beside } from '../output/text.ts'
+import { printText } from '../print.ts'
+import { loadPaint } from '../terminal.ts'
 import { type HealthEndpoint, targetsOf } from './targets.ts'
 import type { Ask } from './track.ts'
 
@@ -23,8 +27,7 @@ export async function readToken(
 ): Promise<string | undefined> {
   const token = tokenFile === undefined ? fromVariable(env, tokenEnv) : await fromFile(context, tokenFile)
   if (token !== undefined && !isBearerToken(token))
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
     )
   const web = targets.find(({ service }) => service === 'web')
@@ -38,14 +41,14 @@ function fromVariable(env: Context['env'], name: string | undefined): string | u
   // While it is rotated the variable holds two: the first is the one to send.
   const token = name === undefined || name === DEFAULT_NAME ? splitSecrets(value ?? '')[0] : value
   if (token === undefined && name !== undefined)
-    throw new CommandError(EXIT.usage, `the variable ${name} that --token-env names is not set.`)
+    throw wrongUsage(`the variable ${name} that --token-env names is not set.`)
   return token
 }
 
 async function fromFile(context: Context, file: string): Promise<string> {
   const { readTextFile } = await import('../environment.ts')
   const token = (await readTextFile(context, file)).trim()
-  if (token === '') throw new CommandError(EXIT.usage, `${file} holds no token: it is empty.`)
+  if (token === '') throw wrongUsage(`${file} holds no token: it is empty.`)
   return token
 }
 
@@ -114,7 +117,7 @@ async function processEnv(context: Context): Promise<Context['env']> {
 
 function assertTogether({ watch, wait, quiet, format, consecutive, interval }: HealthCommandOptions): void {
   const fail = (sentence: string) => {
-    throw new CommandError(EXIT.usage, sentence)
+    throw wrongUsage(sentence)
   }
   if (watch && wait !== undefined) fail('--watch goes on for ever and --wait ends: use one of the two.')
   if (watch && quiet) fail('--watch shows what it sees and --quiet shows nothing: use one of the two.')
@@ -189,17 +192,40 @@ async function document(
 ): Promise<string> {
   switch (format) {
     case 'json': {
-      const { healthJson } = await import('../output/health-json.ts')
+      const { healthJson } = await import('../output/health.ts')
       return `${JSON.stringify(healthJson(verdict, passed, context.clock.now()), null, 2)}\n`
     }
     case 'junit':
       return (await import('../output/junit.ts')).healthJunit(verdict, passed)
     case 'prom':
-      return (await import('../output/health-prom.ts')).healthProm(verdict, passed)
+      return (await import('../output/health.ts')).healthProm(verdict, passed)
     case 'text': {
-      const { healthText } = await import('../output/health-text.ts')
+      const { healthText } = await import('../output/health.ts')
       const paint = await loadPaint(context.colour.stdout)
       return healthText({ verdict, passed, paint, columns: terminalColumns(context.stdout) })
     }
   }
+}
+
+/** `platformctl health explain [CODE]`: one cause code, or all of them. */
+export function explainCause(context: Context, code: string | undefined): ExitCode {
+  if (code !== undefined && !isCauseCode(code))
+    throw unknownName({
+      kind: 'cause code',
+      name: code,
+      known: Object.keys(CAUSES),
+      otherwise: 'Run platformctl health explain to list them.',
+    })
+  const codes = code === undefined ? (Object.keys(CAUSES) as CauseCode[]) : [code]
+  // Off a terminal a sentence stays on one line, so that it can be searched.
+  const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const texts = codes.map((name) => {
+    const sentences = [sentence(CAUSES[name].meaning), CAUSES[name].fix]
+    return `${[name, ...sentences.map((one) => beside('  ', one, columns))].join('\n')}\n`
+  })
+  return printText(context, texts.join('\n'))
+}
+
+function sentence(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`
 }

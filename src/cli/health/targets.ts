@@ -1,9 +1,8 @@
 import { nearestOf } from '../../core/nearest.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
 import type { Context } from '../context.ts'
-import { CommandError, EXIT } from '../exit.ts'
-import { alternatives } from '../options.ts'
-import { unknownName } from '../suggest.ts'
+import { wrongUsage } from '../exit.ts'
+import { alternatives, unknownName } from '../options.ts'
 
 export interface HealthEndpoint {
   readonly service: Service
@@ -34,17 +33,13 @@ export function targetsOf(
   ]
   const unused = [...given.keys()].filter((name) => !asked.some((service) => service.name === name))
   if (unused.length > 0)
-    throw new CommandError(
-      EXIT.usage,
-      `--url names ${unused.join(' and ')}, and --service leaves it out: drop one of the two.`,
-    )
+    throw wrongUsage(`--url names ${unused.join(' and ')}, and --service leaves it out: drop one of the two.`)
   return asked.flatMap((service) => {
     const { name, health, format } = service
     const address = given.get(name) ?? addressIn(fileEnv ?? {}, service) ?? here(service)
     if (address !== undefined) return { service: name, url: address, health, format }
     if (wanted === undefined) return []
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `the address of ${name} is not known: set ${service.address?.[0] ?? 'it'}, or name it with --url ${name}=….`,
     )
   })
@@ -66,8 +61,7 @@ function addressIn(env: Context['env'], { name, address = [] }: TargetService): 
   })
   const usable = set.find(({ value }) => isAddress(value))?.value
   if (usable === undefined && set[0] !== undefined)
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `${set[0].variable} does not hold ${ADDRESS}: correct it, or name the address with --url ${name}=….`,
     )
   return usable
@@ -88,12 +82,11 @@ export function parseAddress(
     throw unknownName({ kind: 'service', name, known: names })
   // Don't repeat the input: an address can contain a password.
   if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `--url takes ${alternatives(names.map((name) => `${name}=ADDRESS`))}, or NAME=ADDRESS for another program.`,
     )
   const url = word.slice(at + 1)
-  if (!isAddress(url)) throw new CommandError(EXIT.usage, `--url ${name}=… needs ${ADDRESS}.`)
+  if (!isAddress(url)) throw wrongUsage(`--url ${name}=… needs ${ADDRESS}.`)
   return [name, url]
 }
 

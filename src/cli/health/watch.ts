@@ -3,9 +3,8 @@ import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 import { type Context, terminalColumns } from '../context.ts'
-import { healthText, SIGN, STYLE, shownState } from '../output/health-text.ts'
-import { loadPaint, type Paint } from '../paint.ts'
-import { ours } from '../terminal.ts'
+import { healthText, SIGN, STYLE, shownState } from '../output/health.ts'
+import { loadPaint, ours, type Paint } from '../terminal.ts'
 import type { Ask } from './track.ts'
 import { follow, type StateHistory } from './track.ts'
 
@@ -243,7 +242,7 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint):
 }
 
 async function linesView({ stdout, clock }: Context, { format }: WatchOptions): Promise<View> {
-  const { healthJson } = await import('../output/health-json.ts')
+  const { healthJson } = await import('../output/health.ts')
   const said = new Map<string, string>()
   return {
     show({ verdict, fresh }) {

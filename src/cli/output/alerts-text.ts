@@ -1,6 +1,6 @@
 import type { MessageRecord, Silence, StoredIncident } from '../../core/incidents/incident.ts'
 import type { Pause } from '../../core/mail/holds.ts'
-import { beside } from './wrap.ts'
+import { beside } from './text.ts'
 
 const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 

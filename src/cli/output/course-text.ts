@@ -1,15 +1,18 @@
+import type { Cadence } from '../../core/course/definition.ts'
 import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
-import { beside } from './wrap.ts'
+import { beside } from './text.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
+
+type ProblemDelivery = Subscription & { readonly messageId: string | undefined }
 
 /** The operator's view of the course: who is where, what is due, and what waits for a decision. */
 export function courseStatusText(input: {
   readonly counts: CourseCounts
-  readonly problems: readonly (Subscription & { readonly messageId: string | undefined })[]
+  readonly problems: readonly ProblemDelivery[]
   readonly now: number
   readonly paused?: Pause | undefined
   /** The width of the terminal; not wrapped without it. */
@@ -85,18 +88,8 @@ function since(oldest: number | undefined, now: number): string {
   return `  the oldest for ${age}, since ${new Date(oldest).toISOString()}`
 }
 
-function problemText(
-  {
-    id,
-    address,
-    sentDays,
-    problem,
-    nextAttemptAt,
-    state,
-    messageId,
-  }: Subscription & { readonly messageId: string | undefined },
-  columns: number,
-): string {
+function problemText(found: ProblemDelivery, columns: number): string {
+  const { id, address, sentDays, problem, nextAttemptAt, state, messageId } = found
   const next =
     nextAttemptAt !== undefined
       ? `next try ${new Date(nextAttemptAt).toISOString()}`
@@ -156,4 +149,30 @@ function entryText(entry: PastEntry): string {
     case 'resolved':
       return `day ${day}, decided by the operator: ${outcome}`
   }
+}
+
+const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']
+
+/** When the lessons of a course come, for an operator: `every 2 d`, `Mon, Thu at 09:00, Europe/Berlin`. */
+export function cadenceText(cadence: Cadence): string {
+  if (cadence.kind === 'every') return `every ${durationText(cadence.ms)}`
+  const { minute, zone, weekdays } = cadence
+  const days = weekdays.length === 0 ? 'daily' : weekdays.map((day) => DAYS[day - 1]).join(', ')
+  return `${days} at ${hourText(minute)}, ${zone ?? 'the subscriber’s zone'}`
+}
+
+/** Minutes after midnight as `09:00`. */
+export function hourText(minute: number): string {
+  return `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
+}
+
+/** A length of time in the largest unit that it is a whole number of. */
+export function durationText(ms: number): string {
+  const [size, unit] = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ].find(([one]) => ms % Number(one) === 0) ?? [1, 'ms']
+  return `${ms / Number(size)} ${unit}`
 }

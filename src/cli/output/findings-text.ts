@@ -1,7 +1,7 @@
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding, Location } from '../../core/finding.ts'
-import type { Paint } from '../paint.ts'
-import { beside, wrap } from './wrap.ts'
+import type { Paint } from '../terminal.ts'
+import { beside, wrap } from './text.ts'
 
 export interface TextOptions {
   readonly paint: Paint

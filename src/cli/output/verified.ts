@@ -3,8 +3,8 @@ import type { Origin } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
 import type { Context } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
-import { loadPaint } from '../paint.ts'
-import { jsonText } from './json.ts'
+import { jsonText } from '../print.ts'
+import { loadPaint } from '../terminal.ts'
 
 export type Verified = Omit<DocumentOf<'env verify'>, 'version'>
 export type Replica = Verified['replicas'][number]
@@ -22,8 +22,8 @@ export async function writeVerified(
     const findings = findingsOf(context, verified, origin)
     context.stdout.write(
       format === 'github'
-        ? (await import('./github.ts')).githubText(findings)
-        : (await import('./sarif.ts')).sarifText(findings, packageJson.version),
+        ? (await import('./annotations.ts')).githubText(findings)
+        : (await import('./annotations.ts')).sarifText(findings, packageJson.version),
     )
   }
 }

@@ -1,50 +1,19 @@
 import path from 'node:path'
-import type { CourseCounts } from '../../core/course/store.ts'
 import { recordFile } from '../../core/daemon-places.ts'
 import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { isRefused } from '../../core/health/diagnosis.ts'
 import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
-import type { Hold, LastMail } from '../../core/mail/holds.ts'
 import { splitSecrets } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
-import type { Context } from '../context.ts'
-import { dataFolder } from '../data-folder.ts'
-import { assertNotDenied } from '../denied.ts'
-import { CommandError, EXIT } from '../exit.ts'
-
-export interface ServiceReport {
-  readonly service: Service
-  readonly url: string
-  /** `stopped`: the daemon is not running; `unreached`: it runs and does not answer. */
-  readonly state: 'ok' | 'degraded' | 'failing' | 'unreached' | 'stopped'
-  /** The probes to blame, or why it was not reached. */
-  readonly reason?: string
-}
+import { type Context, dataFolder } from '../context.ts'
+import type { DocumentOf } from '../documents/documents.ts'
+import { assertNotDenied } from '../environment.ts'
+import { CommandError, wrongUsage } from '../exit.ts'
 
 /** Everything that an operator wants to know at first, as data. */
-export interface PlatformStatus {
-  readonly daemon: DaemonRecord & { readonly running: boolean }
-  /** As `health --deep` and the status page judge it. */
-  readonly state: ServiceReport['state']
-  readonly services: readonly ServiceReport[]
-  readonly store:
-    | {
-        readonly kind: string
-        readonly location: string
-        readonly version: number
-        readonly latest: number
-        readonly backupAt: number | undefined
-        readonly lastHour: string | undefined
-        readonly counts: CourseCounts
-        readonly paused: readonly Hold[]
-        readonly lastMail: LastMail
-      }
-    /** Why it could not be read. */
-    | { readonly kind: string; readonly location: string; readonly fault: string }
-  /** The channels for alerts that are set, by variable. */
-  readonly alerts: readonly string[]
-}
+export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>
+export type ServiceReport = PlatformStatus['services'][number]
 
 /** As long as `health` waits. */
 const PATIENCE_MS = 5000
@@ -66,8 +35,7 @@ export async function gatherStatus(
   const record = readRecord(folder)
   if (record === undefined) {
     assertNotDenied(recordFile(folder))
-    throw new CommandError(
-      EXIT.usage,
+    throw wrongUsage(
       `no daemon has run with the data folder ${folder}: pass the daemon’s folder with --data.`,
     )
   }
@@ -79,7 +47,10 @@ export async function gatherStatus(
     [record, ...others].flatMap(({ urls }) =>
       context.platform.services.flatMap(({ name: service, health }) => {
         const url = urls[service]
-        return url === undefined ? [] : [answerOf(context, { service, url, health, running, token })]
+        if (url === undefined) return []
+        return running
+          ? answerOf(context, { service, url, health, token })
+          : { service, url, health: undefined }
       }),
     ),
   )
@@ -88,7 +59,7 @@ export async function gatherStatus(
     daemon: { ...record, ...(others.length > 0 && { others }), running },
     state: STATES.find((state) => services.some((one) => one.state === state)) ?? 'ok',
     services,
-    store: await storeStatus(context, { env, data: options.data, record }),
+    store: await storeStatus(context, env, options.data, record),
     alerts: ALERT_CHANNELS.filter((name) => env[name]?.trim()),
   }
 }
@@ -122,25 +93,12 @@ interface Answer {
 
 async function answerOf(
   { clock, signal }: Context,
-  {
-    service,
-    url,
-    health,
-    running,
-    token,
-  }: {
-    readonly service: Service
-    readonly url: string
-    readonly health: string
-    readonly running: boolean
-    readonly token: string | undefined
-  },
+  target: Pick<Parameters<typeof probeRemote>[0], 'service' | 'url' | 'health' | 'token'>,
 ): Promise<Answer> {
-  if (!running) return { service, url, health: undefined }
-  const asked = { service, url, health, token, timeoutMs: PATIENCE_MS, clock, signal }
+  const asked = { ...target, timeoutMs: PATIENCE_MS, clock, signal }
   const deep = await probeRemote({ ...asked, deep: true })
   // Without the token, what a visitor may know is better than nothing.
-  return { service, url, health: isRefused(deep) ? await probeRemote({ ...asked, deep: false }) : deep }
+  return { ...target, health: isRefused(deep) ? await probeRemote({ ...asked, deep: false }) : deep }
 }
 
 /** What each service answered. A probe that fails because of another one names it. */
@@ -176,11 +134,9 @@ async function serviceReports(
 
 async function storeStatus(
   context: Context,
-  {
-    env,
-    data,
-    record,
-  }: { readonly env: Environment; readonly data: string | undefined; readonly record: DaemonRecord },
+  env: Environment,
+  data: string | undefined,
+  record: DaemonRecord,
 ): Promise<PlatformStatus['store']> {
   const { kind, location } = record.store
   try {

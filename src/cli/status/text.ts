@@ -1,8 +1,10 @@
 import { HOUR_MS } from '../../core/durations.ts'
-import { heldTogether, type LastMail, type Pause } from '../../core/mail/holds.ts'
-import { agoText } from '../output/amounts.ts'
-import { platformText } from '../which-platform.ts'
+import { heldTogether, type Pause } from '../../core/mail/holds.ts'
+import { platformText } from '../context.ts'
+import { agoText } from '../output/text.ts'
 import type { PlatformStatus, ServiceReport } from './gather.ts'
+
+type StoreReport = Extract<PlatformStatus['store'], { counts: unknown }>
 
 /** The whole platform on one screen: a label and a sentence a line. */
 export function statusText(
@@ -72,7 +74,7 @@ function scheduleText(
   return `off, ${last}: ${isHandled ? 'another process of this store runs it, or did' : 'something else must call the dispatch endpoint'}`
 }
 
-function lastMailText({ sentAt, refused, failed }: LastMail, now: number): string {
+function lastMailText({ sentAt, refused, failed }: StoreReport['lastMail'], now: number): string {
   const of = (what: string, found: Pause | undefined) =>
     found ? [`${what} ${agoText(found.at, now)}: ${found.reason}`] : []
   const sent = sentAt === undefined ? 'none sent lately' : `sent ${agoText(sentAt, now)}`
@@ -80,12 +82,7 @@ function lastMailText({ sentAt, refused, failed }: LastMail, now: number): strin
 }
 
 function backlogText(
-  {
-    dueNow,
-    waiting,
-    nextTryAt,
-    oldestDueAt,
-  }: Extract<PlatformStatus['store'], { counts: unknown }>['counts'],
+  { dueNow, waiting, nextTryAt, oldestDueAt }: StoreReport['counts'],
   now: number,
 ): string {
   if (dueNow + waiting === 0) return 'nothing is due'
@@ -97,10 +94,7 @@ function backlogText(
   return `${dueNow} due${oldest}${backoff}`
 }
 
-function problemsText({
-  parked,
-  unknown,
-}: Extract<PlatformStatus['store'], { counts: unknown }>['counts']): string {
+function problemsText({ parked, unknown }: StoreReport['counts']): string {
   return parked + unknown === 0
     ? 'none'
     : `${parked} parked, ${unknown} unknown: platformctl course status lists them`

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { runWrapped } from '../../../src/cli/beat/wrapped.ts'
+import { runWrapped } from '../../../src/cli/commands/beat.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 

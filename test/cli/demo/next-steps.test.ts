@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { nextSteps } from '../../../src/cli/demo/next-steps.ts'
+import { nextSteps } from '../../../src/cli/demo/stage.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../../support/folder.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sarifText } from '../../../src/cli/output/sarif.ts'
+import { sarifText } from '../../../src/cli/output/annotations.ts'
 import type { Finding } from '../../../src/core/finding.ts'
 import type { LiveResult } from '../../../src/core/live/live.ts'
 

@@ -1,18 +1,15 @@
 import { expect, test } from 'vitest'
-import { cadenceText, durationText, hourText } from '../../../src/cli/course/cadence-text.ts'
+import { dayName, summariseEvents, summaryText } from '../../../src/cli/commands/analytics.ts'
 import { elapsedText } from '../../../src/cli/dispatch/drain.ts'
+import { feedbackStatusText } from '../../../src/cli/email/feedback.ts'
 import { type AlertList, alertsText } from '../../../src/cli/output/alerts-text.ts'
-import { agoText, sizeText } from '../../../src/cli/output/amounts.ts'
-import { dayName, summariseEvents, summaryText } from '../../../src/cli/output/analytics-text.ts'
-import { addressHint } from '../../../src/cli/output/course-text.ts'
-import { feedbackStatusText } from '../../../src/cli/output/feedback-text.ts'
-import { githubText } from '../../../src/cli/output/github.ts'
+import { githubText } from '../../../src/cli/output/annotations.ts'
+import { addressHint, cadenceText, durationText, hourText } from '../../../src/cli/output/course-text.ts'
 import { escapeXml, junitText } from '../../../src/cli/output/junit.ts'
-import { liveCounts, liveText } from '../../../src/cli/output/live-text.ts'
-import { beside, wrap } from '../../../src/cli/output/wrap.ts'
-import { loadPaint } from '../../../src/cli/paint.ts'
+import { liveCounts, liveText } from '../../../src/cli/output/report-blocks.ts'
+import { agoText, beside, sizeText, wrap } from '../../../src/cli/output/text.ts'
 import { table } from '../../../src/cli/print.ts'
-import { shown } from '../../../src/cli/terminal.ts'
+import { loadPaint, shown } from '../../../src/cli/terminal.ts'
 import type { Finding } from '../../../src/core/finding.ts'
 import type { LiveResult } from '../../../src/core/live/live.ts'
 import type { MailDayCount } from '../../../src/core/mail/feedback/sending.ts'
@@ -235,7 +232,7 @@ test('events are summed up by kind and day, over the days that were asked for an
     { day: '2026-11-22', kind: 'b', count: 5 },
     { day: '2026-11-22', kind: 'a', count: 2 },
   ]
-  const summary = summariseEvents({ counts, stored, now: NOW, days: 2 })
+  const summary = summariseEvents(counts, stored, NOW, 2)
   expect(summary).toEqual({
     version: 1,
     from: '2026-11-21',
@@ -258,12 +255,12 @@ test('events are summed up by kind and day, over the days that were asked for an
   ])
   expect(lines).toContain(`  b  5  62.5 %  ${'█'.repeat(44)}`)
   expect(lines).toContain(`  a  3  37.5 %  ${'█'.repeat(26)}▍`)
-  const rare = summariseEvents({
-    counts: [{ ...counts[2], count: 100_000 } as never, { ...counts[3], count: 1 } as never],
+  const rare = summariseEvents(
+    [{ ...counts[2], count: 100_000 } as never, { ...counts[3], count: 1 } as never],
     stored,
-    now: NOW,
-    days: 3,
-  })
+    NOW,
+    3,
+  )
   const text = summaryText(rare, { paint, columns: 60 })
   // What is there at all has a bar, and the quiet days before the first event have no line.
   expect(text).toMatch(/ {2}a {8}1 {4}0\.0 % {2}▏\n/)

@@ -1,14 +1,71 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { variablesOf } from '../core/env/breach.ts'
 import type { Contract } from '../core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
+import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
-import type { Context } from './context.ts'
-import type { ExitCode } from './exit.ts'
-import { beside, wrap } from './output/wrap.ts'
-import { loadPaint } from './paint.ts'
-import { printText } from './print.ts'
-import { unknownName } from './suggest.ts'
+import { environmentTypes, MADE_BY } from '../platform/env-types.ts'
+import { type Context, listColumns } from './context.ts'
+import { loadEnvironment } from './environment.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from './exit.ts'
+import { unknownName } from './options.ts'
+import { beside, wrap } from './output/text.ts'
+import { printJson, printText } from './print.ts'
+import { loadPaint } from './terminal.ts'
+
+const NAME_WIDTH = 40
+/** Width of the state before a name, with the space around it. */
+const MARK_WIDTH = 15
+/** Below this, names and readers do not fit in columns of one width. */
+const WIDE = 72
+
+/** Every group and variable with its state; never a value. A malformed one is set, and behaves as absent. */
+export async function listVariables(
+  context: Context,
+  options: { readonly envFile: readonly string[]; readonly format: 'text' | 'json' },
+): Promise<ExitCode> {
+  const { env } = await loadEnvironment(context, options.envFile)
+  const { contract } = context.platform
+  const { states, usable, broken } = evaluateGroups(contract, env)
+  const required = broken.flatMap(({ rule, missing }) => (rule.kind === 'required' ? missing : []))
+  const groups = contract.groups.map(({ name, variables }) => ({
+    name,
+    state: states.get(name) ?? 'absent',
+    variables: variables.map((variable) => ({
+      name: variable.name,
+      set: rawValue(env, variable.name) !== undefined,
+      malformed: rawValue(env, variable.name) !== undefined && !usable.has(variable.name),
+      missing: required.includes(variable.name),
+      services: variable.services,
+      summary: variable.summary,
+    })),
+  }))
+  if (options.format === 'json') return printJson(context, 'env list', { groups })
+  const paint = await loadPaint(context.colour.stdout)
+  const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
+  const columns = listColumns(context.stdout)
+  const blocks = groups.map(({ name, state, variables }) => {
+    // As wide as the terminal allows, so that the readers stay on the line.
+    const longest = Math.max(...variables.map((variable) => variable.name.length))
+    const width = columns < WIDE ? longest + 2 : NAME_WIDTH
+    const rows = variables.map((variable) => {
+      const mark = variable.malformed
+        ? paint.yellow('▲ malformed')
+        : variable.set
+          ? paint.green('● set      ')
+          : variable.missing
+            ? paint.red('✖ required ')
+            : paint.dim('○ not set  ')
+      const [lead, readers] = [`  ${mark}  ${variable.name.padEnd(width)}`, variable.services.join(', ')]
+      const fits = MARK_WIDTH + width + readers.length <= columns
+      return `${fits ? lead + paint.dim(readers) : beside(lead, paint.dim(readers), columns)}\n`
+    })
+    return `${paint.bold(name)}  ${colour[state](state)}\n${rows.join('')}`
+  })
+  return printText(context, blocks.join('\n'))
+}
 
 interface Explanation {
   readonly title: string
@@ -108,4 +165,23 @@ function ofFinding(contract: Contract, id: string): Explanation | undefined {
     return { title: id, kind: 'a live check of preflight --deep', sentences: [live.meaning, live.fix] }
   const lint = Object.entries(LINT_RULES).find(([one]) => one === id)?.[1]
   return lint && { title: id, kind: `${lint.severity} of platformctl email lint`, sentences: [lint.meaning] }
+}
+
+/** Writes the types of the platform's environment; a file that somebody else wrote is never replaced. */
+export async function writeEnvironmentTypes(context: Context, out: string | undefined): Promise<ExitCode> {
+  const text = environmentTypes(context.platform.contract)
+  if (out === undefined) {
+    return printText(context, text)
+  }
+  const file = path.resolve(context.cwd, out)
+  const fail = (why: string, cause?: unknown) => wrongUsage(`cannot write ${out}: ${why}`, { cause })
+  try {
+    if (existsSync(file) && !readFileSync(file, 'utf8').startsWith(MADE_BY))
+      throw fail('it holds something else; name another file.')
+    writeFileSync(file, text)
+  } catch (error) {
+    throw error instanceof CommandError ? error : fail('check the path and who owns the folder.', error)
+  }
+  context.stderr.write(`Wrote ${out}.\n`)
+  return EXIT.passed
 }
