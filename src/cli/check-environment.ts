@@ -92,12 +92,13 @@ function concerned(
  */
 export function namesNotRead(
   { platform: { contract }, searched }: Pick<Context, 'platform' | 'searched'>,
-  {
-    loaded,
-    report,
-    services,
-  }: { readonly loaded: LoadedEnvironment; readonly report?: Report; readonly services: readonly Service[] },
+  input: {
+    readonly loaded: LoadedEnvironment
+    readonly report?: Report
+    readonly services: readonly Service[]
+  },
 ): readonly Finding[] {
+  const { loaded, report, services } = input
   const unknown = Object.keys(loaded.env).filter(
     (name) =>
       loaded.origin(name) && contract.find(name) === undefined && secretBehind(contract, name) === undefined,

@@ -201,13 +201,9 @@ function readWhole(full: string, stats: Stats, { bytes }: Largest): Buffer | und
  */
 async function readPipe(
   { clock, signal }: Context,
-  {
-    full,
-    file,
-    stats,
-    largest,
-  }: { readonly full: string; readonly file: string; readonly stats: Stats; readonly largest: Largest },
+  input: { readonly full: string; readonly file: string; readonly stats: Stats; readonly largest: Largest },
 ): Promise<Buffer | undefined> {
+  const { full, file, stats, largest } = input
   // Windows has neither O_NONBLOCK nor named pipes in its file system.
   const descriptor = openSync(full, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   const givenUpAt = clock.monotonic() + UNWRITTEN_MS

@@ -30,12 +30,9 @@ export function storeAddress(context: Context, env: Environment, data: string | 
  */
 function assertSameStore(
   context: Context,
-  {
-    named,
-    data,
-    chosen,
-  }: { readonly named: StoreAddress; readonly data: string | undefined; readonly chosen: boolean },
+  input: { readonly named: StoreAddress; readonly data: string | undefined; readonly chosen: boolean },
 ): void {
+  const { named, data, chosen } = input
   // A store that was named explicitly has nothing to do with the folder in the working directory.
   if (chosen && data === undefined) return
   const folder = dataFolder(context, data)

@@ -142,12 +142,9 @@ export interface StoreOptions {
 /** Adds a command under `parent` that works on the store of the data folder or the env files. */
 export function storeSubcommand(
   parent: Command,
-  {
-    name,
-    summary,
-    examples,
-  }: { readonly name: string; readonly summary: string; readonly examples: readonly string[] },
+  input: { readonly name: string; readonly summary: string; readonly examples: readonly string[] },
 ): Command {
+  const { name, summary, examples } = input
   const lines = examples.map((example) => `\n  ${pathOf(parent)} ${name}${example}`)
   return parent
     .command(name)
@@ -192,12 +189,9 @@ export function choiceOption<Choice extends string>(
 export function choiceArgument<Choice extends string>(
   name: string,
   description: string,
-  {
-    kind,
-    choices,
-    listAlways,
-  }: { readonly kind: string; readonly choices: readonly Choice[]; readonly listAlways?: boolean },
+  input: { readonly kind: string; readonly choices: readonly Choice[]; readonly listAlways?: boolean },
 ): Argument {
+  const { kind, choices, listAlways } = input
   const argument = new Argument(name, description).choices(choices)
   return argument.argParser(oneOf(kind, choices, listAlways))
 }

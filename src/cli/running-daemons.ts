@@ -36,12 +36,9 @@ export function definitionOfDaemon(dataFolder: string, say: Say): string | undef
  */
 export function findRunningDaemon(
   folders: readonly string[],
-  {
-    only,
-    words,
-    say,
-  }: { readonly only: string | undefined; readonly words: readonly string[]; readonly say: Say },
+  input: { readonly only: string | undefined; readonly words: readonly string[]; readonly say: Say },
 ): FoundDaemon | undefined {
+  const { only, words, say } = input
   const byFolder = new Map(folders.flatMap(pointersIn).map((pointer) => [pointer.dataFolder, pointer]))
   const [pointer, ...others] = byFolder.values()
   if (pointer === undefined || (only !== undefined && only !== pointer.dataFolder)) return undefined
@@ -77,11 +74,10 @@ export function findRunningDaemon(
  * runs it as that account, in the folders that the daemon sees: acting on anything else would give a false green, and
  * root must not run what that account can write.
  */
-function refuseAsRoot({
-  dataFolder,
-  pid,
-  words,
-}: Pick<DaemonPointer, 'dataFolder' | 'pid'> & { readonly words: readonly string[] }): void {
+function refuseAsRoot(
+  input: Pick<DaemonPointer, 'dataFolder' | 'pid'> & { readonly words: readonly string[] },
+): void {
+  const { dataFolder, pid, words } = input
   const owner = statSync(dataFolder, { throwIfNoEntry: false })
   if (process.geteuid?.() !== 0 || !owner?.uid) return
   const command = ['platformctl', ...words].map(shellWord).join(' ')

@@ -82,14 +82,9 @@ function replicasOf({ platform }: Context, word: string) {
 /** The answer of one replica, or why there is none. */
 async function ask(
   { clock, signal }: Context,
-  {
-    service,
-    url,
-    token,
-    nonce,
-    timeoutMs,
-  }: Record<'service' | 'url' | 'token' | 'nonce', string> & { readonly timeoutMs: number },
+  input: Record<'service' | 'url' | 'token' | 'nonce', string> & { readonly timeoutMs: number },
 ): Promise<Answer | string> {
+  const { service, url, token, nonce, timeoutMs } = input
   const target = new URL(url)
   target.pathname = `${trimEnd(target.pathname, '/')}/api/configuration`
   target.search = `?nonce=${nonce}`
@@ -129,17 +124,14 @@ function parseJson(body: string): unknown {
 async function compare(
   context: Context,
   answer: Answer,
-  {
-    env,
-    fingerprint,
-    own,
-  }: {
+  input: {
     readonly env: Context['env']
     readonly fingerprint: Fingerprint
     /** Fingerprints of the files, shared by all replicas. */
     readonly own: Map<string, Promise<string>>
   },
 ): Promise<Omit<Replica, 'service' | 'url'>> {
+  const { env, fingerprint, own } = input
   const variables: NonNullable<Replica['variables']>[number][] = []
   for (const { fingerprint: theirs, ...variable } of answer.variables) {
     const value = rawValue(env, variable.name)

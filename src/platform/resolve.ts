@@ -206,12 +206,9 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
 /** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */
 function translationsOf(
   originals: readonly MailDefinition[],
-  {
-    preset,
-    files,
-    language: platformLanguage,
-  }: { readonly preset: ResolvedPlatform; readonly files: DefinitionFiles; readonly language: string },
+  input: { readonly preset: ResolvedPlatform; readonly files: DefinitionFiles; readonly language: string },
 ): readonly MailDefinition[] {
+  const { preset, files, language: platformLanguage } = input
   const { mails, translations } = files
   const { translations: shippedIn = [], folders } = preset.mails
   const isTranslated = shippedIn.some((one) => isIn(platformLanguage, one.language))

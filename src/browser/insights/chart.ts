@@ -9,12 +9,7 @@ export interface BarChart {
 const HEIGHT = 220
 
 /** Bars over days in `host`; `readout` tells what the pointer is on. Colours are those of the page, light or dark. */
-export function barChart({
-  host,
-  readout,
-  language,
-  plural,
-}: {
+export function barChart(input: {
   readonly host: HTMLElement
   readonly readout: HTMLElement
   /** The language in which days are written. */
@@ -22,6 +17,7 @@ export function barChart({
   /** `12 events` */
   readonly plural: (count: number) => string
 }): BarChart {
+  const { host, readout, language, plural } = input
   let chart: uPlot | undefined
   let days: readonly { readonly day: string; readonly count: number }[] = []
 

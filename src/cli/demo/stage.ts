@@ -93,12 +93,8 @@ interface NextStepsInput {
 }
 
 /** Commands to try after the demo, each with what it does. They run as printed, while the demo keeps its ports. */
-export function nextSteps({
-  services,
-  urls,
-  env,
-  free,
-}: NextStepsInput): readonly (readonly [command: string, what: string])[] {
+export function nextSteps(input: NextStepsInput): readonly (readonly [command: string, what: string])[] {
+  const { services, urls, env, free } = input
   const name = programName(env)
   // `health` asks services that are not named on their usual port, so only the others need an address.
   const addresses = services.flatMap((service) => {

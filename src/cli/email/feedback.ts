@@ -159,13 +159,11 @@ const KINDS: readonly (readonly [CountedKind, string])[] = [
 ]
 
 /** Mail sent and feedback received: tables by day, by source and by recipient domain. */
-export function feedbackStatusText({
-  counts,
-  paused,
-}: {
+export function feedbackStatusText(input: {
   readonly counts: readonly MailDayCount[]
   readonly paused: Pause | undefined
 }): string {
+  const { counts, paused } = input
   const pause = paused ? [`courses are paused: ${paused.reason}; platformctl course resume goes on`, ''] : []
   if (counts.length === 0) return [...pause, 'nothing was sent or reported in this time', ''].join('\n')
   const tables = [

@@ -47,12 +47,8 @@ interface Difference {
   readonly variable?: string
 }
 
-function differencesOf({
-  reason,
-  definition = 'same',
-  changedFiles = [],
-  variables = [],
-}: Replica): readonly Difference[] {
+function differencesOf(input: Replica): readonly Difference[] {
+  const { reason, definition = 'same', changedFiles = [], variables = [] } = input
   return [
     ...(reason === undefined ? [] : [{ id: 'configuration-unreached', fails: true, says: reason }]),
     ...(definition === 'same'

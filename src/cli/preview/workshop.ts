@@ -49,15 +49,13 @@ interface Made {
   readonly compiled: CompiledMail
 }
 
-export function openWorkshop({
-  definitions,
-  folders,
-  brand,
-  from = SAMPLE_FROM,
-}: Templates & {
-  /** The sender that sources are shown with. */
-  readonly from?: Mailbox | undefined
-}): Workshop {
+export function openWorkshop(
+  input: Templates & {
+    /** The sender that sources are shown with. */
+    readonly from?: Mailbox | undefined
+  },
+): Workshop {
+  const { definitions, folders, brand, from = SAMPLE_FROM } = input
   const names = definitions.map(({ name }) => name)
   const cache = new Map<string, Promise<Made>>()
   const listeners: ((names: readonly string[]) => void)[] = []

@@ -119,15 +119,12 @@ const MEMORY_MS = 60 * 60 * 1000
  * Notices a proxy that TRUST_PROXY does not name: a machine nearby that forwards for more than one client.
  * All its visitors then count as one client, which nobody would notice otherwise.
  */
-export function createProxyWatch({
-  trustProxy,
-  clock,
-  log,
-}: {
+export function createProxyWatch(input: {
   readonly trustProxy: readonly string[]
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
 }): { note(peer: Peer): void; seen(): boolean } {
+  const { trustProxy, clock, log } = input
   const clientOf = untrustedClient(trustProxy)
   let first: string | undefined
   let lastSeen = Number.NEGATIVE_INFINITY

@@ -41,12 +41,7 @@ const KEY_SET_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512'
 const EDWARDS_ALGORITHMS = ['EdDSA', 'Ed25519']
 
 /** Verifies `Authorization: Bearer` JWTs as the datastore signs them (CONTRACT §4, Identity). */
-export function jwtIdentify({
-  tokens,
-  clock,
-  claims = {},
-  keyLifeMs = KEY_LIFE_MS,
-}: {
+export function jwtIdentify(input: {
   readonly tokens: TokenVerification | undefined
   readonly clock: Clock
   /** The audience and issuer that every token must name if they are set, even one of the service role. */
@@ -54,6 +49,7 @@ export function jwtIdentify({
   /** How long a key set is used before it is fetched again. */
   readonly keyLifeMs?: number
 }): Identify {
+  const { tokens, clock, claims = {}, keyLifeMs = KEY_LIFE_MS } = input
   if (tokens === undefined) return async () => undefined
   // Loaded at the first token: a daemon that nobody signs in to never pays for it.
   const verifier = once(() => openVerifier({ tokens, claims, clock, keyLifeMs }))
@@ -66,17 +62,19 @@ export function jwtIdentify({
   }
 }
 
-async function openVerifier({
-  tokens,
-  claims: { audience, issuer },
-  clock,
-  keyLifeMs,
-}: {
+async function openVerifier(input: {
   readonly tokens: TokenVerification
   readonly claims: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
   readonly clock: Clock
   readonly keyLifeMs: number
 }) {
+  const {
+    tokens,
+    claims: { audience, issuer },
+    clock,
+    keyLifeMs,
+  } = input
+
   const jose = await import('jose')
   const options = {
     algorithms: tokens.kind === 'secret' ? ['HS256'] : [...KEY_SET_ALGORITHMS, ...EDWARDS_ALGORITHMS],

@@ -41,13 +41,11 @@ const DISK_RESERVE_BYTES = 1024 ** 3
 const DISK_RESERVE_PART = 5
 
 /** Keeps events from filling the disk that subscriptions are on (docs/limits.md). */
-export function createBudget({
-  budget,
-  clock,
-}: {
+export function createBudget(input: {
   readonly budget: AnalyticsBudget
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }): BudgetKeeper {
+  const { budget, clock } = input
   let known: { readonly day: number; readonly until: number; used: AnalyticsUsage } | undefined
   let shares = { day: 0, spent: new Map<string, number>() }
 

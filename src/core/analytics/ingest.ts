@@ -47,13 +47,7 @@ export interface Ingest {
   prune(): Promise<void>
 }
 
-export function createIngest({
-  destination,
-  events: kinds,
-  budget,
-  clock,
-  onRefused = () => {},
-}: {
+export function createIngest(input: {
   readonly destination: Destination
   readonly events: readonly EventDefinition[]
   readonly budget: AnalyticsBudget
@@ -61,6 +55,7 @@ export function createIngest({
   /** Called for every batch that was not stored for lack of room. */
   readonly onRefused?: (refusal: Refusal) => void
 }): Ingest {
+  const { destination, events: kinds, budget, clock, onRefused = () => {} } = input
   const sanitise = createSanitiser(kinds)
   const keeper = createBudget({ budget, clock })
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS

@@ -17,12 +17,14 @@ export interface InsightsPageData extends InsightsData {
   readonly language: string
 }
 
-export function insightsData({
-  events,
-  insights: { sections, sample },
-}: {
+export function insightsData(input: {
   readonly events: readonly EventDefinition[]
   readonly insights: InsightsDefinition
 }): InsightsData {
+  const {
+    events,
+    insights: { sections, sample },
+  } = input
+
   return { events, sections, sample: sample?.(0) ?? [] }
 }

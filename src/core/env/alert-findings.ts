@@ -2,12 +2,7 @@ import type { Finding } from '../finding.ts'
 import type { GroupState } from './settings.ts'
 
 /** Warns when nobody would hear of an incident: in production without any channel, or only by the mail that fails. */
-export function alertFindings({
-  groups,
-  services,
-  isSet,
-  production,
-}: {
+export function alertFindings(input: {
   readonly groups: readonly { readonly name: string; readonly state: GroupState }[]
   readonly services: readonly string[]
   /** Whether a variable has a value that can be used. */
@@ -15,6 +10,7 @@ export function alertFindings({
   /** Whether DEPLOY_ENVIRONMENT is production. */
   readonly production: boolean
 }): Finding[] {
+  const { groups, services, isSet, production } = input
   const stateOf = (group: string) => groups.find(({ name }) => name === group)?.state
   // The platform, or the services asked about, have no alerts.
   if (stateOf('alerts') === undefined) return []

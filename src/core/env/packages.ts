@@ -6,18 +6,14 @@ import type { Origin, Report } from './validate.ts'
 export const ERRORTRACK_SDK = '@sentry/node'
 
 /** Warnings for optional packages that the environment asks for and that are not installed where this runs. */
-export function missingPackages({
-  report,
-  services,
-  origin,
-  isInstalled,
-}: {
+export function missingPackages(input: {
   /** Results of the validators: a half-configured group needs no package. */
   readonly report: Report
   readonly services: readonly Service[]
   readonly origin: Origin
   readonly isInstalled: (name: string) => boolean
 }): Finding[] {
+  const { report, services, origin, isInstalled } = input
   const asked = report.groups.some(({ name, state }) => name === 'errortrack' && state === 'configured')
   if (!asked || isInstalled(ERRORTRACK_SDK)) return []
   return [

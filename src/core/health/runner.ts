@@ -35,15 +35,17 @@ const BLOCKED_MS = 250
  * single flight, so that a slow dependency does not delay callers that wait for a quick one. A budget is at most half
  * the deadline: a caller that waits for one run and then starts its own still meets the deadline.
  */
-export function createHealth({
-  service,
-  probes,
-  clock,
-  build,
-  startedAt,
-  deadlineMs = DEADLINE_MS,
-  stopping = () => false,
-}: HealthOptions): Health {
+export function createHealth(options: HealthOptions): Health {
+  const {
+    service,
+    probes,
+    clock,
+    build,
+    startedAt,
+    deadlineMs = DEADLINE_MS,
+    stopping = () => false,
+  } = options
+
   const flights = probes.map((probe) => {
     const budgetMs = Math.min(probe.deadlineMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))

@@ -34,17 +34,13 @@ const SAME_SESSION_MS = 10 * 60 * 1000
  * The payments API (form-encoded POST to `/v1/checkout/sessions`, `Authorization: Bearer`, `Idempotency-Key`): the
  * price comes from the configuration, the customer from the identity, the way back from the site's address.
  */
-export function openCheckout({
-  payments,
-  siteUrl,
-  clock,
-  log,
-}: {
+export function openCheckout(input: {
   readonly payments: NonNullable<Settings['payments']>
   readonly siteUrl: string
   readonly clock: Clock
   readonly log: Log
 }): Checkout {
+  const { payments, siteUrl, clock, log } = input
   const agent = new Agent({
     headersTimeout: ANSWER_MS,
     bodyTimeout: ANSWER_MS,

@@ -231,11 +231,7 @@ async function ask(
 
 async function send(
   { signal }: SmokeInput,
-  {
-    url,
-    silence,
-    ...options
-  }: {
+  input: {
     method: 'GET' | 'POST'
     url: string
     /** The message if no answer comes. */
@@ -244,6 +240,7 @@ async function send(
     body?: string
   },
 ): Promise<Answer> {
+  const { url, silence, ...options } = input
   try {
     const { statusCode, body } = await request(url, {
       ...options,

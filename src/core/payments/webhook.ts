@@ -36,17 +36,13 @@ const MOST_SIGNATURES = 8
  * `t.body`. The header has several signatures while the provider rotates its secret, and two secrets are
  * accepted while we rotate ours. All are compared in constant time.
  */
-export function isSigned({
-  body,
-  header,
-  secret,
-  nowMs,
-}: {
+export function isSigned(input: {
   readonly body: string
   readonly header: string
   readonly secret: SecretPair
   readonly nowMs: number
 }): boolean {
+  const { body, header, secret, nowMs } = input
   const fields = header.split(',').map((field) => field.trim().split('=') as [string, string | undefined])
   const times = fields.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))
   const [time = ''] = times
@@ -64,19 +60,14 @@ export function isSigned({
 }
 
 /** Hands each event to the host once. `busy`: another delivery of it is being handled at this moment. */
-export async function handlePaymentEvent({
-  event,
-  store,
-  onEvent,
-  clock,
-  log,
-}: {
+export async function handlePaymentEvent(input: {
   readonly event: PaymentEvent
   readonly store: PaymentEventStore
   readonly onEvent: OnPaymentEvent | undefined
   readonly clock: Clock
   readonly log: Log
 }): Promise<'handled' | 'known' | 'busy'> {
+  const { event, store, onEvent, clock, log } = input
   const { id, type } = event
   const claim = await store.claim({ id, type, now: clock.now(), leaseMs: LEASE_MS })
   if (claim !== 'claimed') return claim === 'handled' ? 'known' : 'busy'

@@ -40,21 +40,25 @@ export interface AppOptions {
 }
 
 /** A service as one `fetch`: routing, request ids, one error shape, one log line a request. */
-export function createApp({
-  service,
-  table,
-  healthPath,
-  gate,
-  clientOf,
-  behindOf,
-  bodies,
-  allowsOrigin: allowed,
-  crossOriginPath,
-  frame,
-  log,
-  monotonic,
-  onAnswer,
-}: AppOptions): (request: Request, environment?: unknown) => Promise<Response> {
+export function createApp(
+  options: AppOptions,
+): (request: Request, environment?: unknown) => Promise<Response> {
+  const {
+    service,
+    table,
+    healthPath,
+    gate,
+    clientOf,
+    behindOf,
+    bodies,
+    allowsOrigin: allowed,
+    crossOriginPath,
+    frame,
+    log,
+    monotonic,
+    onAnswer,
+  } = options
+
   const app = new Hono<{ Bindings: Bindings }>()
   const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {

@@ -19,15 +19,12 @@ export type Gate = (route: RouteName, asked: RouteRequest, handler: RouteHandler
  * Rate limits around a handler. Wrong secrets are counted in this process whatever the shared store does, and a client
  * that gave too many is refused before its next one is looked at.
  */
-export function createGate({
-  limiter,
-  local,
-  policies,
-}: {
+export function createGate(input: {
   readonly limiter: RateLimiter
   readonly local: LocalLimiter
   readonly policies: ReturnType<typeof policiesOf>
 }): Gate {
+  const { limiter, local, policies } = input
   const { policyOf, shareOf, authFailure, authFailureOfProxy } = policies
   const guesses = createGuesses({ local, policy: authFailure })
   const guessesOfProxy = createGuesses({ local, policy: authFailureOfProxy })

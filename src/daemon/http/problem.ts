@@ -41,19 +41,14 @@ function textsOf(
 }
 
 /** An error as a person sees it: what happened, what to do, and the number that finds it in the log. */
-function errorPage({
-  code,
-  message,
-  requestId,
-  route,
-  frame,
-}: {
+function errorPage(input: {
   readonly code: ErrorCode
   readonly message: string
   readonly requestId: string
   readonly route: RouteName | undefined
   readonly frame: Frame
 }): Page {
+  const { code, message, requestId, route, frame } = input
   const { heading, help, what } = textsOf(frame.messages, code, route, onRoute(frame))
   return page({
     frame,

@@ -35,20 +35,15 @@ export function jsonResponse(
   })
 }
 
-export function htmlResponse({
-  status = 200,
-  requestId,
-  headers = {},
-  html,
-  nonce,
-  scripted = false,
-  connects = false,
-}: Meta & {
-  readonly html: string
-  readonly nonce: string
-  readonly scripted?: boolean
-  readonly connects?: boolean
-}): Response {
+export function htmlResponse(
+  input: Meta & {
+    readonly html: string
+    readonly nonce: string
+    readonly scripted?: boolean
+    readonly connects?: boolean
+  },
+): Response {
+  const { status = 200, requestId, headers = {}, html, nonce, scripted = false, connects = false } = input
   return new Response(html, {
     status,
     headers: {

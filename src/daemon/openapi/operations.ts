@@ -243,12 +243,10 @@ const INSIGHTS = {
  * The document's operations, from a file for each of those in `routes`; the schemas are those that the routes parse
  * with.
  */
-export function operationsOf({
-  mails,
-  courses,
-  events,
-  heartbeats,
-}: Pick<ResolvedPlatform, 'mails' | 'courses' | 'events' | 'heartbeats'>): RouteOperations {
+export function operationsOf(
+  input: Pick<ResolvedPlatform, 'mails' | 'courses' | 'events' | 'heartbeats'>,
+): RouteOperations {
+  const { mails, courses, events, heartbeats } = input
   return {
     ...STATUS,
     ...METRICS,

@@ -12,18 +12,7 @@ export interface Page {
 }
 
 /** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
-export function page({
-  frame,
-  title,
-  body,
-  wide = false,
-  icon = 'data:,',
-  style = '',
-  head = '',
-  connects = false,
-  script,
-  data,
-}: {
+export function page(input: {
   readonly frame: Frame
   readonly title: string
   readonly body: string
@@ -41,6 +30,19 @@ export function page({
   /** For the script, as JSON. */
   readonly data?: unknown
 }): Page {
+  const {
+    frame,
+    title,
+    body,
+    wide = false,
+    icon = 'data:,',
+    style = '',
+    head = '',
+    connects = false,
+    script,
+    data,
+  } = input
+
   const nonce = randomBytes(16).toString('base64')
   const { name, logo, pagesAt } = frame
   return {

@@ -146,18 +146,7 @@ export function resubscribedPage(frame: Frame, course: string | null): Page {
 }
 
 /** A lesson as a page: `body` is compiled from the template, so it is ours. */
-export function lessonPage({
-  frame,
-  title,
-  query,
-  isPublic,
-  day,
-  last,
-  body,
-  signUp,
-  script,
-  events,
-}: {
+export function lessonPage(input: {
   readonly frame: Frame
   /** The course's. */
   readonly title: string
@@ -174,6 +163,7 @@ export function lessonPage({
   /** The kinds that the script records. */
   readonly events: readonly EventDefinition[]
 }): Page {
+  const { frame, title, query, isPublic, day, last, body, signUp, script, events } = input
   const T = frame.messages.course
   const link = (to: number, text: string) =>
     to < 1 || to > last || !isPublic ? '<span></span>' : `<a href="/lessons/${to}${query}">${text}</a>`

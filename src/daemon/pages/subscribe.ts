@@ -10,17 +10,14 @@ export function courseWords({ messages }: Pick<Frame, 'messages'>, course: strin
 }
 
 /** The sign-up form of a course. It needs no script; the endpoint answers it with a page. */
-export function subscribeForm({
-  frame,
-  course,
-  refused,
-}: {
+export function subscribeForm(options: {
   readonly frame: Pick<Frame, 'messages'>
   /** Undefined for the platform's first. */
   readonly course: string | undefined
   /** The visitor's input, if it was not a valid address. */
   readonly refused?: string
 }): string {
+  const { frame, course, refused } = options
   const T = courseWords(frame, course)
   const field = course === undefined ? 'subscribe' : `subscribe-${course}`
   const hidden =

@@ -249,13 +249,9 @@ function checkExpected(place: Place, { http, expect }: Readonly<Record<string, u
 export function checkDuration(
   place: Place,
   value: unknown,
-  {
-    low,
-    high,
-    form,
-    bounds,
-  }: { readonly low: number; readonly high: number; readonly form: string; readonly bounds: string },
+  input: { readonly low: number; readonly high: number; readonly form: string; readonly bounds: string },
 ): void {
+  const { low, high, form, bounds } = input
   if (value === undefined) return
   const ms = typeof value === 'string' ? parseDuration(value) : undefined
   if (ms === undefined)

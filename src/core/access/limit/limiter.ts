@@ -74,13 +74,8 @@ export interface RateLimiter {
 }
 
 /** RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) and, when refused, Retry-After (RFC 9110). */
-export function rateLimitFields({
-  policy,
-  allowed,
-  remaining,
-  reset,
-  retry,
-}: RateLimitDecision): Record<string, string> {
+export function rateLimitFields(input: RateLimitDecision): Record<string, string> {
+  const { policy, allowed, remaining, reset, retry } = input
   const fields: Record<string, string> = {
     RateLimit: `"${policy.name}";r=${remaining};t=${seconds(reset)}`,
     'RateLimit-Policy': `"${policy.name}";q=${policy.quota};w=${policy.windowSeconds}`,
@@ -109,13 +104,11 @@ export interface LocalLimiter extends RateLimiter {
 }
 
 /** Counts in this process only. */
-export function localLimiter({
-  monotonic,
-  mostClients = MOST_CLIENTS,
-}: {
+export function localLimiter(input: {
   readonly monotonic: () => number
   readonly mostClients?: number
 }): LocalLimiter {
+  const { monotonic, mostClients = MOST_CLIENTS } = input
   // In the order of last use: the first is the one to forget.
   const arrivals = new Map<string, Micros>()
   const now = () => Math.round(monotonic() * 1000)
@@ -178,13 +171,8 @@ export interface Guesses {
   size(): number
 }
 
-export function createGuesses({
-  local,
-  policy,
-}: {
-  readonly local: LocalLimiter
-  readonly policy: Policy
-}): Guesses {
+export function createGuesses(input: { readonly local: LocalLimiter; readonly policy: Policy }): Guesses {
+  const { local, policy } = input
   const underway = new Map<string, { count: number; waiting: (() => void)[] }>()
 
   function begin(client: string): Attempt {

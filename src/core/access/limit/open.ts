@@ -24,15 +24,12 @@ export interface SharedCounter {
  * Counts in a store that speaks Redis commands over HTTP, as Upstash and its gateways do: POST a command as a JSON
  * array with a bearer token, get `{ "result" }` or `{ "error" }`.
  */
-export function sharedCounter({
-  url,
-  token,
-  timeoutMs,
-}: {
+export function sharedCounter(input: {
   readonly url: string
   readonly token: Secret
   readonly timeoutMs: number
 }): SharedCounter {
+  const { url, token, timeoutMs } = input
   const { origin, pathname } = new URL(url)
   const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' }
   // Loaded and opened at the first count: a platform that never counts pays for neither.
@@ -124,13 +121,7 @@ export function openLimiter({ sharedStore, clock, log }: LimiterOptions): RateLi
  * Counts in the shared store while it answers. When it is slow or down, this process logs one warning and
  * counts at half the quota (it does not know what the others let through) until the store answers again.
  */
-export function withFallback({
-  shared,
-  ahead,
-  local,
-  clock,
-  log,
-}: {
+export function withFallback(input: {
   readonly shared: SharedCounter
   /** Counts what is on its way to the shared store, so that a burst cannot outrun a slow one. */
   readonly ahead: LocalLimiter
@@ -138,6 +129,7 @@ export function withFallback({
   readonly clock: Clock
   readonly log: Log
 }): RateLimiter {
+  const { shared, ahead, local, clock, log } = input
   const closing = new AbortController()
   let down = false
 

@@ -17,12 +17,7 @@ interface Entry {
 }
 
 /** Incidents and announcements as an Atom feed (RFC 4287), newest first; an entry keeps its id and is updated with its timeline. */
-export function incidentFeed({
-  summary,
-  labels,
-  name,
-  origin,
-}: {
+export function incidentFeed(input: {
   readonly summary: Summary
   readonly labels: Labels
   /** The platform's. */
@@ -30,6 +25,7 @@ export function incidentFeed({
   /** Where visitors reach the status page, without a trailing slash. */
   readonly origin: string
 }): string {
+  const { summary, labels, name, origin } = input
   const T = labels.messages.status
   const timeline = ({ updates = [] }: { readonly updates?: readonly StatusUpdate[] }) =>
     updates.map(({ at, state, text }) => `${minute(at)}, ${T.updateStates[state ?? 'update']}: ${text}`)

@@ -9,14 +9,8 @@ import type { StatusPageInput } from './page.ts'
 const LETTER: Readonly<Record<DayState, string>> = { ok: 'o', degraded: 'd', failing: 'f', none: '-' }
 
 /** The page's facts for programs. Times are ISO 8601, lengths in seconds, latencies in milliseconds. */
-export function statusJson({
-  summary,
-  recorded,
-  off,
-  notConfigured,
-  details,
-  labels,
-}: StatusPageInput): StatusJson {
+export function statusJson(input: StatusPageInput): StatusJson {
+  const { summary, recorded, off, notConfigured, details, labels } = input
   const { now, state, checkedAt, since, services, incidents, announcements, skew } = summary
   const reasonOf = ({ probe, reason }: { probe: string; reason: string | undefined }) =>
     details === undefined ? {} : { reason: reason ?? null, target: details.targetOf(probe) ?? null }
@@ -88,12 +82,8 @@ function lineJson(
   }
 }
 
-function windowJson({
-  ms,
-  noDataMs,
-  uptime,
-  latency,
-}: Window): StatusJson['services'][number]['last24Hours'] {
+function windowJson(input: Window): StatusJson['services'][number]['last24Hours'] {
+  const { ms, noDataMs, uptime, latency } = input
   return {
     uptime: uptime ?? null,
     seconds: {
