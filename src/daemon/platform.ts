@@ -17,6 +17,7 @@ import type { ResolvedPlatform } from '../core/platform.ts'
 import { systemRandom } from '../core/random.ts'
 import { type Service, WEB } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
+import { openSharedHistory } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { openCourses } from './courses.ts'
 import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from './embedding.ts'
@@ -89,6 +90,11 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     random,
     log,
   })
+  const sharedHistory = once(async () =>
+    options.store === undefined && settings.store.address
+      ? openSharedHistory(settings.store.address, log)
+      : undefined,
+  )
   const proxies = createProxyWatch({ trustProxy: settings.site.trustProxy, clock, log })
   const neighbours = new Map<Service, string | null>()
   const probeParts: ProbeParts = {
@@ -170,16 +176,20 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     clock,
     log,
     health: healthOf(WEB),
-    status: statusSource(options.history, async (now) => {
-      const opened = await stores.known()
-      if (opened === undefined) return {}
-      const { incidents, kind } = opened
-      return {
-        announcements: await incidents.announcements(now),
-        updates: await incidents.updates(),
-        ...(kind === 'postgres' && { shared: await sharedIncidents(incidents, platform, now) }),
-      }
-    }),
+    status: statusSource(
+      options.history,
+      async (now) => {
+        const opened = await (settings.store.address?.kind === 'postgres' ? store() : stores.known())
+        if (opened === undefined) return {}
+        const { incidents, kind } = opened
+        return {
+          announcements: await incidents.announcements(now),
+          updates: await incidents.updates(),
+          ...(kind === 'postgres' && { shared: await sharedIncidents(incidents, platform, now) }),
+        }
+      },
+      async (now) => (await sharedHistory())?.read(now),
+    ),
     async mailReport() {
       const opened = await stores.known()
       if (!mailer.configured || opened === undefined) return undefined
@@ -221,6 +231,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
         async () => limiter.close(),
         async () => (await analytics?.opened())?.close(),
         async () => options.store ?? (await store.opened())?.close(),
+        async () => await (await sharedHistory.opened())?.close(),
         async () => (settings.store.jobStore ? (await jobStore.opened())?.close() : undefined),
       ])
       return closing

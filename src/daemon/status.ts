@@ -23,11 +23,12 @@ const SERVES_MS = 10_000
 /**
  * The history for readers: read from the file once a round, however many visitors come. `fromStore` gives what
  * operators announced, and the incidents of a store that several machines share, so that each shows the same; while it
- * cannot be read, the page shows what this machine saw.
+ * cannot be read, the page shows what this machine saw. Without a history of its own, a program shows `shared`.
  */
 export function statusSource(
   history: History | undefined,
   fromStore: (now: number) => Promise<FromStore> = async () => ({}),
+  shared: (now: number) => Promise<Recorded | undefined> = async () => undefined,
 ): StatusSource {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
   return {
@@ -35,7 +36,10 @@ export function statusSource(
     sampleUntil: history?.sampleUntil,
     read(now) {
       if (cached === undefined || Math.abs(now - cached.at) >= SERVES_MS) {
-        const recorded = withStored(history?.read(now) ?? NOTHING, fromStore(now))
+        const recorded = withStored(
+          history ? history.read(now) : orNothing(shared(now), NOTHING),
+          fromStore(now),
+        )
         cached = { at: now, recorded }
         // A failed read is tried again, and the first minute is waited for by nobody.
         const forget = () => {
@@ -56,9 +60,13 @@ async function withStored(
   recorded: Recorded | Promise<Recorded>,
   stored: Promise<FromStore>,
 ): Promise<Recorded> {
-  const nothing = () => ({})
-  const [own, more] = await Promise.all([recorded, within(STORE_WITHIN_MS, stored, nothing).catch(nothing)])
+  const [own, more] = await Promise.all([recorded, orNothing(stored, {})])
   return { ...own, ...more }
+}
+
+async function orNothing<T>(stored: Promise<T | undefined>, nothing: T): Promise<T> {
+  const none = () => nothing
+  return (await within(STORE_WITHIN_MS, stored, none).catch(none)) ?? nothing
 }
 
 const SHARED_SHOWN = 200

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -57,4 +58,10 @@ test('two daemons on one PostgreSQL show the same page, and one that comes later
     })
     .toBe(true)
   expect(page?.services[0]).toMatchObject({ service: 'web', state: 'ok', last24Hours: { uptime: 1 } })
+
+  // A program that records nothing itself shows what the daemons beside it record.
+  const beside = openPlatform({ env: { STORE_URL }, clock })
+  onTestFinished(() => beside.close())
+  const shown = async () => (await beside.web.fetch(new Request('http://web.example/status.json'))).json()
+  expect(await shown()).toMatchObject({ since: page?.since, recorded: 'file', services: page?.services })
 })

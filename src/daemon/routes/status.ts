@@ -141,6 +141,7 @@ function answer(
       )
     }
     const summary = await read()
+    const recorded = status.recorded === 'none' && summary.services.length > 0 ? 'file' : status.recorded
     const absent = summary.services.length > 0 ? offProbes(summary) : absentGroups(platform, settings)
     return respond(
       {
@@ -150,7 +151,7 @@ function answer(
         invitation: invitationOf(platform, labels),
         signUp: takesSubscribers ? subscribeForm({ frame: asked.frame, course: undefined }) : undefined,
         signUpForNotices: mailsIncidents ? subscribeForm({ frame: asked.frame, course: NOTICES }) : undefined,
-        recorded: status.recorded,
+        recorded,
         sampleUntil: status.sampleUntil,
         off: missedByVisitors(absent, platform, labels),
         notConfigured: notConfigured(absent, platform, labels),
@@ -163,7 +164,7 @@ function answer(
               mail: await mailReport().catch(() => undefined),
             }
           : undefined,
-        detailsLink: token === undefined || status.recorded === 'none' ? undefined : '/?details',
+        detailsLink: token === undefined || recorded === 'none' ? undefined : '/?details',
       },
       asked,
     )
