@@ -137,6 +137,14 @@ describe.each(['node-http', 'express', 'fastify', 'hono', 'next'])('%s', (name) 
     expect(wrong.headers.get('allow')).toBe('GET, HEAD')
   })
 
+  test('shows the status page, its document for programs, and the badge', async () => {
+    const page = await ask(name === 'next' ? '/status' : '/', { headers: { Accept: 'text/html' } })
+    expect(page.status).toBe(200)
+    expect(await page.text()).toContain('<title>')
+    expect(await (await ask('/status.json')).json()).toMatchObject({ recorded: 'none' })
+    expect((await ask('/badge.svg')).headers.get('content-type')).toContain('image/svg+xml')
+  })
+
   // The Next example hands platformctl only what is below /api, and lessons: /openapi.json is Next's own 404.
   test.skipIf(name === 'next')('serves its OpenAPI document', async () => {
     const response = await ask('/openapi.json')
