@@ -27,6 +27,8 @@ interface Largest {
 
 /** More than any env file holds; beyond it somebody named the wrong file. */
 const LARGEST_ENV_FILE: Largest = { bytes: 4 * 1024 * 1024, what: 'an env file' }
+/** Larger than any list of people; beyond it somebody named the wrong file. */
+export const LARGEST_LIST: Largest = { bytes: 128 * 1024 * 1024, what: 'a list of people' }
 
 /** How long a named pipe may have no writer. */
 const UNWRITTEN_MS = 5000
@@ -176,9 +178,8 @@ export async function readTextFile(
       )
     // UTF-16, as PowerShell 5 writes it for `>` and as Notepad's "Unicode" does.
     if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
-      throw wrongUsage(`${file} is UTF-16, which no reader of env files takes: save it as UTF-8.`)
-    if (bytes.includes(0))
-      throw wrongUsage(`${file} is a binary file: name a text file with NAME=value lines.`)
+      throw wrongUsage(`${file} is UTF-16: save it as UTF-8.`)
+    if (bytes.includes(0)) throw wrongUsage(`${file} is a binary file: name a text file.`)
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     } catch {

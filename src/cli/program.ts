@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
+import { storeFault, storeFaultReason } from '../core/store-fault.ts'
 import { type Configure, type Context, terminalColumns } from './context.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
 import { wrap } from './output/text.ts'
@@ -220,7 +221,10 @@ export function reportFault(error: unknown, context: Context): ExitCode {
     return EXIT.usage
   }
   if (isStoreUnavailable(error)) {
-    context.stderr.write(`platformctl: ${error.message.replaceAll('\n', '\\n')}\n`)
+    const known = storeFault(error) !== 'unknown'
+    context.stderr.write(
+      `platformctl: ${known ? `the store cannot be used: ${storeFaultReason(error)}.` : error.message}\n`,
+    )
     return EXIT.remote
   }
   context.stderr.write('platformctl: internal fault; please report it with the lines below.\n')
@@ -241,13 +245,13 @@ function usageFault(message: string): string {
   return `${sentence} ${suggestion === undefined ? 'Add --help for usage.' : suggestion.replace(/^\(|\)$/g, '')}`
 }
 
-/** Compares name and code, so that no command has to load the class. The message of this error may be shown. */
+/** Compares codes, so that no command has to load a class. The message of our own error may be shown. */
 function isStoreUnavailable(error: unknown): error is Error {
   return (
     error instanceof Error &&
-    error.name === 'PlatformError' &&
     'code' in error &&
-    error.code === 'store_unavailable'
+    (error.code === 'store_unavailable' ||
+      (String(error.code).startsWith('SQLITE_') && storeFault(error) !== 'unknown'))
   )
 }
 

@@ -28,6 +28,8 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
 const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
   ['JOURNAL_', 'journal'],
   ['SQLITE_FULL', 'disk_full'],
+  // The index of the log, beside the file, cannot be made.
+  ['SQLITE_IOERR_SHMSIZE', 'disk_full'],
   ['ENOSPC', 'disk_full'],
   ['EDQUOT', 'disk_full'],
   ['53100', 'disk_full'],

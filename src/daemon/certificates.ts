@@ -57,7 +57,7 @@ export function watchCertificates({
     // Log each change once, not every hour.
     if (said.get(variable) !== state) {
       if (state === 'expiring')
-        log.warn('certificate_expiring', 'a certificate ends soon: its renewal was missed', {
+        log.warn('certificate_expiring', 'a certificate must be renewed: its renewal was missed', {
           variable,
           days,
         })

@@ -103,6 +103,12 @@ test('a provider’s export is imported once, and exported as it can be imported
   )
   await writeFile(path.join(cwd, 'again.csv'), exported)
   expect((await run(['suppressions', 'import', 'again.csv'])).stdout).toMatch(/^0 added, 1 known/)
+  // Larger than an env file can be.
+  await writeFile(
+    path.join(cwd, 'long.csv'),
+    `address,cause\nada@example.com,hard-bounce\n${'\n'.repeat(5e6)}`,
+  )
+  expect((await run(['suppressions', 'import', 'long.csv'])).stdout).toMatch(/^0 added, 1 known/)
   expect(await store.course.findById('id-grace')).toMatchObject({ state: 'confirmed' })
   await writeFile(path.join(cwd, 'plain.csv'), 'email\ngrace@example.com\n')
   expect(await run(['suppressions', 'import', 'plain.csv'])).toMatchObject({

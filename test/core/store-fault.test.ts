@@ -5,6 +5,7 @@ const coded = (code: string, cause?: unknown) => Object.assign(new Error('canary
 
 test.each([
   ['SQLITE_FULL', 'its disk is full'],
+  ['SQLITE_IOERR_SHMSIZE', 'its disk is full'],
   ['SQLITE_CORRUPT_INDEX', 'a page of its file is damaged'],
   ['SQLITE_IOERR_READ', 'its disk reports errors'],
   ['SQLITE_BUSY_SNAPSHOT', 'another process holds its lock'],

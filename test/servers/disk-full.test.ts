@@ -37,6 +37,27 @@ test.skipIf(!here)('a backup to a disk that is full is refused, and leaves nothi
   expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription is consistent/)
 })
 
+test.skipIf(!here)(
+  'on a full disk a store is backed up and moved while its daemon is stopped, and what cannot start says why',
+  async () => {
+    const { stdout, stderr } = await onDisk(
+      '1m',
+      `seed /mnt/platform.sqlite ada=due; dd if=/dev/zero of=/mnt/other bs=1k 2> /dev/null
+     platformctl db status --data /mnt | head -1
+     platformctl db backup /srv/b.sqlite.zst --data /mnt
+     platformctl db restore /srv/b.sqlite.zst --data /srv/larger --without-journal --sent-from /mnt/platform.sqlite > /dev/null
+     platformctl db verify --data /srv/larger; ls -A /mnt
+     platformctl mail pause --reason test --data /mnt; echo "exit $?"
+     platformctl daemon --data /mnt --web-port 0 --api-port 0 --agent-port 0 > /srv/log; echo "exit $?"`,
+    )
+    expect(stdout).toMatch(
+      /^store .*\n\/srv\/b\.sqlite\.zst: .*\nchecked, .*\n✓ the file is sound.*\nother\n(?:platform[-.a-z]+\n)+exit 2\nexit 2$/,
+    )
+    const full = 'platformctl: /mnt/platform.sqlite cannot grow: the disk is full. Make room on it.'
+    expect(stderr.split('\n').filter((line) => /disk|opened/.test(line))).toEqual([full, full])
+  },
+)
+
 test.skipIf(!here)('a restore to a disk that is full leaves the store that was there as it was', async () => {
   const { stdout, stderr } = await onDisk(
     '900k',

@@ -605,7 +605,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'sends alerts during a silence',
     file: 'incidents/teller.ts',
-    find: 'if ((await store.silenceAt(clock.now())) !== undefined) return',
+    find: 'if (!leaves && (await store.silenceAt(clock.now())) !== undefined) continue',
     replace: '',
   },
 ]

@@ -37,9 +37,6 @@ export async function exportPeople(
   return printText(context, isJson ? '\n]}\n' : '')
 }
 
-/** Larger than any list of people; beyond it somebody named the wrong file. */
-const LARGEST = { bytes: 128 * 1024 * 1024, what: 'a list of people' }
-
 /** Imports people who agreed elsewhere. A fault on any line imports nobody. */
 export async function importPeople(
   context: Context,
@@ -47,8 +44,8 @@ export async function importPeople(
   file: string,
   { dryRun = false, format }: { readonly dryRun?: boolean; readonly format: 'text' | 'json' },
 ): Promise<ExitCode> {
-  const { readTextFile } = await import('../environment.ts')
-  const text = await readTextFile(context, file, LARGEST)
+  const { LARGEST_LIST, readTextFile } = await import('../environment.ts')
+  const text = await readTextFile(context, file, LARGEST_LIST)
   const course = await platform.course()
   const reading = readPeople(text, { courses: course.courses, now: context.clock.now() })
   const { people, ignored, unit } = reading

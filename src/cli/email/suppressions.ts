@@ -144,12 +144,12 @@ async function importFile(
   file: string,
   { cause, format }: Options,
 ): Promise<ExitCode> {
-  const { readTextFile } = await import('../environment.ts')
+  const { LARGEST_LIST, readTextFile } = await import('../environment.ts')
   const { readSuppressionCsv, SuppressionCsvError } = await import(
     '../../core/mail/feedback/suppression-csv.ts'
   )
   const { importSuppressions } = await import('../../core/mail/feedback/suppressions.ts')
-  const text = await readTextFile(context, file)
+  const text = await readTextFile(context, file, LARGEST_LIST)
   try {
     const { suppressions, passing } = readSuppressionCsv(text, cause)
     const counts = await importSuppressions(found, { ...by(context), rows: suppressions, file })

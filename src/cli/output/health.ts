@@ -75,7 +75,7 @@ function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, colum
   const timing = [phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')
   return [
     beside(
-      paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`),
+      paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(10)} `),
       words.join('  '),
       columns,
     ),

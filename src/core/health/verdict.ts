@@ -45,7 +45,9 @@ export function verdictOf(
     ...(diagnosis.skew ? [`different builds run: ${buildsText(diagnosis.builds)}`] : []),
     ...results.flatMap(({ service, certificate }) =>
       certificate && certificate.daysLeft < CERTIFICATE_DAYS
-        ? [`the certificate of ${service} ends in ${days(certificate.daysLeft)}`]
+        ? [
+            `the certificate of ${service} ${certificate.daysLeft < 0 ? 'has expired' : `ends in ${days(certificate.daysLeft)}`}`,
+          ]
         : [],
     ),
   ]

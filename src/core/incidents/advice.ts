@@ -31,8 +31,8 @@ const OWN: Readonly<Record<string, Known>> = {
   },
   certificate_expiring: {
     label: 'A certificate',
-    words: { is: 'ends soon', still: 'still ends soon', ended: 'is renewed' },
-    means: 'when it ends, browsers and programs refuse the connection',
+    words: { is: 'must be renewed', still: 'must still be renewed', ended: 'is renewed' },
+    means: 'from its end on, browsers and programs refuse the connection',
     command: 'platformctl preflight --deep',
     runbook: 'runbooks/certificate-expiring.md',
   },

@@ -19,6 +19,16 @@ test('the schema of a PostgreSQL store is read without making or migrating it', 
   expect(await readSchema(address)).toMatchObject({ version: 1 })
 })
 
+test('a PostgreSQL that accepts no writes is refused, though its schema can be read', async () => {
+  const url = await server.createDatabase()
+  await (await openStore({ kind: 'postgres', url: secret(url) })).close()
+  const name = new URL(url).pathname.slice(1)
+  await server.query(url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  await expect(readSchema({ kind: 'postgres', url: secret(url) })).rejects.toThrow(
+    /^The PostgreSQL of STORE_URL can only be read: name the primary/,
+  )
+})
+
 test('a PostgreSQL that refuses the password says so, without the address', async () => {
   const url = secret((await server.createDatabase()).replace('only-for-tests', 'canary'))
   await expect(readSchema({ kind: 'postgres', url })).rejects.toThrow(

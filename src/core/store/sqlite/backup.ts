@@ -2,6 +2,7 @@ import { existsSync, linkSync, lstatSync, renameSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
+import { storeFault } from '../../store-fault.ts'
 import {
   BACKUP_AT,
   type BackupOptions,
@@ -121,7 +122,7 @@ export function explainDamage(file: string, error: unknown): unknown {
 
 export function failed(file: string, error: unknown): unknown {
   const code = codeOf(error)
-  if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT')
+  if (storeFault(error) === 'disk_full')
     return new StoreMaintenanceError(
       `the disk of ${path.dirname(file)} is full; nothing was left there: free some space, or name another disk.`,
       { cause: error },

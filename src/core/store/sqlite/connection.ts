@@ -1,8 +1,9 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
+import { storeFault } from '../../store-fault.ts'
 import { isReadable, readableFrom, StoreOpenError } from '../store.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 
@@ -87,10 +88,13 @@ export function connect({
   file,
   synchronous = 'FULL',
   busyMs = BUSY_MS,
+  alone = false,
 }: {
   readonly file: string
   readonly synchronous?: 'FULL' | 'NORMAL'
   readonly busyMs?: number
+  /** Without a file beside it, for which a full disk may have no room; nobody else can open it meanwhile. */
+  readonly alone?: boolean
 }): SqliteDatabase {
   let database: SqliteDatabase | undefined
   try {
@@ -100,6 +104,7 @@ export function connect({
         makeFile(file)
       }
       database = new Database(file, { timeout: busyMs })
+      if (alone) database.pragma('locking_mode = EXCLUSIVE')
       assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
       // Before the first pragma that writes: not a byte of a foreign file is changed.
       const fresh = !isMarked(database, file)
@@ -115,6 +120,16 @@ export function connect({
   } catch (error) {
     database?.close()
     throw error
+  }
+}
+
+/** Opens a store that may lie on a full disk, where its daemon does not run. */
+export function connectAnyway(input: Parameters<typeof connect>[0]): SqliteDatabase {
+  try {
+    return connect(input)
+  } catch (error) {
+    if (storeFault(error) !== 'disk_full') throw error
+    return connect({ ...input, alone: true })
   }
 }
 
@@ -227,10 +242,22 @@ function sentence(file: string, error: unknown): string {
     return `${file} is not an SQLite file: name another file, or move this one away.`
   if (code === 'SQLITE_CORRUPT') return `${file} is damaged: restore a backup (platformctl db restore).`
   if (code.startsWith('SQLITE_BUSY')) return `${file} is locked by another process: wait for it, or stop it.`
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC') return `${file} cannot grow: the disk is full.`
+  if (storeFault(error) === 'disk_full') return `${file} cannot grow: the disk is full. Make room on it.`
   if (code === 'ENOTDIR' || code === 'EEXIST')
     return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
-  return `${file} cannot be opened for writing: check that its folder exists and belongs to this user (${code || 'no reason given'}).`
+  const denied = [file, `${file}-wal`, `${file}-shm`, path.dirname(path.resolve(file))].find(isDenied)
+  if (denied !== undefined)
+    return `${denied} cannot be written by this user: change its owner or its mode, or run this as the daemon’s user.`
+  return `${file} cannot be opened for writing (${code || 'no reason given'}): check that its folder exists, and its disk.`
+}
+
+function isDenied(name: string): boolean {
+  try {
+    accessSync(name, constants.R_OK | constants.W_OK)
+    return false
+  } catch (error) {
+    return codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR'
+  }
 }
 
 /** Runs a statement's work; a full disk, a lock or an I/O error becomes `store_unavailable` (503). */

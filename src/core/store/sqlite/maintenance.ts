@@ -11,7 +11,7 @@ import {
 } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { backup, explainDamage } from './backup.ts'
-import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
+import { assertReadable, connectAnyway, migrate, runsOn, schemaVersion } from './connection.ts'
 import { openJournal, owedOf } from './journal.ts'
 import { isForeign } from './owner.ts'
 import { plainPerformer } from './sql.ts'
@@ -22,7 +22,7 @@ const BUSY_MS = 5000
 
 /** Maintenance of a store in an SQLite file. Opening it migrates nothing. */
 export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): StoreMaintenance {
-  const database = connect({ file, busyMs })
+  const database = connectAnyway({ file, busyMs })
   const perform = plainPerformer(database)
   return {
     status: () =>
@@ -97,23 +97,24 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     return undefined
   }
 
-  /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
   function anchor(now: number): void {
-    if (!hasTable(database, 'meta')) return
-    try {
-      database.transaction(() => openJournal(database, file).anchor(now)).immediate()
-    } catch (error) {
-      if (!codeOf(error).startsWith('SQLITE_')) throw error
-    }
+    note(() => database.transaction(() => openJournal(database, file).anchor(now)).immediate())
   }
 
   function remember(name: string, now: number): void {
+    const sql =
+      'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'
+    note(() => database.prepare(sql).run(name, String(now)))
+  }
+
+  /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
+  function note(write: () => void): void {
     if (!hasTable(database, 'meta')) return
-    database
-      .prepare(
-        'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-      )
-      .run(name, String(now))
+    try {
+      write()
+    } catch (error) {
+      if (!codeOf(error).startsWith('SQLITE_')) throw error
+    }
   }
 
   function verifiedAt(): number | undefined {
@@ -125,7 +126,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
 
 /** Maintenance of the file with visitors' events. */
 export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
-  const database = connect({ file, busyMs: BUSY_MS })
+  const database = connectAnyway({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
     backup: (to, now, { recipients } = { recipients: [] }) =>

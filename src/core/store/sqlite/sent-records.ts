@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
+import { storeFault } from '../../store-fault.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
 import { sentSince } from '../sent-since.ts'
 import { rowReader } from '../sql.ts'
@@ -9,12 +10,16 @@ import { type SqliteDatabase, schemaVersion } from './connection.ts'
 /** Lessons that the replaced store sent and the restored one would send again; undefined if they cannot be counted. */
 export function countRepeats(restored: SqliteDatabase, replaced: string): number | undefined {
   let count = 0
+  let other: SqliteDatabase | undefined
   try {
-    for (const { lessons } of newerRows(restored, replaced)) count += lessons
+    other = openedForReading(replaced)
+    for (const { lessons } of newerRows(restored, other)) count += lessons
     return count
   } catch {
     // The store that is replaced may be damaged: that is why it is replaced.
     return undefined
+  } finally {
+    other?.close()
   }
 }
 
@@ -43,7 +48,7 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
       restored.transaction(() => {
         copy('course_text', '')
         copy('course_plan', '')
-        for (const { row, lessons } of newerRows(restored, replaced)) {
+        for (const { row, lessons } of newerRows(restored, other)) {
           const names = Object.keys(row).filter((name) => name !== 'id')
           restored
             .prepare(
@@ -72,27 +77,33 @@ type StoredRow = Readonly<Record<string, unknown>>
 /** Rows of the replaced store whose enrolment went on after the backup. */
 function* newerRows(
   restored: SqliteDatabase,
-  replaced: string,
+  other: SqliteDatabase,
 ): Generator<{ readonly row: StoredRow; readonly lessons: number }> {
-  const other = openedForReading(replaced)
   const find = restored.prepare('SELECT * FROM subscription WHERE id = ?')
   const read = rowReader()
   const record = (row: StoredRow) => recordOf(read(row) as Row)
-  try {
-    // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns.
-    for (const row of other
-      .prepare(`SELECT * FROM subscription WHERE sent_days <> '[]'`)
-      .iterate() as Iterable<StoredRow>) {
-      const known = find.get(row.id) as StoredRow | undefined
-      const lessons = known === undefined ? 0 : sentSince(record(known), record(row)).length
-      if (lessons > 0) yield { row, lessons }
-    }
-  } finally {
-    other.close()
+  // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns.
+  for (const row of other
+    .prepare(`SELECT * FROM subscription WHERE sent_days <> '[]'`)
+    .iterate() as Iterable<StoredRow>) {
+    const known = find.get(row.id) as StoredRow | undefined
+    const lessons = known === undefined ? 0 : sentSince(record(known), record(row)).length
+    if (lessons > 0) yield { row, lessons }
   }
 }
 
 /** Writes nothing. Not opened read-only, because the log beside the file would then be left there. */
 export function openedForReading(file: string): SqliteDatabase {
-  return new Database(file, { fileMustExist: true })
+  const database = new Database(file, { fileMustExist: true })
+  try {
+    database.prepare('SELECT 1 FROM sqlite_schema').get()
+  } catch (error) {
+    database.close()
+    if (storeFault(error) !== 'disk_full') throw error
+    // Keeps the index of the log in memory.
+    const alone = new Database(file, { fileMustExist: true })
+    alone.pragma('locking_mode = EXCLUSIVE')
+    return alone
+  }
+  return database
 }
