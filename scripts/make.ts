@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 import { deployFiles, FOLDERS, TARGETS } from '../src/cli/deploy/files.ts'
 import { describe } from '../src/cli/deploy/subject.ts'
+import { DAY_MS, HOUR_MS } from '../src/core/durations.ts'
 import { exampleFile } from '../src/core/env/example.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { learning } from '../src/presets/learning/platform.ts'
@@ -24,13 +25,15 @@ import { referencePage } from './reference/variables.ts'
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
+/** The default platform with what a definition can add: every route. */
+const EVERY_ROUTE = { ...learning, heartbeats: [{ name: 'backup', everyMs: DAY_MS, graceMs: HOUR_MS }] }
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': () => exampleFile(learning.contract),
   'docs/reference/api.md': () => apiReference({ root, exports: packageJson.exports }),
   'docs/reference/errors.md': errorReference,
   'docs/reference/http.md': () =>
     httpReference(
-      openapiDocument(learning, (service) => {
+      openapiDocument(EVERY_ROUTE, (service) => {
         const port = learning.services.find(({ name }) => name === service)?.port
         return `http://${service === 'web' ? 'localhost' : '127.0.0.1'}:${port}`
       }),
@@ -45,7 +48,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/mail.md': () => mailReference(learning.mails.definitions),
   'docs/reference/metrics.md': metricsReference,
   ...Object.fromEntries(
-    Object.entries(jsonSchemas(learning)).map(([name, schema]) => [
+    Object.entries(jsonSchemas(EVERY_ROUTE)).map(([name, schema]) => [
       `docs/reference/schemas/${name}.schema.json`,
       () => `${JSON.stringify(schema, null, 2)}\n`,
     ]),

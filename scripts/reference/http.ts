@@ -27,7 +27,7 @@ export function httpReference(document: Document): string {
   return `${[
     '# HTTP reference',
     '<!-- Made from src/daemon/openapi by `npm run make`; do not edit. -->',
-    'The same as `/openapi.json`, which the web service serves; [a JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (`Accept: text/html`) gets them as a page. Every answer has `X-Request-Id`; a well-formed one of the request is kept. Limited routes answer with `RateLimit` and `RateLimit-Policy`.',
+    'The same as `/openapi.json`, which the web service serves, there with the names of your courses, mails and services; [a JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (`Accept: text/html`) gets them as a page. Every answer has `X-Request-Id`; a well-formed one of the request is kept. Limited routes answer with `RateLimit` and `RateLimit-Policy`.',
     '| Operation | Service | Does |\n|---|---|---|\n' +
       operations
         .map(({ path, method, operation }) => {
