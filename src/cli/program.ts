@@ -100,6 +100,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/daemon.ts'),
   },
   {
+    name: 'witness',
+    summary: 'watch the platform from another machine, and serve its status when it cannot',
+    load: () => import('./commands/witness.ts'),
+  },
+  {
     name: 'demo',
     summary: 'run the whole platform on this machine, with a mail inbox and a fast clock',
     load: () => import('./commands/demo.ts'),

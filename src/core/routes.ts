@@ -34,6 +34,7 @@ export const ROUTES = {
   analytics: { methods: ['POST'], path: '/api/analytics', group: 'analytics' },
   securityTxt: { methods: ['GET'], path: '/.well-known/security.txt' },
   configuration: { methods: ['GET'], path: '/api/configuration', group: 'health' },
+  witness: { methods: ['GET'], path: '/api/witness', group: 'heartbeats' },
   openapi: { methods: ['GET'], path: '/openapi.json' },
   webHealth: { methods: ['GET'], path: '/api/health' },
 } as const satisfies Record<string, RouteDefinition>

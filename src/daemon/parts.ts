@@ -14,6 +14,7 @@ import type { Checkout } from '../core/payments/checkout.ts'
 import type { PaymentEventStore } from '../core/payments/events.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
+import type { Secret } from '../core/secret.ts'
 import type { Labels } from '../core/status/words.ts'
 import type { StartedWith } from './embedding.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -24,6 +25,8 @@ import type { StatusSource } from './status.ts'
 export interface Parts {
   readonly settings: Settings
   readonly started: StartedWith
+  /** The key of this platform’s own links, which every replica has. */
+  readonly signingSecret: () => Promise<Secret>
   /** Opens store and mailer when first asked for. */
   readonly course: () => Promise<Course>
   /** How a confirmation link confirms: by being opened, or by a button on its page. */

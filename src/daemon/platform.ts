@@ -155,6 +155,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
         lessons: withToken?.lessons() ?? null,
       },
     },
+    signingSecret: async () => (await stores.keys()).linkKey,
     platform,
     labels: createLabels(platform),
     settings,

@@ -137,6 +137,7 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['status'],
     ].map((args) => [...args, '--env-file', 'a.env', '--format', format]),
   ),
+  ['witness', '--platform', 'http://127.0.0.1:1', '--port', '0', '--env-file', 'a.env'],
   ['daemon', '--env-file', 'a.env', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
   ['email', 'send-test', 'welcome', '--to', 'you@example.com', '--env-file', 'a.env'],
   ...['text', 'json'].map((format) => ['email', 'list', '--format', format]),
@@ -158,7 +159,7 @@ const COMMANDS: readonly (readonly string[])[] = [
 ]
 
 /** These wait for a signal: they have had it. */
-const WAITING = new Set(['daemon', 'demo', 'email preview'])
+const WAITING = new Set(['daemon', 'demo', 'email preview', 'witness'])
 
 test('no command of the tree is left out', async () => {
   const paths = (commands: Awaited<ReturnType<typeof documentedTree>>['commands']): string[] =>

@@ -8,7 +8,9 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
 import { ROUTES } from '../../src/core/routes.ts'
+import { secret } from '../../src/core/secret.ts'
 import type { Service } from '../../src/core/service.ts'
+import { tokenOf } from '../../src/core/witness.ts'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { openapiDocument } from '../../src/daemon/openapi/document.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
@@ -65,6 +67,10 @@ const fits = (schema: object, value: unknown) =>
 let platform: Platform
 const FEEDBACK_SECRET = `whsec_${Buffer.from('a standard webhooks test key').toString('base64')}`
 
+const WITNESS = 'a-witness-secret-of-24-and-more'
+const witnessToken = () =>
+  tokenOf(JSON.stringify({ name: 'witness', nonce: 'n'.repeat(24), at: now }), secret(WITNESS))
+
 /** A minute passes with each request, so that no limit is reached. */
 let now = NOW
 let payments: ReturnType<typeof createServer>
@@ -78,6 +84,7 @@ beforeAll(async () => {
     platform: definition,
     env: {
       ...SECRETS,
+      WITNESS_SECRET: WITNESS,
       RATE_LIMIT_PER_MINUTE: '10000',
       MAILER_FEEDBACK_PROVIDER: 'standard',
       MAILER_FEEDBACK_SECRET: FEEDBACK_SECRET,
@@ -128,6 +135,7 @@ async function send(
       'webhook-timestamp': String(seconds),
       'webhook-signature': new Webhook(FEEDBACK_SECRET).sign(`msg_${now}`, new Date(now), text ?? ''),
     },
+    witnessProof: { Authorization: `Bearer ${witnessToken()}` },
     webhookSignature: { 'Stripe-Signature': `t=${seconds},v1=${signature.digest('hex')}` },
   }
   const needed = operation.security.flatMap((one) => Object.keys(one))

@@ -67,7 +67,7 @@ function addressIn(env: Context['env'], { name, address = [] }: TargetService): 
   return usable
 }
 
-const ADDRESS = 'an http:// or https:// address without a user name, a query or a fragment'
+export const ADDRESS = 'an http:// or https:// address without a user name, a query or a fragment'
 
 /** `web=https://www.example.com` as a name and an address. */
 export function parseAddress(
@@ -90,7 +90,8 @@ export function parseAddress(
   return [name, url]
 }
 
-function isAddress(value: string): boolean {
+/** An address that a path can be put behind. */
+export function isAddress(value: string): boolean {
   if (!/^https?:\/\/[^\s/?#]/i.test(value) || !URL.canParse(value)) return false
   const { username, password, search, hash } = new URL(value)
   return username === '' && password === '' && search === '' && hash === ''

@@ -25,7 +25,7 @@ export interface Advice {
   readonly runbook: string
 }
 
-const duration = lengths({
+export const duration = lengths({
   units: [
     ['day', 'days'],
     ['hour', 'hours'],
@@ -34,7 +34,7 @@ const duration = lengths({
   ],
   none: 'less than a second',
 })
-const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+export const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
 /** Longer, and the limits of a service would cut off the commands below it. */
 const LONGEST_FACT = 300

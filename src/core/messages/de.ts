@@ -326,6 +326,7 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
     responseTimes: 'Antwortzeiten nach Stunden',
     responded: (p50, p95, slowest) =>
       `Antwortzeiten der letzten 24 Stunden: die Hälfte in ${p50}, 95 von 100 in ${p95}; am langsamsten um ${slowest}`,
+    kept: 'Die Plattform ist nicht erreichbar. Diese Seite zeigt ihren Zustand von {time}, vor {minutes} Minuten.',
     script: {
       stale: 'Diese Seite ist {age} alt: Der Server antwortet nicht. Jede Minute wird es wieder versucht.',
       days: 'Tage von {name}',

@@ -255,6 +255,8 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     responseTimes: 'Response times by hour',
     responded: (p50: string, p95: string, slowest: string) =>
       `Response times, last 24 hours: half within ${p50}, 95 of 100 within ${p95}; slowest at ${slowest}`,
+    /** For a witness, which fills in `{…}`. */
+    kept: 'The platform cannot be reached. This page shows its status as of {time}, {minutes} minutes ago.',
     /** For the page's script, which fills in `{…}`. */
     script: {
       stale: 'This page is {age} old: the server does not answer. It tries again each minute.',

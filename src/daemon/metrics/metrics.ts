@@ -63,7 +63,7 @@ export interface Metrics {
   /** Health is checked and recorded from now on, so the age of the record counts from here. */
   expectRounds(services: readonly Service[]): void
   /** A request was refused for want of a secret. */
-  secretRefused(name: 'dispatch' | 'health', given: 'wrong' | 'none'): void
+  secretRefused(name: 'dispatch' | 'health' | 'witness', given: 'wrong' | 'none'): void
   /** The certificate at an address; undefined if it could not be read. */
   certificate(
     variable: string,
@@ -110,7 +110,7 @@ export function openMetrics({
   for (const reason of ['total', 'day', 'client', 'disk'])
     registry.counter('platformctl_analytics_refused_total').inc({ reason }, 0)
   const refusals = registry.counter('platformctl_secrets_refused_total')
-  for (const name of ['dispatch', 'health'])
+  for (const name of ['dispatch', 'health', 'witness'])
     for (const given of ['wrong', 'none']) refusals.inc({ secret: name, given }, 0)
   const reported = registry.counter('platformctl_feedback_total')
   const webhooks = registry.counter('platformctl_feedback_webhooks_total')

@@ -35,6 +35,12 @@ const SECURITY: Readonly<Record<Security, JsonObject>> = {
     description:
       'HEALTH_DEEP_TOKEN: for deep checks, where it is set, and for the details of the status page.',
   },
+  witnessProof: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      '`REPORT.PROOF`, both in base64url: the name of the witness, a nonce and the time as JSON, and HMAC-SHA256 over `asks`, a line feed and that JSON under the secret of the witness.',
+  },
   webhookSignature: {
     type: 'apiKey',
     in: 'header',

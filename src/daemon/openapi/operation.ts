@@ -20,7 +20,13 @@ export const page = (description: string): ResponseSpec => ({
   content: { 'text/html': 'text' },
 })
 
-export type Security = 'identity' | 'dispatchSecret' | 'deepToken' | 'webhookSignature' | 'feedbackSignature'
+export type Security =
+  | 'identity'
+  | 'dispatchSecret'
+  | 'deepToken'
+  | 'witnessProof'
+  | 'webhookSignature'
+  | 'feedbackSignature'
 
 /** A schema under the name that it has in the document. */
 export interface Named {

@@ -8,6 +8,7 @@ import { EXAMPLE_STATUS, StatusAnswer } from '../pages/status/answer.ts'
 import { BeatAnswer, BeatBody, SilenceAnswer, SilenceBody } from '../routes/alerts.ts'
 import { AnalyticsBody } from '../routes/analytics.ts'
 import { ConfigurationAnswer } from '../routes/configuration.ts'
+import { WitnessAnswer } from '../routes/witness.ts'
 import { ServiceName } from '../service-schema.ts'
 import { AnalyticsAnswer, OpenapiAnswer } from './answers.ts'
 import { JSON_BODY, json, page, type RouteOperations } from './operation.ts'
@@ -213,6 +214,31 @@ const CONFIGURATION = {
   },
 } satisfies Partial<RouteOperations>
 
+const WITNESS = {
+  witness: {
+    GET: {
+      tag: 'Operations',
+      summary: 'The signed status, for a witness',
+      description:
+        'What visitors see of the status, signed with Ed25519. 404 while WITNESS_SECRET is not set. Secrets are never sent: both sides prove that they have the same one.',
+      security: 'witnessProof',
+      answers: [
+        json('Proved under the secret of the witness.', {
+          name: 'Witnessed',
+          schema: WitnessAnswer,
+          examples: {
+            current: {
+              answer: '{"nonce":"Cw2FvNnKp0dYq3ZkqzV1TQ","current":"Hq…"}',
+              proof: 'mGV1Qd0cX2kPqBq3v0r7t9h0s1Zk5m8y4uJw6nL3aEo',
+            },
+          },
+        }),
+      ],
+      errors: ['unauthenticated', 'not_found'],
+    },
+  },
+} satisfies Partial<RouteOperations>
+
 const METRICS = {
   metrics: {
     GET: {
@@ -251,6 +277,7 @@ export function operationsOf(
     ...STATUS,
     ...METRICS,
     ...CONFIGURATION,
+    ...WITNESS,
     ...courseOperations(courses),
     ...emailOperations(mails.definitions),
     ...PAYMENTS,

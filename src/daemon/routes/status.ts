@@ -6,12 +6,13 @@ import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import { type CurrentState, summarise } from '../../core/status/summary.ts'
+import { type CurrentState, type Summary, summarise } from '../../core/status/summary.ts'
 import type { Labels } from '../../core/status/words.ts'
 import { readBuilt } from '../http/built.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse, jsonResponse, svgResponse, textResponse } from '../http/respond.ts'
 import type { RouteHandler, RouteRequest } from '../http/route.ts'
+import type { Frame } from '../pages/frame.ts'
 import { incidentFeed } from '../pages/status/feed.ts'
 import { statusJson } from '../pages/status/json.ts'
 import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
@@ -42,14 +43,17 @@ export function badge({ status }: Messages, service: string | undefined, state: 
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="20" role="img" aria-label="${label}: ${message}"><title>${label}: ${message}</title><clipPath id="c"><rect width="${left + right}" height="20" rx="4"/></clipPath><g clip-path="url(#c)"><path fill="#3a3f4a" d="M0 0h${left}v20H0z"/><path fill="${COLOUR[state]}" d="M${left} 0h${right}v20H${left}z"/></g><g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">${text(label, 0, left)}${text(message, left, right)}</g></svg>`
 }
 
-type Needs = Pick<Parts, 'status' | 'mailReport' | 'settings' | 'clock' | 'platform' | 'labels'> & {
+export type StatusNeeds = Pick<
+  Parts,
+  'status' | 'mailReport' | 'settings' | 'clock' | 'platform' | 'labels'
+> & {
   /** The page of the course has the form to sign up. */
   readonly takesSubscribers: boolean
   /** Incidents are mailed to who subscribes to them. */
   readonly mailsIncidents: boolean
 }
 
-export function statusRoute(needs: Needs): RouteHandler {
+export function statusRoute(needs: StatusNeeds): RouteHandler {
   let script: Promise<string | undefined> | undefined
   return answer(needs, async (input, { requestId }) => {
     script ??= readBuilt('status.js').catch(() => undefined)
@@ -63,7 +67,7 @@ function summaryReader({
   settings,
   clock,
   platform,
-}: Pick<Needs, 'status' | 'settings' | 'clock' | 'platform'>) {
+}: Pick<StatusNeeds, 'status' | 'settings' | 'clock' | 'platform'>) {
   const prerequisites = prerequisitesOf(platform, settings)
   return async () => {
     const at = clock.now()
@@ -81,7 +85,7 @@ export function statusFeedRoute(parts: Parts): RouteHandler {
   }
 }
 
-export function statusJsonRoute(needs: Needs): RouteHandler {
+export function statusJsonRoute(needs: StatusNeeds): RouteHandler {
   return answer(needs, (input, asked) => jsonResponse(statusJson(input), asked))
 }
 
@@ -113,10 +117,10 @@ export function badgeRoute(parts: Parts): RouteHandler {
  * the browser asks for on `?details`.
  */
 function answer(
-  needs: Needs,
+  needs: StatusNeeds,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
 ): RouteHandler {
-  const { status, mailReport, settings, platform, labels, takesSubscribers, mailsIncidents } = needs
+  const { mailReport, settings, platform, takesSubscribers, mailsIncidents } = needs
   const read = summaryReader(needs)
   const token = settings.health.deepToken
   return async (asked) => {
@@ -140,22 +144,12 @@ function answer(
           : {},
       )
     }
-    const summary = await read()
-    const recorded = status.recorded === 'none' && summary.services.length > 0 ? 'file' : status.recorded
-    const absent = summary.services.length > 0 ? offProbes(summary) : absentGroups(platform, settings)
+    const input = inputOf(needs, await read(), asked.frame)
     return respond(
       {
-        summary,
-        labels,
-        frame: asked.frame,
-        invitation: invitationOf(platform, labels),
+        ...input,
         signUp: takesSubscribers ? subscribeForm({ frame: asked.frame, course: undefined }) : undefined,
         signUpForNotices: mailsIncidents ? subscribeForm({ frame: asked.frame, course: NOTICES }) : undefined,
-        recorded,
-        sampleUntil: status.sampleUntil,
-        off: missedByVisitors(absent, platform, labels),
-        notConfigured: notConfigured(absent, platform, labels),
-        script: undefined,
         // A browser goes on sending the password: the page without `?details` stays the public one.
         details: wants
           ? {
@@ -164,10 +158,56 @@ function answer(
               mail: await mailReport().catch(() => undefined),
             }
           : undefined,
-        detailsLink: token === undefined || recorded === 'none' ? undefined : '/?details',
+        detailsLink: token === undefined || input.recorded === 'none' ? undefined : '/?details',
       },
       asked,
     )
+  }
+}
+
+/** The public page, without forms and scripts. */
+function inputOf(
+  { status, platform, settings, labels }: Pick<StatusNeeds, 'status' | 'platform' | 'settings' | 'labels'>,
+  summary: Summary,
+  frame: Frame,
+): StatusPageInput {
+  const isRecorded = summary.services.length > 0
+  const absent = isRecorded ? offProbes(summary) : absentGroups(platform, settings)
+  return {
+    summary,
+    labels,
+    frame,
+    invitation: invitationOf(platform, labels),
+    signUp: undefined,
+    signUpForNotices: undefined,
+    recorded: status.recorded === 'none' && isRecorded ? 'file' : status.recorded,
+    sampleUntil: status.sampleUntil,
+    off: missedByVisitors(absent, platform, labels),
+    notConfigured: notConfigured(absent, platform, labels),
+    script: undefined,
+    details: undefined,
+    detailsLink: undefined,
+  }
+}
+
+/** All that visitors can see of the status, for a witness to keep; `facts` changes when what happened does. */
+export async function statusForVisitors(needs: StatusNeeds, frame: Frame) {
+  const { labels, platform, settings } = needs
+  const summary = await summaryReader(needs)()
+  const input = inputOf(needs, summary, frame)
+  const { incidents, announcements, state } = summary
+  return {
+    html: statusPage(input).html,
+    kept: escapeHtml(labels.messages.status.kept),
+    json: JSON.stringify(statusJson(input)),
+    atom: incidentFeed({ summary, labels, name: platform.name, origin: settings.site.siteUrl }),
+    badge: badge(labels.messages, undefined, state),
+    badgeUnreachable: badge(labels.messages, undefined, 'failing'),
+    facts: JSON.stringify([
+      state,
+      announcements,
+      incidents.map(({ beganAt, endedAt }) => [beganAt, endedAt]),
+    ]),
   }
 }
 

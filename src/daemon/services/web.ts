@@ -46,7 +46,11 @@ const alertRoutes = () => import('../routes/alerts.ts')
 const paymentRoutes = () => import('../routes/payments.ts')
 const statusRoutes = () => import('../routes/status.ts')
 
-const SECRETS = { dispatch: 'EMAIL_DISPATCH_SECRET', health: 'HEALTH_DEEP_TOKEN' } as const
+const SECRETS = {
+  dispatch: 'EMAIL_DISPATCH_SECRET',
+  health: 'HEALTH_DEEP_TOKEN',
+  witness: 'WITNESS_SECRET',
+} as const
 
 /** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
 export function onRefused({ metrics, log }: Parts, name: keyof typeof SECRETS) {
@@ -162,6 +166,13 @@ function everyRoute(parts: Parts, configuration: RouteHandler): Readonly<Record<
       }),
     ),
     configuration,
+    witness: lazyHandler(async () =>
+      (await import('../routes/witness.ts')).witnessRoute({
+        ...parts,
+        ...formsFor,
+        refused: refused('witness'),
+      }),
+    ),
     openapi: openapiRoute({ platform: parts.platform, settings }),
     webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),
   }

@@ -767,9 +767,12 @@ const alerts = {
   ],
 } as const satisfies GroupDefinition
 
+/** Secrets of 24 characters or more; a single one needs no name. */
+const WITNESSES = /(?:[a-z0-9-]{1,32}:)?[!-+\--9;-~]{24,200}(?:,\s*[a-z0-9-]{1,32}:[!-+\--9;-~]{24,200})*/
+
 const heartbeats = {
   services: ['web'],
-  unlocks: 'a call to an outside watcher after each hour of the schedule',
+  unlocks: 'watchers outside: a call after each hour of the schedule, and witnesses',
   absent: 'nobody outside notices when the whole machine goes silent',
   variables: {
     HEARTBEAT_PING_URL: {
@@ -778,6 +781,13 @@ const heartbeats = {
       example: 'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
       summary:
         'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence.',
+    },
+    WITNESS_SECRET: {
+      kind: 'secret',
+      chosen: true,
+      pattern: WITNESSES,
+      summary:
+        'Lets witnesses fetch the signed status: NAME:SECRET for each, separated by commas. On a witness its own secret.',
     },
   },
 } as const satisfies GroupDefinition

@@ -90,7 +90,7 @@ export const GROUP_VARIABLES = {
     'ALERT_WEBHOOK_SECRET',
     'ALERT_EMAIL_TO',
   ],
-  heartbeats: ['HEARTBEAT_PING_URL'],
+  heartbeats: ['HEARTBEAT_PING_URL', 'WITNESS_SECRET'],
 }
 
 export function brokenRules(set: ReadonlySet<string>): string[] {

@@ -1,0 +1,111 @@
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  hkdfSync,
+  type KeyObject,
+  sign as signBytes,
+  timingSafeEqual,
+  verify as verifyBytes,
+} from 'node:crypto'
+import { isRecord } from './is-record.ts'
+import { type Secret, secret } from './secret.ts'
+
+/** One witness as the platform and itself know it. */
+export interface WitnessSecret {
+  readonly name: string
+  readonly secret: Secret
+}
+
+const ENTRY = /^(?:([a-z0-9-]{1,32}):)?([!-+\--9;-~]{24,200})$/
+
+/** What a single secret without a name belongs to. */
+const ONLY_WITNESS = 'witness'
+
+/** `NAME:SECRET`, separated by commas; a single secret needs no name. Undefined if the value has another form. */
+export function parseWitnessSecrets(value: string): readonly WitnessSecret[] | undefined {
+  const parts = value.split(',').map((part) => ENTRY.exec(part.trim()))
+  const found = parts.flatMap((part) =>
+    part?.[2] === undefined ? [] : [{ name: part[1] ?? ONLY_WITNESS, secret: secret(part[2]) }],
+  )
+  const isWhole = found.length === parts.length && (parts.length === 1 || parts.every((part) => part?.[1]))
+  return isWhole && new Set(found.map(({ name }) => name)).size === found.length ? found : undefined
+}
+
+/** The status of the platform for visitors, ready to be served by a witness. */
+export interface Snapshot {
+  readonly platform: string
+  readonly language: string
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly html: string
+  /** Says on the page how old it is: with `{minutes}` and `{time}`. */
+  readonly kept: string
+  readonly json: string
+  readonly atom: string
+  readonly badge: string
+  /** The badge for the time when the platform is unreachable. */
+  readonly badgeUnreachable: string
+  /** Public keys of all witnesses by name, so that they can vote when the platform is gone. */
+  readonly witnesses: Readonly<Record<string, string>>
+}
+
+/** A snapshot as text, so that what was signed is what is kept. */
+export interface SignedSnapshot {
+  readonly snapshot: string
+  readonly key: string
+  readonly signature: string
+}
+
+export function readSnapshot({ snapshot, key, signature }: SignedSnapshot): Snapshot | undefined {
+  if (!isSigned({ text: snapshot, key, signature })) return undefined
+  const value: unknown = JSON.parse(snapshot)
+  // Whoever holds the platform's key wrote all of it.
+  return isRecord(value) && isRecord(value.witnesses) ? (value as unknown as Snapshot) : undefined
+}
+
+// An Ed25519 private key in PKCS #8 is this and its 32 bytes (RFC 8410).
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** The Ed25519 key that belongs to a secret: the same wherever it is made. */
+export function signingKey(of: Secret, purpose: 'platform' | 'witness'): KeyObject {
+  const seed = hkdfSync('sha256', of.reveal(), '', `platformctl ${purpose} signature`, 32)
+  return createPrivateKey({ key: Buffer.concat([PKCS8, Buffer.from(seed)]), format: 'der', type: 'pkcs8' })
+}
+
+export function publicKeyOf(key: KeyObject): string {
+  return createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64url')
+}
+
+export function sign(text: string, key: KeyObject): string {
+  return signBytes(null, Buffer.from(text), key).toString('base64url')
+}
+
+export function isSigned({ text, key, signature }: Record<'text' | 'key' | 'signature', string>): boolean {
+  try {
+    const from = createPublicKey({ key: Buffer.from(key, 'base64url'), format: 'der', type: 'spki' })
+    return verifyBytes(null, Buffer.from(text), from, Buffer.from(signature, 'base64url'))
+  } catch {
+    return false
+  }
+}
+
+/** What a witness presents as its bearer token: a text, and the proof that it has the secret. */
+export function tokenOf(text: string, of: Secret): string {
+  return `${Buffer.from(text).toString('base64url')}.${proofOf(text, of, 'asks')}`
+}
+
+export function readToken(token: string): { readonly text: string; readonly proof: string } {
+  const [text = '', proof = ''] = token.split('.')
+  return { text: Buffer.from(text, 'base64url').toString(), proof }
+}
+
+/** Proves that a text comes from the other holder of the secret; `direction` keeps a question from being its own answer. */
+export function proofOf(text: string, of: Secret, direction: 'asks' | 'answers'): string {
+  return createHmac('sha256', of.reveal()).update(`${direction}\n${text}`).digest('base64url')
+}
+
+export function isProof(given: string, text: string, of: Secret, direction: 'asks' | 'answers'): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(proofOf(text, of, direction))]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

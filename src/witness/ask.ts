@@ -1,0 +1,129 @@
+import { causeOfStatus } from '../core/health/remote-report.ts'
+import { isRecord } from '../core/is-record.ts'
+import { CAUSES } from '../core/network/causes.ts'
+import { get, type Network } from '../core/network/get.ts'
+import { trimEnd } from '../core/trim-end.ts'
+import {
+  isProof,
+  isSigned,
+  readSnapshot,
+  type SignedSnapshot,
+  tokenOf,
+  type WitnessSecret,
+} from '../core/witness.ts'
+import type { Vote } from './votes.ts'
+
+const ANSWER_MS = 10_000
+const LARGEST_SNAPSHOT = 2 * 1024 * 1024
+const LARGEST_VOTE = 16 * 1024
+
+interface AskOptions {
+  readonly monotonic: () => number
+  readonly signal: AbortSignal
+  readonly network?: Network | undefined
+}
+
+type Fetched = { readonly value: unknown } | { readonly reason: string }
+
+async function fetchJson(
+  url: URL,
+  headers: Record<string, string>,
+  { largestBytes, ...options }: AskOptions & { readonly largestBytes: number },
+): Promise<Fetched> {
+  const outcome = await get({
+    ...options,
+    url,
+    headers: { accept: 'application/json', ...headers },
+    timeoutMs: ANSWER_MS,
+    largestBytes,
+    wantsBody: (status) => status === 200,
+  })
+  if (!outcome.answered) return { reason: CAUSES[outcome.cause].meaning }
+  if (outcome.status === 401) return { reason: 'it refuses the WITNESS_SECRET of this witness' }
+  const cause = causeOfStatus(outcome.status)
+  if (cause !== undefined) return { reason: CAUSES[cause].meaning }
+  try {
+    if (outcome.status === 200) return { value: JSON.parse(outcome.body) }
+  } catch {
+    // Said below.
+  }
+  return { reason: `it answers with ${outcome.status}, and not as the platform does` }
+}
+
+interface Report {
+  readonly at: number
+  readonly nonce: string
+  /** The signature of the snapshot that is kept. */
+  readonly have?: string | undefined
+  readonly outage?: { readonly seconds: number; readonly reason: string } | undefined
+}
+
+/** Asks the platform. Only an answer that proves the shared secret counts as reached: a proxy’s error page does not. */
+export async function askPlatform(
+  platform: string,
+  own: WitnessSecret,
+  report: Report,
+  options: AskOptions,
+): Promise<{ readonly snapshot?: SignedSnapshot } | { readonly reason: string }> {
+  const text = JSON.stringify({ name: own.name, ...report })
+  const authorization = `Bearer ${tokenOf(text, own.secret)}`
+  const url = at(platform, '/api/witness')
+  const fetched = await fetchJson(url, { authorization }, { ...options, largestBytes: LARGEST_SNAPSHOT })
+  if ('reason' in fetched) return fetched
+  const { answer, proof } = isRecord(fetched.value) ? fetched.value : {}
+  if (
+    typeof answer !== 'string' ||
+    typeof proof !== 'string' ||
+    !isProof(proof, answer, own.secret, 'answers')
+  )
+    return { reason: 'something else answers in its place' }
+  const said: unknown = JSON.parse(answer)
+  if (!isRecord(said) || said.nonce !== report.nonce) return { reason: 'something repeats an older answer' }
+  const { snapshot, key, signature } = isRecord(said.snapshot) ? said.snapshot : {}
+  if (typeof snapshot !== 'string' || typeof key !== 'string' || typeof signature !== 'string') return {}
+  const signed = { snapshot, key, signature }
+  return readSnapshot(signed) === undefined ? {} : { snapshot: signed }
+}
+
+/** A vote as a witness signs it: for one question, so that none can be repeated. */
+export function readVote(
+  value: unknown,
+  { nonce, keys }: { readonly nonce: string; readonly keys: Readonly<Record<string, string>> },
+): Vote | { readonly reason: string } {
+  const { vote, signature } = isRecord(value) ? value : {}
+  if (typeof vote !== 'string' || typeof signature !== 'string') return { reason: 'it is no witness' }
+  let said: unknown
+  try {
+    said = JSON.parse(vote)
+  } catch {
+    return { reason: 'it is no witness' }
+  }
+  if (!isRecord(said) || typeof said.name !== 'string') return { reason: 'it is no witness' }
+  const key = Object.hasOwn(keys, said.name) ? keys[said.name] : undefined
+  if (key === undefined) return { reason: 'the platform lists no witness of its name' }
+  if (!isSigned({ text: vote, key, signature })) return { reason: 'its signature is wrong' }
+  if (said.nonce !== nonce) return { reason: 'something repeats an older vote' }
+  // It signed all of it, and this build wrote it.
+  return said as unknown as Vote
+}
+
+/** Asks another witness for its vote. */
+export async function askPeer(
+  peer: string,
+  question: Parameters<typeof readVote>[1],
+  options: AskOptions,
+): Promise<Vote | { readonly reason: string }> {
+  const fetched = await fetchJson(
+    at(peer, '/vote', { nonce: question.nonce }),
+    {},
+    { ...options, largestBytes: LARGEST_VOTE },
+  )
+  return 'reason' in fetched ? fetched : readVote(fetched.value, question)
+}
+
+function at(root: string, path: string, query: Record<string, string> = {}): URL {
+  const url = new URL(root)
+  url.pathname = `${trimEnd(url.pathname, '/')}${path}`
+  url.search = new URLSearchParams(query).toString()
+  return url
+}

@@ -1,0 +1,125 @@
+/** What one witness sees of the platform; `unknown` until it was reached once. */
+export type View = 'reachable' | 'unreachable' | 'unknown'
+
+/** An outage on which the majority agrees. One witness claims it, and alerts once no other claim is in its way. */
+export interface Outage {
+  readonly id: string
+  /** The witness that alerts. */
+  readonly by: string
+  readonly phase: 'claimed' | 'open'
+}
+
+/** What a witness tells the others each round. */
+export interface Vote {
+  readonly name: string
+  readonly view: View
+  readonly outage?: Outage | undefined
+  /** Ids of outages whose end was announced, the newest last. */
+  readonly closed: readonly string[]
+}
+
+/** Kept over restarts; counts are of rounds in a row. */
+export interface Voting {
+  readonly outage?: Outage | undefined
+  readonly closed: readonly string[]
+  /** The majority sees an outage that nobody has claimed. */
+  readonly unclaimed: number
+  /** The outage is over, for all who can be heard. */
+  readonly clear: number
+  /** The witness that alerts was not heard. */
+  readonly silent: number
+}
+
+export const NOTHING_SEEN: Voting = { closed: [], unclaimed: 0, clear: 0, silent: 0 }
+
+export interface Seen {
+  readonly unreachable: readonly string[]
+  readonly reachable: readonly string[]
+  /** Those that vote and those that cannot be heard. */
+  readonly configured: number
+}
+
+/** Rounds after which the next in line does what another witness should have done. */
+const PATIENCE = 4
+const CLEAR_ROUNDS = 2
+const CLOSED_KEPT = 20
+
+/**
+ * One round: takes the votes heard in it, and says whether this witness announces the beginning or the end of an outage.
+ * An outage needs the majority of the configured witnesses; of fewer than three, one is enough if no other that is heard
+ * reaches the platform. Compares no clocks: a vote counts for the round in which it was asked for.
+ */
+export function nextRound({
+  self,
+  view,
+  heard,
+  configured,
+  before,
+  newId,
+}: {
+  readonly self: string
+  readonly view: View
+  /** Of the others, one for each. */
+  readonly heard: readonly Vote[]
+  readonly configured: number
+  readonly before: Voting
+  readonly newId: () => string
+}): { readonly after: Voting; readonly announces?: 'open' | 'closed'; readonly seen: Seen } {
+  const votes = [{ name: self, view }, ...heard].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const named = (wanted: View) => votes.flatMap((one) => (one.view === wanted ? [one.name] : []))
+  const seen: Seen = { unreachable: named('unreachable'), reachable: named('reachable'), configured }
+  const { unreachable, reachable } = seen
+  const agreed =
+    unreachable.length * 2 > configured ||
+    (configured < 3 && unreachable.length > 0 && reachable.length === 0)
+  const closed = [...new Set([...heard.flatMap((one) => one.closed), ...before.closed])].slice(-CLOSED_KEPT)
+  const known = knownOutage(self, before.outage, heard, closed)
+  const isHeard = known !== undefined && votes.some(({ name }) => name === known.by)
+  const silent = known === undefined || isHeard || known.id !== before.outage?.id ? 0 : before.silent + 1
+  const none = { closed, unclaimed: 0, clear: 0, silent: 0 }
+
+  if (known === undefined || (known.phase === 'claimed' && silent > PATIENCE)) {
+    const rank = unreachable.indexOf(self)
+    if (!agreed || rank === -1) return { after: none, seen }
+    if (before.unclaimed < rank * PATIENCE)
+      return { after: { ...none, unclaimed: before.unclaimed + 1 }, seen }
+    return { after: { ...none, outage: { id: newId(), by: self, phase: 'claimed' } }, seen }
+  }
+  if (known.phase === 'claimed') {
+    if (known.by !== self) return { after: { ...none, outage: known, silent }, seen }
+    // It was visible for a round, so a claim that came first would have been heard by now.
+    if (!agreed) return { after: none, seen }
+    return { after: { ...none, outage: { ...known, phase: 'open' } }, announces: 'open', seen }
+  }
+  const clear = reachable.length > unreachable.length ? before.clear + 1 : 0
+  const rank = votes.findIndex(({ name }) => name === self)
+  const mayClose =
+    known.by === self || (silent > (rank + 1) * PATIENCE && (configured < 3 || votes.length * 2 > configured))
+  if (mayClose && clear >= CLEAR_ROUNDS)
+    return {
+      after: { ...none, closed: [...closed.slice(1 - CLOSED_KEPT), known.id] },
+      announces: 'closed',
+      seen,
+    }
+  return { after: { closed, outage: known, unclaimed: 0, clear, silent }, seen }
+}
+
+/** The outage to go on with: an own one that was announced, else what others announced, else the first in line of the claims. */
+function knownOutage(
+  self: string,
+  own: Outage | undefined,
+  heard: readonly Vote[],
+  closed: readonly string[],
+): Outage | undefined {
+  const isOver = ({ id }: Outage) => closed.includes(id)
+  if (own?.by === self && own.phase === 'open' && !isOver(own)) return own
+  const found = [own, ...heard.map(({ outage }) => outage)].filter((one) => one !== undefined)
+  return found
+    .filter((one) => {
+      if (isOver(one)) return false
+      // The witness that alerts knows best, whatever others remember.
+      const by = heard.find(({ name }) => name === one.by)
+      return one.by === self ? one === own : by === undefined || by.outage?.id === one.id
+    })
+    .toSorted((a, b) => (a.phase === b.phase ? (a.by < b.by ? -1 : 1) : a.phase === 'open' ? -1 : 1))[0]
+}

@@ -1,0 +1,178 @@
+import path from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import { type Channel, sendDueAlerts } from '../core/incidents/teller.ts'
+import type { Log } from '../core/log.ts'
+import type { Network } from '../core/network/get.ts'
+import type { Random } from '../core/random.ts'
+import { openStore } from '../core/store/open.ts'
+import { readSnapshot, type Snapshot, sign, signingKey, type WitnessSecret } from '../core/witness.ts'
+import { askPeer, askPlatform } from './ask.ts'
+import { openOutages } from './outages.ts'
+import { openState } from './state.ts'
+import { nextRound, type View, type Vote } from './votes.ts'
+
+interface WitnessOptions {
+  readonly own: WitnessSecret
+  readonly platform: string
+  readonly peers: readonly string[]
+  readonly dataFolder: string
+  readonly channels: readonly Channel[]
+  readonly roundMs?: number
+  readonly network?: Network
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+/** What a witness knows now. */
+export interface Known {
+  readonly snapshot: Snapshot | undefined
+  /** When the platform last said that the snapshot is current; UTC milliseconds. */
+  readonly confirmedAt: number
+  readonly view: View
+  /** Why the platform was not reached in the last round. */
+  readonly reason: string | undefined
+  /** The outage that the majority sees. */
+  readonly isOutage: boolean
+  /** Why each peer is not heard; undefined: it is. */
+  readonly peers: Readonly<Record<string, string | undefined>>
+}
+
+export interface Witness {
+  known(): Known
+  /** The signed vote that answers a peer’s question. */
+  vote(nonce: string): { readonly vote: string; readonly signature: string }
+  /** One round at once, for tests. */
+  round(): Promise<void>
+  stop(): Promise<void>
+}
+
+const ROUND_MS = 30_000
+/** Rounds that have to agree before the view changes. */
+const ROUNDS_AGREE = 2
+
+/** Watches the platform, keeps its last status, and votes with its peers on outages. Rounds begin at once. */
+export async function startWitness(options: WitnessOptions): Promise<Witness> {
+  const { own, platform, peers, channels, clock, random, log, network, roundMs = ROUND_MS } = options
+  const state = openState(options.dataFolder)
+  const file = path.join(options.dataFolder, 'witness.sqlite')
+  const store = await openStore({ kind: 'sqlite', file }, { log })
+  const outages = openOutages({ incidents: store.incidents, channels, self: own.name, clock })
+  const key = signingKey(own.secret, 'witness')
+  const over = new AbortController()
+  const ask = { monotonic: clock.monotonic, signal: over.signal, network }
+  const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
+  let { signed, confirmedAt, voting } = state.kept
+  let snapshot = signed && readSnapshot(signed)
+  let view: View = 'unknown'
+  let reason: string | undefined
+  let against = 0
+  /** The last outage that this witness saw, for the platform’s log. */
+  let down: { readonly since: number; readonly reason: string } | undefined
+  let unreported: { readonly seconds: number; readonly reason: string } | undefined
+  let heard: Record<string, string | undefined> = {}
+
+  async function look(): Promise<void> {
+    const report = { at: clock.now(), nonce: newNonce(), have: signed?.signature, outage: unreported }
+    const found = await askPlatform(platform, own, report, ask)
+    const reached = 'reason' in found ? undefined : found
+    reason = 'reason' in found ? found.reason : undefined
+    if (reached) {
+      unreported = undefined
+      confirmedAt = clock.now()
+      const fresh = reached.snapshot && readSnapshot(reached.snapshot)
+      if (fresh) {
+        signed = reached.snapshot
+        snapshot = fresh
+      }
+    }
+    const now: View = reached ? 'reachable' : 'unreachable'
+    // A witness that has never reached the platform has the wrong address or secret: that is no outage.
+    if (!reached && confirmedAt === 0) return
+    against = now === view ? 0 : against + 1
+    if (against < ROUNDS_AGREE && !(view === 'unknown' && reached)) return
+    against = 0
+    view = now
+    if (reached) {
+      if (down) unreported = { seconds: Math.round((clock.now() - down.since) / 1000), reason: down.reason }
+      down = undefined
+    } else down = { since: clock.now() - roundMs, reason: reason ?? '' }
+    log[reached ? 'info' : 'warn'](
+      reached ? 'platform_reached' : 'platform_unreachable',
+      reached ? 'the platform is reachable from here' : 'the platform cannot be reached from here',
+      { reason: reason ?? null },
+    )
+  }
+
+  async function listen(): Promise<readonly Vote[]> {
+    const nonce = newNonce()
+    const keys = snapshot?.witnesses ?? {}
+    const found = await Promise.all(peers.map((peer) => askPeer(peer, { nonce, keys }, ask)))
+    heard = Object.fromEntries(
+      found.map((one, index) => [peers[index] ?? '', 'reason' in one ? one.reason : undefined]),
+    )
+    // Two addresses of one witness are one vote, and this witness has its own.
+    const votes = found.flatMap((one) =>
+      'reason' in one || one.name === own.name ? [] : [[one.name, one] as const],
+    )
+    return [...new Map(votes).values()]
+  }
+
+  async function round(): Promise<void> {
+    const [votes] = await Promise.all([listen(), look()])
+    if (over.signal.aborted) return
+    const { after, announces, seen } = nextRound({
+      self: own.name,
+      view,
+      heard: votes,
+      configured: peers.length + 1,
+      before: voting,
+      newId: () => `${own.name}-${clock.now().toString(36)}`,
+    })
+    const outage = after.outage ?? voting.outage
+    // In the store first: after a crash in between, the next round says the same again.
+    await outages.follow({ after, announces, outage, seen, reason, since: down?.since ?? clock.now() })
+    voting = after
+    state.keep({ signed, confirmedAt, voting })
+    await sendDueAlerts({ store: store.incidents, channels, clock, log })
+  }
+
+  let running: Promise<void> = Promise.resolve()
+  const begin = () => {
+    running = running.then(round).catch((error: unknown) =>
+      log.error('round_failed', 'a round failed; the next one tries again', {
+        fault: error instanceof Error ? error.name : 'unknown',
+      }),
+    )
+    return running
+  }
+  const loop = (async () => {
+    while (!over.signal.aborted) {
+      await begin()
+      await clock.sleep(roundMs, over.signal).catch(() => {})
+    }
+  })()
+
+  return {
+    known: () => ({
+      snapshot,
+      confirmedAt,
+      view,
+      reason,
+      isOutage: voting.outage?.phase === 'open',
+      peers: heard,
+    }),
+    vote(nonce) {
+      const { outage, closed } = voting
+      const vote = JSON.stringify({ name: own.name, nonce, view, outage, closed })
+      return { vote, signature: sign(vote, key) }
+    },
+    round: begin,
+    async stop() {
+      over.abort()
+      await loop
+      await running
+      await store.close()
+    },
+  }
+}

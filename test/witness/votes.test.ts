@@ -1,0 +1,213 @@
+import { expect, test } from 'vitest'
+import { NOTHING_SEEN, nextRound, type View, type Vote, type Voting } from '../../src/witness/votes.ts'
+
+/** Two failing rounds, a claim and its round; twice that, since witnesses see the first one at different times. */
+const TOLD_WITHIN_ROUNDS = 8
+
+function dice(seed: number): (below: number) => number {
+  let state = seed * 2_654_435_761 + 1
+  return (below) => {
+    state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 0x9e37_79b9) >>> 0
+    return ((state ^ (state >>> 13)) >>> 0) % below
+  }
+}
+
+interface Actor {
+  readonly name: string
+  running: boolean
+  streak: number
+  view: View
+  voting: Voting
+  announced: { readonly kind: 'open' | 'closed'; readonly id: string; readonly round: number }[]
+}
+
+interface Story {
+  readonly actors: readonly Actor[]
+  /** Rounds in which the platform was down, by outage. */
+  readonly outages: readonly { readonly from: number; readonly until: number; readonly quiet: boolean }[]
+  readonly split: boolean
+}
+
+/** One history in virtual time: rounds out of step, outages, partitions, crashes and restarts. */
+function story(seed: number): Story {
+  const roll = dice(seed)
+  const count = 1 + roll(5)
+  const actors: Actor[] = Array.from({ length: count }, (_, index) => ({
+    name: `w${index}`,
+    running: true,
+    streak: 0,
+    view: 'reachable',
+    voting: NOTHING_SEEN,
+    announced: [],
+  }))
+  const rounds = 280
+  const disturbed = roll(2) === 1
+  const outages = [30 + roll(30), 130 + roll(30)].map((from) => ({
+    from,
+    until: from + 1 + roll(60),
+    quiet: !disturbed,
+  }))
+  const minority = new Set<string>()
+  let split = false
+  for (let round = 0; round < rounds; round += 1) {
+    // In the end everything works again.
+    const calm = !disturbed || round > 230
+    if (calm) for (const actor of actors) actor.running = true
+    if (calm) minority.clear()
+    if (!calm && roll(40) === 0) {
+      minority.clear()
+      if (count > 2 && roll(2) === 1) {
+        minority.add(actors[roll(count)]?.name ?? '')
+        split = true
+      }
+    }
+    const down = outages.some(({ from, until }) => round >= from && round < until)
+    // Each asks at a moment of its own: the order within a round changes.
+    const order = actors.map((actor) => ({ actor, at: roll(1000) })).toSorted((a, b) => a.at - b.at)
+    for (const { actor } of order) {
+      if (!calm && roll(120) === 0) {
+        actor.running = !actor.running
+        Object.assign(actor, { streak: 0, view: 'unknown' })
+      }
+      if (!actor.running) continue
+      // One witness alone loses its own line now and then: that is no outage.
+      const reached = !down && !(!calm && actor.name === 'w0' && count > 2 && round % 50 < 8)
+      const now: View = reached ? 'reachable' : 'unreachable'
+      actor.streak = now === actor.view ? 0 : actor.streak + 1
+      if (actor.streak >= 2) Object.assign(actor, { view: now, streak: 0 })
+      const heard = actors.flatMap((other): Vote[] =>
+        other !== actor && other.running && minority.has(other.name) === minority.has(actor.name)
+          ? [{ name: other.name, view: other.view, outage: other.voting.outage, closed: other.voting.closed }]
+          : [],
+      )
+      const { after, announces } = nextRound({
+        self: actor.name,
+        view: actor.view,
+        heard,
+        configured: count,
+        before: actor.voting,
+        newId: () => `${actor.name}-${round}`,
+      })
+      const id = after.outage?.id ?? actor.voting.outage?.id ?? ''
+      actor.voting = after
+      if (announces) actor.announced.push({ kind: announces, id, round })
+    }
+  }
+  return { actors, outages, split }
+}
+
+const announcedIn = ({ actors }: Story) =>
+  actors.flatMap(({ announced }) => announced).toSorted((a, b) => a.round - b.round)
+
+/** What is wrong with a history; nothing, as it should be. */
+function faultsIn(it: Story): string[] {
+  const all = announcedIn(it)
+  const faults: string[] = []
+  const isDuring = (round: number, { from, until }: Story['outages'][number]) =>
+    round >= from && round <= until + 3
+  const disturbed = it.outages.some(({ quiet }) => !quiet)
+  for (const { kind, id, round } of all) {
+    const same = all.filter((one) => one.id === id && one.kind === kind).length
+    // Two sides of a partition, or a witness that comes back while the one that stood in for it is down.
+    if (same > (disturbed && kind === 'closed' ? 2 : 1)) faults.push(`${id} is ${kind} ${same} times`)
+    if (!all.some((one) => one.id === id && one.kind === 'closed')) faults.push(`${id} never ends`)
+    if (kind === 'open' && !it.outages.some((one) => isDuring(round, one))) faults.push(`${id} is invented`)
+  }
+  for (const outage of it.outages) {
+    const opened = all.filter(({ kind, round }) => kind === 'open' && isDuring(round, outage)).length
+    const sides = it.split || (it.actors.length < 3 && disturbed) ? 2 : 1
+    const least = !disturbed && outage.until - outage.from >= TOLD_WITHIN_ROUNDS ? 1 : 0
+    if (opened > sides || opened < least)
+      faults.push(`the outage of round ${outage.from} is announced ${opened} times`)
+  }
+  return faults
+}
+
+/** HISTORIES=10000 for a thorough run. */
+const HISTORIES = Number(process.env.HISTORIES ?? 1000)
+
+test('no history invents an outage, and each outage that lasts is announced once and closed once', () => {
+  const lasting = { quiet: 0, disturbed: 0 }
+  for (let seed = 1; seed <= HISTORIES; seed += 1) {
+    const it = story(seed)
+    const faults = faultsIn(it)
+    if (faults.length > 0) expect({ seed, faults }).toBeUndefined()
+    for (const { from, until, quiet } of it.outages)
+      if (until - from >= TOLD_WITHIN_ROUNDS) lasting[quiet ? 'quiet' : 'disturbed'] += 1
+  }
+  expect(Math.min(lasting.quiet, lasting.disturbed)).toBeGreaterThan(HISTORIES / 3)
+})
+
+const vote = (name: string, view: View, outage?: Vote['outage']): Vote => ({ name, view, outage, closed: [] })
+const round = (
+  heard: readonly Vote[],
+  configured: number,
+  before = NOTHING_SEEN,
+  view: View = 'unreachable',
+) => nextRound({ self: 'b', view, heard, configured, before, newId: () => 'b-1' })
+
+test.each([
+  ['alone', [], 1, true],
+  ['one of two, and the other is silent', [], 2, true],
+  ['one of two, and the other reaches it', [vote('c', 'reachable')], 2, false],
+  ['two of three', [vote('c', 'unreachable')], 3, true],
+  ['one of three, and the others are silent', [], 3, false],
+  ['two of four', [vote('c', 'unreachable'), vote('d', 'reachable')], 4, false],
+  ['two of five that never reached it', [vote('c', 'unknown'), vote('d', 'unknown')], 5, false],
+] as const)(
+  '%s: seen by that many of the configured, an outage is claimed: %s',
+  (_, heard, configured, claims) => {
+    const first = round(heard, configured)
+    expect(first.after.outage?.phase).toBe(claims ? 'claimed' : undefined)
+    expect(first.announces).toBeUndefined()
+    expect(round(heard, configured, first.after).announces).toBe(claims ? 'open' : undefined)
+  },
+)
+
+test('of two claims the first in line wins, and an announced one wins over both', () => {
+  const mine = round([vote('c', 'unreachable')], 3).after
+  const lower = vote('a', 'unreachable', { id: 'a-1', by: 'a', phase: 'claimed' })
+  const higher = vote('c', 'unreachable', { id: 'c-1', by: 'c', phase: 'claimed' })
+  expect(round([lower], 3, mine)).toMatchObject({ after: { outage: { by: 'a' } } })
+  expect(round([higher], 3, mine)).toMatchObject({ announces: 'open' })
+  const open = vote('c', 'unreachable', { id: 'c-1', by: 'c', phase: 'open' })
+  expect(round([open, lower], 3, mine).after.outage).toMatchObject({ by: 'c', phase: 'open' })
+})
+
+test('when the witness that announced an outage dies, another announces its end, and only one does', () => {
+  const open = { id: 'a-1', by: 'a', phase: 'open' } as const
+  let [b, c]: [Voting, Voting] = [
+    { ...NOTHING_SEEN, outage: open },
+    { ...NOTHING_SEEN, outage: open },
+  ]
+  const announced: string[] = []
+  for (let count = 0; count < 30; count += 1) {
+    const asked = { view: 'reachable', configured: 3, newId: () => 'x' } as const
+    const first = nextRound({
+      ...asked,
+      self: 'b',
+      before: b,
+      heard: [{ ...c, name: 'c', view: 'reachable' }],
+    })
+    b = first.after
+    const second = nextRound({
+      ...asked,
+      self: 'c',
+      before: c,
+      heard: [{ ...b, name: 'b', view: 'reachable' }],
+    })
+    c = second.after
+    announced.push(...[first, second].flatMap(({ announces }) => announces ?? []))
+  }
+  expect(announced).toEqual(['closed'])
+  const returned = nextRound({
+    self: 'a',
+    view: 'reachable',
+    configured: 3,
+    newId: () => 'x',
+    before: { ...NOTHING_SEEN, outage: open },
+    heard: [{ ...b, name: 'b', view: 'reachable' }],
+  })
+  expect(returned.after.outage).toBeUndefined()
+  expect(returned.announces).toBeUndefined()
+})

@@ -1,0 +1,342 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { RequestListener } from 'node:http'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { webhookChannel } from '../../src/core/incidents/channels.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { secret } from '../../src/core/secret.ts'
+import { parseWitnessSecrets, publicKeyOf, sign, signingKey } from '../../src/core/witness.ts'
+import { nodeListener } from '../../src/daemon/node-listener.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { readVote } from '../../src/witness/ask.ts'
+import { outageText } from '../../src/witness/outages.ts'
+import { serveWitness } from '../../src/witness/serve.ts'
+import { startWitness } from '../../src/witness/witness.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
+
+const SECRETS = {
+  a: 'secret-of-a-0123456789abcdef',
+  b: 'secret-of-b-0123456789abcdef',
+  c: 'secret-of-c-0123456789abcdef',
+}
+type Name = keyof typeof SECRETS
+const WITNESS_SECRET = Object.entries(SECRETS)
+  .map(([name, value]) => `${name}:${value}`)
+  .join(', ')
+
+/** A platform behind a door that a test can shut, bend or replace. */
+async function platform(env: Record<string, string> = { WITNESS_SECRET }) {
+  const opened = openPlatform({ env, platform: learning })
+  onTestFinished(() => opened.close())
+  const { web } = handlersOf(opened)
+  if (!web) throw new Error('the platform has no web service')
+  const real: RequestListener = nodeListener(web)
+  const door: { answer: RequestListener } = { answer: real }
+  const url = await serve((request, response) => door.answer(request, response))
+  const shut: RequestListener = (request) => void request.socket.destroy()
+  return {
+    url,
+    web,
+    open: () => (door.answer = real),
+    shut: () => (door.answer = shut),
+    bend: (to: RequestListener) => (door.answer = to),
+    real,
+  }
+}
+
+/** Alerts that arrive, in order. */
+async function receiver() {
+  const titles: string[] = []
+  const texts: string[] = []
+  const url = await serve((request, response) => {
+    let body = ''
+    request.on('data', (part: Buffer) => (body += part.toString()))
+    request.on('end', () => {
+      const { data } = JSON.parse(body) as { data: { title: string; text: string } }
+      titles.push(data.title)
+      texts.push(data.text)
+      response.end()
+    })
+  })
+  return { url, titles, texts }
+}
+
+/** Virtual time for all witnesses of a test: rounds happen only when it asks for them. */
+function clockAt(now: number) {
+  return {
+    at: now,
+    now() {
+      return this.at
+    },
+    monotonic: () => performance.now(),
+    sleep: (_: number, signal?: AbortSignal) =>
+      new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+  }
+}
+
+interface Started {
+  readonly name: Name
+  readonly platform: string
+  readonly clock: ReturnType<typeof clockAt>
+  readonly alerts?: string
+  readonly peers?: readonly string[]
+  readonly folder?: string
+  readonly secretText?: string
+}
+
+async function witness({
+  name,
+  platform,
+  clock,
+  alerts,
+  peers = [],
+  folder,
+  secretText = SECRETS[name],
+}: Started) {
+  const dataFolder = folder ?? (await emptyFolder())
+  const started = await startWitness({
+    own: { name, secret: secret(secretText) },
+    platform,
+    peers,
+    dataFolder,
+    channels:
+      alerts === undefined
+        ? []
+        : [
+            webhookChannel({
+              url: secret(alerts),
+              secret: undefined,
+              textOf: (incident, kind) => outageText(incident, kind, 'kiln.example'),
+              clock,
+            }),
+          ],
+    clock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= started.stop())
+  onTestFinished(stop)
+  await started.round()
+  return { ...started, stop, dataFolder }
+}
+
+async function pages(of: Awaited<ReturnType<typeof witness>>, clock: ReturnType<typeof clockAt>) {
+  const server = await serveWitness({ witness: of, name: 'a', host: '127.0.0.1', port: 0, clock })
+  onTestFinished(() => server.close())
+  return async (page: string, init?: RequestInit) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${page}`, init)
+    return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+}
+
+const START = Date.UTC(2026, 10, 23, 12)
+
+test('a witness serves what the platform shows, and goes on when it is gone and after a restart', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const first = await witness({ name: 'a', platform: home.url, clock })
+  const ask = await pages(first, clock)
+  const shown = async (page: string) =>
+    (await home.web.fetch(new Request(`http://any.example${page}`))).text()
+  const page = await ask('/')
+  expect(page.text).toContain('id="stale" class="note" role="status" hidden')
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+  const heading = /<h1>[^<]*/
+  expect(heading.exec(page.text)?.[0]).toBe(heading.exec(await shown('/'))?.[0])
+  expect((await ask('/badge.svg')).text).toBe(await shown('/badge.svg'))
+  expect((await ask('/status.atom')).text).toContain('<feed')
+  expect(JSON.parse((await ask('/status.json')).text)).toMatchObject({
+    version: 1,
+    witness: { name: 'a', platform: 'reachable', ageSeconds: 0, state: 'ok' },
+  })
+
+  home.shut()
+  clock.at += 10 * 60_000
+  await first.round()
+  expect((await ask('/')).text).toMatch(
+    /<strong>The platform cannot be reached\. .* 10 minutes ago\.<\/strong>/,
+  )
+  await first.stop()
+  const second = await witness({ name: 'a', platform: home.url, clock, folder: first.dataFolder })
+  const again = await pages(second, clock)
+  expect((await again('/')).text).toContain(heading.exec(page.text)?.[0] ?? 'no heading')
+  expect(JSON.parse((await again('/health')).text)).toMatchObject({ ageSeconds: 600 })
+})
+
+test('a witness answers GET and HEAD alone, keeps nothing secret to show, and says so before it knows anything', async () => {
+  const clock = clockAt(START)
+  const it = await witness({ name: 'a', platform: 'http://127.0.0.1:1', clock })
+  const ask = await pages(it, clock)
+  expect((await ask('/')).status).toBe(503)
+  expect((await ask('/', { method: 'POST', body: 'x' })).status).toBe(405)
+  expect((await ask('/elsewhere')).status).toBe(404)
+  expect((await ask('/vote')).status).toBe(400)
+  expect(JSON.parse((await ask('/health')).text)).toMatchObject({ state: 'degraded', platform: 'unknown' })
+  // A wrong address or secret is no outage.
+  for (let count = 0; count < 4; count += 1) await it.round()
+  expect(it.known()).toMatchObject({ view: 'unknown', isOutage: false })
+  expect(readFileSync(path.join(it.dataFolder, 'witness.json'), 'utf8')).not.toContain(SECRETS.a)
+})
+
+test('nobody between the two can put another status in place: a forged, a repeated and an edited one are refused', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock })
+  const { snapshot } = it.known()
+  for (const authorization of ['', 'Bearer e30.x', 'Bearer .', 'Bearer bnVsbA.']) {
+    const asked = new Request('http://any.example/api/witness', { headers: { authorization } })
+    expect((await home.web.fetch(asked)).status).toBe(401)
+  }
+  let taped = ''
+  home.bend(async (request, response) => {
+    const asked = new Request(`http://any.example${request.url}`, {
+      headers: { authorization: request.headers.authorization ?? '' },
+    })
+    const text = await (await home.web.fetch(asked)).text()
+    taped ||= text
+    response.end(taped)
+  })
+  await it.round()
+  await it.round()
+  expect(it.known().reason).toBe('something repeats an older answer')
+  home.bend((_, response) => response.end(taped.replace('current', 'currenT')))
+  await it.round()
+  expect(it.known().reason).toBe('something else answers in its place')
+  home.bend((_, response) => response.writeHead(502).end('<html>Bad gateway</html>'))
+  await it.round()
+  expect(it.known()).toMatchObject({ view: 'unreachable', reason: expect.stringContaining('502') })
+  expect(it.known().snapshot).toEqual(snapshot)
+  // What lies in the data folder is verified as well.
+  await it.stop()
+  const file = path.join(it.dataFolder, 'witness.json')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('<h1>', '<h1>All is lost'))
+  const after = await witness({ name: 'a', platform: home.url, clock, folder: it.dataFolder })
+  expect(after.known().snapshot).toBeUndefined()
+})
+
+test('the platform gives its status to those it lists, by a proof and never by the secret', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const other = await witness({ name: 'a', platform: home.url, clock, secretText: SECRETS.b })
+  expect(other.known()).toMatchObject({
+    view: 'unknown',
+    reason: 'it refuses the WITNESS_SECRET of this witness',
+  })
+  const without = await platform({})
+  const none = await witness({ name: 'a', platform: without.url, clock })
+  expect(none.known().view).toBe('unknown')
+})
+
+test('three witnesses tell an outage once, with where it is seen, and its end once', async () => {
+  const home = await platform()
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  const names: readonly Name[] = ['a', 'b', 'c']
+  const doors = new Map<Name, RequestListener>()
+  const urls = new Map<Name, string>()
+  for (const name of names)
+    urls.set(name, await serve((request, response) => doors.get(name)?.(request, response)))
+  const all: Awaited<ReturnType<typeof witness>>[] = []
+  for (const name of names) {
+    const peers = names.filter((one) => one !== name).map((one) => urls.get(one) ?? '')
+    const it = await witness({ name, platform: home.url, clock, alerts: inbox.url, peers })
+    doors.set(name, (request, response) =>
+      response.end(
+        JSON.stringify(it.vote(new URL(request.url ?? '', 'http://x').searchParams.get('nonce') ?? '')),
+      ),
+    )
+    all.push(it)
+  }
+  const rounds = async (count: number) => {
+    for (let round = 0; round < count; round += 1) {
+      clock.at += 30_000
+      for (const it of all) await it.round()
+    }
+  }
+  await rounds(1)
+  expect(all.map((it) => Object.values(it.known().peers))).toEqual(all.map(() => [undefined, undefined]))
+  home.shut()
+  await rounds(8)
+  expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+  expect(inbox.texts[0]).toMatch(/unreachable from a, b.*; seen by [23] of 3; from /)
+  home.open()
+  await rounds(8)
+  expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+  expect(inbox.texts[1]).toMatch(/^It was unreachable for \d minutes?/)
+})
+
+test('a witness alone says that it is alone, and a restart neither repeats the alert nor forgets the end', async () => {
+  const home = await platform({ WITNESS_SECRET: SECRETS.a })
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  const given = {
+    name: 'witness' as Name,
+    secretText: SECRETS.a,
+    platform: home.url,
+    clock,
+    alerts: inbox.url,
+  }
+  let it = await witness(given)
+  home.shut()
+  const restarted = async () => {
+    await it.stop()
+    clock.at += 60_000
+    it = await witness({ ...given, folder: it.dataFolder })
+  }
+  const more = async (count: number) => {
+    for (let round = 0; round < count; round += 1) {
+      clock.at += 30_000
+      await it.round()
+    }
+  }
+  await more(5)
+  expect(inbox.texts[0]).toContain('seen by 1 of 1')
+  await restarted()
+  await more(5)
+  home.open()
+  await restarted()
+  await more(5)
+  expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+})
+
+test('a vote counts once, for its question, and only with the signature of a witness that the platform lists', () => {
+  const key = signingKey(secret(SECRETS.a), 'witness')
+  const said = (content: object, by = key) => {
+    const vote = JSON.stringify(content)
+    return { vote, signature: sign(vote, by) }
+  }
+  const keys = { a: keyText(SECRETS.a) }
+  const good = { name: 'a', nonce: 'n1', view: 'unreachable', closed: [] }
+  expect(readVote(said(good), { nonce: 'n1', keys })).toEqual(good)
+  for (const [what, value] of [
+    ['something repeats an older vote', said({ ...good, nonce: 'n0' })],
+    ['its signature is wrong', said(good, signingKey(secret(SECRETS.b), 'witness'))],
+    ['its signature is wrong', { ...said(good), vote: JSON.stringify({ ...good, view: 'reachable' }) }],
+    ['the platform lists no witness of its name', said({ ...good, name: 'toString' })],
+    ['it is no witness', { vote: 7 }],
+    ['it is no witness', { vote: '{', signature: '' }],
+    ['it is no witness', null],
+  ] as const)
+    expect(readVote(value, { nonce: 'n1', keys })).toEqual({ reason: what })
+})
+
+function keyText(of: string): string {
+  return publicKeyOf(signingKey(secret(of), 'witness'))
+}
+
+test.each([
+  [SECRETS.a, ['witness']],
+  [WITNESS_SECRET, ['a', 'b', 'c']],
+  [`a:${SECRETS.a}`, ['a']],
+  ['short', undefined],
+  [`${SECRETS.a},b:${SECRETS.b}`, undefined],
+  [`a:${SECRETS.a},a:${SECRETS.b}`, undefined],
+  [`A:${SECRETS.a}`, undefined],
+  ['', undefined],
+])('a list of secrets is read as a whole or not at all (%#)', (value, names) => {
+  expect(parseWitnessSecrets(value)?.map(({ name }) => name)).toEqual(names)
+})
