@@ -3,6 +3,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
 import { createPool, transaction } from '../../../src/core/store/postgres/connection.ts'
 import { migrate } from '../../../src/core/store/postgres/migrate.ts'
+import { storeFault } from '../../../src/core/store-fault.ts'
 import { blackhole } from '../../support/blackhole.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { relayTo } from '../../support/relay.ts'
@@ -107,6 +108,25 @@ test('a migration takes the time it needs, whatever limit requests and the datab
   await migrate(pool, [step])
   const { rows } = await query('SELECT version FROM platformctl.schema_version')
   expect(rows).toEqual([{ version: 1 }])
+})
+
+test('a store whose disk was full is well only once there is room for more than a row that exists already', async () => {
+  const { url, query } = await database()
+  const store = await openTestStore({ kind: 'postgres', url: secret(url) })
+  await query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON platformctl.announcement FOR EACH ROW EXECUTE FUNCTION full_disk();
+    CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON platformctl.meta FOR EACH ROW
+      WHEN (length(NEW.value) > 10000) EXECUTE FUNCTION full_disk()`)
+  const state = () => store.ping().then(() => 'well', storeFault)
+  const write = () =>
+    store.incidents.announce({ id: 'a', text: 'Slow', from: 0, until: undefined, by: 'ada' })
+  expect(await state()).toBe('well')
+  await expect(write()).rejects.toThrow()
+  expect([await state(), await state()]).toEqual(['disk_full', 'disk_full'])
+  await query('DROP FUNCTION full_disk CASCADE')
+  expect(await state()).toBe('well')
+  await write()
 })
 
 test('leaves a demoted primary for a new connection without losing a write', async () => {

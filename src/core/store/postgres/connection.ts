@@ -72,6 +72,8 @@ export function createPool(input: {
   readonly url: Secret
   readonly size: number
   readonly onIdleFault: (code: string) => void
+  /** Hears of every statement that failed. */
+  readonly onFault?: ((error: unknown) => void) | undefined
   readonly limitMs?: number
   readonly connectMs?: number
 }): Pool {
@@ -132,7 +134,7 @@ export function createPool(input: {
       const from = current
       try {
         const client = await from.pool.connect()
-        const connection = connectionOf(client, () => leave(from))
+        const connection = connectionOf(client, () => leave(from), input.onFault)
         if (mustAsk && !writable.has(client)) await assertWritable(connection)
         writable.add(client)
         return connection
@@ -192,7 +194,11 @@ async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }
   for (const socket of sockets) socket.destroy()
 }
 
-function connectionOf(client: pg.PoolClient, onLost: () => void): Connection {
+function connectionOf(
+  client: pg.PoolClient,
+  onLost: () => void,
+  onFailed?: (error: unknown) => void,
+): Connection {
   let broken = false
   // The pool listens for errors on idle connections only. Without a listener here, a connection that the
   // server closes between two statements would crash the process.
@@ -206,6 +212,7 @@ function connectionOf(client: pg.PoolClient, onLost: () => void): Connection {
         const answer = client.query<R>(text, values.map(storable))
         return await (limitMs === UNLIMITED ? answer : within(limitMs, answer, silentServer))
       } catch (error) {
+        onFailed?.(error)
         if (!isAnswer(error)) broken = true
         // Where one connection is silent or was demoted, the idle ones beside it are, too.
         if (error instanceof SilentServerError || codeOf(error) === READ_ONLY) {

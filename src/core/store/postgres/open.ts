@@ -1,5 +1,6 @@
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
+import { storeFault } from '../../store-fault.ts'
 import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
 import { course } from '../course.ts'
@@ -14,6 +15,8 @@ import { postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
 const PING_MS = 2000
+const GROW = `UPDATE platformctl.meta SET value = (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 2000))
+  WHERE name = 'ping'`
 
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
 export async function openPostgres(input: {
@@ -22,11 +25,15 @@ export async function openPostgres(input: {
   readonly log: Log
   readonly leaseClock?: (() => number) | undefined
 }): Promise<Store> {
+  let full = false
   const pool = createPool({
     url: input.url,
     size: input.poolSize,
     onIdleFault: (code) =>
       input.log.warn('store_connection_lost', 'an idle connection to the store was lost', { code }),
+    onFault: (error) => {
+      full ||= storeFault(error) === 'disk_full'
+    },
   })
   try {
     await migrate(pool, POSTGRES_STEPS)
@@ -37,6 +44,9 @@ export async function openPostgres(input: {
   // One ping runs at a time, and callers that arrive meanwhile share the next one, so health checks never
   // hold a second connection.
   const ping = trailing(async () => {
+    // After a full disk, call the store healthy only once there is room for more than a row that exists already.
+    if (full) await pool.queryWithin(PING_MS, GROW)
+    full = false
     const mark = String(performance.now())
     const { rows } = await pool.queryWithin<{ value: string }>(
       PING_MS,
