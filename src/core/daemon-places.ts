@@ -6,9 +6,16 @@ export function recordFile(folder: string): string {
   return path.join(folder, 'daemon.json')
 }
 
-/** Where the daemon of a data folder keeps incidents while its store fails. */
-export function alertsFile(folder: string): string {
-  return path.join(folder, 'alerts.json')
+/**
+ * Where the daemon of a data folder keeps incidents while its store fails; the second is used where the first cannot be
+ * written, as on a full disk.
+ */
+export function alertsFiles(folder: string, pointerFolder?: string): readonly string[] {
+  const named = encodeURIComponent(path.resolve(folder)).slice(-200)
+  return [
+    path.join(folder, 'alerts.json'),
+    ...(pointerFolder === undefined ? [] : [path.join(pointerFolder, `alerts-${named}.json`)]),
+  ]
 }
 
 /** The machine's folder for pointers; it is emptied when the machine restarts. */

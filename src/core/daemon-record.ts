@@ -60,9 +60,14 @@ export function recordDaemon(folder: string, own: DaemonRecord): void {
 export function writeRecord(folder: string, record: DaemonRecord): void {
   const file = recordFile(folder)
   const scratch = `${file}.${process.pid}`
-  writeFileSync(scratch, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 })
-  chmodSync(scratch, 0o600)
-  renameSync(scratch, file)
+  try {
+    writeFileSync(scratch, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 })
+    chmodSync(scratch, 0o600)
+    renameSync(scratch, file)
+  } catch (error) {
+    rmSync(scratch, { force: true })
+    throw error
+  }
 }
 
 /** The last record of the daemon that owns a folder; undefined if there is none, or it cannot be read. */

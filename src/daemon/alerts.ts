@@ -108,7 +108,7 @@ export function startAlerts({
   clock,
   random,
   log,
-  file,
+  files = [],
 }: {
   readonly store: Pick<Store, 'incidents'>
   /** Its probes and the conditions can be causes. */
@@ -119,8 +119,8 @@ export function startAlerts({
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** Where incidents outlive the process while the store fails. */
-  readonly file?: string | undefined
+  /** Where incidents outlive the process while the store fails: the first that can be written. */
+  readonly files?: readonly string[]
 }): Alerts {
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...CONDITIONS])
   const isKnown = (cause: string) => causes.has(cause)
@@ -130,7 +130,7 @@ export function startAlerts({
   let last: { readonly now: number; readonly monotonic: number } | undefined
   let setAt = Number.NEGATIVE_INFINITY
   let telling: Promise<void> | undefined
-  const kept = keptAlerts(file)
+  const kept = keptAlerts(files)
   /** The state of the store when it was last read. */
   let known: KnownAlerts = { incidents: [], messages: [], silence: undefined }
   let spare = kept && openSpare(kept)
@@ -201,7 +201,7 @@ export function startAlerts({
   async function openSpare(...before: readonly KnownAlerts[]): Promise<SpareAlerts> {
     // A store that cannot be written can often be read.
     known = await knownOf(store.incidents, channels, clock.now()).catch(() => known)
-    return openSpareAlerts(file, [...before, known])
+    return openSpareAlerts(files, [...before, known])
   }
 
   let recordedIn: IncidentStore = store.incidents

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
-import { alertsFile } from '../core/daemon-places.ts'
+import { alertsFiles } from '../core/daemon-places.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
@@ -30,6 +30,7 @@ export async function tellRefusal(
     platform,
     places,
     dataFolder,
+    pointerFolder,
     clock,
     random,
     log,
@@ -38,6 +39,7 @@ export async function tellRefusal(
     readonly platform: ResolvedPlatform
     readonly places: Places
     readonly dataFolder: string
+    readonly pointerFolder?: string | undefined
     readonly clock: Clock
     readonly random: Random
     readonly log: Log
@@ -52,9 +54,10 @@ export async function tellRefusal(
     cause === 'store'
       ? undefined
       : await openStore(storeAddress(settings, dataFolder), { log }).catch(() => undefined)
-  // Without its store, the data folder remembers the message for the next start.
-  const file = alertsFile(dataFolder)
+  // Without its store, a file remembers the message for the next start.
+  const files = alertsFiles(dataFolder, pointerFolder)
   try {
+    if (pointerFolder !== undefined) mkdirSync(pointerFolder, { recursive: true, mode: 0o755 })
     mkdirSync(dataFolder, { mode: 0o700 })
   } catch {
     // It is there, or cannot be made.
@@ -67,7 +70,7 @@ export async function tellRefusal(
     clock,
     random,
     log,
-    file,
+    files,
   })
   const result = {
     state: 'failing',
@@ -79,7 +82,7 @@ export async function tellRefusal(
     // An incident needs two failing checks in a row, so report the same result twice.
     await alerts.follow([report])
     // What nothing remembers, a supervisor that starts the daemon again and again would repeat each time.
-    if (cause === 'store' && !existsSync(file)) return
+    if (cause === 'store' && !files.some((file) => existsSync(file))) return
     await alerts.follow([report])
     await within(REFUSAL_MS, alerts.told(), () => {})
   } finally {

@@ -29,8 +29,11 @@ export interface SpareAlerts {
 }
 
 /** What an earlier process kept because the store failed; undefined if it left nothing. */
-export function keptAlerts(file: string | undefined): KnownAlerts | undefined {
-  if (file === undefined) return undefined
+export function keptAlerts(files: readonly string[]): KnownAlerts | undefined {
+  return files.map(readKept).find((kept) => kept !== undefined)
+}
+
+function readKept(file: string): KnownAlerts | undefined {
   try {
     const { incidents, messages, silence } = JSON.parse(readFileSync(file, 'utf8')) as KnownAlerts
     // JSON leaves out what is undefined, and a statement wants each of its values.
@@ -48,7 +51,7 @@ export function keptAlerts(file: string | undefined): KnownAlerts | undefined {
 
 /** Starts with what is known, so that no alert is sent twice. */
 export async function openSpareAlerts(
-  file: string | undefined,
+  files: readonly string[],
   known: readonly KnownAlerts[],
 ): Promise<SpareAlerts> {
   const store = await openStore(undefined)
@@ -65,16 +68,11 @@ export async function openSpareAlerts(
   return {
     incidents,
     async keep(now) {
-      if (file === undefined) return
+      if (files.length === 0) return
       const kept: KnownAlerts = { ...(await all()), silence: await incidents.silenceAt(now) }
-      const scratch = `${file}.${process.pid}`
-      try {
-        writeFileSync(scratch, JSON.stringify(kept), { mode: 0o600 })
-        chmodSync(scratch, 0o600)
-        renameSync(scratch, file)
-      } catch {
-        remove(scratch)
-      }
+      const written = files.find((file) => write(file, JSON.stringify(kept)))
+      // The others are older; while none can be written, they are better than nothing.
+      if (written !== undefined) for (const file of files) if (file !== written) remove(file)
     },
     async bringBack(to, now) {
       const found = await all()
@@ -85,9 +83,23 @@ export async function openSpareAlerts(
         await to.open({ ...one, closedAt: closedAt ?? now })
       }
       for (const message of found.messages) await recordSent(to, message)
-      if (file !== undefined) remove(file)
+      files.forEach(remove)
     },
     close: () => store.close(),
+  }
+}
+
+/** Whether a file could be written: whole or not at all. */
+function write(file: string, text: string): boolean {
+  const scratch = `${file}.${process.pid}`
+  try {
+    writeFileSync(scratch, text, { mode: 0o600 })
+    chmodSync(scratch, 0o600)
+    renameSync(scratch, file)
+    return true
+  } catch {
+    remove(scratch)
+    return false
   }
 }
 

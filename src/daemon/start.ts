@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { createWakes } from '../core/course/wakes.ts'
-import { alertsFile } from '../core/daemon-places.ts'
+import { alertsFiles } from '../core/daemon-places.ts'
 import { type DaemonRecord, leavePointer, recordDaemon, recordedStore } from '../core/daemon-record.ts'
 import { rawValue } from '../core/env/read-settings.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
@@ -231,7 +231,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       clock,
       random,
       log,
-      file: alertsFile(options.dataFolder),
+      files: alertsFiles(options.dataFolder, options.pointerFolder),
     })
     const mails = createMailSender({ store, course: platform.course, clock, log })
     // Before the store closes: alerts in flight are recorded first.

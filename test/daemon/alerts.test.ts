@@ -76,7 +76,7 @@ function alertsOf(
   store: Store,
   env: Readonly<Record<string, string>>,
   platform: ResolvedPlatform = learning,
-  file?: string,
+  ...files: readonly string[]
 ) {
   const time = { now: Date.UTC(2026, 10, 21, 9) }
   const clock = { ...systemClock, now: () => time.now }
@@ -89,7 +89,7 @@ function alertsOf(
     clock,
     random: systemRandom,
     log: silentLog,
-    file,
+    files,
   })
   onTestFinished(() => alerts.stop())
   /** A round, and everything that it tells. */
@@ -503,45 +503,53 @@ test('an incident that was told while the store failed ends too when another mac
   expect(ids('incident.closed').toSorted()).toEqual(ids('incident.opened').toSorted())
 })
 
-test('what was told while the store failed ends once, however often the process restarts meanwhile', async () => {
-  const { url, events } = await receiver()
-  const { store, state } = breakable(await (await openFile()).open())
-  const file = path.join(await emptyFolder(), 'alerts.json')
-  let now = 0
-  const start = () => {
-    const process = alertsOf(store, { ALERT_WEBHOOK_URL: url }, learning, file)
-    process.time.now = Math.max(now, process.time.now)
-    return async (rounds: number, states: Readonly<Record<string, ProbeState>>) => {
-      for (let n = 0; n < rounds; n += 1) await process.round(report('web', states))
-      now = process.time.now
-      await process.stop()
+test.each([
+  ['in its folder', ['alerts.json', 'beside/alerts.json']],
+  ['beside it, where its folder has no room', ['no-such-folder/alerts.json', 'alerts.json']],
+])(
+  'what was told while the store failed ends once, however often the process restarts meanwhile: kept %s',
+  async (_, names) => {
+    const { url, events } = await receiver()
+    const { store, state } = breakable(await (await openFile()).open())
+    const folder = await emptyFolder()
+    const files = names.map((name) => path.join(folder, name))
+    const file = path.join(folder, 'alerts.json')
+    let now = 0
+    const start = () => {
+      const process = alertsOf(store, { ALERT_WEBHOOK_URL: url }, learning, ...files)
+      process.time.now = Math.max(now, process.time.now)
+      return async (rounds: number, states: Readonly<Record<string, ProbeState>>) => {
+        for (let n = 0; n < rounds; n += 1) await process.round(report('web', states))
+        now = process.time.now
+        await process.stop()
+      }
     }
-  }
-  const told = () => events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
-  await start()(2, { mail: 'failing', store: 'ok' })
-  for (const broken of ['writes', 'all'] as const) {
-    state.broken = broken
-    await start()(2, { mail: 'failing', store: 'failing' })
-    now += 20 * 60_000
-  }
-  expect(told()).toEqual(['mail opened', 'store opened'])
-  // Mail recovers before the store does.
-  await start()(3, { mail: 'ok', store: 'failing' })
-  expect(told().slice(2)).toEqual(['mail closed'])
-  state.broken = 'no'
-  expect(existsSync(file)).toBe(true)
-  await start()(1, { mail: 'ok', store: 'ok' })
-  expect(existsSync(file)).toBe(false)
-  // It fails anew at once: the incident that has ended does not hide that.
-  await start()(2, { mail: 'failing', store: 'ok' })
-  expect(told().slice(3)).toEqual(['store closed', 'mail opened'])
-  await start()(4, { mail: 'ok', store: 'ok' })
-  expect(told().slice(5)).toEqual(['mail closed'])
-  const ids = (type: string) =>
-    events.flatMap((one) => (one.type === type ? [one.data.incident] : [])).toSorted()
-  expect(ids('incident.closed')).toEqual(ids('incident.opened'))
-  expect((await store.incidents.list(9)).every(({ closedAt }) => closedAt !== undefined)).toBe(true)
-})
+    const told = () => events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
+    await start()(2, { mail: 'failing', store: 'ok' })
+    for (const broken of ['writes', 'all'] as const) {
+      state.broken = broken
+      await start()(2, { mail: 'failing', store: 'failing' })
+      now += 20 * 60_000
+    }
+    expect(told()).toEqual(['mail opened', 'store opened'])
+    // Mail recovers before the store does.
+    await start()(3, { mail: 'ok', store: 'failing' })
+    expect(told().slice(2)).toEqual(['mail closed'])
+    state.broken = 'no'
+    expect(existsSync(file)).toBe(true)
+    await start()(1, { mail: 'ok', store: 'ok' })
+    expect(existsSync(file)).toBe(false)
+    // It fails anew at once: the incident that has ended does not hide that.
+    await start()(2, { mail: 'failing', store: 'ok' })
+    expect(told().slice(3)).toEqual(['store closed', 'mail opened'])
+    await start()(4, { mail: 'ok', store: 'ok' })
+    expect(told().slice(5)).toEqual(['mail closed'])
+    const ids = (type: string) =>
+      events.flatMap((one) => (one.type === type ? [one.data.incident] : [])).toSorted()
+    expect(ids('incident.closed')).toEqual(ids('incident.opened'))
+    expect((await store.incidents.list(9)).every(({ closedAt }) => closedAt !== undefined)).toBe(true)
+  },
+)
 
 test.each(['', '{', '{"incidents":3}', 'null'])(
   'a file of kept alerts that says %j is none, and one that cannot be written stops nothing',

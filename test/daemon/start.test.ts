@@ -315,6 +315,7 @@ async function refused(
   dataFolder: string,
   own: Record<string, string> = { PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' },
   starts = 1,
+  pointerFolder?: string,
 ) {
   const told: string[] = []
   const hook = await serve(async (incoming, response) => {
@@ -325,7 +326,9 @@ async function refused(
   })
   const env = { ALERT_WEBHOOK_URL: hook, ...own }
   for (let start = 0; start < starts; start += 1)
-    await expect(started({ dataFolder, env })).rejects.toThrow(/half-configured|refused the connection/)
+    await expect(started({ dataFolder, env, pointerFolder })).rejects.toThrow(
+      /half-configured|refused the connection/,
+    )
   return told
 }
 const REFUSED = ['half-configured: payments; the daemon refused to start']
@@ -342,6 +345,7 @@ test('a daemon that cannot start for its store sends one alert, also if a superv
   ])
   await writeFile(path.join(folder, 'file'), '')
   expect(await refused(path.join(folder, 'file', 'data'), away, 3)).toEqual([])
+  expect(await refused(path.join(folder, 'file', 'data'), away, 3, path.join(folder, 'run'))).toHaveLength(1)
 })
 
 test('a start that is refused is told even when its store cannot be opened', async () => {

@@ -89,6 +89,7 @@ StateDirectory=platformctl
 StateDirectoryMode=0700
 # Where commands find the daemon that runs here.
 RuntimeDirectory=platformctl
+RuntimeDirectoryPreserve=restart
 UMask=0077
 
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
