@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RecordedPlatform } from '../core/daemon-record.ts'
 import type { Report } from '../core/env/validate.ts'
@@ -8,6 +9,7 @@ import { type Context, whichPlatform } from './context.ts'
 import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
+import { baselineOption, formatOption } from './options.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
 import { loadPaint } from './terminal.ts'
 
@@ -21,6 +23,14 @@ export interface ReportOptions {
   /** A report of this command in JSON whose warnings are accepted, by id and variable. */
   readonly baseline?: string
 }
+
+/** Adds the options of a command that writes such a report. */
+export const withReportOptions = (command: Command): Command =>
+  command
+    .option('--strict', 'fail on warnings too')
+    .option('--notices', 'show what is not configured and what that means as findings')
+    .addOption(baselineOption())
+    .addOption(formatOption(REPORT_FORMATS))
 
 /** A report, and with `--deep` what the live checks gave. */
 export interface CheckedReport extends Report {

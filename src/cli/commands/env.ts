@@ -3,7 +3,6 @@ import type { Dialect } from '../../core/env/dialects/read.ts'
 import type { Configure } from '../context.ts'
 import { EXIT } from '../exit.ts'
 import {
-  baselineOption,
   collect,
   dialectOption,
   durationOption,
@@ -11,7 +10,7 @@ import {
   formatOption,
   readersOption,
 } from '../options.ts'
-import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
+import { type ReportOptions, withReportOptions } from '../report.ts'
 import type { VerifyOptions } from '../verify-environment.ts'
 
 type Format = 'text' | 'json'
@@ -24,17 +23,15 @@ export const configure: Configure = (command, context, settle) => {
     'after',
     '\nExamples:\n  platformctl env list --env-file .env\n  platformctl env check .env.production --strict\n  platformctl env explain MAILER_FROM',
   )
-  command
-    .command('check')
-    .summary('check one env file by itself')
-    .description('Check one env file by itself, without the environment of this process.')
-    .argument('<file>', 'the env file')
-    .addOption(dialectOption())
-    .addOption(readersOption())
-    .option('--strict', 'fail on warnings too')
-    .option('--notices', 'show what is not configured and what that means as findings')
-    .addOption(baselineOption())
-    .addOption(formatOption(REPORT_FORMATS))
+  withReportOptions(
+    command
+      .command('check')
+      .summary('check one env file by itself')
+      .description('Check one env file by itself, without the environment of this process.')
+      .argument('<file>', 'the env file')
+      .addOption(dialectOption())
+      .addOption(readersOption()),
+  )
     .addHelpText(
       'after',
       '\nExamples:\n  platformctl env check .env.production --strict\n  platformctl env check .env --format sarif > env.sarif',

@@ -3,16 +3,14 @@ import type { Dialect } from '../../core/env/dialects/read.ts'
 import type { Service } from '../../core/service.ts'
 import type { Configure } from '../context.ts'
 import {
-  baselineOption,
   collect,
   dialectOption,
   durationOption,
   envFileOption,
-  formatOption,
   readersOption,
   serviceOption,
 } from '../options.ts'
-import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
+import { type ReportOptions, withReportOptions } from '../report.ts'
 
 interface Options extends ReportOptions {
   readonly envFile: readonly string[]
@@ -25,34 +23,35 @@ interface Options extends ReportOptions {
 }
 
 export const configure: Configure = (command, context, settle) => {
-  command
-    .description(
-      'Run the validators of all three services, as they run at boot: half-configuration is an error, all else at most a warning.',
-    )
-    .addOption(envFileOption())
-    .addOption(serviceOption(context.platform.contract.services))
-    .addOption(dialectOption())
-    .addOption(readersOption())
-    .option(
-      '--deep',
-      'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
-    )
-    .addOption(
-      durationOption(
-        '--timeout <duration>',
-        'with --deep: how long all live checks may take (10s, 1m)',
-        '15s',
+  withReportOptions(
+    command
+      .description(
+        'Run the validators of all three services, as they run at boot: half-configuration is an error, all else at most a warning.',
+      )
+      .addOption(envFileOption())
+      .addOption(serviceOption(context.platform.contract.services))
+      .addOption(dialectOption())
+      .addOption(readersOption())
+      .option(
+        '--deep',
+        'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
+      )
+      .addOption(
+        durationOption(
+          '--timeout <duration>',
+          'with --deep: how long all live checks may take (10s, 1m)',
+          '15s',
+        ),
+      )
+      .addOption(
+        new Option(
+          '--dkim-selector <name>',
+          'with --deep: a DKIM selector of the sender’s domain; repeatable',
+        )
+          .argParser(collect)
+          .default([], 'none'),
       ),
-    )
-    .addOption(
-      new Option('--dkim-selector <name>', 'with --deep: a DKIM selector of the sender’s domain; repeatable')
-        .argParser(collect)
-        .default([], 'none'),
-    )
-    .option('--strict', 'fail on warnings too')
-    .option('--notices', 'show what is not configured and what that means as findings')
-    .addOption(baselineOption())
-    .addOption(formatOption(REPORT_FORMATS))
+  )
     .addHelpText(
       'after',
       `

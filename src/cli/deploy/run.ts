@@ -19,17 +19,7 @@ export interface DeployOptions {
 /** Writes the files that are not there yet, and says which differ. */
 export function initDeployment(context: Context, target: Target, options: DeployOptions): ExitCode {
   const { cwd, stdout } = context
-  const files = plan(
-    context,
-    options,
-  )(target).map(({ file, text }) => {
-    const found = contentOf(context, file)
-    return {
-      file,
-      text,
-      state: found === undefined ? 'written' : found === text ? 'same' : 'differs',
-    } as const
-  })
+  const files = plan(context, options)(target).map((file) => compared(context, file, 'written'))
   const missing = files.filter(({ state }) => state === 'written')
   writeNewFiles(
     cwd,
@@ -74,14 +64,7 @@ export function checkDeployment(context: Context, options: DeployOptions): ExitC
       EXIT.usage,
       `there are no files to check${options.out === undefined ? '' : ` in ${options.out}`}: ${programName(context.env)} deploy init writes them, and --out names another folder.`,
     )
-  const files = [...wanted].map(([file, text]) => {
-    const found = contentOf(context, file)
-    return {
-      file,
-      text,
-      state: found === undefined ? 'missing' : found === text ? 'same' : 'differs',
-    } as const
-  })
+  const files = [...wanted].map(([file, text]) => compared(context, { file, text }, 'missing'))
   if (options.format === 'json') printJson(context, 'deploy check', documentOf(files))
   else printFiles(context, files, options)
   return files.every(({ state }) => state === 'same') ? EXIT.passed : EXIT.failed
@@ -132,6 +115,16 @@ function contentOf(context: Context, file: string): string | undefined {
 }
 
 type Compared<State> = Planned & { readonly state: State }
+
+/** A planned file, beside what is there; `absent` is the state of one that is not. */
+function compared<Absent extends string>(
+  context: Context,
+  planned: Planned,
+  absent: Absent,
+): Compared<Absent | 'same' | 'differs'> {
+  const found = contentOf(context, planned.file)
+  return { ...planned, state: found === undefined ? absent : found === planned.text ? 'same' : 'differs' }
+}
 
 function documentOf<State>(files: readonly Compared<State>[]) {
   return { files: files.map(({ file, state }) => ({ file, state })) }
