@@ -79,7 +79,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       )
     },
   })
-  const { course, transactionalMail, confirmationsExhausted } = openCoursePart({
+  const { course, transactionalMail, keptMail, confirmationsExhausted } = openCoursePart({
     platform,
     settings,
     stores,
@@ -206,9 +206,10 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   let closing: Promise<void> | undefined
   return {
     services,
-    sendEmail: createSendEmail(mailer, clock, platform.mails.compiled, (template) =>
-      mail.held(streamOf(platform.mails.definitions, template)),
-    ),
+    sendEmail: createSendEmail(mailer, clock, platform.mails.compiled, {
+      heldOf: (template) => mail.held(streamOf(platform.mails.definitions, template)),
+      kept: keptMail,
+    }),
     async dispatch({ limit: most = settings.dispatch.limit, signal } = {}) {
       if (!(Number.isInteger(most) && most >= 0) && most !== Infinity)
         throw new RangeError('the limit of a dispatch is a whole number, or Infinity for none')

@@ -91,7 +91,7 @@ test('shares of parts add up to what was sampled', () => {
     [
       { stack: [frame('(idle)')], ms: 2 },
       { stack: [frame('a', 'src/core/course/feed.ts')], ms: 3 },
-      { stack: [frame('b', 'src/core/course/semaphore.ts')], ms: 4 },
+      { stack: [frame('b', 'src/core/delivery/semaphore.ts')], ms: 4 },
     ],
     lessonPart,
   )

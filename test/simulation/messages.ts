@@ -120,7 +120,7 @@ export async function simulateMessages(input: {
       checkToken: (asked) => around(() => store.course.checkToken(asked)),
       claimMessages: (asked) => around(() => store.course.claimMessages(asked)),
       keepMessages: (asked) => around(() => store.course.keepMessages(asked)),
-      settleMessage: (settlement) => around(() => store.course.settleMessage(settlement)),
+      settleMessages: (settlements) => around(() => store.course.settleMessages(settlements)),
       settle: (settlements) => around(() => store.course.settle(settlements)),
     }
     async function send(message: Message): Promise<Outcome> {

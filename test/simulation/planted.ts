@@ -25,7 +25,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'holds a lease that is shorter than a send',
-    file: 'course/lease.ts',
+    file: 'delivery/lease.ts',
     find: 'export const LEASE_MS = 90_000',
     replace: 'export const LEASE_MS = 1_000',
   },
@@ -95,7 +95,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'records an outcome in one attempt',
-    file: 'course/marker.ts',
+    file: 'delivery/marker.ts',
     find: 'if (passing && latest < mark.until)',
     replace: 'if (passing && latest < 0)',
   },
@@ -107,13 +107,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'does not renew a lease while its message is out',
-    file: 'course/lease.ts',
+    file: 'delivery/lease.ts',
     find: 'if (kept) until = now + ATTEMPT_MS',
     replace: 'if (kept) until = last',
   },
   {
     name: 'lets an attempt outlive its lease',
-    file: 'course/lease.ts',
+    file: 'delivery/lease.ts',
     find: 'const ATTEMPT_MS = 80_000',
     replace: 'const ATTEMPT_MS = 800_000',
   },
@@ -452,9 +452,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'leaves a confirmation to the process that stored it',
-    file: 'course/confirmations.ts',
-    find: 'while (mailer.configured && ',
-    replace: 'while (mailer.lines < 0 && ',
+    file: 'delivery/message-lane.ts',
+    find: 'claim: (input) => store.claimMessages({ stream: name, ...input }),',
+    replace: 'claim: async () => [],',
   },
   {
     name: 'never takes over a confirmation whose process was killed',
@@ -464,15 +464,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'hands over a confirmation that another process has in hand',
-    file: 'course/confirmations.ts',
-    find: 'keep: (messages) => store.keepMessages({ messages, leaseMs: LEASE_MS })',
-    replace: 'keep: async () => {}',
+    file: 'delivery/message-lane.ts',
+    find: 'keep: (messages) => store.keepMessages({ messages, leaseMs: LEASE_MS }),',
+    replace: 'keep: async () => {},',
   },
   {
     name: 'gives up a confirmation that failed once',
-    file: 'course/confirmations.ts',
-    find: "if (outcome.kind === 'permanent') return",
-    replace: 'if (outcome.kind) return',
+    file: 'delivery/delivery.ts',
+    find: 'const isOver = isLast ||',
+    replace: 'const isOver = true ||',
   },
   {
     name: 'mails every attempt of a confirmation under a key of its own',

@@ -69,7 +69,7 @@ export interface Course {
     identity: string,
   ): Promise<
     | { readonly kind: 'none' }
-    | { readonly kind: 'sent'; readonly id: string }
+    | { readonly kind: 'sent'; readonly id: string; readonly queued?: true }
     | { readonly kind: 'not_sent'; readonly reason: string }
   >
   /**
@@ -140,11 +140,10 @@ export interface Course {
   }): Promise<DispatchResult>
   /** Makes due the notices that subscribers have not had yet. Gives whether one is to be sent now. */
   noticesDue(): Promise<boolean>
-  /**
-   * Mails confirmations that are due, whichever process stored them, and gives how many went out. One run at a time; a
-   * call during one joins it.
-   */
+  /** Sends the confirmations and queued mails that are due, whichever process stored them; gives how many left. */
   deliverMessages(): Promise<number>
+  /** Starts that, and waits for nothing. */
+  wake(): void
   counts(): Promise<CourseCounts>
   /** The lessons that a course no longer has and people in the middle of it were sent, and how many people. */
   deletedLessons(course: string): Promise<readonly { readonly lesson: string; readonly people: number }[]>

@@ -1,5 +1,9 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
+import { LATE } from '../delivery/lease.ts'
+import { createMarker } from '../delivery/marker.ts'
+import { type About, createRefusals } from '../delivery/refusals.ts'
+import { createSemaphore } from '../delivery/semaphore.ts'
 import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -11,12 +15,8 @@ import type { Catalog } from './catalog.ts'
 import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED, STOPPED } from './course.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
-import { LATE } from './lease.ts'
-import { createMarker } from './marker.ts'
 import type { LessonMail } from './pinned-texts.ts'
-import { type About, createRefusals } from './refusals.ts'
 import { finish, KEY_LIFE_MS, pass, release, settle } from './schedule.ts'
-import { createSemaphore } from './semaphore.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** More slots than concurrent sends, so that many outcomes can share one durable commit. */
@@ -108,7 +108,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       signal: halted,
     })
     // If more outcomes waited for a commit, fewer slots would be left than there are lines, and lines would idle.
-    const marker = createMarker(store, timer, SLOTS - mailer.lines)
+    const marker = createMarker<Claim, Settlement>(store, timer, SLOTS - mailer.lines)
     /**
      * Records an outcome, and ends the claim only when the record is durable. That can be long after the
      * attempt: a verdict on a refusal may take as long as another message.

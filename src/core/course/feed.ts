@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../clock.ts'
+import { createLease, LEASE_MS, type Lease } from '../delivery/lease.ts'
 import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import type { Random } from '../random.ts'
-import { createLease, LEASE_MS, type Lease } from './lease.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 const BATCH = 400
@@ -11,7 +11,7 @@ const RETRY_SHARE = 20
 
 export interface Taken {
   readonly claim: Claim
-  readonly lease: Lease
+  readonly lease: Lease<Claim>
   /** Its place within the pace. */
   readonly place: number | undefined
 }
@@ -54,7 +54,7 @@ export function createFeed(input: {
    * Leases still in use. Ended ones are dropped, because each holds on to everything that waits for its end:
    * hundreds of messages.
    */
-  const leases = new Set<Lease>()
+  const leases = new Set<Lease<Claim>>()
   let left = input.limit
   let size = BATCH
   let dry = false
@@ -89,7 +89,7 @@ export function createFeed(input: {
       left -= claims.length
       dry = claims.length === 0
       if (dry) return
-      const lease = createLease({
+      const lease = createLease<Claim>({
         timer,
         since,
         claims: claims.length,

@@ -2,11 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
+import type { LaneHost } from '../delivery/lane.ts'
+import { createMails } from '../delivery/mails.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { Held } from '../mail/holds.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
+import type { TransactionalMail } from '../mail/transactional.ts'
 import type { Random } from '../random.ts'
 import type { Secret } from '../secret.ts'
 import type { Catalog } from './catalog.ts'
@@ -65,6 +68,8 @@ export interface CourseOptions {
   /** Asked before the first lesson and every few seconds: are courses paused? */
   readonly isPaused?: () => Promise<boolean>
   readonly held?: Held
+  /** Resolves the record of a queued sign-in mail anew; undefined: this opener sends no queued mails. */
+  readonly again?: TransactionalMail['again']
   /** Signs unsubscribe links. */
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
@@ -104,6 +109,7 @@ export function openCourse({
   pace,
   isPaused,
   held = async () => undefined,
+  again,
   notices,
   addressKey = linkKey,
 }: CourseOptions): Course {
@@ -279,24 +285,19 @@ export function openCourse({
     reviewedAt = since
   }
 
-  const confirmations = createConfirmations({
+  const host: LaneHost = { clock, timer, random, log, held }
+  const deliverMails = again && createMails(host, { store, mailer, again, signal: closing.signal })
+  const confirmations = createConfirmations(host, {
     store,
     mailer,
-    clock,
-    timer,
-    random,
-    log,
     siteUrl,
     firstCourse,
-    held,
     keys: [linkKey, ...oldLinkKeys],
+    signal: closing.signal,
   })
-  let delivering: Promise<number> | undefined
-  const deliverMessages = () => {
-    delivering ??= confirmations.deliverDue(closing.signal).finally(() => {
-      delivering = undefined
-    })
-    return delivering
+  const deliverMessages = async () => {
+    const [confirmed, mailed = 0] = await Promise.all([confirmations.deliverDue(), deliverMails?.()])
+    return confirmed + mailed
   }
 
   const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
@@ -379,10 +380,16 @@ export function openCourse({
         return { kind: 'not_sent', reason: EXHAUSTED }
       }
       const message = answer.mail ? answer.message : undefined
-      const outcome = message && (await confirmations.deliver(message, since))
-      if (outcome?.kind === 'sent') return { kind: 'sent', id: outcome.id }
-      const reason = outcome?.reason ?? 'a confirmation was mailed to this address not long ago'
-      return { kind: 'not_sent', reason }
+      if (message === undefined)
+        return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
+      const delivery = confirmations.deliver(message, since)
+      if (persistent) {
+        inBackground(delivery)
+        return { kind: 'sent', id: confirmations.messageIdOf(message) ?? message.id, queued: true }
+      }
+      const outcome = await delivery
+      if (outcome.kind === 'sent') return { kind: 'sent', id: outcome.id }
+      return { kind: 'not_sent', reason: ('reason' in outcome && outcome.reason) || 'it was not sent' }
     },
     courses: catalog.courses,
     async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }, operator) {
@@ -490,6 +497,7 @@ export function openCourse({
       return notices.store.isDue(now)
     },
     deliverMessages,
+    wake: () => inBackground(deliverMessages()),
     counts: () =>
       store.counts(clock.now(), Math.max(0, ...catalog.courses.map(({ lessons }) => lessons.length))),
     async deletedLessons(id) {

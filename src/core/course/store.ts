@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
+import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
 import type { LessonText } from '../mail/lesson-text.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
-import type { MessageStore, NewMessage, QueuedMessage } from './messages.ts'
 import type { Progress } from './progress.ts'
 
 /**
@@ -228,7 +228,13 @@ export interface ConfirmationMail {
   readonly language: string | undefined
 }
 
-export interface CourseStore extends MessageStore {
+/** What an attempt at a confirmation leaves behind. */
+export interface CourseMessageSettlement extends MessageSettlement {
+  /** Written into the history of its subscription in the same transaction. */
+  readonly entry?: HistoryEntry | undefined
+}
+
+export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   /**
    * Stores a new confirmation token for an address, with the message that mails it, and answers whether to mail it. No
    * mail is due if the mailbox had one for this course within the hour or three within the day, if it is confirmed with
@@ -253,7 +259,7 @@ export interface CourseStore extends MessageStore {
     /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
     readonly withoutMail?: boolean
     /** The mail that brings the token. */
-    readonly message?: NewMessage
+    readonly message?: Omit<NewMessage, 'payload'>
   }): Promise<
     | {
         readonly mail: false

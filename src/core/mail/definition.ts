@@ -6,8 +6,11 @@ import type { Allowance } from './recipient.ts'
 import type { CompiledMails, Slot } from './template.ts'
 
 export type MailAnswer =
-  | { readonly kind: 'sent'; readonly id: string }
+  /** `queued`: it is stored, and will be sent whatever becomes of this process. */
+  | { readonly kind: 'sent'; readonly id: string; readonly queued?: true }
   | { readonly kind: 'not_sent'; readonly reason: string }
+  /** A mail about the same record was sent with another content. */
+  | { readonly kind: 'conflict' }
   /** No such record, or one of another caller: the answer is the same. */
   | { readonly kind: 'not_found' }
   /** The caller may ask, but the plan does not cover it. */

@@ -3,9 +3,9 @@ import { mailboxKey } from '../address.ts'
 
 /**
  * Each class of mail has its own limit, so that mail which strangers request never keeps a person from
- * signing in.
+ * signing in. `program` has none: it is what the platform's own code sends at once.
  */
-const ALLOWANCES = ['sign-in', 'invite', 'other'] as const
+const ALLOWANCES = ['sign-in', 'invite', 'other', 'program'] as const
 
 /** The limit per recipient that a mail counts toward. */
 export type Allowance = (typeof ALLOWANCES)[number]

@@ -1,4 +1,9 @@
+import { createHmac } from 'node:crypto'
+import type { Identity } from '../access/identity.ts'
 import { DAY_MS } from '../durations.ts'
+import type { Mail } from './mailer.ts'
+import type { CompiledMail } from './template.ts'
+
 /** At most `most` different mails to one recipient within `windowMs`. */
 export interface MailCap {
   readonly most: number
@@ -15,6 +20,28 @@ export const RECIPIENT_CAPS: readonly MailCap[] = [
   { most: 20, windowMs: DAY_MS },
 ]
 
+/** A mail to store for the engine to send. */
+export interface QueuedMail {
+  readonly stream: 'sign-in' | 'mail'
+  readonly address: string
+  /** A `MailPayload` as JSON. */
+  readonly payload: string
+}
+
+/**
+ * What composes a queued mail. It has the template as it was, so that every attempt has the same bytes. A sign-in mail
+ * names its record in place of slots: its link is not stored a second time.
+ */
+export interface MailPayload extends Pick<Mail, 'template' | 'about'> {
+  readonly compiled: CompiledMail
+  readonly name?: string | undefined
+  readonly slots?: Mail['slots']
+  readonly record?: { readonly asker: Identity; readonly inputs: Readonly<Record<string, string>> }
+}
+
+/** The answer to a mail whose recipient has reached a cap. */
+export const CAPPED = 'this recipient has had enough mail for now; try again later'
+
 export interface BegunMail {
   readonly firstAttemptAt: number
   readonly sentId: string | undefined
@@ -26,8 +53,9 @@ export interface BegunMail {
  */
 export interface SentMailStore {
   /**
-   * Notes the first attempt. Gives its time and, if the mail was sent, the provider's id. A mail not begun
-   * before is refused if its recipient has reached a cap; the check and the note are one transaction.
+   * Notes the first attempt. Gives its time and, if the mail was sent, the provider's id. A mail not begun before is
+   * refused if its recipient has reached a cap, and one under a known key if its content is another. The checks, the
+   * note and the queued mail are one transaction; a mail that is queued already stays as it is.
    */
   begin(input: {
     readonly key: string
@@ -35,6 +63,27 @@ export interface SentMailStore {
     /** A hash of the class of mail and the recipient's mailbox. */
     readonly recipient: string
     readonly caps: readonly MailCap[]
-  }): Promise<BegunMail | 'capped'>
+    /** A hash of the content; a note of an earlier build has none, and takes the first. */
+    readonly content: string
+    /** To be sent by the engine; undefined: the caller sends it. */
+    readonly mail?: QueuedMail | undefined
+  }): Promise<BegunMail | 'capped' | 'conflict'>
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
+}
+
+/** A keyed hash of what a mail says to whom: neither is kept, and nobody without the key can test a guess. */
+export function contentHash(
+  key: string,
+  mail: {
+    readonly template: string
+    readonly identity: string
+    readonly language?: string | undefined
+    readonly slots: Readonly<Record<string, string>>
+  },
+): string {
+  const { template, identity, language, slots } = mail
+  const sorted = Object.entries(slots).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return createHmac('sha256', key)
+    .update(JSON.stringify([template, identity, language ?? '', sorted]))
+    .digest('base64url')
 }

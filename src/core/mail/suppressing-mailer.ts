@@ -12,6 +12,11 @@ const REASONS: Readonly<Record<SuppressionCause, string>> = {
   manual: 'the address is suppressed by an operator',
 }
 
+export interface SuppressingMailer extends Mailer {
+  /** Why the address may not have this mail, without sending it; undefined: it may. */
+  refusal(mail: Pick<Mail, 'template' | 'to' | 'unsubscribeUrl'>): Promise<SendOutcome | undefined>
+}
+
 /**
  * The mailer, sending nothing to suppressed addresses, and suppressing those that a mail server says do not exist.
  * Lessons need no look at the list: a subscription of a suppressed address has ended.
@@ -34,13 +39,15 @@ export function createSuppressingMailer(
     /** Called for each mail that is not a lesson, because such mail does not wait for a slot. */
     readonly onUrgent?: () => Promise<void>
   },
-): Mailer {
-  const identityOf = (mail: Mail) => {
+): SuppressingMailer {
+  const identityOf = (mail: Pick<Mail, 'to'>) => {
     const address = parseAddress(mail.to.address)
     return address.ok ? address.identity : undefined
   }
 
-  async function refusal(mail: Mail): Promise<SendOutcome | undefined> {
+  async function refusal(
+    mail: Pick<Mail, 'template' | 'to' | 'unsubscribeUrl'>,
+  ): Promise<SendOutcome | undefined> {
     if (mail.unsubscribeUrl !== undefined) return undefined
     const identity = identityOf(mail)
     if (identity === undefined) return undefined
@@ -73,6 +80,7 @@ export function createSuppressingMailer(
 
   return {
     ...mailer,
+    refusal,
     async send(mail, signal, recorded) {
       if (!mailer.configured) return mailer.send(mail, signal, recorded)
       try {

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
-import { parseAddress } from '../address.ts'
+import { type Mailbox, parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
 import type { Secret } from '../secret.ts'
 import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import type { Directory } from './directory.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
-import type { Mailer } from './mailer.ts'
+import type { Mail, Mailer } from './mailer.ts'
+import { type MailQueue, queueable } from './queueable.ts'
 import { recipientHash } from './recipient.ts'
-import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
+import { CAPPED, contentHash, RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
 
 /**
  * The link of a record: an absolute http(s) address as it is, or a path on the site. Undefined for anything else, so
@@ -55,8 +56,13 @@ export interface MailRequest {
   readonly inputs: Readonly<Record<string, string>>
 }
 
-/** Sends a mail that the asker is allowed to request. Recipient and link come from the server's own records (CONTRACT §4). */
-export type TransactionalMail = (asker: Identity, asked: MailRequest) => Promise<MailAnswer>
+/** Mails that an asker is allowed to request. Recipient and link come from the server's own records (CONTRACT §4). */
+export interface TransactionalMail {
+  /** Stores the mail to be sent for certain, or sends it where nothing is stored for good. */
+  ask(asker: Identity, asked: MailRequest): Promise<MailAnswer>
+  /** The recipient and slots of a mail that was queued before; undefined: its record is gone. */
+  again(asker: Identity, asked: MailRequest): Promise<{ to: Mailbox; slots: Mail['slots'] } | undefined>
+}
 
 export interface TransactionalMailOptions {
   readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
@@ -69,6 +75,8 @@ export interface TransactionalMailOptions {
   readonly confirmAgain: MailContext['confirmAgain']
   readonly siteUrl: string
   readonly clock: Clock
+  /** Undefined where no store outlives the process. */
+  readonly queue?: MailQueue | undefined
 }
 
 type Allowed = Extract<MailResolution, { readonly to: string }>
@@ -83,7 +91,7 @@ class BadLinkError extends Error {
 }
 
 export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
-  const { mails, directory, mailer, sentMail, siteUrl, clock, confirmAgain } = options
+  const { mails, directory, mailer, sentMail, siteUrl, clock, confirmAgain, queue } = options
   const { held = async () => undefined } = options
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
@@ -116,54 +124,79 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
   /** Mails being sent. A second click while the first is in flight shares its outcome. */
   const underway = new Map<string, Promise<MailAnswer>>()
 
-  function sendOnce(template: string, allowed: Allowed): Promise<MailAnswer> {
+  function sendOnce(asker: Identity, asked: MailRequest, allowed: Allowed): Promise<MailAnswer> {
     // A hash, so that subjects and ids of records are not stored a second time.
-    const key = createHash('sha256').update(`${template}.${allowed.about}`).digest('base64url')
-    const sending = underway.get(key) ?? send(key, template, allowed).finally(() => underway.delete(key))
+    const key = createHash('sha256').update(`${asked.template}.${allowed.about}`).digest('base64url')
+    const sending = underway.get(key) ?? send(key, allowed, asker, asked).finally(() => underway.delete(key))
     underway.set(key, sending)
     return sending
   }
 
-  async function send(key: string, template: string, { to, slots, about }: Allowed): Promise<MailAnswer> {
-    if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
-    const hold = await held(streamOf(mails.definitions, template))
-    if (hold) return { kind: 'not_sent', reason: heldReason(hold) }
+  async function send(
+    key: string,
+    { to, about, ...allowed }: Allowed,
+    asker: Identity,
+    { template, inputs }: MailRequest,
+  ): Promise<MailAnswer> {
+    const notSent = (reason: string) => ({ kind: 'not_sent', reason }) as const
+    if (!mailer.configured) return notSent(mailer.reason ?? 'mail is not configured')
+    // What is queued waits; what is sent at once cannot.
+    const hold = queue ? undefined : await held(streamOf(mails.definitions, template))
+    if (hold) return notSent(heldReason(hold))
     const address = parseAddress(to)
-    if (!address.ok) return { kind: 'not_sent', reason: 'the record holds no address that can be mailed' }
+    if (!address.ok) return notSent('the record holds no address that can be mailed')
+    const { mailbox, identity } = address
+    const slots = await inert(template, allowed.slots)
+    const addressKey = options.addressKey.reveal()
+    const { allowance } = definitionOf(template) ?? {}
+    const mail = { template, slots, about, to: mailbox, date: new Date(clock.now()) }
+    const ready =
+      queue &&
+      (await queueable(
+        { ...mail, record: allowance === 'sign-in' ? { asker, inputs } : undefined },
+        { mailer, refusal: queue.refusal, compiled: mails.compiled },
+      ))
+    if (typeof ready === 'string') return notSent(ready)
     const begun = await sentMail.begin({
       key,
       now: clock.now(),
-      recipient: recipientHash({
-        key: options.addressKey.reveal(),
-        identity: address.identity,
-        allowance: definitionOf(template)?.allowance,
-      }),
+      recipient: recipientHash({ key: addressKey, identity, allowance }),
       caps: RECIPIENT_CAPS,
+      content: contentHash(addressKey, { template, identity, slots }),
+      mail: ready,
     })
-    if (begun === 'capped')
-      return { kind: 'not_sent', reason: 'this recipient has had enough mail for now; try again later' }
+    if (begun === 'capped') return notSent(CAPPED)
+    if (begun === 'conflict') return { kind: 'conflict' }
     const { firstAttemptAt, sentId } = begun
     if (sentId !== undefined) return { kind: 'sent', id: sentId }
-    const outcome = await mailer.send({
-      template,
-      slots: await inert(template, slots),
-      about,
-      to: address.mailbox,
-      date: new Date(firstAttemptAt),
-    })
-    if (outcome.kind !== 'sent') return { kind: 'not_sent', reason: outcome.reason }
+    if (queue) {
+      queue.wake()
+      return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
+    }
+    const outcome = await mailer.send({ ...mail, date: new Date(firstAttemptAt) })
+    if (outcome.kind !== 'sent') return notSent(outcome.reason)
     await sentMail.recordSent({ key, id: outcome.id })
     return { kind: 'sent', id: outcome.id }
   }
 
-  return async (asker, asked) => {
-    const resolved = await resolve(asker, asked).catch((error: unknown) => {
-      if (error instanceof BadLinkError) return BAD_LINK
-      throw error
-    })
-    // Without types, null is a usual answer for no record.
-    if (!resolved) return { kind: 'not_found' }
-    if ('locked' in resolved) return { kind: 'locked', message: resolved.locked }
-    return 'answer' in resolved ? resolved.answer : sendOnce(asked.template, resolved)
+  return {
+    async ask(asker, asked) {
+      const resolved = await resolve(asker, asked).catch((error: unknown) => {
+        if (error instanceof BadLinkError) return BAD_LINK
+        throw error
+      })
+      // Without types, null is a usual answer for no record.
+      if (!resolved) return { kind: 'not_found' }
+      if ('locked' in resolved) return { kind: 'locked', message: resolved.locked }
+      return 'answer' in resolved ? resolved.answer : sendOnce(asker, asked, resolved)
+    },
+    async again(asker, asked) {
+      const resolved = await resolve(asker, asked)
+      if (!resolved || !('to' in resolved)) return undefined
+      const address = parseAddress(resolved.to)
+      return address.ok
+        ? { to: address.mailbox, slots: await inert(asked.template, resolved.slots) }
+        : undefined
+    },
   }
 }

@@ -1,6 +1,8 @@
+import { EXPIRES_MS } from '../delivery/streams.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/directory.ts'
-import type { SentMailStore } from '../mail/sent-mail.ts'
+import type { BegunMail, SentMailStore } from '../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../payments/events.ts'
+import { messageSteps as queue } from './messages.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql } from './sql.ts'
 
 export const TEXTS = {
@@ -11,11 +13,12 @@ export const TEXTS = {
     WHERE i.id = @id AND i.closed_at IS NULL`,
   login: 'SELECT address, url FROM login_request WHERE id = @id AND expires_at > @now',
   exam: 'SELECT exam, score_percent, url FROM exam_attempt WHERE id = @id AND subject = @subject AND passed_at IS NOT NULL',
-  begun: 'SELECT first_attempt_at, sent_id FROM sent_mail WHERE key = @key',
+  begun: 'SELECT first_attempt_at, sent_id, content FROM sent_mail WHERE key = @key FOR UPDATE',
   recent:
     'SELECT count(*) AS count FROM sent_mail WHERE recipient = @recipient AND first_attempt_at > @after AND first_attempt_at < @before',
   begin:
-    'INSERT INTO sent_mail (key, first_attempt_at, recipient) VALUES (@key, @now, @recipient) ON CONFLICT DO NOTHING',
+    'INSERT INTO sent_mail (key, first_attempt_at, recipient, content) VALUES (@key, @now, @recipient, @content) ON CONFLICT DO NOTHING',
+  adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   addEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, 0)
     ON CONFLICT DO NOTHING`,
@@ -41,21 +44,30 @@ export function directory({ one }: Sql): Directory {
 
 export function sentMail({ one, write }: Sql): SentMailStore {
   return {
-    begin: ({ key, now, recipient, caps }) =>
+    begin: ({ key, now, recipient, caps, content, mail }) =>
       write(function* () {
-        // One at a time for a recipient: two counts at once would each find room for one more.
+        // One at a time for a mail, and for a recipient: two counts at once would each find room for one more.
+        yield* lock(4, key)
         yield* lock(0, recipient)
-        const begun = yield* first<{ firstAttemptAt: number; sentId: string | undefined }>(TEXTS.begun, {
-          key,
-        })
-        if (begun) return begun
-        for (const { most, windowMs } of caps) {
-          const window = { recipient, after: now - windowMs, before: now + windowMs }
-          const recent = yield* first<{ count: number }>(TEXTS.recent, window)
-          if ((recent?.count ?? 0) >= most) return 'capped'
+        const known = yield* first<BegunMail & { content: string | undefined }>(TEXTS.begun, { key })
+        if ((known?.content ?? content) !== content) return 'conflict'
+        if (known) yield* run(TEXTS.adopt, { key, content })
+        else {
+          for (const { most, windowMs } of caps) {
+            const window = { recipient, after: now - windowMs, before: now + windowMs }
+            const recent = yield* first<{ count: number }>(TEXTS.recent, window)
+            if ((recent?.count ?? 0) >= most) return 'capped'
+          }
+          yield* run(TEXTS.begin, { key, now, recipient, content })
         }
-        yield* run(TEXTS.begin, { key, now, recipient })
-        return { firstAttemptAt: now, sentId: undefined }
+        const { firstAttemptAt, sentId } = known ?? { firstAttemptAt: now, sentId: undefined }
+        if (mail && sentId === undefined) {
+          const { stream, address, payload } = mail
+          const expiresAt = now + EXPIRES_MS[stream]
+          const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
+          yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
+        }
+        return { firstAttemptAt, sentId }
       }),
     recordSent: async (sent) => void (await one(run(TEXTS.sent, { ...sent }))),
   }

@@ -112,8 +112,9 @@ export function confirmations(
         yield* run(TEXTS.replace, { id: current.id, wanted })
         yield* run(TEXTS.insert, { tokenHash, id: current.id, now, timeZone, language })
         const mail = { address: current.address, id: current.id, language }
-        const cause = { subscription: current.id, address: current.address, course, now, language }
-        const queued = message && (yield* queue.queue(message, cause))
+        const cause = { subscription: current.id, address: current.address, createdAt: now, now }
+        const payload = JSON.stringify({ course, language })
+        const queued = message && (yield* queue.queue({ ...message, payload }, cause))
         if (queued) yield* queue.decide(queued, wanted)
         // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
         yield* run(TEXTS.drop, { tokenHash, wanted })
@@ -147,6 +148,9 @@ export function confirmations(
       }),
     renewConfirmation: async ({ id, tokenHash, now }) =>
       (await one(run(TEXTS.renew, { tokenHash, id, after: now - TOKEN_LIFE_MS }))) === 1,
-    pruneUnconfirmed: (before) => deleteInSteps(sql, TEXTS.prune, { before }),
+    async pruneUnconfirmed(before) {
+      await one(queue.prune(before))
+      await deleteInSteps(sql, TEXTS.prune, { before })
+    },
   }
 }

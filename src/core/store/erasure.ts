@@ -4,7 +4,7 @@ import type { CourseParts } from './parts.ts'
 import { all, type Dialect, first, journal, run, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
-const RELATED = ['organisation_invite', 'login_request'] as const
+const RELATED = ['organisation_invite', 'login_request', 'message'] as const
 type Related = (typeof RELATED)[number]
 
 export const TEXTS = ({ each, isForeign }: Dialect) => {
@@ -20,8 +20,10 @@ export const TEXTS = ({ each, isForeign }: Dialect) => {
     sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM ${each('@recipients')})`,
     organisation_invite: related('organisation_invite'),
     login_request: related('login_request'),
+    message: related('message'),
     dropInvites: drop('organisation_invite'),
     dropLogins: drop('login_request'),
+    dropMessages: drop('message'),
   }
 }
 
@@ -54,13 +56,14 @@ export function erasure(
         const subscriptions = yield* all<Held>(text.subscriptions, { identity })
         const invites = yield* related('organisation_invite', text.dropInvites, spellings)
         const logins = yield* related('login_request', text.dropLogins, spellings)
+        const unsent = yield* related('message', text.dropMessages, spellings)
         const sentMail = yield* run(text.sentMail, { recipients: JSON.stringify(recipients) })
         const forgotten = (yield { journal: [], forget: identity }).changes > 0
         const [subscription, ...others] = idsOf(subscriptions)
         const rows = { subscription, others, invites: idsOf(invites), logins: idsOf(logins) }
         yield* journal({ what: 'erased', at: now, hash, rows })
         yield* addAudit(audit)
-        return { subscriptions, related: [...invites, ...logins], sentMail, forgotten }
+        return { subscriptions, related: [...invites, ...logins, ...unsent], sentMail, forgotten }
       })
       const { subscriptions, related: others, sentMail, forgotten } = erased
       const texts = [identity, ...[...subscriptions, ...others].map(({ address }) => address)]

@@ -1,4 +1,5 @@
-import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../course/messages.ts'
+import type { CourseMessageSettlement } from '../course/store.ts'
+import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
 import { DAY_MS } from '../durations.ts'
 import type { CourseParts } from './parts.ts'
 import { all, first, run, type Sql, type Steps } from './sql.ts'
@@ -7,43 +8,51 @@ import { all, first, run, type Sql, type Steps } from './sql.ts'
 const FAR_MS = DAY_MS
 
 export const TEXTS = {
-  queue: `INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, fence, lease_until)
-    VALUES (@id, 'confirmation', @key, @subscription, @payload, @now, @expiresAt, @now, 1, @leaseNow + @leaseMs)`,
+  // What was given up is queued again by whoever asks again.
+  queue: `INSERT INTO message (id, stream, key, subscription, address, payload, created_at, expires_at, next_attempt_at, fence, lease_until)
+    VALUES (@id, @stream, @key, @subscription, @address, @payload, @createdAt, @expiresAt, @now, 1, CASE WHEN @leaseMs > 0 THEN @leaseNow + @leaseMs END)
+    ON CONFLICT (id) DO UPDATE SET address = excluded.address, payload = excluded.payload, expires_at = excluded.expires_at,
+      next_attempt_at = excluded.next_attempt_at, fence = message.fence + 1, lease_until = excluded.lease_until, attempts = 0,
+      outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
+    WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
   due: `SELECT id FROM message
-    WHERE CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now OR next_attempt_at > @far
-      ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + @leaseMs END
+    WHERE stream = @stream AND done_at IS NULL
+      AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now OR next_attempt_at > @far
+        ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + @leaseMs END
     ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`,
   // Found with a lease that has ended: the attempt before was lost, and may have delivered it.
   claim: `UPDATE message SET fence = fence + 1, lease_until = @leaseNow + @leaseMs,
       unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since, @now) END
     WHERE id = @id`,
-  claimed: `SELECT m.id, m.key, m.subscription, s.address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence
-    FROM message m JOIN subscription s ON s.id = m.subscription WHERE m.id = @id`,
+  claimed: `SELECT m.id, m.stream, m.key, m.subscription, coalesce(m.address, s.address) AS address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence
+    FROM message m LEFT JOIN subscription s ON s.id = m.subscription WHERE m.id = @id`,
   keep: 'UPDATE message SET lease_until = @leaseNow + @leaseMs WHERE id = @id AND fence = @fence',
-  retry: `UPDATE message SET next_attempt_at = @nextAttemptAt, attempts = @attempts, outcome = @outcome, unknown_since = @unknownSince, lease_until = NULL
+  retry: `UPDATE message SET next_attempt_at = @nextAttemptAt, attempts = @attempts, outcome = @outcome, reason = @reason, unknown_since = @unknownSince, lease_until = NULL
+    WHERE id = @id AND fence = @fence`,
+  // What composed it is deleted; that it was given up stays for its operator.
+  giveUp: `UPDATE message SET address = NULL, payload = '', outcome = @outcome, reason = @reason, done_at = @now, lease_until = NULL
     WHERE id = @id AND fence = @fence`,
   remove: 'DELETE FROM message WHERE id = @id AND (fence = @fence OR @sent = 1)',
+  sent: 'UPDATE sent_mail SET sent_id = @providerId WHERE key = @id',
+  prune: 'DELETE FROM message WHERE done_at < @before',
 }
 
 type Due = Parameters<MessageStore['claimMessages']>[0]
-type Row = Omit<QueuedMessage, 'course' | 'language'> & { readonly payload: string }
 
 /** The statements about messages. */
 export const messageSteps = {
-  /** Writes the confirmation of a subscription, already claimed by the process that writes it. */
+  /** Writes a message, already claimed by the process that writes it; undefined: it is queued already. */
   *queue(
-    { id, expiresAt, leaseMs }: NewMessage,
-    cause: Pick<QueuedMessage, 'subscription' | 'address' | 'course' | 'language'> & {
-      readonly now: number
-    },
-  ): Steps<QueuedMessage> {
+    { leaseMs, ...message }: NewMessage,
+    cause: Pick<QueuedMessage, 'subscription' | 'address' | 'createdAt'> & { readonly now: number },
+  ): Steps<QueuedMessage | undefined> {
     const { now, ...about } = cause
-    const { subscription, course, language } = about
-    const key = `confirmation.${id}`
-    const payload = JSON.stringify({ course, language })
-    yield* run(TEXTS.queue, { id, key, subscription, payload, now, expiresAt, leaseMs })
-    return { id, key, ...about, createdAt: now, expiresAt, attempts: 0, unknownSince: undefined, fence: 1 }
+    // The address of a confirmation is its subscription's.
+    const address = about.subscription === undefined ? about.address : undefined
+    const row = { ...message, ...about, now, address, leaseMs }
+    const queued = yield* first<{ fence: number }>(TEXTS.queue, row)
+    return queued && { ...message, ...about, attempts: 0, unknownSince: undefined, fence: queued.fence }
   },
   /** Removes a queued confirmation if none is wanted, and otherwise the one before it that has not left. */
   *decide({ id, fence, subscription }: QueuedMessage, wanted: boolean): Steps<void> {
@@ -58,39 +67,45 @@ export const messageSteps = {
     const claimed: QueuedMessage[] = []
     for (const { id } of yield* this.due(input)) {
       yield* run(TEXTS.claim, { id, ...input })
-      const row = yield* first<Row>(TEXTS.claimed, { id })
-      if (row) claimed.push(messageOf(row))
+      const row = yield* first<QueuedMessage>(TEXTS.claimed, { id })
+      if (row) claimed.push({ ...row, unknownSince: row.unknownSince })
     }
     return claimed
   },
-  *keep({ id, fence }: QueuedMessage, leaseMs: number): Steps<void> {
-    yield* run(TEXTS.keep, { id, fence, leaseMs })
+  *settle({ claim, record, ...attempt }: CourseMessageSettlement): Steps<void> {
+    const { id, fence } = claim
+    const { result, problem, failures: attempts, nextAttemptAt } = record
+    const { now, outcome, reason, providerId } = attempt
+    const unknownSince = problem?.kind === 'unknown' ? problem.since : claim.unknownSince
+    if (result === 'waits')
+      yield* run(TEXTS.retry, { id, fence, attempts, nextAttemptAt, outcome, reason, unknownSince })
+    else if (problem) yield* run(TEXTS.giveUp, { id, fence, now, outcome, reason })
+    else yield* run(TEXTS.remove, { id, fence, sent: Number(result === 'sent') })
+    if (result === 'sent') yield* run(TEXTS.sent, { id, providerId })
   },
-  *settle({ message: { id, fence }, result }: MessageSettlement): Steps<void> {
-    if (typeof result === 'string') yield* run(TEXTS.remove, { id, fence, sent: Number(result === 'sent') })
-    else yield* run(TEXTS.retry, { id, fence, ...result })
+  *prune(before: number): Steps<void> {
+    yield* run(TEXTS.prune, { before })
   },
 }
 
 /** The queue of messages. */
-export const messages = ({ one, write }: Sql, { history }: Pick<CourseParts, 'history'>): MessageStore => ({
+export const messages = (
+  { one, write }: Sql,
+  { history }: Pick<CourseParts, 'history'>,
+): MessageStore<CourseMessageSettlement> => ({
   // Look before beginning a transaction: nearly always, none is due.
   claimMessages: async (input) =>
     (await one(messageSteps.due(input))).length === 0 ? [] : write(() => messageSteps.claim(input)),
   keepMessages: ({ messages: held, leaseMs }) =>
     write(function* () {
-      for (const message of held) yield* messageSteps.keep(message, leaseMs)
+      for (const { id, fence } of held) yield* run(TEXTS.keep, { id, fence, leaseMs })
     }),
-  settleMessage: (settlement) =>
+  settleMessages: (settlements) =>
     write(function* () {
-      yield* messageSteps.settle(settlement)
-      const { message, entry } = settlement
-      if (entry) yield* history.remember([message.subscription, entry])
+      for (const settlement of settlements) {
+        yield* messageSteps.settle(settlement)
+        const { claim, entry } = settlement
+        if (entry && claim.subscription !== undefined) yield* history.remember([claim.subscription, entry])
+      }
     }),
 })
-
-function messageOf({ payload, ...row }: Row): QueuedMessage {
-  // Written by `queue`, or by the migration that made the table.
-  const { course, language } = JSON.parse(payload) as { course: string; language?: string | null }
-  return { ...row, course, language: language ?? undefined, unknownSince: row.unknownSince }
-}

@@ -443,6 +443,14 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE TABLE status_update (id text PRIMARY KEY, subject text NOT NULL, at bigint NOT NULL, text text NOT NULL, state text, who text NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX status_update_at ON status_update (at);
   `,
+  // Mails that somebody wants sent for certain are messages too; those given up stay for their operator, without content.
+  `
+  ALTER TABLE message ADD COLUMN address text;
+  ALTER TABLE message ADD COLUMN reason text;
+  ALTER TABLE message ADD COLUMN done_at bigint;
+  CREATE INDEX message_stream ON message (stream, next_attempt_at) WHERE done_at IS NULL;
+  ALTER TABLE sent_mail ADD COLUMN content text;
+  `,
 ]
 
 /** A type follows the name of its column. */

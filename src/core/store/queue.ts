@@ -13,7 +13,7 @@ export const TEXTS = (dialect: Dialect) => ({
       CAST(count(*) FILTER (WHERE at IS NULL) AS bigint) AS failed,
       min(since) FILTER (WHERE since <= @now) AS oldest_at, min(at) FILTER (WHERE at > @now) AS next_at
     FROM (
-      SELECT stream, next_attempt_at AS at, attempts > 0 AS tried, created_at AS since FROM message
+      SELECT stream, CASE WHEN done_at IS NULL THEN next_attempt_at END AS at, attempts > 0 AS tried, created_at AS since FROM message
       UNION ALL SELECT CASE WHEN course = '${NOTICES}' THEN 'notice' ELSE 'course' END,
           next_attempt_at, problem_kind IS NOT NULL, ${lessonDue(dialect)}
         FROM subscription

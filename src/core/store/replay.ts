@@ -29,7 +29,7 @@ export const NOTHING_REPLAYED: Replayed = {
 const PAGE = 500
 
 /** The tables with rows of a person, each row with its address. */
-const PERSONAL = ['subscription', 'organisation_invite', 'login_request', 'mailbox'] as const
+const PERSONAL = ['subscription', 'organisation_invite', 'login_request', 'message', 'mailbox'] as const
 
 export interface PersonalRow {
   readonly table: (typeof PERSONAL)[number]
@@ -138,6 +138,7 @@ async function eraseAgain(store: RestoredStore, erased: readonly Entry<'erased'>
         ],
         organisation_invite: [...invites, ...found('organisation_invite')],
         login_request: [...logins, ...found('login_request')],
+        message: found('message'),
         mailbox: found('mailbox'),
       },
     })

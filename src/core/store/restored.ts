@@ -10,7 +10,7 @@ type Personal = PersonalRow['table']
 const textsOf = (table: Personal, { each }: Dialect) => {
   const [id, address] = table === 'mailbox' ? ['identity', 'identity'] : ['id', 'address']
   return {
-    page: `SELECT ${id} AS id, ${address} AS address FROM ${table} WHERE ${id} > @after ORDER BY ${id} LIMIT @limit`,
+    page: `SELECT ${id} AS id, ${address} AS address FROM ${table} WHERE ${id} > @after AND ${address} IS NOT NULL ORDER BY ${id} LIMIT @limit`,
     erase: `DELETE FROM ${table} WHERE ${id} IN (SELECT value FROM ${each('@ids')})`,
   }
 }

@@ -11,6 +11,7 @@ import type { Log } from '../../core/log.ts'
 import type { MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
+import type { KeptMail } from '../../core/mail/send-email.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
 import { type Once, once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
@@ -87,6 +88,8 @@ const textsOf = (mails: MailSet) => mails.texts ?? (() => readLessonTexts(mails)
 export interface CoursePart {
   readonly course: Once<Course>
   readonly transactionalMail: () => Promise<TransactionalMail>
+  /** Where mails are kept to be sent for certain; undefined while nothing outlives the process. */
+  readonly keptMail: () => Promise<KeptMail | undefined>
   /** The budget of confirmations was found used up within the last hour. */
   readonly confirmationsExhausted: () => boolean
 }
@@ -95,7 +98,7 @@ export interface CoursePart {
 export function openCoursePart({
   platform,
   settings,
-  stores: { store, keys },
+  stores: { store, keys, isKept },
   mail: { mailer, pacer, tally, held },
   directory,
   metrics,
@@ -148,6 +151,7 @@ export function openCoursePart({
           )
         exhaustedAt = clock.monotonic()
       },
+      again: async (...asked) => (await transactionalMail()).again(...asked),
       ...(await keys()),
       ...(pacer && { pace: pacer }),
       held,
@@ -160,9 +164,23 @@ export function openCoursePart({
     })
     return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
   })
-  const transactionalMail = once(async () => {
+  const allowanceOf = (template: string) =>
+    platform.mails.definitions.find(({ name }) => name === template)?.allowance
+  /** Undefined while nothing outlives the process. */
+  const keptMail = async (): Promise<KeptMail | undefined> => {
+    if (!(await isKept()) || !(await store()).persistent) return undefined
+    return {
+      sentMail: (await store()).sentMail,
+      addressKey: (await keys()).addressKey.reveal(),
+      allowanceOf,
+      refusal: mailer.refusal,
+      wake: (await course()).wake,
+    }
+  }
+  const transactionalMail: Once<TransactionalMail> = once(async () => {
     const opened = await store()
     return openTransactionalMail({
+      queue: opened.persistent ? { refusal: mailer.refusal, wake: (await course()).wake } : undefined,
       mails: platform.mails,
       directory: directory ?? opened.directory,
       mailer,
@@ -178,7 +196,7 @@ export function openCoursePart({
       clock,
     })
   })
-  return { course, transactionalMail, confirmationsExhausted }
+  return { course, transactionalMail, keptMail, confirmationsExhausted }
 }
 
 /** Asked before each notice, so that a fan-out asks the store once in a while only. */

@@ -6,17 +6,16 @@ import { createPacer, type Pacer } from '../../core/mail/feedback/pacer.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { createTally, type Tally } from '../../core/mail/feedback/tally.ts'
 import { createHeld, type Held } from '../../core/mail/holds.ts'
-import type { Mailer } from '../../core/mail/mailer.ts'
 import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/recipient.ts'
-import { createSuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
+import { createSuppressingMailer, type SuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
 import type { Transport } from '../../core/mail/transport.ts'
 import { once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Stores } from './stores.ts'
 
 export interface MailService {
-  readonly mailer: Mailer
+  readonly mailer: SuppressingMailer
   /** Undefined: messages go as fast as the transport carries them. */
   readonly pacer: Pacer | undefined
   readonly tally: Tally
@@ -88,7 +87,7 @@ export function openMail({
   )
   let sending = 0
   let refused: string | undefined
-  const mailer: Mailer = {
+  const mailer: SuppressingMailer = {
     ...suppressing,
     async send(mail, signal, recorded) {
       sending += 1

@@ -27,7 +27,14 @@ export const SubscribeAnswer = z.strictObject({
 }) satisfies z.ZodType<SubscribeResult>
 
 export const EmailAnswer = z.union([
-  z.strictObject({ sent: z.literal(true), id: z.string() }),
+  z.strictObject({
+    sent: z.literal(true),
+    id: z.string(),
+    queued: z
+      .literal(true)
+      .optional()
+      .describe('It is stored, and will be sent whatever becomes of this process.'),
+  }),
   z.strictObject({ sent: z.literal(false), reason: z.string() }),
 ])
 

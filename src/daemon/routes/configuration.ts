@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import * as z from 'zod'
 import { bearerOf, hasBearer } from '../../core/access/bearer.ts'
-import { createSemaphore } from '../../core/course/semaphore.ts'
+import { createSemaphore } from '../../core/delivery/semaphore.ts'
 import { rawValue } from '../../core/env/read-settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { LEAST_TOKEN, NONCE, openFingerprints } from '../../core/fingerprints.ts'

@@ -46,12 +46,20 @@ export function emailRoute({
     const { requestId } = route
     const asker = await requireIdentity(identify, route)
     const { template, inputs = {} } = await readJson(route, body, LARGEST_BODY_BYTES)
-    const answer = await (await mail())(asker, { template, inputs })
+    const answer = await (await mail()).ask(asker, { template, inputs })
     switch (answer.kind) {
       case 'sent':
-        return jsonResponse({ sent: true, id: answer.id }, { requestId })
+        return jsonResponse(
+          { sent: true, id: answer.id, ...(answer.queued && { queued: true }) },
+          { requestId },
+        )
       case 'not_sent':
         return jsonResponse({ sent: false, reason: answer.reason }, { requestId })
+      case 'conflict':
+        throw new PlatformError(
+          'conflict',
+          'A mail about this record was sent with another content; one about a changed record needs a record of its own.',
+        )
       case 'not_found':
         throw new PlatformError('not_found', 'There is no such record for this caller.')
       case 'locked':

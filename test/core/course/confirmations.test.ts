@@ -61,7 +61,7 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
 
   test('one whose process is killed after the handover is repeated under its key, with the same link', async () => {
     const it = await world(kind)
-    await it.process({ settleMessage: () => NEVER }).subscribe(ADA)
+    await it.process({ settleMessages: () => NEVER }).subscribe(ADA)
     await expect.poll(() => it.messages.length).toBe(1)
     it.pass(LEASE_MS)
     expect(await it.other.deliverMessages()).toBe(1)

@@ -235,7 +235,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const again = 'again@example.com'
     await subscribe(again, { language: 'de', timeZone: 'Asia/Kolkata' })
     it.pass(HOUR_MS + 1)
-    expect(await it.course.confirmAgain(again)).toMatchObject({ kind: 'sent' })
+    expect(await it.course.confirmAgain(again)).toMatchObject({ kind: 'sent', queued: true })
+    await it.course.close()
     expect(await confirmed(again)).toEqual({ language: 'de', timeZone: 'Asia/Kolkata' })
 
     const newer = 'newer@example.com'

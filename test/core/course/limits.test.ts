@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { createRefusals } from '../../../src/core/course/refusals.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import {
   enrol,
@@ -9,6 +8,7 @@ import {
   unsubscribe,
   wantsConfirmation,
 } from '../../../src/core/course/subscription.ts'
+import { createRefusals } from '../../../src/core/delivery/refusals.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { LINES } from '../../../src/core/mail/transport.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'

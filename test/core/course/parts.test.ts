@@ -20,7 +20,7 @@ import {
   type Notice,
 } from '../../../src/core/course/notices.ts'
 import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
-import { createSemaphore } from '../../../src/core/course/semaphore.ts'
+import { createSemaphore } from '../../../src/core/delivery/semaphore.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import type { LessonText, LessonTexts } from '../../../src/core/mail/lesson-text.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'

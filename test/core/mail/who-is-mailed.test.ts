@@ -247,7 +247,7 @@ async function transactional(
   let now = NOW
   const definition = (name: string, by: 'person' | 'service', allowance?: 'invite') =>
     ({ name, ask: { by, inputs: [], resolve }, ...(allowance && { allowance }) }) as MailDefinition
-  const ask = openTransactionalMail({
+  const { ask } = openTransactionalMail({
     mails: {
       definitions: [
         definition('exam-passed', 'person'),

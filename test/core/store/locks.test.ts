@@ -68,7 +68,7 @@ test('reads a subscription under its lock before changing it, so that no other c
 })
 
 const beginMail = (store: Store) =>
-  store.sentMail.begin({ key: 'k', now: 1, recipient: 'somebody', caps: RECIPIENT_CAPS })
+  store.sentMail.begin({ key: 'k', now: 1, recipient: 'somebody', caps: RECIPIENT_CAPS, content: 'c' })
 
 test.each<[string, string, (store: Store) => Promise<unknown>]>([
   [

@@ -11,8 +11,14 @@ describe.each(KINDS)('on the store %s', (kind) => {
     const address = await addressOf(kind)
     const ask = async (n: number, now: number, recipient = 'hash-of-somebody') => {
       const store = await openTestStore(address)
-      const begun = await store.sentMail.begin({ key: `mail-${n}`, now, recipient, caps: RECIPIENT_CAPS })
-      return begun === 'capped' ? 'capped' : begun.firstAttemptAt
+      const begun = await store.sentMail.begin({
+        key: `mail-${n}`,
+        now,
+        recipient,
+        caps: RECIPIENT_CAPS,
+        content: 'c',
+      })
+      return typeof begun === 'string' ? begun : begun.firstAttemptAt
     }
     for (let n = 0; n < 5; n += 1) expect(await ask(n, NOW)).toBe(NOW)
     expect(await ask(5, NOW + 1)).toBe('capped')
@@ -30,7 +36,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
 
   test('records an id with characters that no database can hold, so that its mail is not sent again', async () => {
     const { sentMail } = await openTestStore(await addressOf(kind))
-    const mail = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS }
+    const mail = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS, content: 'c' }
     await sentMail.begin(mail)
     await sentMail.recordSent({ key: 'mail', id: 'a \0 of \ud83d' })
     expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
@@ -41,7 +47,13 @@ describe.each(KINDS)('on the store %s', (kind) => {
     const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))
     const begun = await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
-        stores[n % 3]?.sentMail.begin({ key: `mail-${n}`, now: NOW, recipient: 'r', caps: RECIPIENT_CAPS }),
+        stores[n % 3]?.sentMail.begin({
+          key: `mail-${n}`,
+          now: NOW,
+          recipient: 'r',
+          caps: RECIPIENT_CAPS,
+          content: 'c',
+        }),
       ),
     )
     expect(begun.filter((one) => one !== 'capped')).toHaveLength(5)

@@ -100,7 +100,7 @@ const INDEXED: Readonly<Record<string, RegExp>> = {
   'confirmations.recent': /subscription_mailbox/,
   'confirmations.asked': /confirmation_subscription/,
   'enrolments.pageOfCut': /subscription_cut/,
-  'messages.due': /message_due/,
+  'messages.due': /message_stream/,
   'notices.isDue': /subscription_notice/,
   'mailboxes.suppressed': /mailbox_suppressed/,
   'feedback.prune': /feedback_event_received/,

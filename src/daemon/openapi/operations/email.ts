@@ -15,7 +15,7 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
         tag: 'Mail',
         summary: 'Sends a transactional mail about a record',
         description:
-          'Recipient and links come from the server’s record, never from the request. A record that is not the caller’s answers 404, exactly as one that does not exist. A mail that was sent for a record is not sent again: the answer is the same.',
+          'Recipient and links come from the server’s record, never from the request. A record that is not the caller’s answers 404, exactly as one that does not exist. A mail that was sent for a record is not sent again: the answer is the same. With a persistent store the mail is stored and the answer does not wait for the provider.',
         security: 'identity',
         body: {
           type: 'application/json',
@@ -33,12 +33,21 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
             name: 'EmailAnswer',
             schema: EmailAnswer,
             examples: {
+              queued: { sent: true, queued: true, id: 'q8Zr0c3vXk1m@example.com' },
               sent: { sent: true, id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' },
               notSent: { sent: false, reason: 'mail is not configured' },
             },
           }),
         ],
-        errors: [...JSON_BODY, 'unauthenticated', 'locked', 'not_found', 'unavailable', 'store_unavailable'],
+        errors: [
+          ...JSON_BODY,
+          'unauthenticated',
+          'locked',
+          'not_found',
+          'conflict',
+          'unavailable',
+          'store_unavailable',
+        ],
       },
     },
     feedback: {

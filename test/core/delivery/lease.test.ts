@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createLease } from '../../../src/core/course/lease.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
+import { createLease } from '../../../src/core/delivery/lease.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 
 const SECOND = 1000
@@ -11,7 +11,7 @@ function leaseOf({ patienceMs = 30 * SECOND, keep = async () => {} } = {}) {
   const time = virtualTime(0)
   const kept: number[] = []
   let expiredAt: number | undefined
-  const lease = createLease({
+  const lease = createLease<Claim>({
     timer: time.clock,
     since: 0,
     claims: 1,
@@ -82,7 +82,7 @@ test('a message that has ended is not held any longer, and the last of all that 
   const time = virtualTime(0)
   const kept: (readonly Claim[])[] = []
   let ended = 0
-  const lease = createLease({
+  const lease = createLease<Claim>({
     timer: time.clock,
     since: 0,
     claims: 2,

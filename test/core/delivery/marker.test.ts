@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createMarker } from '../../../src/core/course/marker.ts'
 import type { Claim, Settlement } from '../../../src/core/course/store.ts'
+import { createMarker } from '../../../src/core/delivery/marker.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { during } from '../../support/virtual-work.ts'

@@ -1,7 +1,6 @@
 import type { Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
 import type { WaitUntilRecorded } from '../mail/transport.ts'
-import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** How long a finished send waits for others to share its commit: longer where commits take longer. */
 const SHORTEST_MS = 3
@@ -10,18 +9,18 @@ const COMMITS_LONG = 6
 /** How long to wait before writing again to a store that could not be written. */
 const AGAIN_MS = 250
 
-interface Mark {
+interface Mark<Settlement> {
   readonly settlement: Settlement
   readonly until: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
 
-export interface Marker {
+export interface Marker<Job, Settlement> {
   /** Resolves when the outcome is durable, so a slot that awaits it takes no other work before. */
   mark(settlement: Settlement, until: number): Promise<void>
   /** Call it when a message goes out. */
-  begin(claim: Claim): {
+  begin(claim: Job): {
     /** For the transport, which may hold its next message until this one is durable. */
     readonly recorded: WaitUntilRecorded
     /** Call it when what became of the message is known. */
@@ -36,17 +35,17 @@ export interface Marker {
  * commit is retried until `until` on the monotonic clock, so that no known outcome is lost while its claim is
  * held.
  */
-export function createMarker(
-  store: Pick<CourseStore, 'settle'>,
+export function createMarker<Job, Settlement extends { readonly claim: Job }>(
+  store: { readonly settle: (settlements: readonly Settlement[]) => Promise<void> },
   timer: Timer,
   full = Number.POSITIVE_INFINITY,
-): Marker {
-  let group: Mark[] = []
+): Marker<Job, Settlement> {
+  let group: Mark<Settlement>[] = []
   /** The group that a timer is set for. */
-  let waiting: Mark[] | undefined
+  let waiting: Mark<Settlement>[] | undefined
   let window = SHORTEST_MS
   let [out, held] = [0, 0]
-  const sent = new Map<Claim, PromiseWithResolvers<void>>()
+  const sent = new Map<Job, PromiseWithResolvers<void>>()
 
   const commitSoon = () => {
     if (waiting === group) return

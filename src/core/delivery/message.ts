@@ -1,21 +1,23 @@
-import type { HistoryEntry } from './history.ts'
+import type { JobRecord } from './delivery.ts'
+import type { Stream } from './streams.ts'
 
 /**
- * A mail that leaves because of something that happened once. Its row is written in the transaction of that cause, so
- * it does not depend on the process that wrote it, and is deleted when nothing more is to be tried.
+ * What leaves because of something that happened once. Its row is written in the transaction of that cause, so it does
+ * not depend on the process that wrote it; what composes it is deleted when nothing more is to be tried.
  */
 export interface QueuedMessage {
   readonly id: string
+  readonly stream: Stream['name']
   /** The same for every attempt: the idempotency key and the Message-ID derive from it. */
   readonly key: string
-  readonly subscription: string
+  /** Of a confirmation. */
+  readonly subscription: string | undefined
   readonly address: string
-  readonly course: string
-  /** A language tag; undefined: the platform's. */
-  readonly language: string | undefined
+  /** JSON: what composes it, as its stream writes and reads it. */
+  readonly payload: string
   /** UTC milliseconds. The Date header of every attempt. */
   readonly createdAt: number
-  /** Not mailed after this. */
+  /** Not sent after this. */
   readonly expiresAt: number
   /** Attempts that did not succeed. */
   readonly attempts: number
@@ -26,27 +28,27 @@ export interface QueuedMessage {
 }
 
 /** A message to write together with its cause; the process that writes it holds it for `leaseMs`. */
-export interface NewMessage extends Pick<QueuedMessage, 'id' | 'expiresAt'> {
+export interface NewMessage extends Pick<QueuedMessage, 'id' | 'stream' | 'key' | 'payload' | 'expiresAt'> {
   readonly leaseMs: number
 }
 
 /** What an attempt leaves behind. */
 export interface MessageSettlement {
-  readonly message: QueuedMessage
-  /** `sent` counts also if the claim was lost meanwhile; `over`: nothing more is tried. */
-  readonly result: 'sent' | 'over' | Retry
-  /** Written into the history of its subscription in the same transaction. */
-  readonly entry?: HistoryEntry | undefined
-}
-
-export interface Retry extends Pick<QueuedMessage, 'attempts' | 'unknownSince'> {
-  readonly nextAttemptAt: number
+  readonly claim: QueuedMessage
+  /** `sent` counts also if the claim was lost meanwhile. */
+  readonly record: JobRecord
+  readonly now: number
+  /** What became of the attempt, for operators. */
   readonly outcome: string
+  readonly reason: string | undefined
+  /** The provider's own id of a message that it took. */
+  readonly providerId: string | undefined
 }
 
-export interface MessageStore {
+export interface MessageStore<Settlement = MessageSettlement> {
   /** Takes up to `limit` messages that are due, and those whose process did not record an outcome before its lease ended. */
   claimMessages(input: {
+    readonly stream: Stream['name']
     readonly now: number
     readonly limit: number
     /** Measured by the store's own clock. */
@@ -57,5 +59,5 @@ export interface MessageStore {
     readonly messages: readonly QueuedMessage[]
     readonly leaseMs: number
   }): Promise<void>
-  settleMessage(settlement: MessageSettlement): Promise<void>
+  settleMessages(settlements: readonly Settlement[]): Promise<void>
 }

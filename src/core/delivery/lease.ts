@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events'
 import type { Timer } from '../clock.ts'
-import type { Claim } from './store.ts'
 
 /** How long claims are held; a crashed process's lessons are taken over after this. */
 export const LEASE_MS = 90_000
@@ -19,7 +18,7 @@ export const LATE = { kind: 'unknown', reason: 'the provider did not answer in t
  * is measured by the monotonic clock from the moment the claims were requested, so that neither a late answer
  * nor a step of the wall clock lets an attempt outlive its lease in the store.
  */
-export interface Lease<T = Claim> {
+export interface Lease<T> {
   /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
   readonly signal: AbortSignal
   /** Resolves at the same moment. */
@@ -38,7 +37,7 @@ export interface Lease<T = Claim> {
   cancel(): void
 }
 
-export function createLease<T = Claim>(input: {
+export function createLease<T>(input: {
   readonly timer: Timer
   /** When the claims were requested, on the monotonic clock. */
   readonly since: number

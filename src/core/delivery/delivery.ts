@@ -1,0 +1,157 @@
+import { HOUR_MS } from '../durations.ts'
+import type { SendOutcome } from '../mail/mailer.ts'
+import type { Stream } from './streams.ts'
+
+/**
+ * What became of one attempt at a job. The mailer's outcomes, and: `over`: there is no reason to send it any more;
+ * `waits`: it is held until then; `untried`: nothing was handed over, and nothing is known against it; `again`: as
+ * `untried`, but not by the same call; `gone`: the claim is no longer ours; `finished`: nothing is left to send.
+ */
+export type Delivery =
+  | SendOutcome
+  | { readonly kind: 'over'; readonly reason?: string | undefined }
+  | { readonly kind: 'waits'; readonly until: number }
+  | { readonly kind: 'untried' | 'again' | 'gone' | 'finished' }
+
+/** Why a job waits or is over: `parked` was given up, `bounced` is a dead address. */
+export interface JobProblem {
+  readonly kind: 'failed' | 'unknown' | 'parked' | 'bounced'
+  readonly reason: string
+  readonly since: number
+}
+
+/** What the record of an attempt depends on. */
+export interface Job {
+  /** Not before this, even if the clock was set back since the claim. */
+  readonly dueAt: number
+  readonly failures: number
+  /** Since when an attempt with an unknown outcome may have delivered it. */
+  readonly unknownSince: number | undefined
+  /** It has a problem that an attempt left behind, so it is no first attempt. */
+  readonly wasTried: boolean
+}
+
+/** What is written of an attempt, whatever the job is. */
+export interface JobRecord {
+  /** `over`: nothing more is tried; `skipped`: what comes after it goes on; `finished`: nothing does. */
+  readonly result: 'sent' | 'skipped' | 'over' | 'waits' | 'finished'
+  /** Of `waits`: UTC milliseconds. */
+  readonly nextAttemptAt: number
+  readonly failures: number
+  /** Undefined: as it was, if the job waits; none otherwise. */
+  readonly problem: JobProblem | undefined
+  /** Nothing was handed over: the same call may take it again. */
+  readonly untried: boolean
+}
+
+interface At {
+  readonly now: number
+  /** In [0, 1): spreads the retries of many jobs. */
+  readonly fraction: number
+  readonly stream: Stream
+}
+
+/**
+ * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock that
+ * measures them may be stepped back meanwhile, and an attempt takes its time to arrive.
+ */
+export const KEY_LIFE_MS = 20 * HOUR_MS
+
+type Rules = {
+  readonly [Kind in Delivery['kind']]: (
+    job: Job,
+    delivery: Extract<Delivery, { readonly kind: Kind }>,
+    at: At,
+  ) => JobRecord
+}
+
+const ended =
+  (result: 'sent' | 'skipped' | 'finished') =>
+  ({ failures }: Job): JobRecord => ({
+    result,
+    nextAttemptAt: 0,
+    failures,
+    problem: undefined,
+    untried: result === 'finished',
+  })
+/** Tried again at that time, with the problem that it has. */
+const later = ({ dueAt, failures }: Job, at: number): JobRecord => ({
+  result: 'waits',
+  nextAttemptAt: Math.max(at, dueAt),
+  failures,
+  problem: undefined,
+  untried: false,
+})
+const ours = (job: Job, _: unknown, { now, stream }: At) => later(job, now + stream.oursMs)
+
+/** The only place that decides what follows from an attempt: what is recorded, and when the next one comes. */
+const RECORD: Rules = {
+  sent: ended('sent'),
+  over: (job, { reason }, { now }) => ({
+    ...ended('skipped')(job),
+    problem: reason === undefined ? undefined : { kind: 'parked', reason, since: now },
+  }),
+  finished: ended('finished'),
+  waits: (job, { until }, { now }) => later(job, Math.max(now, until)),
+  again: (job, _, { now }) => later(job, now),
+  gone: (job, _, { now }) => later(job, now),
+  // A first attempt that was not made keeps its place in line; any other goes to the end.
+  untried: (job, _, { now }) => ({ ...later(job, job.wasTried ? now : job.dueAt), untried: true }),
+  // Our own configuration or texts: no provider was asked, and no failure is counted.
+  not_configured: ours,
+  not_composed: ours,
+  permanent: ({ failures }, { hardBounce, reason }, { now }) => ({
+    result: 'over',
+    nextAttemptAt: 0,
+    failures: failures + 1,
+    problem: { kind: hardBounce ? 'bounced' : 'parked', reason, since: now },
+    untried: false,
+  }),
+  unknown(job, { reason }, at) {
+    const since = job.unknownSince ?? at.now
+    const problem = { kind: 'unknown', reason, since } as const
+    return retried(job, { problem, failures: job.failures + 1, leastMs: 0, isLast: false }, at)
+  },
+  transient(job, { reason, scope, retryAfterMs = 0 }, at) {
+    const { unknownSince } = job
+    const { stream, now } = at
+    // What is about all messages counts against none, unless the stream counts attempts.
+    const failures = job.failures + (scope === 'message' || stream.countsAll ? 1 : 0)
+    const kind = unknownSince === undefined ? 'failed' : 'unknown'
+    const problem = { kind, reason, since: unknownSince ?? now } as const
+    return retried(job, { problem, failures, leastMs: retryAfterMs, isLast: failures >= stream.most }, at)
+  },
+}
+
+/** Tried again after a pause, unless this was the last attempt, or the provider would not recognize a repeat then. */
+function retried(
+  job: Job,
+  after: {
+    readonly problem: JobProblem
+    readonly failures: number
+    readonly leastMs: number
+    readonly isLast: boolean
+  },
+  { now, fraction, stream }: At,
+): JobRecord {
+  const { problem, failures, leastMs, isLast } = after
+  const pause = stream.pauseMs(job.failures, fraction)
+  const nextAttemptAt = Math.max(now + Math.max(leastMs, pause ?? 0), job.dueAt)
+  const isForgotten =
+    stream.parksUnknown && problem.kind === 'unknown' && nextAttemptAt - problem.since >= KEY_LIFE_MS
+  const isOver = isLast || pause === undefined || isForgotten
+  return {
+    result: isOver ? 'over' : 'waits',
+    nextAttemptAt,
+    failures,
+    problem: isOver && problem.kind === 'failed' ? { ...problem, kind: 'parked' } : problem,
+    untried: false,
+  }
+}
+
+/** What to record of an attempt. Pure, so that the simulation and every store share it. */
+export function recordOf(job: Job, delivery: Delivery, at: At): JobRecord {
+  // The key and the value come from one delivery, which the compiler does not follow through an index.
+  const rule = RECORD[delivery.kind] as (job: Job, delivery: Delivery, at: At) => JobRecord
+  return rule(job, delivery, at)
+}

@@ -1,0 +1,52 @@
+import type { Mail, Mailer } from '../mail/mailer.ts'
+import type { MailPayload } from '../mail/sent-mail.ts'
+import type { TransactionalMail } from '../mail/transactional.ts'
+import type { LaneHost } from './lane.ts'
+import type { MessageStore, QueuedMessage } from './message.ts'
+import { createMessageLane } from './message-lane.ts'
+import { MAIL, SIGN_IN } from './streams.ts'
+
+/**
+ * Sends the mails that are stored to be sent for certain; gives how many left. Sign-in mails have a lane of their own,
+ * so that they wait for no other.
+ */
+export function createMails(
+  host: LaneHost,
+  {
+    store,
+    mailer,
+    again,
+    signal,
+  }: {
+    readonly store: MessageStore
+    readonly mailer: Mailer
+    /** Resolves the record of a sign-in mail anew. */
+    readonly again: TransactionalMail['again']
+    readonly signal: AbortSignal
+  },
+): () => Promise<number> {
+  async function mailOf({ payload, address, createdAt }: QueuedMessage): Promise<Mail | undefined> {
+    // Written by `queueable`, as JSON.
+    const { template, about, compiled, name, slots = {}, record } = JSON.parse(payload) as MailPayload
+    const found = record && (await again(record.asker, { template, inputs: record.inputs }))
+    if (record && !found) return undefined
+    return { template, about, compiled, to: { name, address }, slots, ...found, date: new Date(createdAt) }
+  }
+  const lanes = [SIGN_IN, MAIL].map((stream) =>
+    createMessageLane(host, {
+      stream,
+      store,
+      mailer,
+      mailOf,
+      gone: 'its record is gone',
+      expired: 'it could not be mailed in time',
+      settlementOf: (settlement) => settlement,
+      about: ({ id }) => ({ mail: id }),
+      signal,
+    }),
+  )
+  return async () => {
+    const sent = await Promise.all(lanes.map((lane) => lane.wake()))
+    return sent.reduce((sum, one) => sum + one, 0)
+  }
+}

@@ -1,0 +1,71 @@
+import type { Mail, Mailer } from '../mail/mailer.ts'
+import { KEY_LIFE_MS } from './delivery.ts'
+import { type Attempted, createLane, type Lane, type LaneHost } from './lane.ts'
+import { LEASE_MS } from './lease.ts'
+import type { MessageSettlement, MessageStore, QueuedMessage } from './message.ts'
+import type { Stream } from './streams.ts'
+
+/** A lane for the messages of one stream, which are mails. */
+export function createMessageLane<Settlement extends MessageSettlement>(
+  host: LaneHost,
+  options: {
+    readonly stream: Stream
+    readonly store: MessageStore<Settlement>
+    readonly mailer: Pick<Mailer, 'send' | 'lines' | 'patienceMs' | 'transport'>
+    /** The mail that a message is; undefined: there is no reason to send it any more. */
+    readonly mailOf: (message: QueuedMessage) => Promise<Mail | undefined>
+    /** Why one without a mail is given up; undefined: nobody needs to know. */
+    readonly gone?: string
+    /** Why one that expired is given up. */
+    readonly expired: string
+    readonly settlementOf: (settlement: MessageSettlement, attempted: Attempted<QueuedMessage>) => Settlement
+    readonly about: (message: QueuedMessage) => Readonly<Record<string, string | undefined>>
+    readonly signal?: AbortSignal | undefined
+  },
+): Lane<QueuedMessage> {
+  const { stream, store, mailer, mailOf, settlementOf } = options
+  const { name } = stream
+  return createLane<QueuedMessage>(host, {
+    stream,
+    lines: mailer.lines,
+    patienceMs: mailer.patienceMs,
+    jobOf: ({ createdAt: dueAt, attempts: failures, unknownSince }) => ({
+      dueAt,
+      failures,
+      unknownSince,
+      wasTried: failures > 0,
+    }),
+    claim: (input) => store.claimMessages({ stream: name, ...input }),
+    keep: (messages) => store.keepMessages({ messages, leaseMs: LEASE_MS }),
+    async prepare(message) {
+      const now = host.clock.now()
+      const { expiresAt, unknownSince } = message
+      if (now >= expiresAt) return { kind: 'over', reason: options.expired }
+      if (mailer.transport === 'api' && unknownSince !== undefined && now - unknownSince >= KEY_LIFE_MS)
+        return { kind: 'over', reason: 'the provider may have it, and no longer knows its key' }
+      const mail = await mailOf(message)
+      if (mail === undefined) return { kind: 'over', reason: options.gone }
+      return { handOver: (signal, recorded) => mailer.send(mail, signal, recorded) }
+    },
+    settle: (attempted) =>
+      store.settleMessages(
+        attempted.map((one) => {
+          const { claim, record, now, delivery } = one
+          const reason = 'reason' in delivery ? delivery.reason : undefined
+          const providerId = delivery.kind === 'sent' ? delivery.id : undefined
+          return settlementOf({ claim, record, now, outcome: delivery.kind, reason, providerId }, one)
+        }),
+      ),
+    tell({ claim, delivery }) {
+      const about = options.about(claim)
+      if (delivery.kind === 'sent') host.log.info(`${name}_sent`, `a ${name} mail was sent`, about)
+      else if ('reason' in delivery && delivery.reason !== undefined)
+        host.log.warn(`${name}_not_sent`, `a ${name} mail was not sent`, {
+          ...about,
+          outcome: delivery.kind,
+          reason: delivery.reason,
+        })
+    },
+    signal: options.signal,
+  })
+}

@@ -1,0 +1,59 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
+import type { StreamName } from '../mail/holds.ts'
+
+/** How what leaves of one kind is retried. */
+export interface Stream {
+  readonly name: StreamName
+  /** The pause after a failed attempt that follows so many others; undefined: it was the last. */
+  readonly pauseMs: (failures: number, fraction: number) => number | undefined
+  /** Given up after so many failures. */
+  readonly most: number
+  /** Failures of the line or the sender count as well. */
+  readonly countsAll: boolean
+  /** Left to an operator once a provider may have forgotten the key of an unknown outcome. */
+  readonly parksUnknown: boolean
+  /** When what our own configuration or texts kept from leaving is tried again. */
+  readonly oursMs: number
+}
+
+/** `fraction` in [0, 1) spreads the retries of many jobs over the upper half of their interval. */
+const doubling = (first: number, longest: number) => (failures: number, fraction: number) => {
+  const full = Math.min(longest, first * 2 ** Math.min(failures, 20))
+  return Math.round(Math.max(first, full / 2 + (full / 2) * fraction))
+}
+
+/** A mail that leaves because of something that happened once: tried until it expires. */
+const message = (name: Stream['name'], firstMs: number, longestMs: number): Stream => ({
+  name,
+  pauseMs: doubling(firstMs, longestMs),
+  most: Number.POSITIVE_INFINITY,
+  countsAll: true,
+  parksUnknown: false,
+  oursMs: Math.min(10 * MINUTE_MS, longestMs),
+})
+
+/** First retry after ≥ 5 minutes, because greylisting wants to see patience; a lesson is parked after 12 failures. */
+export const COURSE: Stream = {
+  ...message('course', 5 * MINUTE_MS, 6 * HOUR_MS),
+  most: 12,
+  countsAll: false,
+  parksUnknown: true,
+  oursMs: 0,
+}
+export const CONFIRMATION = message('confirmation', 5 * MINUTE_MS, HOUR_MS)
+/** Somebody waits for it, and its link works for a short time only. */
+export const SIGN_IN = message('sign-in', MINUTE_MS / 2, 5 * MINUTE_MS)
+export const MAIL = message('mail', 5 * MINUTE_MS, HOUR_MS)
+/** A mail of these streams is not sent any more after this. */
+export const EXPIRES_MS = { 'sign-in': HOUR_MS, mail: 3 * DAY_MS } as const
+
+const ALERT_PAUSES_MS = [15_000, 60_000, 5 * 60_000, 15 * 60_000, HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS]
+export const ALERT: Stream = {
+  ...message('alert', 0, 0),
+  pauseMs: (failures) => ALERT_PAUSES_MS[failures],
+}
+/** The end of an incident follows every beginning that was sent, however late. */
+export const ALERT_CLOSED: Stream = {
+  ...ALERT,
+  pauseMs: (failures) => ALERT_PAUSES_MS[Math.min(failures, ALERT_PAUSES_MS.length - 1)],
+}

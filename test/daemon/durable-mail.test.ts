@@ -1,0 +1,205 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
+import { suppressionChange } from '../../src/core/mail/feedback/changes.ts'
+import type { SendEmailInput } from '../../src/core/mail/send-email.ts'
+import type { Message, Outcome } from '../../src/core/mail/transport.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { bodyOf, clock, JWT_SECRET, NOW, token } from '../support/accounts.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
+import { testTransport } from '../support/test-transport.ts'
+
+const MAIL: SendEmailInput = {
+  template: 'exam-passed',
+  to: 'Ada <ada@example.com>',
+  slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+  key: 'exam.1',
+  durable: true,
+}
+const LINK = 'https://login.example.com/?once=a-token-that-is-kept-nowhere'
+
+/** Platforms one after the other, or at once, over one store; the provider answers as told. */
+async function world(kind: 'memory' | 'sqlite' | 'postgres') {
+  const address = await addressOf(kind)
+  let [now, elapsed] = [NOW, 1_000_000]
+  const store = await openTestStore(address, () => elapsed)
+  const messages: Message[] = []
+  const { promise: hanging, resolve: release } = Promise.withResolvers<Outcome>()
+  let answer: () => Outcome | Promise<Outcome> = () => ({ kind: 'sent', id: 'provider-1' })
+  const open = (env: Record<string, string> = {}, compiled = learning.mails.compiled) => {
+    const platform = openPlatform({
+      env: {
+        NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+        NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
+        NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-datastore',
+        DATASTORE_JWT_SECRET: JWT_SECRET,
+        ...env,
+      },
+      platform: { ...learning, mails: { ...learning.mails, compiled } },
+      store,
+      clock: { ...clock, now: () => now },
+      mailer: testTransport(async (message) => {
+        messages.push(message)
+        return answer()
+      }),
+      directory: {
+        ...store.directory,
+        findLoginRequest: async ({ id }) =>
+          id === 'gone' ? undefined : { address: 'alan@example.org', url: LINK },
+      },
+    })
+    onTestFinished(() => {
+      release(DOWN)
+      return platform.close()
+    })
+    const deliver = async () => (await platform.course()).deliverMessages()
+    const signIn = async (loginRequestId = 'fresh') => {
+      const request = new Request('http://web.example/api/email', {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Authorization: `Bearer ${await token({ role: 'service_role', sub: undefined, email: undefined })}`,
+        },
+        body: JSON.stringify({ template: 'magic-link', inputs: { loginRequestId } }),
+      })
+      return bodyOf((await platform.services.get('web')?.handler.fetch(request)) ?? new Response())
+    }
+    return { ...platform, deliver, signIn }
+  }
+  return {
+    address,
+    store,
+    messages,
+    hang: () => hanging,
+    open,
+    answer: (next: typeof answer) => {
+      answer = next
+    },
+    pass: (ms: number) => {
+      now += ms
+      elapsed += ms
+    },
+  }
+}
+const DOWN: Outcome = { kind: 'transient', scope: 'message', reason: 'busy' }
+
+describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
+  test('answers once it is stored; a process that dies before the handover leaves it to the next', async () => {
+    const it = await world(kind)
+    it.answer(it.hang)
+    const killed = it.open()
+    expect(await killed.sendEmail(MAIL)).toEqual({
+      sent: true,
+      queued: true,
+      id: expect.stringContaining('@'),
+    })
+    expect(await killed.signIn()).toMatchObject({ sent: true, queued: true })
+    await expect.poll(() => it.messages.length).toBe(2)
+    it.answer(() => ({ kind: 'sent', id: 'provider-2' }))
+    it.pass(2 * MINUTE_MS)
+    const next = it.open()
+    expect(await next.deliver()).toBe(2)
+    expect(it.messages.slice(2).map(({ key }) => key)).toEqual(
+      expect.arrayContaining(it.messages.slice(0, 2).map(({ key }) => key)),
+    )
+    expect(it.messages.some(({ text }) => text.includes(LINK))).toBe(true)
+    expect(await next.sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-2' })
+    expect(await next.deliver()).toBe(0)
+  })
+
+  test('a provider that is down for a day delays a mail; its bytes stay the same when its template is edited', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const first = it.open()
+    await first.sendEmail(MAIL)
+    // Joins what goes on, until its outcome is recorded.
+    await first.deliver()
+    expect(it.messages).toHaveLength(1)
+    it.pass(DAY_MS)
+    it.answer(() => ({ kind: 'sent', id: 'late' }))
+    const compiled = await learning.mails.compiled()
+    const edited = Object.fromEntries(
+      Object.entries(compiled).map(([name, mail]) => [name, { ...mail, subject: ['Edited'] }]),
+    )
+    const later = it.open({}, async () => edited)
+    expect(await later.deliver()).toBe(1)
+    expect(it.messages[1]).toEqual(it.messages[0])
+    // An edited template is no other content.
+    expect(await later.sendEmail(MAIL)).toEqual({ sent: true, id: 'late' })
+  })
+
+  test('one key with another content is refused, queued or sent at once', async () => {
+    const it = await world(kind)
+    const { sendEmail } = it.open()
+    await sendEmail(MAIL)
+    const { durable: _, ...atOnce } = MAIL
+    for (const other of [
+      { ...MAIL, to: 'eve@example.com' },
+      { ...MAIL, slots: { ...MAIL.slots, score: '12 %' } },
+      { ...MAIL, language: 'de' },
+      { ...MAIL, template: 'welcome', slots: { startUrl: 'https://www.example.com/' } },
+      { ...atOnce, to: 'eve@example.com' },
+    ])
+      expect(await sendEmail(other)).toMatchObject({ sent: false, code: 'conflict' })
+    expect(await sendEmail({ ...atOnce, key: 'exam.2' })).toEqual({ sent: true, id: 'provider-1' })
+    expect(
+      await sendEmail({ ...atOnce, key: 'exam.2', slots: { ...MAIL.slots, exam: 'Wires' } }),
+    ).toMatchObject({
+      code: 'conflict',
+    })
+  })
+
+  test('what is suppressed, capped, too large, malformed or a sign-in link is not queued', async () => {
+    const it = await world(kind)
+    const { sendEmail, suppressionList, deliver } = it.open()
+    const refused = async (mail: Partial<SendEmailInput>) => {
+      const answer = await sendEmail({ ...MAIL, ...mail })
+      return answer.sent ? 'sent' : answer.reason
+    }
+    expect(await refused({ slots: { exam: 'Gates' } })).toContain('score')
+    expect(await refused({ template: 'magic-link', slots: { signInUrl: LINK } })).toContain('POST /api/email')
+    const mails = await learning.mails.compiled()
+    const large = { ...mails['exam-passed'], text: ['x'.repeat(1_000_000)] } as (typeof mails)[string]
+    const { sendEmail: sendLarge } = it.open({}, async () => ({ ...mails, 'exam-passed': large }))
+    expect(await sendLarge(MAIL)).toMatchObject({ sent: false, reason: expect.stringContaining('1 MB') })
+    const { store: list, erasureHashes } = await suppressionList()
+    const cause = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
+    await list.apply([suppressionChange('eve@example.com', cause, erasureHashes)], NOW)
+    expect(await refused({ to: 'eve@example.com' })).toContain('suppressed')
+    for (let n = 0; n < 5; n += 1) expect(await refused({ key: `n${n}` })).toBe('sent')
+    expect(await refused({ key: 'n6' })).toContain('enough mail')
+    await deliver()
+    expect(it.messages).toHaveLength(5)
+  })
+
+  test('an erasure removes what has not left, and a record that is gone ends its mail', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const platform = it.open()
+    await platform.sendEmail(MAIL)
+    await platform.signIn()
+    await expect.poll(() => it.messages.length).toBe(2)
+    expect(await (await platform.course()).erase('ada@example.com')).toMatchObject({ related: 2 })
+    it.pass(2 * HOUR_MS)
+    expect(await platform.deliver()).toBe(0)
+    expect(it.messages).toHaveLength(2)
+  })
+})
+
+test('the link of a sign-in mail is nowhere in the store', async () => {
+  const it = await world('sqlite')
+  it.answer(it.hang)
+  await it.open().signIn()
+  await expect.poll(() => it.messages.length).toBe(1)
+  const file = it.address?.kind === 'sqlite' ? it.address.file : ''
+  for (const name of [file, `${file}-wal`]) {
+    const bytes = await readFile(name, 'latin1').catch(() => '')
+    expect(bytes.includes('a-token-that-is-kept-nowhere')).toBe(false)
+  }
+})
+
+test('without a persistent store a durable mail is sent at once', async () => {
+  const it = await world('memory')
+  expect(await it.open().sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-1' })
+})
