@@ -13,9 +13,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'records a day as sent before it is sent',
     file: 'course/dispatcher.ts',
-    find: 'const outcome = await inFlight(',
+    find: 'const delivery = await inFlight(',
     replace: `await mark(taken, settle(claim, { kind: 'sent', id: '' }, { now: clock.now(), fraction: 0, next: catalog.next(plan, claim, claim.day) }))
-      const outcome = await inFlight(`,
+      const delivery = await inFlight(`,
   },
   {
     name: 'takes any outcome, whatever its fencing number',
@@ -38,7 +38,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'does not look again before it hands over',
     file: 'course/dispatcher.ts',
-    find: `if (!(await store.stillHolds(claim))) return 'gone'`,
+    find: `if (!(await store.stillHolds(claim))) return { kind: 'gone' }`,
     replace: '',
   },
   {
@@ -56,8 +56,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes an unknown outcome for sent',
     file: 'course/dispatcher.ts',
-    find: 'await mark(taken, settle(claim, outcome,',
-    replace: `await mark(taken, settle(claim, outcome.kind === 'unknown' ? { kind: 'sent', id: '' } : outcome,`,
+    find: 'settle(claim, delivery,',
+    replace: `settle(claim, delivery.kind === 'unknown' ? { kind: 'sent', id: '' } : delivery,`,
   },
   {
     name: 'forgets that an attempt was lost',
@@ -67,19 +67,17 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'retries at once',
-    file: 'course/schedule.ts',
-    find: 'const FIRST_RETRY_MS = 5 * MINUTE_MS',
-    replace: 'const FIRST_RETRY_MS = 1',
+    file: 'delivery/streams.ts',
+    find: "message('course', 5 * MINUTE_MS,",
+    replace: "message('course', 1,",
   },
   {
     name: 'tries again what was refused for good',
-    file: 'course/schedule.ts',
-    find: `        nextAttemptAt: undefined,
-        failures: claim.failures + 1,
-        problem: { kind: outcome.hardBounce`,
-    replace: `        nextAttemptAt: now + HOUR_MS,
-        failures: claim.failures + 1,
-        problem: { kind: outcome.hardBounce`,
+    file: 'delivery/delivery.ts',
+    find: `    result: 'over',
+    nextAttemptAt: 0,`,
+    replace: `    result: 'waits',
+    nextAttemptAt: now + HOUR_MS,`,
   },
   {
     name: 'drops the mark of a message that went out after its subscription ended',
@@ -144,9 +142,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes a released lesson for one that waits for ever',
-    file: 'course/schedule.ts',
-    find: 'nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, claim.dueAt) : claim.dueAt',
-    replace: 'nextAttemptAt: tried ? undefined : claim.dueAt',
+    file: 'delivery/delivery.ts',
+    find: 'again: (job, _, { now }) => later(job, now),',
+    replace: "again: (job, _, { now }) => ({ ...later(job, now), result: 'over' }),",
   },
   {
     name: 'keeps what was erased',
@@ -169,7 +167,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'sends to a dead address',
     file: 'course/schedule.ts',
-    find: 'end: outcome.hardBounce',
+    find: "end: problem?.kind === 'bounced'",
     replace: 'end: false',
   },
   {
@@ -180,9 +178,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes a connection that broke for a message that was refused',
-    file: 'course/schedule.ts',
-    find: "problem: { kind: 'unknown', reason: outcome.reason, since },",
-    replace: 'problem: undefined,',
+    file: 'delivery/delivery.ts',
+    find: "const problem = { kind: 'unknown', reason, since } as const",
+    replace: "const problem = { kind: 'failed', reason, since } as const",
   },
   {
     name: 'undoes no unsubscribe',
@@ -478,7 +476,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'mails every attempt of a confirmation under a key of its own',
     file: 'course/confirmations.ts',
     find: '    about,\n',
-    replace: '    about: about + String(random.fraction()),\n',
+    replace: '    about: about + String(host.random.fraction()),\n',
   },
   {
     name: 'throws away a second course that is asked for within the hour',
@@ -489,7 +487,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'mails a withdrawn announcement to those whom it has not reached',
     file: 'course/open.ts',
-    find: "if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return 'over'",
+    find: 'if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return NOT_WANTED',
     replace: '',
   },
   {

@@ -1,4 +1,4 @@
-import type { Delivery } from '../delivery/delivery.ts'
+import { type Delivery, isOutcome } from '../delivery/delivery.ts'
 import type { LaneHost } from '../delivery/lane.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
 import type { NewMessage, QueuedMessage } from '../delivery/message.ts'
@@ -104,21 +104,13 @@ export function createConfirmations(
     settlementOf(settlement, { claim, delivery, now: at }) {
       const entry = { at, kind: 'confirmation', enrolment: 0, day: 0 } as const
       const { reason } = settlement
-      switch (delivery.kind) {
-        case 'over':
-          return reason === undefined
-            ? settlement
-            : { ...settlement, entry: { ...entry, outcome: 'permanent', reason } }
-        case 'sent':
-        case 'permanent':
-        case 'transient':
-        case 'unknown': {
-          const messageId = messageIdOf(claim)
-          return { ...settlement, entry: { ...entry, messageId, ...outcomeFields(delivery) } }
-        }
-        default:
-          return settlement
+      if (isOutcome(delivery)) {
+        const messageId = messageIdOf(claim)
+        return { ...settlement, entry: { ...entry, messageId, ...outcomeFields(delivery) } }
       }
+      return delivery.kind === 'over' && reason !== undefined
+        ? { ...settlement, entry: { ...entry, outcome: 'permanent', reason } }
+        : settlement
     },
     about: ({ subscription }) => ({ subscription }),
     signal,

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
+import { type Delivery, isOutcome, KEY_LIFE_MS } from '../delivery/delivery.ts'
 import { LATE } from '../delivery/lease.ts'
 import { createMarker } from '../delivery/marker.ts'
 import { type About, createRefusals } from '../delivery/refusals.ts'
@@ -16,7 +17,7 @@ import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED, STOPPED } from '
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import type { LessonMail } from './pinned-texts.ts'
-import { finish, KEY_LIFE_MS, pass, release, settle } from './schedule.ts'
+import { settle } from './schedule.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** More slots than concurrent sends, so that many outcomes can share one durable commit. */
@@ -43,10 +44,8 @@ export interface DispatcherOptions {
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'>
   /** Asked before the first message and every few seconds. */
   readonly isPaused?: (stream: 'course' | 'notice') => Promise<boolean>
-  /**
-   * Asked just before a lesson is handed over. `over`: skip the lesson; `heldUntil`: try again at that time.
-   */
-  readonly standing?: (claim: Claim) => Promise<'send' | 'over' | { readonly heldUntil: number }>
+  /** Asked just before a lesson is handed over: what becomes of one that is not to be sent now. */
+  readonly standing?: (claim: Claim) => Promise<Delivery | undefined>
   /** Values that a lesson's mail needs besides its template. */
   readonly mailFor: (
     claim: Claim,
@@ -140,59 +139,44 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
 
     async function deliver(taken: Taken): Promise<void> {
       const { claim } = taken
-      if (had.has(claim.subscription)) {
-        // Released as tried, so that this call does not claim it a third time.
-        await mark(taken, release(claim, clock.now(), true))
-        return feed.giveBack({ stale: false })
-      }
+      // Released as tried, so that this call does not claim it a third time.
+      if (had.has(claim.subscription)) return record(taken, undefined, { kind: 'again' })
       const plan = await catalog.plan(claim, store)
       if (plan === undefined) return record(taken, undefined, gone(claim))
-      if (claim.day > plan.lessons.length) {
-        await mark(taken, finish(claim, clock.now()))
-        return feed.giveBack({ stale: false })
-      }
+      if (claim.day > plan.lessons.length) return record(taken, undefined, { kind: 'finished' })
       // Get the text before taking a slot, so that a text to be compiled first holds up no other message.
       const text = await catalog.text(plan, claim, store)
       if (text.kind === 'missing') return record(taken, plan, waitsFor(text.reason))
-      const outcome = await inFlight(() => handOver(taken, plan, text))
-      if (outcome === 'untried') {
-        await mark(taken, release(claim, clock.now(), false))
-        feed.giveBack({ stale: true })
-      } else if (outcome === 'gone') {
-        taken.lease.end(claim)
-        feed.giveBack({ stale: false })
-      } else if (outcome === 'over') {
-        const now = clock.now()
-        await mark(taken, pass(claim, now, following(plan, claim, now)))
-        feed.giveBack({ stale: false })
-      } else if ('heldUntil' in outcome) {
-        const now = clock.now()
-        await mark(taken, {
-          ...release(claim, now, true),
-          nextAttemptAt: Math.max(now, claim.dueAt, outcome.heldUntil),
-        })
-        feed.giveBack({ stale: false })
-      } else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
-        unheard ??= outcome.reason
-        await mark(taken, release(claim, clock.now(), true))
-        tell(claim, outcome)
-      } else if (isRefusal(outcome)) undecided.push(refused(taken, plan, outcome))
-      else await record(taken, plan, outcome)
+      const delivery = await inFlight(() => handOver(taken, plan, text))
+      if (isRefusal(delivery)) undecided.push(refused(taken, plan, delivery))
+      else await record(taken, plan, delivery)
     }
 
     /** The lesson that follows the claim's, if the claim's is sent now. */
     const following = (plan: Plan, claim: Claim, now: number) =>
       catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
 
-    async function record(taken: Taken, plan: Plan | undefined, outcome: Outcome): Promise<void> {
+    /** Records what became of a claim; `answer` is what the provider said of it. */
+    async function record(
+      taken: Taken,
+      plan: Plan | undefined,
+      delivery: Delivery,
+      answer = delivery,
+    ): Promise<void> {
       const { claim } = taken
-      const now = clock.now()
-      const next = plan && following(plan, claim, now)
-      const messageId = plan && mailer.messageId(lessonOf(plan, claim))
-      const progress = plan && catalog.progress(plan, claim)
-      const fraction = random.fraction()
-      await mark(taken, settle(claim, outcome, { now, fraction, next, progress, messageId }))
-      tell(claim, outcome)
+      if (delivery.kind === 'gone') taken.lease.end(claim)
+      else {
+        const now = clock.now()
+        const next = plan && following(plan, claim, now)
+        const messageId = plan && mailer.messageId(lessonOf(plan, claim))
+        const progress = plan && catalog.progress(plan, claim)
+        await mark(
+          taken,
+          settle(claim, delivery, { now, fraction: random.fraction(), next, progress, messageId }),
+        )
+      }
+      if (isAnswer(answer)) tell(claim, answer)
+      else feed.giveBack({ stale: delivery.kind === 'untried' })
     }
 
     /**
@@ -207,8 +191,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const about = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
       if (about === 'message') return record(taken, plan, { kind: 'permanent', hardBounce: false, reason })
       unheard ??= reason
-      await mark(taken, release(claim, clock.now(), true))
-      tell(claim, outcome)
+      await record(taken, plan, { kind: 'again' }, outcome)
     }
 
     let pauseAskedAt = timer.monotonic()
@@ -222,18 +205,18 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       { claim, lease, place = 0 }: Taken,
       plan: Plan,
       text: LessonTextToSend,
-    ): Promise<SendOutcome | 'untried' | 'gone' | 'over' | { readonly heldUntil: number }> {
-      if (stopped()) return 'untried'
+    ): Promise<Delivery> {
+      if (stopped()) return { kind: 'untried' }
       const waitMs = place - timer.monotonic()
       if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})
       if (mayBePaused()) await lookAtPause()
       // A lesson claimed early, under a clock that was ahead, waits until it is due.
       const early = clock.now() < claim.dueAt
-      if (stopped() || early || !lease.mayBegin()) return 'untried'
-      const stands = standing ? await standing(claim) : 'send'
-      if (stands !== 'send') return stands
+      if (stopped() || early || !lease.mayBegin()) return { kind: 'untried' }
+      const unsent = await standing?.(claim)
+      if (unsent) return unsent
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
-      if (!(await store.stillHolds(claim))) return 'gone'
+      if (!(await store.stillHolds(claim))) return { kind: 'gone' }
       if (isForgotten(claim, clock.now())) return stillUnknown(claim)
       // If the lease expires before the transport answers, the message may or may not have been delivered.
       const number = refusals.handOver()
@@ -248,9 +231,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       // Counted here, in the order of the answers: which refusals are consecutive must not depend on what is
       // recorded first.
       if (outcome.kind === 'sent') refusals.accepted(number)
-      else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed')
+      else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
         refusals.failed(outcome.reason)
-      else if (isRefusal(outcome))
+        unheard ??= outcome.reason
+      } else if (isRefusal(outcome))
         verdicts.set(claim, refusals.refused({ reason: outcome.reason, unclear: aboutOf(outcome) }))
       // Set while the slot is still taken, so that the next message in line sees it.
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
@@ -337,7 +321,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       if (decided.status === 'rejected') fault ??= { error: decided.reason }
     untried.push(...(await feed.stop()))
     const released = await Promise.allSettled(
-      untried.map((taken) => mark(taken, release(taken.claim, clock.now(), false))),
+      untried.map((taken) =>
+        mark(taken, settle(taken.claim, { kind: 'untried' }, { now: clock.now(), fraction: 0 })),
+      ),
     )
     feed.end()
     for (const one of released) if (one.status === 'rejected') fault ??= { error: one.reason }
@@ -368,7 +354,11 @@ function aboutOf(outcome: Refusal): About {
   return outcome.kind === 'permanent' ? 'message' : 'run'
 }
 
-function isRefusal(outcome: Outcome): outcome is Refusal {
+/** What a caller of the dispatch hears of. */
+const isAnswer = (delivery: Delivery): delivery is SendOutcome =>
+  isOutcome(delivery) || delivery.kind === 'not_configured' || delivery.kind === 'not_composed'
+
+function isRefusal(outcome: Delivery): outcome is Refusal {
   return (
     (outcome.kind === 'transient' && outcome.scope === 'sender') ||
     (outcome.kind === 'permanent' && !outcome.hardBounce)

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
+import { type Delivery, KEY_LIFE_MS } from '../delivery/delivery.ts'
 import type { LaneHost } from '../delivery/lane.ts'
 import { createMails } from '../delivery/mails.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
@@ -30,7 +31,7 @@ import {
 } from './links.ts'
 import { baseOf, NOTICES, type Notice, type NoticeStore } from './notices.ts'
 import { exported, type Newcomer } from './people.ts'
-import { KEY_LIFE_MS, nextDay } from './schedule.ts'
+import { nextDay } from './schedule.ts'
 import type { Arrival, Begin, Claim, CourseStore, Erased, Preferences, Subscription } from './store.ts'
 import { isUnderWay } from './subscription.ts'
 
@@ -49,6 +50,7 @@ const WAKE_AT_ONCE = 500
 const ADMITTED_AT_ONCE = 200
 /** A notice held back by a silence is looked at again after this, because the silence may end early. */
 const HELD_MS = 10 * 60 * 1000
+const NOT_WANTED: Delivery = { kind: 'over', reason: 'it was over before it could be sent' }
 
 export interface CourseOptions {
   readonly store: CourseStore
@@ -223,20 +225,20 @@ export function openCourse({
       : found
   const noticeOf = ({ course, courseVersion, day }: Claim) =>
     course === NOTICES ? catalog.notices?.find(baseOf(courseVersion) + day) : undefined
-  async function noticeStanding(claim: Claim): Promise<'send' | 'over' | { readonly heldUntil: number }> {
+  async function noticeStanding(claim: Claim): Promise<Delivery | undefined> {
     const { course, courseVersion, day, problem } = claim
-    if (course !== NOTICES) return 'send'
+    if (course !== NOTICES) return undefined
     const now = clock.now()
     // A newer notice made this subscriber due again, so don't wait for an operator to decide about this one.
     const isGivenUp =
       problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
-    if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return 'over'
+    if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return NOT_WANTED
     const notice = noticeOf(claim)
     const announced = notice?.kind === 'announced' && notice.facts.cause === undefined
-    if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return 'over'
-    if (await held('notice')) return { heldUntil: now + MINUTE_MS }
+    if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return NOT_WANTED
+    if (await held('notice')) return { kind: 'waits', until: now + MINUTE_MS }
     const until = await notices?.silentUntil()
-    return until === undefined ? 'send' : { heldUntil: Math.min(until, now + HELD_MS) }
+    return until === undefined ? undefined : { kind: 'waits', until: Math.min(until, now + HELD_MS) }
   }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()

@@ -1,5 +1,6 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
-import type { Outcome } from '../mail/transport.ts'
+import { type Delivery, isOutcome, recordOf } from '../delivery/delivery.ts'
+import { COURSE } from '../delivery/streams.ts'
+import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { Cadence, CoursePlan, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
 import type { Progress } from './progress.ts'
@@ -9,17 +10,6 @@ import type { Claim, Next, Settlement } from './store.ts'
 export const TOKEN_LIFE_MS = 7 * DAY_MS
 /** An address that was never confirmed is deleted this long after its last link was mailed (docs/privacy.md). */
 export const UNCONFIRMED_KEPT_MS = 30 * DAY_MS
-/** First retry after ≥ 5 minutes, because greylisting wants to see patience; then doubling, at most 6 hours. */
-const FIRST_RETRY_MS = 5 * MINUTE_MS
-const LONGEST_RETRY_MS = 6 * HOUR_MS
-/** After this many failures in a row a lesson is parked for an operator. */
-const MOST_FAILURES = 12
-/**
- * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock that
- * measures them may be stepped back meanwhile, and an attempt takes its time to arrive.
- */
-export const KEY_LIFE_MS = 20 * HOUR_MS
-
 /** Local time, as the schedule needs it. A day is counted from 1 January 1970. */
 export interface Zones {
   /** The day that it is in a time zone. */
@@ -169,38 +159,10 @@ export function nextDay(sentDays: readonly number[], lessons: number): number | 
   return undefined
 }
 
-/**
- * Gives a claim back and keeps its problem. The lesson is due again at once, but never before its time: a
- * first attempt that was not made keeps its place in line, any other goes to the end.
- */
-export function release(claim: Claim, now: number, tried: boolean): Settlement {
-  return {
-    claim,
-    now,
-    sent: false,
-    untried: !tried,
-    nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, claim.dueAt) : claim.dueAt,
-    failures: claim.failures,
-    problem: claim.problem,
-    end: false,
-  }
-}
-
-/** `fraction` in [0, 1) spreads the retries of many rows over the upper half of their interval. */
-export function backoffMs(failures: number, fraction: number): number {
-  const full = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 20))
-  return Math.round(Math.max(FIRST_RETRY_MS, full / 2 + (full / 2) * fraction))
-}
-
-/** The later of `at` and the lesson's due time: the wall clock may have been stepped back since the claim. */
-function notBeforeDue({ dueAt }: Claim, at: number): number {
-  return Math.max(at, dueAt)
-}
-
-/** Computes the record of a finished attempt. Pure, so that the simulation and every store share it. */
+/** Computes the record of what became of a claim. Pure, so that the simulation and every store share it. */
 export function settle(
   claim: Claim,
-  outcome: Outcome,
+  delivery: Delivery,
   {
     now,
     fraction,
@@ -211,110 +173,57 @@ export function settle(
     readonly now: number
     readonly fraction: number
     /** The lesson after this one; undefined: there is none. */
-    readonly next: Next | undefined
+    readonly next?: Next | undefined
     readonly progress?: Progress | undefined
     readonly messageId?: string | undefined
   },
 ): Settlement {
-  return {
-    ...consequence(claim, outcome, { now, fraction, next }),
-    ...(outcome.kind === 'sent' && progress && { progress }),
-    attempt: { ...outcomeFields(outcome), ...(messageId === undefined ? {} : { messageId }) },
-  }
-}
-
-/** Skips a lesson that there is no reason to send any more, and goes on with the next. */
-export function pass(claim: Claim, now: number, next: Next | undefined): Settlement {
-  return {
-    claim,
-    now,
-    sent: true,
-    lessons: next?.lessons ?? claim.day,
-    nextAttemptAt: next?.dueAt,
-    failures: 0,
-    problem: undefined,
-    end: false,
-    attempt: { outcome: 'permanent', reason: 'it was over before it could be sent' },
-  }
-}
-
-/** Ends a course that no longer has the lesson in hand: all lessons that it still has were sent. */
-export function finish(claim: Claim, now: number): Settlement {
-  return {
-    claim,
-    now,
-    sent: false,
-    untried: true,
-    lessons: claim.day - 1,
-    nextAttemptAt: undefined,
-    failures: 0,
-    problem: undefined,
-    end: false,
-  }
-}
-
-function consequence(
-  claim: Claim,
-  outcome: Outcome,
-  { now, fraction, next: following }: { now: number; fraction: number; next: Next | undefined },
-): Settlement {
-  const unknownSince = claim.problem?.kind === 'unknown' ? claim.problem.since : undefined
-  switch (outcome.kind) {
-    case 'sent': {
+  const { problem: before, dueAt: due, failures: failed, day } = claim
+  const unknownSince = before?.kind === 'unknown' ? before.since : undefined
+  const job = { dueAt: due, failures: failed, unknownSince, wasTried: before !== undefined }
+  const { result, untried, ...record } = recordOf(job, delivery, { now, fraction, stream: COURSE })
+  const { nextAttemptAt, failures, problem = before } = record
+  const attempt = attemptOf(delivery, messageId)
+  const settled = { claim, now, untried, end: false, ...(attempt && { attempt }) }
+  switch (result) {
+    case 'sent':
+    case 'skipped':
       return {
-        claim,
-        now,
+        ...settled,
         sent: true,
-        lessons: following?.lessons ?? claim.day,
-        nextAttemptAt: following?.dueAt,
+        lessons: next?.lessons ?? day,
+        nextAttemptAt: next?.dueAt,
         failures: 0,
         problem: undefined,
-        end: false,
+        ...(result === 'sent' && progress && { progress }),
       }
-    }
-    case 'permanent':
+    case 'finished':
+      // All lessons that the course still has were sent.
       return {
-        claim,
-        now,
+        ...settled,
+        sent: false,
+        lessons: day - 1,
+        nextAttemptAt: undefined,
+        failures: 0,
+        problem: undefined,
+      }
+    case 'waits':
+      return { ...settled, sent: false, nextAttemptAt, failures, problem }
+    case 'over':
+      return {
+        ...settled,
         sent: false,
         nextAttemptAt: undefined,
-        failures: claim.failures + 1,
-        problem: { kind: outcome.hardBounce ? 'bounced' : 'parked', reason: outcome.reason, since: now },
-        end: outcome.hardBounce,
-      }
-    case 'unknown': {
-      const since = unknownSince ?? now
-      const next = notBeforeDue(claim, now + backoffMs(claim.failures, fraction))
-      // Past the provider's memory of the key a retry could be a second delivery: an operator decides.
-      const expired = next - since >= KEY_LIFE_MS
-      return {
-        claim,
-        now,
-        sent: false,
-        nextAttemptAt: expired ? undefined : next,
-        failures: claim.failures + 1,
-        problem: { kind: 'unknown', reason: outcome.reason, since },
-        end: false,
-      }
-    }
-    case 'transient': {
-      const next = notBeforeDue(
-        claim,
-        now + Math.max(outcome.retryAfterMs ?? 0, backoffMs(claim.failures, fraction)),
-      )
-      const unknownExpired = unknownSince !== undefined && next - unknownSince >= KEY_LIFE_MS
-      const failures = claim.failures + (outcome.scope === 'message' ? 1 : 0)
-      const parked = failures >= MOST_FAILURES || unknownExpired
-      const kind = unknownSince !== undefined ? 'unknown' : parked ? 'parked' : 'failed'
-      return {
-        claim,
-        now,
-        sent: false,
-        nextAttemptAt: parked ? undefined : next,
         failures,
-        problem: { kind, reason: outcome.reason, since: unknownSince ?? now },
-        end: false,
+        problem,
+        end: problem?.kind === 'bounced',
       }
-    }
   }
+}
+
+/** What the history says of an attempt; undefined: there was none. */
+function attemptOf(delivery: Delivery, messageId: string | undefined): Settlement['attempt'] {
+  if (delivery.kind === 'over') return { outcome: 'permanent', reason: delivery.reason }
+  if (!isOutcome(delivery)) return undefined
+  return { ...outcomeFields(delivery), ...(messageId === undefined ? {} : { messageId }) }
 }

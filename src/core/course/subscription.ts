@@ -1,9 +1,10 @@
+import { KEY_LIFE_MS } from '../delivery/delivery.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
 import type { HistoryEntry } from './history.ts'
 import { NOTICES } from './notices.ts'
 import type { Progress } from './progress.ts'
-import { KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
+import { nextDay, TOKEN_LIFE_MS } from './schedule.ts'
 import type {
   Admitted,
   Arrival,

@@ -1,5 +1,6 @@
 import { HOUR_MS } from '../durations.ts'
 import type { SendOutcome } from '../mail/mailer.ts'
+import type { Outcome } from '../mail/transport.ts'
 import type { Stream } from './streams.ts'
 
 /**
@@ -12,6 +13,15 @@ export type Delivery =
   | { readonly kind: 'over'; readonly reason?: string | undefined }
   | { readonly kind: 'waits'; readonly until: number }
   | { readonly kind: 'untried' | 'again' | 'gone' | 'finished' }
+
+const OUTCOMES: ReadonlySet<Delivery['kind']> = new Set<Outcome['kind']>([
+  'sent',
+  'transient',
+  'permanent',
+  'unknown',
+])
+/** Whether an attempt was made. */
+export const isOutcome = (delivery: Delivery): delivery is Outcome => OUTCOMES.has(delivery.kind)
 
 /** Why a job waits or is over: `parked` was given up, `bounced` is a dead address. */
 export interface JobProblem {
@@ -135,11 +145,10 @@ function retried(
   { now, fraction, stream }: At,
 ): JobRecord {
   const { problem, failures, leastMs, isLast } = after
-  const pause = stream.pauseMs(job.failures, fraction)
-  const nextAttemptAt = Math.max(now + Math.max(leastMs, pause ?? 0), job.dueAt)
+  const nextAttemptAt = Math.max(now + Math.max(leastMs, stream.pauseMs(job.failures, fraction)), job.dueAt)
   const isForgotten =
     stream.parksUnknown && problem.kind === 'unknown' && nextAttemptAt - problem.since >= KEY_LIFE_MS
-  const isOver = isLast || pause === undefined || isForgotten
+  const isOver = isLast || isForgotten
   return {
     result: isOver ? 'over' : 'waits',
     nextAttemptAt,

@@ -4,8 +4,8 @@ import type { StreamName } from '../mail/holds.ts'
 /** How what leaves of one kind is retried. */
 export interface Stream {
   readonly name: StreamName
-  /** The pause after a failed attempt that follows so many others; undefined: it was the last. */
-  readonly pauseMs: (failures: number, fraction: number) => number | undefined
+  /** The pause after a failed attempt that follows so many others. */
+  readonly pauseMs: (failures: number, fraction: number) => number
   /** Given up after so many failures. */
   readonly most: number
   /** Failures of the line or the sender count as well. */
@@ -46,14 +46,3 @@ export const SIGN_IN = message('sign-in', MINUTE_MS / 2, 5 * MINUTE_MS)
 export const MAIL = message('mail', 5 * MINUTE_MS, HOUR_MS)
 /** A mail of these streams is not sent any more after this. */
 export const EXPIRES_MS = { 'sign-in': HOUR_MS, mail: 3 * DAY_MS } as const
-
-const ALERT_PAUSES_MS = [15_000, 60_000, 5 * 60_000, 15 * 60_000, HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS]
-export const ALERT: Stream = {
-  ...message('alert', 0, 0),
-  pauseMs: (failures) => ALERT_PAUSES_MS[failures],
-}
-/** The end of an incident follows every beginning that was sent, however late. */
-export const ALERT_CLOSED: Stream = {
-  ...ALERT,
-  pauseMs: (failures) => ALERT_PAUSES_MS[Math.min(failures, ALERT_PAUSES_MS.length - 1)],
-}

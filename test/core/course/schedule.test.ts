@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dueAt, movedDue, nextDay, nextLesson, release, settle } from '../../../src/core/course/schedule.ts'
+import { dueAt, movedDue, nextDay, nextLesson, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
@@ -258,7 +258,7 @@ test('faults of the connection burn no attempt; faults of the message park it af
 
 test('once unknown, a lesson stays unknown through later faults and through being given back, until it is sent', () => {
   const unknown = claimOf({ problem: { kind: 'unknown', reason: 'the line broke', since: 5 } })
-  expect(release(unknown, 10, false).problem).toEqual(unknown.problem)
+  expect(settle(unknown, { kind: 'untried' }, { now: 10, fraction: 0 }).problem).toEqual(unknown.problem)
   expect(
     settle(
       unknown,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dueAt, finish, nextLesson, release, settle } from '../../../src/core/course/schedule.ts'
+import { dueAt, nextLesson, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import {
   claimOf,
@@ -268,7 +268,7 @@ test('the last lesson leaves nothing due, and how many lessons there were', () =
     lessons: 3,
     lastSentAt: NOWS.now,
   })
-  const ended = record({ ...taken, sentDays: [1] }, finish({ ...claim, day: 2 }, NOW))
+  const ended = record({ ...taken, sentDays: [1] }, settle({ ...claim, day: 2 }, { kind: 'finished' }, NOWS))
   expect(ended).toMatchObject({
     lessons: 1,
     nextAttemptAt: undefined,
@@ -310,14 +310,16 @@ test('an attempt whose claim was ended while it was out is over when it is answe
 test('a returned claim waits from its due time if nothing was tried, and from now otherwise', () => {
   const due = { ...claim, dueAt: NOW }
   const problem = { kind: 'failed', reason: 'r', since: 1 } as const
-  const at = (...args: Parameters<typeof release>) => release(...args).nextAttemptAt
-  expect([at(due, NOW + 5, false), at(due, NOW + 5, true), at({ ...due, problem }, NOW + 5, false)]).toEqual([
-    NOW,
-    NOW + 5,
-    NOW + 5,
-  ])
-  expect(at(due, NOW - 5, true)).toBe(NOW)
-  expect(changes(taken, record(taken, release({ ...claim, failures: 2, problem }, NOW, false)))).toEqual({
+  const back = (one: Claim, kind: 'untried' | 'again', now: number) =>
+    settle(one, { kind }, { now, fraction: 0 })
+  const at = (...args: Parameters<typeof back>) => back(...args).nextAttemptAt
+  expect([
+    at(due, 'untried', NOW + 5),
+    at(due, 'again', NOW + 5),
+    at({ ...due, problem }, 'untried', NOW + 5),
+  ]).toEqual([NOW, NOW + 5, NOW + 5])
+  expect(at(due, 'again', NOW - 5)).toBe(NOW)
+  expect(changes(taken, record(taken, back({ ...claim, failures: 2, problem }, 'untried', NOW)))).toEqual({
     nextAttemptAt: NOW + 1,
     failures: 2,
     problem,
@@ -325,7 +327,7 @@ test('a returned claim waits from its due time if nothing was tried, and from no
     fence: 3,
     ...FREE,
   })
-  expect(record(taken, release(claim, NOW, true))?.claimedBy).toBe('call-1')
+  expect(record(taken, back(claim, 'again', NOW))?.claimedBy).toBe('call-1')
 })
 
 test.each([
