@@ -31,7 +31,7 @@ interface Mail {
 
 /**
  * Confirmations and announcements from two processes over one store, which are killed and meet a provider that fails,
- * hangs and is down for hours. Whoever was told that a mail is coming gets one, with a link that works; an announcement
+ * hangs and is down for hours; for a while, confirmations are paused. Whoever was told that a mail is coming gets one, with a link that works; an announcement
  * that was withdrawn is mailed to nobody else, and one that was not reaches everybody.
  */
 export async function simulateMessages(input: {
@@ -44,11 +44,15 @@ export async function simulateMessages(input: {
 }): Promise<{ readonly finish: () => Promise<void> }> {
   const { core, time, start, seed, witness, forMs } = input
   const random = seeded(seed ^ 0x3a11)
+  // Before anything happens: virtual time does not wait for files.
+  const compiled = await compiledMails()
   const store = await core.openStore(undefined, { leaseClock: time.elapsed })
   const clock = { ...time.clock, now: () => start + time.elapsed() }
   const calm = () => time.elapsed() > forMs - CALM_MS
   const outage = { from: random.between(HOUR, forMs / 2), ms: random.between(HOUR, 30 * HOUR) }
   const isDown = () => !calm() && time.elapsed() > outage.from && time.elapsed() < outage.from + outage.ms
+  const pause = { from: random.between(HOUR, forMs / 2), ms: random.between(HOUR, 10 * HOUR) }
+  const isPaused = () => time.elapsed() >= pause.from && time.elapsed() < pause.from + pause.ms
   const courses = [
     { ...school, id: 'pottery' },
     { ...school, id: 'chess' },
@@ -80,6 +84,7 @@ export async function simulateMessages(input: {
     const mail = mailOf(message)
     if (mail && time.elapsed() < mail.notBefore)
       witness.violation('a confirmation was tried again within five minutes of a refusal', mail.token)
+    if (mail && isPaused()) witness.violation('a confirmation was mailed during a pause', mail.token)
     const [, announcement] = /announced (\w+)/.exec(message.subject) ?? []
     if (announcement !== undefined && time.elapsed() > (withdrawn.get(announcement) ?? time.elapsed()))
       witness.violation('an announcement was mailed after it was withdrawn', announcement)
@@ -154,7 +159,7 @@ export async function simulateMessages(input: {
       mailer: core.openMailer({
         mail: undefined,
         from: { name: undefined, address: 'course@example.com' },
-        compiled: async () => await compiledMails(),
+        compiled: async () => compiled,
         transport: {
           kind: 'smtp',
           patienceMs: 14 * MINUTE,
@@ -167,6 +172,8 @@ export async function simulateMessages(input: {
       timer: time.clock,
       random,
       log: silentLog,
+      held: async (stream) =>
+        stream === 'confirmation' && isPaused() ? { stream, at: start, reason: 'paused' } : undefined,
       siteUrl: 'https://www.example.com',
       linkKey: core.secret('a key that both processes have'),
       notices: {

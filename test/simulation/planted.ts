@@ -473,6 +473,48 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'const isOver = true ||',
   },
   {
+    name: 'tries again what was sent',
+    file: 'delivery/delivery.ts',
+    find: "sent: ended('sent'),",
+    replace: 'sent: (job, _, { now }) => later(job, now),',
+  },
+  {
+    name: 'lets the lease of a message end while it is out',
+    file: 'delivery/lane.ts',
+    find: 'lease.begin(claimed)',
+    replace: '',
+  },
+  {
+    name: 'holds a message after its outcome is recorded',
+    file: 'delivery/lane.ts',
+    find: '      lease.end(claimed)\n',
+    replace: '',
+  },
+  {
+    name: 'tries what is over for ever',
+    file: 'delivery/delivery.ts',
+    find: "...ended('skipped')(job),",
+    replace: '...later(job, now),',
+  },
+  {
+    name: 'hands over a new message of a paused stream',
+    file: 'delivery/lane.ts',
+    find: "if (await held(stream.name)) return { kind: 'untried' }",
+    replace: '',
+  },
+  {
+    name: 'records only what was sent',
+    file: 'delivery/lane.ts',
+    find: 'await marker.mark(attempted, lease.heldUntil())',
+    replace: "if (delivery.kind === 'sent') await marker.mark(attempted, lease.heldUntil())",
+  },
+  {
+    name: 'retries a confirmation at once',
+    file: 'delivery/streams.ts',
+    find: "message('confirmation', 5 * MINUTE_MS,",
+    replace: "message('confirmation', 1,",
+  },
+  {
     name: 'mails every attempt of a confirmation under a key of its own',
     file: 'course/confirmations.ts',
     find: '    about,\n',
