@@ -476,7 +476,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'tries again what was sent',
     file: 'delivery/delivery.ts',
     find: "sent: ended('sent'),",
-    replace: 'sent: (job, _, { now }) => later(job, now),',
+    replace: 'sent: (job, _, { now }) => later(job, now + HOUR_MS),',
   },
   {
     name: 'lets the lease of a message end while it is out',
@@ -494,7 +494,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'tries what is over for ever',
     file: 'delivery/delivery.ts',
     find: "...ended('skipped')(job),",
-    replace: '...later(job, now),',
+    replace: '...later(job, now + HOUR_MS),',
   },
   {
     name: 'hands over a new message of a paused stream',
