@@ -58,7 +58,8 @@ export function createMessageLane<Settlement extends MessageSettlement>(
       ),
     tell({ claim, delivery }) {
       const about = options.about(claim)
-      if (delivery.kind === 'sent') host.log.info(`${name}_sent`, `a message of the stream ${name} was sent`, about)
+      if (delivery.kind === 'sent')
+        host.log.info(`${name}_sent`, `a message of the stream ${name} was sent`, about)
       else if ('reason' in delivery && delivery.reason !== undefined)
         host.log.warn(`${name}_not_sent`, `a message of the stream ${name} was not sent`, {
           ...about,
