@@ -184,23 +184,23 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|rule|breach|quantities|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|feedback-providers|is-record|service|finding|secret)/,
+        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|rule|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|feedback-providers|is-record|service|finding|secret)/,
       },
       {
         name: 'cli',
         priority: 3,
-        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/(?:find|definition-error)\.ts$|src\/cli\/(?:choose-platform|program|exit|options|environment|check-environment|report|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
+        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/find\.ts$|src\/cli\/(?:choose-platform|program|exit|options|environment|check-environment|report|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
       },
       {
         name: 'definition',
         priority: 3,
-        test: /src\/presets\/base\/platform\.ts$|src\/platform\/(?!find|definition-error|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\//,
+        test: /src\/presets\/base\/platform\.ts$|src\/platform\/(?!find|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\//,
       },
       // A HEALTHCHECK starts a process every few seconds for ever.
       {
         name: 'prober',
         priority: 2,
-        test: /src\/core\/(?:network\/(?:causes|connect|get)|health\/(?:diagnosis|prober|remote-report|verdict))\.ts$/,
+        test: /src\/core\/(?:network\/(?:causes|connect|get)|health\/(?:prober|remote-report|verdict))\.ts$/,
       },
       {
         name: 'health',

@@ -1,5 +1,5 @@
-import { variablesOf } from '../src/core/env/breach.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
+import { variablesOf } from '../src/core/env/rule.ts'
 import { LINT_RULES } from '../src/core/mail/lint/rules.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 

@@ -5,7 +5,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { deployFiles, FOLDERS, TARGETS } from '../src/cli/deploy/files.ts'
 import { describe } from '../src/cli/deploy/subject.ts'
 import { DAY_MS, HOUR_MS } from '../src/core/durations.ts'
-import { exampleFile } from '../src/core/env/example.ts'
+import { exampleFile } from '../src/core/env/schema.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 import { apiReference } from './api-reference.ts'

@@ -17,6 +17,6 @@ export type {
   TemplateInput,
   VariableInput,
 } from './platform/definition.ts'
-export { DefinitionError } from './platform/definition-error.ts'
 export type { PlatformEnvironment } from './platform/environment.ts'
+export { DefinitionError } from './platform/find.ts'
 export { readPlatformEnv } from './platform/read-env.ts'

@@ -6,7 +6,7 @@ export const EQUIVALENT: readonly {
   readonly reason: string
 }[] = [
   {
-    file: 'access/bearer.ts',
+    file: 'access/identity.ts',
     before:
       "const given = /^Bearer ([\\x21-\\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]",
     after:
@@ -14,7 +14,7 @@ export const EQUIVALENT: readonly {
     reason: 'A missing header becomes the text null, which does not match either; types refuse it.',
   },
   {
-    file: 'access/bearer.ts',
+    file: 'access/identity.ts',
     before:
       "const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]",
     after:
@@ -58,7 +58,7 @@ export const EQUIVALENT: readonly {
     reason: 'jose takes a claim that is undefined for one that nobody asked for.',
   },
   {
-    file: 'env/quantities.ts',
+    file: 'env/values.ts',
     before: 'if (match === null || unit === undefined || UNITS.indexOf(unit) >= last) return undefined',
     after: 'if (match === null && unit === undefined || UNITS.indexOf(unit) >= last) return undefined',
     reason: 'The unit is a part of the match: both are there or neither.',

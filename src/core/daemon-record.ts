@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wr
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { recordFile } from './daemon-places.ts'
-import { postgresLocation } from './env/postgres-url.ts'
 import type { StoreAddress } from './env/settings.ts'
+import { postgresLocation } from './env/values.ts'
 import { codeOf } from './error-code.ts'
 import type { Service } from './service.ts'
 

@@ -1,4 +1,4 @@
-import type { Challenge } from './access/challenge.ts'
+import type { Challenge } from './access/identity.ts'
 import type { EventDefinition } from './analytics/events.ts'
 import type { InsightsDefinition } from './analytics/insights-definition.ts'
 import type { CourseDefinition } from './course/definition.ts'

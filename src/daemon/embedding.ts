@@ -1,5 +1,4 @@
-import type { Challenge } from '../core/access/challenge.ts'
-import type { Identify } from '../core/access/identity.ts'
+import type { Challenge, Identify } from '../core/access/identity.ts'
 import type { Ingest } from '../core/analytics/ingest.ts'
 import type { AnalyticsStore } from '../core/analytics/store.ts'
 import type { Clock } from '../core/clock.ts'

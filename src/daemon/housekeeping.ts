@@ -2,7 +2,7 @@ import { UNCONFIRMED_KEPT_MS } from '../core/course/schedule.ts'
 import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
 import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
 import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
-import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
+import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/webhook.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from './embedding.ts'
 

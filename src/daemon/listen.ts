@@ -5,7 +5,7 @@ import type { ErrorCode } from '../core/errors.ts'
 import { within } from '../core/wait.ts'
 import type { Handler } from './embedding.ts'
 import type { Poll } from './http/poll.ts'
-import { rawErrorResponse } from './http/raw-problem.ts'
+import { rawErrorResponse } from './http/respond.ts'
 import { lazyListener } from './node-listener.ts'
 
 /** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { once } from '../core/once.ts'
 import type { Handler } from './embedding.ts'
-import { rawErrorResponse } from './http/raw-problem.ts'
+import { rawErrorResponse } from './http/respond.ts'
 
 /**
  * A service as a listener of `node:http`, and so of every framework on top of it: `createServer(nodeListener(platform.web))`,

@@ -8,7 +8,7 @@ import { learning } from '../presets/learning/platform.ts'
 import { checkDefinition } from './check/check.ts'
 import type { PresetParts } from './check/names.ts'
 import type { PlatformDefinition, VariableInput } from './definition.ts'
-import { DefinitionError } from './definition-error.ts'
+import { DefinitionError } from './find.ts'
 import { servicesOf } from './services.ts'
 
 export interface PresetSource {

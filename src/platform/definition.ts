@@ -1,4 +1,4 @@
-import type { Challenge } from '../core/access/challenge.ts'
+import type { Challenge } from '../core/access/identity.ts'
 import type { InsightsSection } from '../core/analytics/insights-definition.ts'
 import type { Requirement, RuleDefinition } from '../core/env/definition.ts'
 import type { Kind, StandardSchema } from '../core/env/kinds.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { DefinitionError } from './definition-error.ts'
+import type { Fault } from './check/fault.ts'
 
 /** The names under which a definition is found, in the order in which documents list them. */
 export const DEFINITION_FILES = [
@@ -23,4 +23,25 @@ export function findDefinition(folder: string): string | undefined {
       },
     ])
   return found
+}
+
+/** Thrown for a definition with faults. The message gives each one's place, cause and fix, and no value of the environment. */
+export class DefinitionError extends Error {
+  override readonly name = 'DefinitionError'
+  /** The file as it was named; undefined for a value that was passed in code. */
+  readonly file: string | undefined
+  readonly faults: readonly Fault[]
+
+  constructor(file: string | undefined, faults: readonly Fault[]) {
+    super(sentence(file, faults))
+    this.file = file
+    this.faults = faults
+  }
+}
+
+function sentence(file: string | undefined, faults: readonly Fault[]): string {
+  const source = file ?? 'the platform definition'
+  const lines = faults.map(({ path, cause, fix }) => `${path === '' ? '' : `${path}: `}${cause} ${fix}`)
+  if (lines.length === 1) return `${source}: ${lines[0]}`
+  return `${source} has ${lines.length} faults.\n${lines.map((line) => `  ${line}`).join('\n')}`
 }

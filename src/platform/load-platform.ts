@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import { DefinitionError } from './definition-error.ts'
 import { evaluate } from './evaluate.ts'
 import { statsOf } from './files.ts'
+import { DefinitionError } from './find.ts'
 import { resolvePlatform } from './resolve.ts'
 
 /** Loads the definition that `file` names and makes its platform. Rejects with a DefinitionError. */

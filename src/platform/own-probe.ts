@@ -1,5 +1,5 @@
-import { parseDuration } from '../core/env/quantities.ts'
 import type { Settings } from '../core/env/settings.ts'
+import { parseDuration } from '../core/env/values.ts'
 import type { ProbeDefinition } from '../core/health/definition.ts'
 import { configured } from '../core/health/engine-probes.ts'
 import type { ProbeResult } from '../core/health/probe.ts'

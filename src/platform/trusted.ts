@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import path from 'node:path'
-import { DefinitionError } from './definition-error.ts'
+import { DefinitionError } from './find.ts'
 
 /** Ids of the account that runs this process; undefined on Windows, which has no owner or mode to look at. */
 export interface Account {

@@ -3,9 +3,8 @@ import { localLimiter } from '../../src/core/access/limit/limiter.ts'
 import { policiesOf } from '../../src/core/access/limit/policy.ts'
 import { PlatformError } from '../../src/core/errors.ts'
 import type { RouteName } from '../../src/core/routes.ts'
-import { bodyMemory } from '../../src/daemon/http/body-memory.ts'
 import { createGate } from '../../src/daemon/http/gate.ts'
-import type { RouteHandler, RouteRequest } from '../../src/daemon/http/route.ts'
+import { bodyMemory, type RouteHandler, type RouteRequest } from '../../src/daemon/http/route.ts'
 
 interface Asking {
   readonly route?: RouteName

@@ -5,15 +5,16 @@ import * as z from 'zod'
 import { silentLog } from '../../src/core/log.ts'
 import { once } from '../../src/core/once.ts'
 import { isOwnForm, readBytes, readForm, readJson, readText } from '../../src/daemon/http/body.ts'
-import { addCorsHeaders, preflight } from '../../src/daemon/http/cors.ts'
 import {
+  addCorsHeaders,
   emptyResponse,
   htmlResponse,
   jsonResponse,
+  preflight,
   svgResponse,
   textResponse,
 } from '../../src/daemon/http/respond.ts'
-import { isScanner } from '../../src/daemon/http/scanner.ts'
+import { isScanner } from '../../src/daemon/http/route.ts'
 import { notifySystemd } from '../../src/daemon/systemd.ts'
 import { emptyFolder } from '../support/folder.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { frameOf } from '../../src/daemon/pages/frame.ts'
+import { frameOf } from '../../src/daemon/pages/layout.ts'
 import { insightsPage } from '../../src/daemon/routes/insights.ts'
 import { checkDefinition } from '../../src/platform/check/check.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

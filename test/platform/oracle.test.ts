@@ -3,10 +3,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { githubText, sarifText } from '../../src/cli/output/annotations.ts'
 import { junitText } from '../../src/cli/output/junit.ts'
-import { exampleFile } from '../../src/core/env/example.ts'
 import { parseValue } from '../../src/core/env/kinds.ts'
 import { evaluateGroups } from '../../src/core/env/read-settings.ts'
-import { environmentSchema } from '../../src/core/env/schema.ts'
+import { environmentSchema, exampleFile } from '../../src/core/env/schema.ts'
 import { validate } from '../../src/core/env/validate.ts'
 import { checkedDefinition, contractOf } from '../../src/platform/contract.ts'
 import type { GroupInput } from '../../src/platform/definition.ts'
@@ -32,7 +31,7 @@ function sampleOf(kind: string, secret: boolean, standing: Standing): string | u
   }
 }
 
-/** The rules of CONTRACT §2 said again, as sentences in code over sets, by another road than `breach.ts`. */
+/** The rules of CONTRACT §2 said again, as sentences in code over sets, by another road than `rule.ts`. */
 function isBroken(
   rule: NonNullable<GroupInput['rules']>[number],
   set: ReadonlySet<string>,

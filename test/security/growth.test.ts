@@ -3,9 +3,8 @@ import { parseMailbox } from '../../src/core/address.ts'
 import { isPersonalValue } from '../../src/core/analytics/personal-value.ts'
 import { readCsv } from '../../src/core/csv.ts'
 import { DIALECTS, readAs } from '../../src/core/env/dialects/read.ts'
-import { parseDuration } from '../../src/core/env/quantities.ts'
 import { parseEnvFile } from '../../src/core/env/reader.ts'
-import { parseBaseUrl } from '../../src/core/env/values.ts'
+import { parseBaseUrl, parseDuration } from '../../src/core/env/values.ts'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import { readSuppressionCsv } from '../../src/core/mail/feedback/suppression-csv.ts'
 import { quotedPrintable } from '../../src/core/mail/mime/mime.ts'
@@ -62,9 +61,8 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'src/core/address.ts': parseMailbox,
   'src/core/analytics/personal-value.ts': isPersonalValue,
   'src/core/csv.ts': readCsv,
-  'src/core/env/quantities.ts': parseDuration,
   'src/core/env/reader.ts': (text) => parseEnvFile(learning.contract, text, '.env'),
-  'src/core/env/values.ts': parseBaseUrl,
+  'src/core/env/values.ts': (text) => [parseDuration(text), parseBaseUrl(text)],
   'src/core/mail/mime/mime.ts': (text) => quotedPrintable.encode(text),
   'src/core/mail/feedback/suppression-csv.ts': (text) => {
     try {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parseSync, Visitor } from 'oxc-parser'
 import { expect, test } from 'vitest'
-import { hasBearer } from '../../src/core/access/bearer.ts'
+import { hasBearer } from '../../src/core/access/identity.ts'
 import { readUnsubscribeLink, unsubscribeUrl } from '../../src/core/course/links.ts'
 import { secretPair } from '../../src/core/secret.ts'
 import { odds } from '../support/odds.ts'

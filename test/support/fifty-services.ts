@@ -1,5 +1,5 @@
 import { DAYS_KEPT, WHOLE_SERVICE } from '../../src/core/status/history.ts'
-import { frameOf } from '../../src/daemon/pages/frame.ts'
+import { frameOf } from '../../src/daemon/pages/layout.ts'
 import { statusPage } from '../../src/daemon/pages/status/page.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { LABELS } from './learning.ts'

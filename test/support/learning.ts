@@ -1,6 +1,5 @@
 import { createCatalog } from '../../src/core/course/catalog.ts'
-import type { Dependencies } from '../../src/core/health/diagnosis.ts'
-import { dependenciesOf } from '../../src/core/health/diagnosis.ts'
+import { type Dependencies, dependenciesOf } from '../../src/core/health/verdict.ts'
 import type { CompiledMail } from '../../src/core/mail/template.ts'
 import { createLabels } from '../../src/core/status/words.ts'
 import type { Handler, OpenedPlatform } from '../../src/daemon/embedding.ts'

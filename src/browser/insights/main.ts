@@ -1,6 +1,6 @@
 import type { AnalyticsEvent } from '../../core/analytics/events.ts'
 import { type Insights, insightsOf } from '../../core/analytics/insights.ts'
-import type { InsightsPageData } from '../../core/analytics/insights-data.ts'
+import type { InsightsPageData } from '../../core/analytics/insights-definition.ts'
 import { createSanitiser } from '../../core/analytics/sanitise.ts'
 import { type Buffer, openBuffer } from '../buffer.ts'
 import { deviceStorage, hasOptedOut, isAllowed, setOptOut } from '../consent.ts'

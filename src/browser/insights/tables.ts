@@ -1,5 +1,5 @@
 import type { Insights, InsightsTable } from '../../core/analytics/insights.ts'
-import type { InsightsPageData } from '../../core/analytics/insights-data.ts'
+import type { InsightsPageData } from '../../core/analytics/insights-definition.ts'
 import { longDay } from './chart.ts'
 
 type Texts = InsightsPageData['texts']

@@ -6,7 +6,6 @@ import { codeOf } from '../../core/error-code.ts'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
 import { untilAborted } from '../../core/wait.ts'
-import { namesNotRead } from '../check-environment.ts'
 import { type Configure, type Context, dataFolder } from '../context.ts'
 import type { LoadedEnvironment } from '../environment.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
@@ -99,6 +98,7 @@ Examples:
       const { recordedPlatform, whichPlatform } = await import('../context.ts')
       const { name, ...definition } = recordedPlatform(context)
       log.info('platform', whichPlatform(context), { platform: name, ...definition })
+      const { namesNotRead } = await import('../check-environment.ts')
       const unread = namesNotRead(context, { loaded, services })
       for (const { id, severity, cause, fix } of unread)
         if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })

@@ -170,7 +170,7 @@ Examples:
     .description('Print an env file of every variable, each commented out, with what it is for.')
     .addHelpText('after', '\nExamples:\n  platformctl env example > .env')
     .action(async () => {
-      const { exampleFile } = await import('../../core/env/example.ts')
+      const { exampleFile } = await import('../../core/env/schema.ts')
       context.stdout.write(exampleFile(context.platform.contract))
       settle(EXIT.passed)
     })

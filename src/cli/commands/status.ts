@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { DAY_MS } from '../../core/durations.ts'
-import { parseDuration } from '../../core/env/quantities.ts'
+import { parseDuration } from '../../core/env/values.ts'
 import { INCIDENTS_KEPT, type StatusUpdate, UPDATE_STATES } from '../../core/incidents/incident.ts'
 import { type Configure, type Context, operatorOf } from '../context.ts'
 import { EXIT, type ExitCode, wrongUsage } from '../exit.ts'

@@ -1,6 +1,5 @@
-import { dependenciesOf } from '../../core/health/diagnosis.ts'
 import { probeRemote } from '../../core/health/prober.ts'
-import { type Verdict, verdictOf } from '../../core/health/verdict.ts'
+import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdict.ts'
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'

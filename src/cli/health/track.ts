@@ -1,5 +1,4 @@
-import { type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
-import type { Verdict } from '../../core/health/verdict.ts'
+import { type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
 
 /** Memory of `--watch` for one service. */
 export interface StateHistory {

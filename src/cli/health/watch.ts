@@ -1,7 +1,6 @@
-import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import type { Verdict } from '../../core/health/verdict.ts'
+import { becauseOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, terminalColumns } from '../context.ts'
 import { healthText, SIGN, STYLE, shownState } from '../output/health.ts'
 import { loadPaint, ours, type Paint } from '../terminal.ts'

@@ -1,7 +1,13 @@
-import { becauseOf, isRefused, type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult, ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import { conclusion, type Verdict } from '../../core/health/verdict.ts'
+import {
+  becauseOf,
+  conclusion,
+  isRefused,
+  type RemoteState,
+  stateOf,
+  type Verdict,
+} from '../../core/health/verdict.ts'
 import type { Phases } from '../../core/network/get.ts'
 import type { Paint } from '../terminal.ts'
 import { beside } from './text.ts'

@@ -1,8 +1,7 @@
 import { type Finding, sentencesOf } from '../../core/finding.ts'
-import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import { conclusion, type Verdict } from '../../core/health/verdict.ts'
+import { becauseOf, conclusion, type Verdict } from '../../core/health/verdict.ts'
 import type { LiveResult } from '../../core/live/live.ts'
 
 /**

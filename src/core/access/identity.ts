@@ -1,4 +1,5 @@
 import type { JWTVerifyGetKey } from 'jose'
+import { isAcceptedSecret } from '../accepted-secret.ts'
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
 import type { TokenVerification } from '../env/settings.ts'
@@ -7,6 +8,7 @@ import { PlatformError } from '../errors.ts'
 import { isRecord } from '../is-record.ts'
 import { boundedBody } from '../network/bounded-body.ts'
 import { once } from '../once.ts'
+import type { SecretPair } from '../secret.ts'
 
 /**
  * The sender of a request: a person with an account, or a back end of the platform's own (the service role).
@@ -189,3 +191,36 @@ export function parseIdentity(identity: Identity): Identity | undefined {
   if (!address.ok || subject === '' || subject.length > LONGEST_SUBJECT) return undefined
   return { kind: 'person', subject, email: address.mailbox.address }
 }
+
+/** The bearer token of a request, if it has the form of one. */
+export function bearerOf(request: Request): string | undefined {
+  return /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
+/**
+ * Whether the request's Authorization header carries this secret (either value while it is being rotated) as
+ * a bearer token. Without a secret, nothing can authenticate.
+ */
+export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
+  return isAcceptedSecret(bearerOf(request), secret)
+}
+
+/**
+ * Whether the request carries the secret as the password of `Authorization: Basic` (RFC 7617; any user name).
+ * A browser asks its user for that by itself, so a person needs no script and no cookie.
+ */
+export function hasBasicPassword(request: Request, secret: SecretPair | undefined): boolean {
+  const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const pair = given === undefined ? undefined : Buffer.from(given, 'base64').toString('utf8')
+  return isAcceptedSecret(pair?.includes(':') ? pair.slice(pair.indexOf(':') + 1) : undefined, secret)
+}
+
+/**
+ * The host's own check that a person subscribes (a captcha, a proof of work): false refuses the request. `response` is
+ * what the form sent as `challenge`, `client` the key that rate limits count by.
+ */
+export type Challenge = (asked: {
+  readonly response: string | undefined
+  readonly email: string
+  readonly client: string
+}) => boolean | Promise<boolean>

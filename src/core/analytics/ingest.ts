@@ -1,10 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { DAY_MS } from '../durations.ts'
-import { type AnalyticsBudget, createBudget, REFUSALS, type Refusal } from './budget.ts'
 import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import { createSanitiser, type DropReason } from './sanitise.ts'
-import type { AnalyticsStore, DayCount } from './store.ts'
+import {
+  type AnalyticsBudget,
+  type AnalyticsStore,
+  createBudget,
+  type DayCount,
+  REFUSALS,
+  type Refusal,
+} from './store.ts'
 
 /** How long events are kept: 13 months, which is a year and the month to compare it with. */
 export const RETENTION_DAYS = 395

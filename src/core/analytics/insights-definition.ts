@@ -1,4 +1,5 @@
-import type { AnalyticsEvent } from './events.ts'
+import type { Messages } from '../messages/en.ts'
+import type { AnalyticsEvent, EventDefinition } from './events.ts'
 
 /** One column of an insights table: what is computed from the events of `kind` in a row. */
 export interface InsightsColumn {
@@ -34,4 +35,31 @@ export interface InsightsDefinition {
   readonly sections: readonly InsightsSection[]
   /** Events shown to a browser that has recorded nothing, as if it were `now`. */
   readonly sample?: (now: number) => readonly AnalyticsEvent[]
+}
+
+/** JSON that the insights page carries for its script. */
+export interface InsightsData {
+  readonly events: readonly EventDefinition[]
+  readonly sections: readonly InsightsSection[]
+  /** Sample events. `at` counts from the moment at which the page is viewed, so it is negative. */
+  readonly sample: readonly AnalyticsEvent[]
+}
+
+/** The same, with the texts of the script. */
+export interface InsightsPageData extends InsightsData {
+  readonly texts: Messages['insights']['script']
+  /** The language of the texts, in which numbers and dates are written too. */
+  readonly language: string
+}
+
+export function insightsData(input: {
+  readonly events: readonly EventDefinition[]
+  readonly insights: InsightsDefinition
+}): InsightsData {
+  const {
+    events,
+    insights: { sections, sample },
+  } = input
+
+  return { events, sections, sample: sample?.(0) ?? [] }
 }

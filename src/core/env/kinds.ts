@@ -1,20 +1,23 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
 import { isBearerToken, type Secret, secretPair, splitSecrets } from '../secret.ts'
-import { postgresServers } from './postgres-url.ts'
-import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
 import {
   hasControl,
   listOf,
   parseBaseUrl,
+  parseBoolean,
+  parseBytes,
+  parseDuration,
   parseEach,
   parseHost,
   parseHttpUrl,
   parseInteger,
+  parseNumber,
   parseOrigins,
   parsePem,
   parseProxies,
   parseSmtpUrl,
   parseStoreAddress,
+  postgresServers,
 } from './values.ts'
 
 /** A validator that follows Standard Schema (standardschema.dev); only its synchronous answer is used. */

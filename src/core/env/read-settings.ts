@@ -2,11 +2,12 @@ import { MINUTE_MS } from '../durations.ts'
 import { FEEDBACK_PROVIDER_NAMES } from '../feedback-providers.ts'
 import { secret, secretPair } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
-import { type Breach, brokenBy } from './breach.ts'
 import type { Contract } from './contract.ts'
 import { type Kind, type ParsedValue, parseValue } from './kinds.ts'
-import type { Rule } from './rule.ts'
+import { type Breach, brokenBy, type Rule } from './rule.ts'
 import type { ApiProvider, Environment, GroupState, Settings, StoreAddress } from './settings.ts'
+import { parseStoreAddress } from './values.ts'
+
 /** The value as the platform uses it: trimmed, undefined when absent. */
 export function rawValue(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim()
@@ -255,4 +256,28 @@ function pricesIn(contract: Contract, text: (name: string) => string | undefined
       return id === undefined ? [] : [[name.slice(PRICE.length).toLowerCase().replaceAll('_', '-'), id]]
     }),
   )
+}
+
+const STORES = ['STORE_URL', 'JOB_STORE_URL'] as const
+
+export type StoreVariable = (typeof STORES)[number]
+
+/**
+ * The store variables that are set but malformed. Elsewhere a malformed value behaves as absent; here that
+ * would open another store, which knows none of the subscribers (CONTRACT §9.1).
+ */
+export function malformedStores(env: Environment): readonly StoreVariable[] {
+  return STORES.filter((name) => {
+    const value = rawValue(env, name)
+    return value !== undefined && parseStoreAddress(value) === undefined
+  })
+}
+
+/** Error text for a malformed store address, with the fix; never the value, which may hold a password. */
+export function malformedStoreSentence(name: StoreVariable): string {
+  const without = {
+    STORE_URL: 'to use the SQLite file of the data folder',
+    JOB_STORE_URL: 'to keep jobs in the store of STORE_URL',
+  }[name]
+  return `${name} is not the address of a store, and no other store is opened in its place. Write sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (a # of the password as %23), or unset it ${without}.`
 }

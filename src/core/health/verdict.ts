@@ -1,13 +1,5 @@
+import type { CauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
-import {
-  becauseOf,
-  type Dependencies,
-  type Diagnosis,
-  diagnose,
-  isRefused,
-  type RemoteState,
-  stateOf,
-} from './diagnosis.ts'
 import type { RemoteHealth } from './prober.ts'
 
 export interface Expectations {
@@ -103,4 +95,139 @@ function buildsText(builds: ReadonlyMap<Service, string | null>): string {
 
 function days(count: number): string {
   return count === 1 ? '1 day' : `${count} days`
+}
+
+export type RemoteState = 'ok' | 'degraded' | 'failing' | 'unreached'
+
+/** A root cause, named once. `probe` is absent when the service itself could not be asked. */
+interface RootCause {
+  readonly services: readonly Service[]
+  readonly probe?: string
+  readonly state: Exclude<RemoteState, 'ok'>
+  readonly cause?: CauseCode
+  readonly reason: string
+  readonly fix?: string
+}
+
+interface Diagnosis {
+  readonly rootCauses: readonly RootCause[]
+  /** Services with no trouble but that of other services: follower → the services where it starts. */
+  readonly followers: ReadonlyMap<Service, readonly Service[]>
+  /** The stamp of each service of ours that answered; null: it has none. */
+  readonly builds: ReadonlyMap<Service, string | null>
+  /** Whether the services that answered run different builds. */
+  readonly skew: boolean
+}
+
+export function stateOf(health: RemoteHealth): RemoteState {
+  return health.reached ? health.report.state : 'unreached'
+}
+
+/** Did the service answer, and refuse the token or this machine? */
+export function isRefused(health: RemoteHealth): boolean {
+  return !health.reached && ['unauthorised', 'forbidden', 'token_missing'].includes(health.cause)
+}
+
+const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
+
+/**
+ * The other services that each service asks. What an answer claims beyond this explains nothing, so blame
+ * never goes in circles.
+ */
+export type Dependencies = ReadonlyMap<Service, readonly Service[]>
+
+/**
+ * The services that each service asks: those that its probes are named after. Where services ask each other in a ring,
+ * the link that closes it is left out.
+ */
+export function dependenciesOf(
+  probes: readonly { readonly name: string; readonly service: string }[],
+  services: readonly { readonly name: string }[],
+): Dependencies {
+  const names = new Set(services.map(({ name }) => name))
+  const asks = new Map<Service, Service[]>()
+  const reaches = (from: Service, to: Service): boolean =>
+    from === to || (asks.get(from) ?? []).some((next) => reaches(next, to))
+  for (const service of names) {
+    const asked: Service[] = []
+    asks.set(service, asked)
+    for (const probe of probes)
+      if (probe.service === service && names.has(probe.name) && !reaches(probe.name, service))
+        asked.push(probe.name)
+  }
+  return asks
+}
+
+/**
+ * Separates causes from consequences: a probe named after another service that is itself in trouble is
+ * explained by that service. Whatever is left is a root cause.
+ */
+export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): Diagnosis {
+  const byService = new Map(results.map((health) => [health.service, health]))
+  const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
+    const other = byService.get(asks.get(service)?.find((name) => name === probe) ?? service)
+    return other && other.service !== service && RANK[stateOf(other)] >= RANK[state]
+      ? other.service
+      : undefined
+  }
+  const followers = new Map<Service, readonly Service[]>()
+  const roots: RootCause[] = unreached(results)
+  for (const health of results) {
+    if (!health.reached || health.report.state === 'ok') continue
+    const { state, probes } = health.report
+    const bad = Object.entries(probes).filter(([, probe]) => probe.state === state)
+    const explained = bad.flatMap(([name]) => explainedBy(health.service, name, state) ?? [])
+    if (bad.length > 0 && explained.length === bad.length) followers.set(health.service, explained)
+    for (const [name, probe] of bad) {
+      if (explainedBy(health.service, name, state) !== undefined) continue
+      const fine = results.some(({ service }) => service === name) ? ', though it answers from here' : ''
+      roots.push({
+        services: [health.service],
+        probe: name,
+        state,
+        reason: `${probe.reason ?? state}${fine}`,
+      })
+    }
+    if (bad.length === 0)
+      roots.push({ services: [health.service], state, reason: 'it says so, and names no probe' })
+  }
+  const builds = new Map(
+    results.flatMap((health) =>
+      health.reached && !health.foreign ? [[health.service, health.report.build] as const] : [],
+    ),
+  )
+  return {
+    rootCauses: roots,
+    followers: new Map(
+      [...followers].map(([follower]) => [follower, [...new Set(origins(follower, followers))]]),
+    ),
+    builds,
+    skew: new Set(builds.values()).size > 1,
+  }
+}
+
+/**
+ * The root causes of services that could not be reached. Those that fail alike on one host share one: the
+ * host, its name or its certificate.
+ */
+function unreached(results: readonly RemoteHealth[]): RootCause[] {
+  const groups = new Map<string, RootCause>()
+  for (const health of results) {
+    if (health.reached) continue
+    const { cause, reason, fix } = health
+    const key = `${cause} ${new URL(health.url).hostname}`
+    const services = [...(groups.get(key)?.services ?? []), health.service]
+    groups.set(key, { services, state: 'unreached', cause, reason, fix })
+  }
+  return [...groups.values()]
+}
+
+function origins(service: Service, followers: ReadonlyMap<Service, readonly Service[]>): readonly Service[] {
+  return followers.get(service)?.flatMap((next) => origins(next, followers)) ?? [service]
+}
+
+/** `because api`, for a service that only follows others. */
+export function becauseOf({ followers }: Diagnosis, service: Service): string | undefined {
+  const leaders = followers.get(service)
+  return leaders && `because ${leaders.join(', ')}`
 }

@@ -1,5 +1,8 @@
 import { DAY_MS } from '../durations.ts'
-import type { Settings } from '../env/settings.ts'
+import type { Contract } from '../env/contract.ts'
+import type { MailRoute, Settings } from '../env/settings.ts'
+import type { ServiceDefinition } from '../service.ts'
+import type { StoreSchema } from '../store/store.ts'
 import type { LiveCheck, Step, StepOutcome } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
 
@@ -160,4 +163,85 @@ export function keyStep(input: {
 
 function skip(check: LiveCheck, variable: string, detail: string): Step {
   return { check, variables: [variable], run: async () => ({ state: 'skipped', detail }) }
+}
+
+/** Dependencies of the live checks. */
+export interface LiveDependencies {
+  readonly contract: Contract
+  readonly services: readonly ServiceDefinition[]
+  readonly settings: Settings
+  readonly network: LiveNetwork
+  /** UTC milliseconds. */
+  readonly now: number
+  /** Whether a usable value is set for this variable. */
+  readonly isSet: (name: string) => boolean
+  /** Connects and authenticates to the mail transport without sending. */
+  readonly verifyMail: (signal: AbortSignal) => Promise<void>
+  /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when it cannot be read. */
+  readonly storeSchema: () => Promise<StoreSchema | undefined>
+  /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */
+  readonly dkimSelectors: readonly string[]
+}
+
+const KEY = 'MAILER_API_KEY'
+
+/** The mail transport: name, an answer, certificate (over SMTP after STARTTLS) and the key. Nothing is sent. */
+export function mailSteps(dependencies: LiveDependencies, route: MailRoute): Step[] {
+  if (route.kind === 'api') {
+    return [
+      ...keyedEndpoint(dependencies, route.url, 'MAILER_API_URL'),
+      authorisation(dependencies, KEY, 'is accepted'),
+    ]
+  }
+  const variable = 'MAILER_SMTP_URL'
+  const { hostname, port, protocol, username } = new URL(route.url.reveal())
+  const startTls = protocol === 'smtp:'
+  const at = { host: hostname, port: Number(port) || (startTls ? 587 : 465) }
+  return [
+    nameStep(dependencies, hostname, variable),
+    {
+      check: 'reachability',
+      variables: [variable],
+      run: async (signal) => {
+        await dependencies.network.connect(at.host, at.port, signal)
+        return { state: 'passed', detail: 'accepts connections' }
+      },
+    },
+    certificateStep(dependencies, { ...at, startTls }, variable),
+    authorisation(
+      dependencies,
+      username === '' ? variable : KEY,
+      username === '' ? 'asks for no user' : 'is accepted',
+    ),
+  ]
+}
+
+function authorisation(dependencies: LiveDependencies, variable: string, passed: string): Step {
+  return {
+    check: 'authorisation',
+    variables: [variable],
+    run: async (signal): Promise<StepOutcome> => {
+      const refusal = await refusalOf(dependencies, signal)
+      if (refusal === undefined) return { state: 'passed', detail: passed }
+      return refusal === 'key'
+        ? { state: 'failed', id: 'live-unauthorised', detail: 'is refused' }
+        : { state: 'failed', id: 'live-unreachable', detail: 'cannot be tried: the mail conversation breaks' }
+    },
+  }
+}
+
+/**
+ * The reason a transport gives when it fails verification; undefined if it passes. Reasons are our own sentences: `…
+ * refused the key` and `… refused the credentials`.
+ */
+async function refusalOf(
+  { verifyMail }: LiveDependencies,
+  signal: AbortSignal,
+): Promise<'key' | 'other' | undefined> {
+  try {
+    await verifyMail(signal)
+    return undefined
+  } catch (error) {
+    return error instanceof Error && /refused the (?:key|credentials)/.test(error.message) ? 'key' : 'other'
+  }
 }

@@ -1,4 +1,5 @@
 import type { LiveFindingId } from '../env/explanations.ts'
+import type { CauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
 
 /**
@@ -73,4 +74,192 @@ export interface Target {
   readonly order: 'chain' | 'fan'
   /** The steps, or the end of a sentence that says why there is nothing to check. */
   readonly steps: readonly Step[] | string
+}
+
+/** Why the other side could not be asked. */
+export type FaultKind =
+  | 'no such name'
+  | 'name server'
+  | 'refused'
+  | 'no route'
+  | 'timeout'
+  | 'tls'
+  | 'no tls'
+  | 'broken'
+  | 'unreadable'
+
+export class NetworkFault extends Error {
+  override readonly name = 'NetworkFault'
+  readonly kind: FaultKind
+
+  constructor(kind: FaultKind) {
+    super(kind)
+    this.kind = kind
+  }
+}
+
+const KINDS: Readonly<Partial<Record<CauseCode, FaultKind>>> = {
+  dns_not_found: 'no such name',
+  dns_unavailable: 'name server',
+  dns_timeout: 'name server',
+  connect_refused: 'refused',
+  connect_unreachable: 'no route',
+  tls_failed: 'broken',
+  bad_http: 'unreadable',
+  headers_too_large: 'unreadable',
+  encoded: 'unreadable',
+  too_large: 'unreadable',
+}
+
+/** The network fault for the cause of a failed request. */
+export function faultOf(cause: CauseCode): NetworkFault {
+  const kind =
+    KINDS[cause] ?? (cause.endsWith('_timeout') ? 'timeout' : cause.startsWith('tls_') ? 'tls' : 'broken')
+  return new NetworkFault(kind)
+}
+
+const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
+  'no such name': { state: 'failed', id: 'live-name', detail: 'does not resolve' },
+  'name server': {
+    state: 'failed',
+    id: 'live-name-server',
+    detail: 'cannot be looked up: no name server answers',
+  },
+  refused: {
+    state: 'failed',
+    id: 'live-unreachable',
+    detail: 'cannot be reached: the connection is refused',
+  },
+  'no route': { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: no route leads there' },
+  timeout: { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' },
+  tls: { state: 'failed', id: 'live-certificate', detail: 'cannot be trusted: the certificate is not valid' },
+  'no tls': { state: 'warning', id: 'live-plain-text', detail: 'is absent: the server offers no encryption' },
+  unreadable: { state: 'failed', id: 'live-unhealthy', detail: 'gives an answer that cannot be read' },
+  broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
+}
+
+/**
+ * The outcome of a step that threw. Only a network fault is described: the text of any other error could
+ * quote a value.
+ */
+export function outcomeOfFault(error: unknown): StepOutcome {
+  return error instanceof NetworkFault
+    ? OUTCOMES[error.kind]
+    : { state: 'failed', id: 'live-unreachable', detail: 'could not be checked' }
+}
+
+interface RunInput {
+  readonly targets: readonly Target[]
+  /** The most that one check may take, and the most that all of them may. */
+  readonly limitMs: number
+  readonly deadlineMs: number
+  readonly monotonic: () => number
+  /** Aborted by the user. Checks in progress are then given up. */
+  readonly signal: AbortSignal
+  /** Called after each check with how many are done, how many there are, and the targets still at work. */
+  readonly onProgress?: (done: number, all: number, waiting: readonly string[]) => void
+}
+
+/** Runs every target at once, each check under its own limit, all under one deadline. Never rejects. */
+export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
+  const { targets, deadlineMs, signal, onProgress } = input
+  const over = new AbortController()
+  const end = () => over.abort()
+  const timer = setTimeout(end, deadlineMs)
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  const all = targets.reduce((sum, { steps }) => sum + (typeof steps === 'string' ? 0 : steps.length), 0)
+  const waiting = new Map(
+    targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : [[name, steps.length]])),
+  )
+  let done = 0
+  const report =
+    (target: Target) =>
+    (result: StepOutcome, step: Step, latencyMs?: number): LiveResult => {
+      done += 1
+      const left = (waiting.get(target.name) ?? 1) - 1
+      if (left === 0) waiting.delete(target.name)
+      else waiting.set(target.name, left)
+      onProgress?.(done, all, [...waiting.keys()])
+      return {
+        target: target.name,
+        check: step.check,
+        ...result,
+        services: target.services,
+        variables: step.variables,
+        ...(step.place === undefined ? {} : { place: step.place }),
+        ...(latencyMs === undefined ? {} : { latencyMs }),
+      }
+    }
+  try {
+    const results = await Promise.all(
+      targets.map((target) => runTarget(target, report(target), input, over.signal)),
+    )
+    return results.flat()
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
+  }
+}
+
+const OUT_OF_TIME: StepOutcome = {
+  state: 'warning',
+  id: 'live-unreachable',
+  detail: 'was not tried: the time for all checks was over',
+}
+
+async function runTarget(
+  target: Target,
+  report: (verdict: StepOutcome, step: Step, latencyMs?: number) => LiveResult,
+  { limitMs, monotonic }: RunInput,
+  over: AbortSignal,
+): Promise<LiveResult[]> {
+  const { name, services, variables, order, steps } = target
+  if (typeof steps === 'string') {
+    return [{ target: name, check: 'configuration', state: 'skipped', detail: steps, services, variables }]
+  }
+  const run = async (step: Step): Promise<LiveResult> => {
+    // Failed, not skipped: a check that there was no time for must not pass with --strict.
+    if (over.aborted) return report(OUT_OF_TIME, step)
+    const began = monotonic()
+    const verdict = await underLimit(step, limitMs, over)
+    return report(verdict, step, Math.round((monotonic() - began) * 10) / 10)
+  }
+  const results: LiveResult[] = []
+  for (const [index, step] of steps.entries()) {
+    const failed = results.find(({ state }) => state === 'failed')
+    if (order === 'fan' && index === 1 && failed === undefined)
+      return [...results, ...(await Promise.all(steps.slice(1).map(run)))]
+    results.push(
+      failed === undefined
+        ? await run(step)
+        : report({ state: 'skipped', detail: `not tried, as ${failed.check} failed` }, step),
+    )
+  }
+  return results
+}
+
+/**
+ * Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a
+ * signal.
+ */
+async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
+  const controller = new AbortController()
+  const late: StepOutcome = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }
+  return new Promise((resolve) => {
+    const stop = () => {
+      finish(late)
+      controller.abort()
+    }
+    const timer = setTimeout(stop, limitMs)
+    over.addEventListener('abort', stop, { once: true })
+    const finish = (verdict: StepOutcome) => {
+      clearTimeout(timer)
+      over.removeEventListener('abort', stop)
+      resolve(verdict)
+    }
+    Promise.resolve()
+      .then(() => step.run(controller.signal))
+      .then(finish, (error: unknown) => finish(outcomeOfFault(error)))
+  })
 }

@@ -8,7 +8,7 @@ import { causeOf, type Phase } from '../network/causes.ts'
 import { addressesOf, connectFirst, type Lookup } from '../network/connect.ts'
 import { get, type Network } from '../network/get.ts'
 import type { ServiceDefinition } from '../service.ts'
-import { faultOf, NetworkFault } from './fault.ts'
+import { faultOf, NetworkFault } from './live.ts'
 
 /** The certificate that a server presents. */
 export interface Certificate {

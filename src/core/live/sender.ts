@@ -4,8 +4,7 @@ import type { DkimSettings } from '../env/settings.ts'
 import { dkimPrivateKey } from '../mail/dkim-key.ts'
 import type { Step, StepOutcome } from './live.ts'
 import type { LiveNetwork } from './network.ts'
-import { MOST_LOOKUPS, readSpf } from './spf.ts'
-import { readTags } from './tags.ts'
+import { MOST_LOOKUPS, readSpf, readTags } from './records.ts'
 
 /** A DMARC record as receivers read it (RFC 7489 §6.3). */
 export type DmarcReading =

@@ -1,21 +1,20 @@
-import { postgresServers } from '../env/postgres-url.ts'
 import type { Settings } from '../env/settings.ts'
+import { postgresServers } from '../env/values.ts'
 import type { Secret } from '../secret.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
-import type { LiveDependencies } from './dependencies.ts'
 import {
   certificateStep,
   endpointSteps,
   keyedEndpoint,
   keyStep,
+  type LiveDependencies,
+  mailSteps,
   nameStep,
   type PlainHttp,
   plainHttpIn,
   plainHttpStep,
 } from './endpoint.ts'
-import { NetworkFault, outcomeOfFault } from './fault.ts'
-import type { Step, StepOutcome, Target } from './live.ts'
-import { mailSteps } from './mail.ts'
+import { NetworkFault, outcomeOfFault, type Step, type StepOutcome, type Target } from './live.ts'
 import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 

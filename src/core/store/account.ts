@@ -1,7 +1,7 @@
 import { EXPIRES_MS } from '../delivery/streams.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/directory.ts'
 import type { BegunMail, SentMailStore } from '../mail/sent-mail.ts'
-import type { PaymentEventStore } from '../payments/events.ts'
+import type { PaymentEventStore } from '../payments/webhook.ts'
 import { messageSteps as queue } from './messages.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql } from './sql.ts'
 

@@ -8,7 +8,7 @@ import type { Directory } from '../mail/directory.ts'
 import type { SendingStore } from '../mail/feedback/sending.ts'
 import type { FeedbackStore } from '../mail/feedback/store.ts'
 import type { SentMailStore } from '../mail/sent-mail.ts'
-import type { PaymentEventStore } from '../payments/events.ts'
+import type { PaymentEventStore } from '../payments/webhook.ts'
 
 /** The store could not be opened: one sentence with the fix. */
 export class StoreOpenError extends Error {

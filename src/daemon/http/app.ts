@@ -7,14 +7,11 @@ import { reportError } from '../../core/reporting/facade.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
-import { type Frame, frameIn, languagesOf } from '../pages/frame.ts'
-import type { BodyShare } from './body-memory.ts'
-import { type AllowsOrigin, addCorsHeaders, preflight } from './cors.ts'
+import { type Frame, frameIn, languagesOf } from '../pages/layout.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
-import { prefersHtml } from './respond.ts'
-import type { RouteRequest, RouteTable } from './route.ts'
-import { PURPOSES } from './scanner.ts'
+import { type AllowsOrigin, addCorsHeaders, prefersHtml, preflight } from './respond.ts'
+import { type BodyShare, PURPOSES, type RouteRequest, type RouteTable } from './route.ts'
 
 export interface AppOptions {
   readonly service: Service

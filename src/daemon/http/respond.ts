@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { ERRORS, type ErrorCode } from '../../core/errors.ts'
+
 /** On every answer: it must not be cached, sniffed, indexed or embedded by other sites, and its URL, which may hold a token, must not leak. */
-export const COMMON = {
+const COMMON = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
@@ -105,4 +108,81 @@ function quality(accept: string, wanted: RegExp): { readonly q: number; readonly
     if (q > best.q) best = { q, at }
   }
   return best
+}
+
+/** Seconds after which a client may try again what is not available yet. */
+const RETRY_AFTER = '1'
+
+/**
+ * The standard error for input that could not be parsed as a request, and for requests before anything can answer them:
+ * JSON, or a plain page if the Accept header names HTML.
+ */
+export function rawErrorResponse(
+  code: ErrorCode,
+  { accept = '', message }: { readonly accept?: string; readonly message?: string } = {},
+): {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+} {
+  const { status, meaning } = ERRORS[code]
+  const requestId = randomUUID()
+  const text = message ?? meaning
+  const html = prefersHtml(accept)
+  return {
+    status,
+    headers: {
+      ...COMMON,
+      'Content-Type': html ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
+      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+      'X-Request-Id': requestId,
+      ...(status === 503 && { 'Retry-After': RETRY_AFTER }),
+    },
+    // The sentences are ours, so nothing needs escaping.
+    body: html
+      ? `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>${status}</title><h1>Not available just now</h1><p>${text}</p>`
+      : JSON.stringify({ code, status, message: text, requestId }),
+  }
+}
+
+/** Until origins are configured, only pages served from this machine may call (CONTRACT §2, site). */
+const LOCALHOST = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/
+
+/** Whether a page of an origin may call. Compared as serialized origins (RFC 6454 §6.2), never by prefix. */
+export function originPolicy(configured: readonly string[] | undefined): (origin: string) => boolean {
+  const allowed = new Set(configured)
+  return configured === undefined ? (origin) => LOCALHOST.test(origin) : (origin) => allowed.has(origin)
+}
+
+export type AllowsOrigin = (origin: string) => boolean
+
+const MAY = {
+  'Access-Control-Allow-Methods': 'GET, POST',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, X-Request-Id',
+  'Access-Control-Max-Age': '600',
+} as const
+
+/** A browser's question before the request itself (Fetch standard, CORS-preflight); undefined when it is none. */
+export function preflight(
+  request: Request,
+  requestId: string,
+  allowsOrigin: AllowsOrigin,
+): Response | undefined {
+  if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
+  const origin = request.headers.get('origin') ?? ''
+  return emptyResponse({ requestId, headers: allowsOrigin(origin) ? MAY : {} })
+}
+
+/** Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all. */
+export function addCorsHeaders(request: Request, response: Response, allowsOrigin: AllowsOrigin): void {
+  const origin = request.headers.get('origin')
+  if (origin === null) return
+  // A cache must not serve one origin's response to another.
+  response.headers.append('Vary', 'Origin')
+  if (!allowsOrigin(origin)) return
+  response.headers.set('Access-Control-Allow-Origin', origin)
+  response.headers.set(
+    'Access-Control-Expose-Headers',
+    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
+  )
 }

@@ -1,5 +1,5 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
-import type { Refusal } from '../../core/analytics/budget.ts'
+import type { Refusal } from '../../core/analytics/store.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Course, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import type { Backlog, CourseCounts } from '../../core/course/store.ts'

@@ -1,6 +1,5 @@
-import { REFUSALS } from '../../core/analytics/budget.ts'
 import { createIngest, type Destination, type Ingest } from '../../core/analytics/ingest.ts'
-import { type AnalyticsStore, dayOf } from '../../core/analytics/store.ts'
+import { type AnalyticsStore, dayOf, REFUSALS } from '../../core/analytics/store.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'

@@ -5,20 +5,44 @@ import type { ROUTES, WebRoute } from '../../core/routes.ts'
 /** The errors of a body that must be JSON. */
 export const JSON_BODY: readonly ErrorCode[] = ['bad_request', 'payload_too_large', 'unsupported_media_type']
 
-export const json = (
+/** The answer 200 with a JSON document. */
+export function json(
   description: string,
-  form: Exclude<ResponseSpec['content'][string], 'text'>,
-): ResponseSpec => ({
-  status: 200,
-  description,
-  content: { 'application/json': form },
-})
+  name: string,
+  schema: z.ZodType,
+  examples: Readonly<Record<string, unknown>>,
+): ResponseSpec {
+  return { status: 200, description, content: { 'application/json': { name, schema, examples } } }
+}
 
-export const page = (description: string): ResponseSpec => ({
-  status: 200,
-  description,
-  content: { 'text/html': 'text' },
-})
+/** The answer 200 with a text of this media type. */
+export function text(type: string, description: string): ResponseSpec {
+  return { status: 200, description, content: { [type]: 'text' } }
+}
+
+export const page = (description: string) => text('text/html', description)
+
+export function jsonBody(
+  name: string,
+  schema: z.ZodType,
+  examples: Readonly<Record<string, unknown>>,
+  required = true,
+): Body {
+  return { type: 'application/json', name, schema, required, examples }
+}
+
+export function query(
+  name: string,
+  schema: z.ZodType,
+  description: string,
+  example: string | number,
+  required = false,
+): Parameter {
+  return { in: 'query', name, schema, required, description, example }
+}
+
+export const inPath = (name: string, schema: z.ZodType, description: string, example: string | number) =>
+  ({ in: 'path', name, schema, required: true, description, example }) satisfies Parameter
 
 export type Security =
   | 'identity'

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import * as z from 'zod'
-import { bearerOf, hasBearer } from '../../core/access/bearer.ts'
+import { bearerOf, hasBearer } from '../../core/access/identity.ts'
 import { createSemaphore } from '../../core/delivery/semaphore.ts'
 import { rawValue } from '../../core/env/read-settings.ts'
 import { PlatformError } from '../../core/errors.ts'

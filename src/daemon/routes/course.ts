@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { hasBearer } from '../../core/access/bearer.ts'
-import type { Challenge } from '../../core/access/challenge.ts'
+import { type Challenge, hasBearer } from '../../core/access/identity.ts'
 import { parseAddress } from '../../core/address.ts'
 import type { Course } from '../../core/course/course.ts'
 import { type CourseDefinition, isLanguage, isPublic, isTimeZone } from '../../core/course/definition.ts'
@@ -12,9 +11,8 @@ import type { SecretPair } from '../../core/secret.ts'
 import { isOwnForm, parseJson, parseWith, readForm, readJson, readText } from '../http/body.ts'
 import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
-import type { RouteHandler, RouteRequest } from '../http/route.ts'
-import { isScanner } from '../http/scanner.ts'
-import { languagesOf } from '../pages/frame.ts'
+import { isScanner, type RouteHandler, type RouteRequest } from '../http/route.ts'
+import { languagesOf } from '../pages/layout.ts'
 import {
   type Choice,
   confirmedNoticesPage,
@@ -23,10 +21,12 @@ import {
   lessonPage,
   preferredPage,
   resubscribedPage,
+  subscribedPage,
+  subscribeForm,
+  subscribeRefusedPage,
   unsubscribedPage,
   unsubscribePage,
 } from '../pages/pages.ts'
-import { subscribedPage, subscribeForm, subscribeRefusedPage } from '../pages/subscribe.ts'
 
 const SMALL_BODY_BYTES = 8 * 1024
 

@@ -4,9 +4,8 @@ import { PlatformError } from '../../core/errors.ts'
 import type { MailDefinition } from '../../core/mail/definition.ts'
 import type { TransactionalMail } from '../../core/mail/transactional.ts'
 import { readJson } from '../http/body.ts'
-import { requireIdentity } from '../http/identity.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { RouteHandler } from '../http/route.ts'
+import { type RouteHandler, requireIdentity } from '../http/route.ts'
 
 const LARGEST_BODY_BYTES = 8 * 1024
 

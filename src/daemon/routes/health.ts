@@ -1,4 +1,4 @@
-import { hasBearer } from '../../core/access/bearer.ts'
+import { hasBearer } from '../../core/access/identity.ts'
 import { systemClock, type Timer } from '../../core/clock.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { HealthReport } from '../../core/health/probe.ts'

@@ -1,12 +1,15 @@
-import { type InsightsData, type InsightsPageData, insightsData } from '../../core/analytics/insights-data.ts'
+import {
+  type InsightsData,
+  type InsightsPageData,
+  insightsData,
+} from '../../core/analytics/insights-definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { readBuilt } from '../http/built.ts'
 import { htmlResponse } from '../http/respond.ts'
 import type { RouteHandler } from '../http/route.ts'
-import type { Frame } from '../pages/frame.ts'
-import { type Page, page } from '../pages/layout.ts'
+import { type Frame, type Page, page } from '../pages/layout.ts'
 
 /** The range that is chosen at first. */
 const CHOSEN_RANGE = '30'

@@ -1,4 +1,4 @@
-import { hasBearer } from '../../core/access/bearer.ts'
+import { hasBearer } from '../../core/access/identity.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { ROUTES } from '../../core/routes.ts'
 import type { SecretPair } from '../../core/secret.ts'

@@ -4,13 +4,16 @@ import type { Clock } from '../../core/clock.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Checkout } from '../../core/payments/checkout.ts'
-import type { PaymentEventStore } from '../../core/payments/events.ts'
-import { handlePaymentEvent, isSigned, type OnPaymentEvent } from '../../core/payments/webhook.ts'
+import {
+  handlePaymentEvent,
+  isSigned,
+  type OnPaymentEvent,
+  type PaymentEventStore,
+} from '../../core/payments/webhook.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, readJson, readText } from '../http/body.ts'
-import { requireIdentity } from '../http/identity.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { RouteHandler } from '../http/route.ts'
+import { type RouteHandler, requireIdentity } from '../http/route.ts'
 
 const CHECKOUT_BODY_BYTES = 8 * 1024
 const WEBHOOK_BODY_BYTES = 256 * 1024

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { bearerOf } from '../../core/access/bearer.ts'
+import { bearerOf } from '../../core/access/identity.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../../core/durations.ts'
 import { PlatformError } from '../../core/errors.ts'
 import {
@@ -15,7 +15,7 @@ import {
 } from '../../core/witness.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { RouteHandler } from '../http/route.ts'
-import { frameOf } from '../pages/frame.ts'
+import { frameOf } from '../pages/layout.ts'
 import type { Parts } from '../parts.ts'
 import { type StatusNeeds, statusForVisitors } from './status.ts'
 

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../core/env/quantities.ts'
+import { parseDuration } from '../../core/env/values.ts'
 import { isVariableName } from '../definition.ts'
 import {
   booleanAt,

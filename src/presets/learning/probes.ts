@@ -15,7 +15,7 @@ import {
 import type { ProbeResult } from '../../core/health/probe.ts'
 import { degraded, failing, ok, skipped } from '../../core/health/probe.ts'
 import { brokenCircuit } from './circuit.ts'
-import { agent, api } from './services.ts'
+import { agent, api } from './contract.ts'
 
 /** The agent's index of the course: one entry per lesson. */
 export interface CourseIndex {

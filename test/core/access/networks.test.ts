@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isLoopback, isNearby } from '../../../src/core/access/client.ts'
-import { originPolicy } from '../../../src/daemon/http/cors.ts'
+import { originPolicy } from '../../../src/daemon/http/respond.ts'
 
 test.each([
   ['10.0.0.0', '10.255.255.255', '9.255.255.255', '11.0.0.0'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isAcceptedSecret } from '../../../src/core/accepted-secret.ts'
-import { hasBasicPassword, hasBearer } from '../../../src/core/access/bearer.ts'
+import { hasBasicPassword, hasBearer } from '../../../src/core/access/identity.ts'
 import { secretPair } from '../../../src/core/secret.ts'
 
 const PAIR = secretPair('new-secret,old-secret')

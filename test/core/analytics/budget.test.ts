@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createBudget, REFUSALS } from '../../../src/core/analytics/budget.ts'
-import type { AnalyticsUsage } from '../../../src/core/analytics/store.ts'
+import { type AnalyticsUsage, createBudget, REFUSALS } from '../../../src/core/analytics/store.ts'
 
 const DAY = 86_400_000
 const GB = 1024 ** 3

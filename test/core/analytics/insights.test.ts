@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AnalyticsEvent, EventKind, Properties } from '../../../src/core/analytics/events.ts'
 import { insightsOf } from '../../../src/core/analytics/insights.ts'
-import { insightsData } from '../../../src/core/analytics/insights-data.ts'
+import { insightsData } from '../../../src/core/analytics/insights-definition.ts'
 import { learningInsights, sampleEvents } from '../../../src/presets/learning/insights.ts'
 
 const DAY = 86_400_000

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { brokenBy, variablesOf } from '../../../src/core/env/breach.ts'
 import type { RuleDefinition } from '../../../src/core/env/definition.ts'
-import { resolveRule } from '../../../src/core/env/rule.ts'
+import { brokenBy, resolveRule, variablesOf } from '../../../src/core/env/rule.ts'
 
 const rule = (definition: RuleDefinition) => resolveRule(definition, 'kiln', new Map())
 /** A rule's finding for an environment with these variables, each set to `x` or to the text after its equals sign. */

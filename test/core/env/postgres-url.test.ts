@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { postgresLocation, postgresServers } from '../../../src/core/env/postgres-url.ts'
+import { postgresLocation, postgresServers } from '../../../src/core/env/values.ts'
 
 test('an address may name several servers, each with its port, and each gets the rest of the address', () => {
   expect(postgresServers('postgres://u:p@a.example:5433,[::1]:5434,c/db?sslmode=require')).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseBoolean, parseBytes, parseDuration, parseNumber } from '../../../src/core/env/quantities.ts'
+import { parseBoolean, parseBytes, parseDuration, parseNumber } from '../../../src/core/env/values.ts'
 
 test.each([
   ['true', true],

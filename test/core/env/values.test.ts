@@ -11,9 +11,9 @@ import {
   VALUE_KINDS,
 } from '../../../src/core/env/kinds.ts'
 import { portability } from '../../../src/core/env/portability.ts'
-import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/quantities.ts'
 import { evaluateGroups } from '../../../src/core/env/read-settings.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/values.ts'
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMIIB\nAQ==\n-----END PRIVATE KEY-----'
 

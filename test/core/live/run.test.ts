@@ -1,7 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { LiveResult, Step, StepOutcome, Target } from '../../../src/core/live/live.ts'
-import { runLive } from '../../../src/core/live/run.ts'
+import {
+  type LiveResult,
+  runLive,
+  type Step,
+  type StepOutcome,
+  type Target,
+} from '../../../src/core/live/live.ts'
 
 const PASSED: StepOutcome = { state: 'passed', detail: 'is well' }
 const step = (check: Step['check'], run: Step['run']): Step => ({ check, variables: ['X_URL'], run })

@@ -2,15 +2,24 @@ import { describe, expect, test } from 'vitest'
 import { LIVE_FINDINGS } from '../../../src/core/env/explanations.ts'
 import { readSettings } from '../../../src/core/env/read-settings.ts'
 import type { Environment } from '../../../src/core/env/settings.ts'
-import type { LiveDependencies } from '../../../src/core/live/dependencies.ts'
-import { certificateStep, endpointSteps, keyStep } from '../../../src/core/live/endpoint.ts'
-import { type FaultKind, faultOf, NetworkFault, outcomeOfFault } from '../../../src/core/live/fault.ts'
+import {
+  certificateStep,
+  endpointSteps,
+  keyStep,
+  type LiveDependencies,
+} from '../../../src/core/live/endpoint.ts'
 import { isRemoteFault, liveFindings } from '../../../src/core/live/findings.ts'
-import type { LiveResult, Step } from '../../../src/core/live/live.ts'
+import {
+  type FaultKind,
+  faultOf,
+  type LiveResult,
+  NetworkFault,
+  outcomeOfFault,
+  type Step,
+} from '../../../src/core/live/live.ts'
 import type { LiveNetwork } from '../../../src/core/live/network.ts'
+import { readSpf, readTags } from '../../../src/core/live/records.ts'
 import { readDmarc } from '../../../src/core/live/sender.ts'
-import { readSpf } from '../../../src/core/live/spf.ts'
-import { readTags } from '../../../src/core/live/tags.ts'
 import { liveTargets } from '../../../src/core/live/targets.ts'
 import { CAUSES, type CauseCode } from '../../../src/core/network/causes.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'

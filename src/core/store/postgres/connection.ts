@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { postgresServers } from '../../env/postgres-url.ts'
+import { postgresServers } from '../../env/values.ts'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'

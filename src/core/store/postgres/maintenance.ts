@@ -1,4 +1,4 @@
-import { postgresLocation } from '../../env/postgres-url.ts'
+import { postgresLocation } from '../../env/values.ts'
 import type { Secret } from '../../secret.ts'
 import { listAudit } from '../audit.ts'
 import { checkRows, verifyResult } from '../check.ts'

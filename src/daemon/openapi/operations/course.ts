@@ -3,15 +3,10 @@ import type { CourseDefinition } from '../../../core/course/definition.ts'
 import { DispatchBody, Limit, subscribable, subscribeBody } from '../../routes/course.ts'
 import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
 import type { Operation, Parameter, RouteOperations } from '../operation.ts'
-import { JSON_BODY, json, page } from '../operation.ts'
+import { inPath, JSON_BODY, json, jsonBody, page, query } from '../operation.ts'
 
-const linkParameter = (name: string, description: string, example: string): Parameter => ({
-  in: 'query',
-  name,
-  schema: z.string(),
-  description,
-  example,
-})
+const linkParameter = (name: string, description: string, example: string): Parameter =>
+  query(name, z.string(), description, example)
 
 const confirmation = (summary: string, description: string): Operation => ({
   tag: 'Course',
@@ -43,38 +38,33 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
         tag: 'Pages',
         summary: 'A lesson of the course as a page',
         parameters: [
-          {
-            in: 'path',
-            name: 'day',
-            schema: z
+          inPath(
+            'day',
+            z
               .int()
               .min(1)
               .max(Math.max(1, ...courses.map(({ lessons }) => lessons.length))),
-            required: true,
-            description: 'The day of the course.',
-            example: 1,
-          },
-          {
-            in: 'query',
-            name: 'course',
-            schema: z.enum(courses.map(({ id }) => id)),
-            description: 'A course of the platform; its first when left out.',
-            example: courses[0]?.id ?? 'course',
-          },
-          {
-            in: 'query',
-            name: 't',
-            schema: z.string(),
-            description: 'The signature in the link of a mail, for a course whose pages only that opens.',
-            example: 'wkZ1mNq0Vd3c5Jx8bTfYhA',
-          },
-          {
-            in: 'query',
-            name: 'language',
-            schema: z.string(),
-            description: 'A language tag, before those of Accept-Language; links in mails have it.',
-            example: 'de',
-          },
+            'The day of the course.',
+            1,
+          ),
+          query(
+            'course',
+            z.enum(courses.map(({ id }) => id)),
+            'A course of the platform; its first when left out.',
+            courses[0]?.id ?? 'course',
+          ),
+          query(
+            't',
+            z.string(),
+            'The signature in the link of a mail, for a course whose pages only that opens.',
+            'wkZ1mNq0Vd3c5Jx8bTfYhA',
+          ),
+          query(
+            'language',
+            z.string(),
+            'A language tag, before those of Accept-Language; links in mails have it.',
+            'de',
+          ),
         ],
         answers: [page('The lesson.')],
         errors: ['not_found'],
@@ -157,46 +147,28 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
         description:
           'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
         security: 'dispatchSecret',
-        parameters: [
-          {
-            in: 'query',
-            name: 'limit',
-            schema: Limit,
-            description: 'How many lessons at most.',
-            example: 100,
-          },
-        ],
-        body: {
-          type: 'application/json',
-          name: 'DispatchRequest',
-          schema: DispatchBody,
-          required: false,
-          examples: { limited: { limit: 100 } },
-        },
+        parameters: [query('limit', Limit, 'How many lessons at most.', 100)],
+        body: jsonBody('DispatchRequest', DispatchBody, { limited: { limit: 100 } }, false),
         answers: [
-          json('What became of each.', {
-            name: 'DispatchAnswer',
-            schema: DispatchAnswer,
-            examples: {
-              sent: {
-                processed: 1,
-                sent: 1,
-                failed: 0,
-                unknown: 0,
-                remaining: 0,
-                limit: 100,
-                results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
-              },
-              withoutMail: {
-                processed: 0,
-                sent: 0,
-                failed: 0,
-                unknown: 0,
-                remaining: 4,
-                limit: 100,
-                reason: 'mail is not configured',
-                results: [],
-              },
+          json('What became of each.', 'DispatchAnswer', DispatchAnswer, {
+            sent: {
+              processed: 1,
+              sent: 1,
+              failed: 0,
+              unknown: 0,
+              remaining: 0,
+              limit: 100,
+              results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
+            },
+            withoutMail: {
+              processed: 0,
+              sent: 0,
+              failed: 0,
+              unknown: 0,
+              remaining: 4,
+              limit: 100,
+              reason: 'mail is not configured',
+              results: [],
             },
           }),
         ],

@@ -5,7 +5,7 @@ import { emailBody } from '../../routes/email.ts'
 import { FeedbackBody } from '../../routes/feedback.ts'
 import { EmailAnswer, FeedbackAnswer } from '../answers.ts'
 import type { RouteOperations } from '../operation.ts'
-import { JSON_BODY, json } from '../operation.ts'
+import { inPath, JSON_BODY, json, jsonBody } from '../operation.ts'
 
 /** The route that sends a mail, with the mails that somebody may ask for. */
 export function emailOperations(definitions: readonly MailDefinition[]) {
@@ -17,26 +17,20 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
         description:
           'Recipient and links come from the server’s record, never from the request. A record that is not the caller’s answers 404, exactly as one that does not exist. A mail that was sent for a record is not sent again: the answer is the same. With a persistent store the mail is stored and the answer does not wait for the provider.',
         security: 'identity',
-        body: {
-          type: 'application/json',
-          name: 'EmailRequest',
-          schema: emailBody(definitions),
-          required: true,
-          examples: Object.fromEntries(
+        body: jsonBody(
+          'EmailRequest',
+          emailBody(definitions),
+          Object.fromEntries(
             definitions.flatMap(({ name, ask }) =>
               ask ? [[camelCase(name), exampleOf(name, ask.inputs)]] : [],
             ),
           ),
-        },
+        ),
         answers: [
-          json('Sent, or why not.', {
-            name: 'EmailAnswer',
-            schema: EmailAnswer,
-            examples: {
-              queued: { sent: true, queued: true, id: 'q8Zr0c3vXk1m@example.com' },
-              sent: { sent: true, id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' },
-              notSent: { sent: false, reason: 'mail is not configured' },
-            },
+          json('Sent, or why not.', 'EmailAnswer', EmailAnswer, {
+            queued: { sent: true, queued: true, id: 'q8Zr0c3vXk1m@example.com' },
+            sent: { sent: true, id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' },
+            notSent: { sent: false, reason: 'mail is not configured' },
           }),
         ],
         errors: [
@@ -58,33 +52,23 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
           'Bounces, complaints, unsubscribes and deliveries, in the form that the provider documents, signed over the bytes of the body at most five minutes ago. Each event takes effect once. A hard bounce or a complaint suppresses its address and ends its subscriptions.',
         security: 'feedbackSignature',
         parameters: [
-          {
-            in: 'path',
-            name: 'provider',
-            schema: z.enum(FEEDBACK_PROVIDER_NAMES),
-            required: true,
-            description: 'The provider that MAILER_FEEDBACK_PROVIDER names; 404 for any other.',
-            example: 'standard',
-          },
+          inPath(
+            'provider',
+            z.enum(FEEDBACK_PROVIDER_NAMES),
+            'The provider that MAILER_FEEDBACK_PROVIDER names; 404 for any other.',
+            'standard',
+          ),
         ],
-        body: {
-          type: 'application/json',
-          name: 'FeedbackRequest',
-          schema: FeedbackBody,
-          required: true,
-          examples: {
-            standard: {
-              type: 'hard-bounce',
-              timestamp: '2026-11-22T02:00:00Z',
-              data: { address: 'ada@example.com', messageId: 'c1@example.com', status: '5.1.1' },
-            },
+        body: jsonBody('FeedbackRequest', FeedbackBody, {
+          standard: {
+            type: 'hard-bounce',
+            timestamp: '2026-11-22T02:00:00Z',
+            data: { address: 'ada@example.com', messageId: 'c1@example.com', status: '5.1.1' },
           },
-        },
+        }),
         answers: [
-          json('Recorded, now or before.', {
-            name: 'FeedbackAnswer',
-            schema: FeedbackAnswer,
-            examples: { recorded: { events: 1, repeated: 0, ignored: 0 } },
+          json('Recorded, now or before.', 'FeedbackAnswer', FeedbackAnswer, {
+            recorded: { events: 1, repeated: 0, ignored: 0 },
           }),
         ],
         errors: [

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { WEB } from '../../../core/service.ts'
 import { HealthAnswer, HealthJsonAnswer } from '../answers.ts'
-import type { Operation, RouteOperations } from '../operation.ts'
+import { type Operation, query, type RouteOperations } from '../operation.ts'
 
 const EXAMPLE_HEALTH = {
   state: 'degraded',
@@ -32,14 +32,12 @@ export const healthOperation = ({ service, summary, probe, notConfigured }: Heal
         security: 'deepToken' as const,
         securityOptional: true,
         parameters: [
-          {
-            in: 'query',
-            name: 'deep',
-            schema: z.string(),
-            description:
-              '`1` or `true` also tries what is configured: reachability, not configuration alone. Of the web service; the API has one depth, and takes no token.',
-            example: '1',
-          },
+          query(
+            'deep',
+            z.string(),
+            '`1` or `true` also tries what is configured: reachability, not configuration alone. Of the web service; the API has one depth, and takes no token.',
+            '1',
+          ),
         ],
       }
     : {}),

@@ -1,11 +1,13 @@
 import { isIP } from 'node:net'
 import type { LiveNetwork } from './network.ts'
 
+
+
 /** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
 export const MOST_LOOKUPS = 10
 
 /** A domain's SPF records as receivers read them: `broken` is a permanent error to them. */
-export type SpfReading =
+type SpfReading =
   | { readonly kind: 'absent' }
   | { readonly kind: 'sound'; readonly lookups: number; readonly openToAll: boolean }
   | { readonly kind: 'broken'; readonly fault: string }
@@ -106,4 +108,21 @@ function isNetwork(text: string, family: 4 | 6): boolean {
     isIP(address) === family &&
     (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= widest))
   )
+}
+
+/** A `tag=value; tag=value` list (RFC 6376 §3.2) by tag, or what is wrong with it. DKIM and DMARC records are such lists. */
+export function readTags(
+  text: string,
+): { readonly tags: ReadonlyMap<string, string> } | { readonly fault: string } {
+  const tags = new Map<string, string>()
+  const parts = text.split(';')
+  // One semicolon may follow the last tag.
+  if (parts.at(-1)?.trim() === '') parts.pop()
+  for (const part of parts) {
+    const [, tag, value = ''] = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=([\s\S]*)$/.exec(part) ?? []
+    if (tag === undefined) return { fault: 'is not a list of tags' }
+    if (tags.has(tag)) return { fault: `has the tag ${tag} twice` }
+    tags.set(tag, value.trim())
+  }
+  return { tags }
 }
