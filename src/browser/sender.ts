@@ -22,9 +22,7 @@ export interface SenderOptions {
 }
 
 export interface Sender {
-  /** Sends the waiting events in a few seconds. */
   soon(): void
-  /** Aborts the request in flight. */
   stop(): void
 }
 

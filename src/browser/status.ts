@@ -7,7 +7,6 @@ const PATIENCE_MS = 20_000
 const DAYS = 90
 const T = pageData<Messages['status']['script']>()
 
-/** The fields of `/status.json` that this script reads. */
 interface Days {
   readonly days: {
     readonly first: string

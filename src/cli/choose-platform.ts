@@ -45,7 +45,6 @@ const STARTING = ['daemon', 'demo']
 export type Choice = Pick<Context, 'platform' | 'searched' | 'daemon'>
 
 type Machine = Pick<Context, 'cwd' | 'env'> & {
-  /** Takes one sentence for the operator. */
   readonly say: (sentence: string) => void
 }
 

@@ -19,7 +19,6 @@ import type { Finding } from '../core/finding.ts'
 import type { Context } from './context.ts'
 import { CommandError, wrongUsage } from './exit.ts'
 
-/** The most that a kind of file holds. */
 interface Largest {
   readonly bytes: number
   readonly what: string
@@ -30,14 +29,12 @@ const LARGEST_ENV_FILE: Largest = { bytes: 4 * 1024 * 1024, what: 'an env file' 
 /** Larger than any list of people; beyond it somebody named the wrong file. */
 export const LARGEST_LIST: Largest = { bytes: 128 * 1024 * 1024, what: 'a list of people' }
 
-/** How long a named pipe may have no writer. */
 const UNWRITTEN_MS = 5000
 const POLL_MS = 20
 
 interface LoadEnvironmentOptions {
   /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess?: boolean
-  /** Read the files as this reader would. */
   readonly dialect?: Dialect | undefined
   /** Warn where these readers would disagree; those of a deployment when absent. */
   readonly readers?: readonly Dialect[] | undefined
@@ -191,7 +188,6 @@ export async function readTextFile(
   }
 }
 
-/** Reads a regular file; undefined if it is larger than such a file can be. */
 function readWhole(full: string, stats: Stats, { bytes }: Largest): Buffer | undefined {
   return stats.size > bytes ? undefined : readFileSync(full)
 }

@@ -8,7 +8,6 @@ export const EXIT = {
   usage: 2,
   /** Could not reach, or was refused by, the remote side. */
   remote: 3,
-  /** Internal fault. */
   internal: 70,
 } as const
 

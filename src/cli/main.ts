@@ -29,7 +29,6 @@ function userName(): string {
   }
 }
 
-/** How long reporting a crash over the network may delay the exit. */
 const REPORT_MS = 1000
 
 /** Colour is decided once: a flag beats NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), which beat CI and the terminal. */

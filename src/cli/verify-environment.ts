@@ -79,7 +79,6 @@ function replicasOf({ platform }: Context, word: string) {
   })
 }
 
-/** The answer of one replica, or why there is none. */
 async function ask(
   { clock, signal }: Context,
   input: Record<'service' | 'url' | 'token' | 'nonce', string> & { readonly timeoutMs: number },

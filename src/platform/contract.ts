@@ -16,7 +16,6 @@ export interface PresetSource {
   readonly groups: Readonly<Record<string, GroupDefinition>>
 }
 
-/** The platforms that a definition can start from. */
 const PRESETS: Readonly<Record<'base' | 'learning', PresetSource>> = {
   base: { platform: base, groups: baseGroups },
   learning: { platform: learning, groups: learningGroups },

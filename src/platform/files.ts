@@ -11,7 +11,6 @@ export interface DefinitionFiles {
   readonly logo: string | undefined
   /** Absolute. */
   readonly mails: string | undefined
-  /** Names of the templates in that folder. */
   readonly templates: readonly string[]
   /** Absolute, by course. */
   readonly lessonFolders: ReadonlyMap<string, string>

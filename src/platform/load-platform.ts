@@ -18,7 +18,6 @@ export interface LoadDefinitionOptions {
   /** Where a relative `file` starts. */
   readonly folder: string
   readonly file: string
-  /** How long evaluating it may take. */
   readonly deadlineMs?: number
   /** Module that `platformctl/config` resolves to if the package is not installed beside the definition. */
   readonly configModule?: string

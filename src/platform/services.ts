@@ -2,7 +2,6 @@ import type { ResolvedPlatform } from '../core/platform.ts'
 import type { HealthFormat, ServiceDefinition } from '../core/service.ts'
 import type { PlatformDefinition, ServiceInput } from './definition.ts'
 
-/** The default health path for each format. */
 const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
   platformctl: '/api/health',
   'health+json': '/health',

@@ -12,7 +12,6 @@ const HEIGHT = 220
 export function barChart(input: {
   readonly host: HTMLElement
   readonly readout: HTMLElement
-  /** The language in which days are written. */
   readonly language: string
   /** `12 events` */
   readonly plural: (count: number) => string

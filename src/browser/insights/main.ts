@@ -11,7 +11,6 @@ import * as tables from './tables.ts'
 
 const { events: definitions, sections, sample, texts: T, language } = pageData<InsightsPageData>()
 
-/** Fills in the placeholders of a text such as `{count} events`. */
 function fill(text: string, values: Readonly<Record<string, string>>): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
 }

@@ -19,7 +19,6 @@ export interface OptionNode {
   readonly name: string
   readonly summary: string
   readonly takesValue: boolean
-  /** The closed set of values, if it has one. */
   readonly values: readonly string[]
 }
 

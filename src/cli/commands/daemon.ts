@@ -13,7 +13,6 @@ import { envFileOption, port, serviceOption } from '../options.ts'
 import { findingText } from '../output/findings-text.ts'
 import { inertJson, loadPaint, ours } from '../terminal.ts'
 
-/** Longest wait at shutdown for error reports to be sent. */
 const REPORT_MS = 1000
 
 /** Writing the compile cache takes some milliseconds, so not while the first requests arrive. */

@@ -180,7 +180,6 @@ function uncoveredText(since: number): string {
   return `no journal covers the time since ${new Date(since).toISOString()}: people who unsubscribed, bounced or were erased since then are mailed again\n`
 }
 
-/** Lists the changes made after the backup that the restore replayed. */
 function replayedText({ unsubscribed, undone, erased, suppressed, released }: Replayed): string {
   const parts = [
     [unsubscribed, 'unsubscribed'],

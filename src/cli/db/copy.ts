@@ -64,7 +64,6 @@ function named(error: unknown): unknown {
     : error
 }
 
-/** Says whether the two stores hold the same rows, and what to do next. */
 async function compared(
   context: Job['context'],
   { format }: Job['options'],

@@ -63,7 +63,6 @@ export interface DemoOptions {
   readonly address: string
   /** Real time that one day of the course takes. */
   readonly dayMs: number
-  /** End after the last lesson instead of staying up to be looked at. */
   readonly exit: boolean
 }
 

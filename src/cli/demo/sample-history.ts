@@ -13,7 +13,6 @@ export interface SampleOptions {
   /** How it ends, and how long ago in milliseconds. */
   readonly state?: 'ok' | 'degraded' | 'failing'
   readonly age?: number
-  /** Probes without a record. */
   readonly off?: readonly string[]
   /** Time between two looks while nothing is wrong. */
   readonly everyMs?: number

@@ -123,7 +123,6 @@ export interface DispatchOptions {
 export interface Source {
   /** One dispatch call; a remote one tells its progress only when it has ended. */
   readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
-  /** Lessons due before the first call, where that can be known. */
   readonly remaining?: () => Promise<number>
   readonly due?: (limit: number) => Promise<
     readonly {

@@ -7,7 +7,6 @@ import { alternatives, unknownName } from '../options.ts'
 export interface HealthEndpoint {
   readonly service: Service
   readonly url: string
-  /** The path of its health. */
   readonly health: string
   readonly format?: HealthFormat | 'any' | undefined
 }

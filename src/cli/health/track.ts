@@ -9,7 +9,6 @@ export interface StateHistory {
   readonly points: readonly { readonly ms: number | undefined; readonly state: RemoteState }[]
 }
 
-/** The most points that a sparkline can show. */
 const MOST_POINTS = 40
 
 /** Adds one round to the tracks; gives new ones. */

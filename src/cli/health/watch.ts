@@ -51,7 +51,6 @@ function header({ now, nextInMs, intervalMs }: FrameInput): Line {
   ]
 }
 
-/** Room that the words beside a sparkline need. */
 const WORDS = 86
 
 function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: FrameInput): Line[] {

@@ -15,7 +15,6 @@ export function courseStatusText(input: {
   readonly problems: readonly ProblemDelivery[]
   readonly now: number
   readonly paused?: Pause | undefined
-  /** The width of the terminal; not wrapped without it. */
   readonly columns?: number
 }): string {
   const { counts, problems, now, paused, columns = Number.POSITIVE_INFINITY } = input

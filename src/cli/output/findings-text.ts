@@ -6,7 +6,6 @@ import { beside, wrap } from './text.ts'
 export interface TextOptions {
   readonly paint: Paint
   readonly columns: number
-  /** Results of the live checks, as a block of its own. */
   readonly live?: string | undefined
   /** Notices too: what is absent and what that means. */
   readonly notices: boolean
@@ -14,11 +13,7 @@ export interface TextOptions {
 }
 
 /** A report for a person: services, groups as a table, findings by severity, a verdict in one line. */
-export function reportText(
-  report: Report,
-  /** With a sentence about which platform was checked. */
-  options: TextOptions & { readonly platform: string },
-): string {
+export function reportText(report: Report, options: TextOptions & { readonly platform: string }): string {
   const { paint } = options
   const shown = report.findings.filter((finding) => options.notices || finding.severity !== 'notice')
   const parts = [

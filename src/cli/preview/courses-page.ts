@@ -75,7 +75,6 @@ export interface CoursesView {
   readonly courses: readonly CourseDefinition[]
   readonly choice: CourseChoice | undefined
   readonly mails: MailLanguages
-  /** Headlines of every template that is shown, by name. */
   readonly headlines: Readonly<Record<string, Headline>>
   readonly zones: Zones
   /** Every name that a zone can be chosen by. */
@@ -169,7 +168,6 @@ ${byMonth(rows, zone)}
 
 const RAIL = '<span class="rail" aria-hidden="true"><i></i></span>'
 
-/** Lists with the months above them. */
 function byMonth(rows: readonly { at: number; html: string }[], zone: string): string {
   const months = Map.groupBy(rows, ({ at }) => monthFormat.format(at + offsetAt(at, zone)))
   return [...months]

@@ -8,7 +8,6 @@ import { PAGES_STYLE } from './style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
 import type { Headline } from './workshop.ts'
 
-/** The mail to show, and the two languages to show it in. */
 interface LanguagesChoice {
   readonly mail: string
   readonly sides: readonly [string, string]
@@ -140,9 +139,7 @@ export interface MailLanguages {
 }
 
 interface ChosenMail {
-  /** The name of its template. */
   readonly name: string
-  /** Language of the template. */
   readonly language: string
   /** There is no translation, so it is the platform's language instead. */
   readonly missing: boolean

@@ -1,4 +1,3 @@
-/** Colors of the preview's pages, light and dark. */
 const COLORS = `
 :root { --ground: #f6f5f2; --paper: #fff; --ink: #1d1f24; --quiet: #5c6069; --line: #dddad2; --accent: #3451b2; --chosen: #e9edfb; --bad: #b3261e; --warn: #7a4d00; --good: #1b6e3c; }
 @media (prefers-color-scheme: dark) {

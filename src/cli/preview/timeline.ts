@@ -63,7 +63,6 @@ function repeatOf(instant: number, zone: string): 'first' | 'second' | undefined
   return undefined
 }
 
-/** Every change of a zone's clock after `from`, up to `to`. */
 function clockChanges(from: number, to: number, zone: string): readonly ClockChange[] {
   const changes: ClockChange[] = []
   for (let start = from; start < to; start += STEP_MS) {
@@ -101,7 +100,6 @@ export type TimelineEntry =
       readonly kind: 'lesson'
       /** From 1. */
       readonly day: number
-      /** The name of its template. */
       readonly lesson: string
       /** UTC milliseconds at which it is due, when each lesson before was sent as soon as it was due. */
       readonly at: number

@@ -26,7 +26,6 @@ export interface Workshop {
   message(name: string, slots: Readonly<Record<string, string>>): Promise<Message>
   /** Findings of `email lint` for this mail, filled with its samples. */
   findings(name: string): Promise<readonly Finding[]>
-  /** Calls back with the templates that a save concerns. */
   onSave(tell: (names: readonly string[]) => void): void
   /** Calls back with the path of a template that was not there when the workshop opened, and so is not in it. */
   onNew(tell: (file: string) => void): void
@@ -51,7 +50,6 @@ interface Made {
 
 export function openWorkshop(
   input: Templates & {
-    /** The sender that sources are shown with. */
     readonly from?: Mailbox | undefined
   },
 ): Workshop {

@@ -178,10 +178,7 @@ function isVerified(claims: unknown): boolean {
   return verified === undefined || verified === true
 }
 
-/**
- * An identity from outside, checked against what the platform can mail and store; undefined if it cannot be
- * used.
- */
+/** An identity from outside, checked against what the platform can mail and store; undefined if it cannot be used. */
 export function parseIdentity(identity: Identity): Identity | undefined {
   // A host without types may give null, or leave a field out.
   const { kind, subject, email } = Object(identity) as Partial<Record<'kind' | 'subject' | 'email', unknown>>

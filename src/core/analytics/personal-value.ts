@@ -47,10 +47,7 @@ const LOOKED_AT = 512
 /** No form below is shorter than this. */
 const SHORTEST = 8
 
-/**
- * Whether a value has a personal form, even encoded: an address, a phone, card or account number, a token, a
- * key.
- */
+/** Whether a value has a personal form, even encoded: an address, a phone, card or account number, a token, a key. */
 export function isPersonalValue(text: string): boolean {
   if (ADDRESS.test(text)) return true
   // Too short for anything below, as most values are.
@@ -113,10 +110,7 @@ function decoded(text: string): string {
     .replace(/\\(?:u00|x)([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(String(hex), 16)))
 }
 
-/**
- * The contents of base64 runs that are printable ASCII. An id of random bytes is left out, because it seldom
- * is.
- */
+/** The contents of base64 runs that are printable ASCII. An id of random bytes is left out, because it seldom is. */
 function decodedBase64(text: string): string[] {
   return (text.match(BASE64) ?? []).flatMap((run) => {
     const bare = trimEnd(run, '=').replace(/-/g, '+').replace(/_/g, '/')

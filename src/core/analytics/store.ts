@@ -21,7 +21,6 @@ export interface StoredBatch {
   readonly receivedAt: number
   /** Sanitised, not empty. */
   readonly events: readonly AnalyticsEvent[]
-  /** The counts of these events. */
   readonly counts: readonly DayCount[]
 }
 
@@ -88,10 +87,7 @@ interface BudgetKeeper {
   full(): Exclude<Refusal, 'client'> | undefined
 }
 
-/**
- * One client may use a day's budget divided by this, so that a client that floods leaves most of it to
- * others.
- */
+/** One client may use a day's budget divided by this, so that a client that floods leaves most of it to others. */
 const CLIENT_PART = 8
 /** Clients beyond this number in a day share one share. */
 const MOST_CLIENTS = 10_000

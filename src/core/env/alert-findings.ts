@@ -5,9 +5,7 @@ import type { GroupState } from './settings.ts'
 export function alertFindings(input: {
   readonly groups: readonly { readonly name: string; readonly state: GroupState }[]
   readonly services: readonly string[]
-  /** Whether a variable has a value that can be used. */
   readonly isSet: (name: string) => boolean
-  /** Whether DEPLOY_ENVIRONMENT is production. */
   readonly production: boolean
 }): Finding[] {
   const { groups, services, isSet, production } = input

@@ -29,11 +29,9 @@ export interface StandardSchema {
   }
 }
 
-/** Options that narrow what a kind takes. */
 interface Narrowed {
   /** Bounds of a number, both included. */
   readonly range?: readonly [number, number]
-  /** The values of an enum. */
   readonly of?: readonly string[]
   /** An address that paths are put behind: no user name, query or fragment. */
   readonly base?: boolean
@@ -43,7 +41,6 @@ interface Narrowed {
 interface KindOfValue {
   /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (text: string, narrowed: Narrowed) => unknown
-  /** What a malformed value should be. */
   readonly expected: string | ((narrowed: Narrowed) => string)
   /** The type of what `parse` gives, as a declaration file names it. */
   readonly type: string

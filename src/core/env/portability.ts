@@ -12,10 +12,7 @@ export interface Difference {
   readonly fix: string
 }
 
-/**
- * Why readers see different values: what one reader does, the same for several readers, and what to do about
- * it.
- */
+/** Why readers see different values: what one reader does, the same for several readers, and what to do about it. */
 interface Habit {
   readonly one: string
   readonly several: string

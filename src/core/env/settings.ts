@@ -36,7 +36,6 @@ export interface DkimSettings {
 export interface Settings {
   /** By name. */
   readonly groups: ReadonlyMap<string, GroupState>
-  /** Ids of the rules that the environment breaks. */
   readonly broken: readonly string[]
   /** Groups of which something that is required is not set. */
   readonly lacking: ReadonlySet<string>

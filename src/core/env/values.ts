@@ -196,10 +196,7 @@ export function parseBytes(value: string): number | undefined {
   return Number.isSafeInteger(Math.round(bytes)) ? Math.round(bytes) : undefined
 }
 
-/**
- * The `target_session_attrs` that suit a store. The other values of libpq ask for a server that cannot be
- * written.
- */
+/** The `target_session_attrs` that suit a store. The other values of libpq ask for a server that cannot be written. */
 const SESSIONS = new Set(['any', 'read-write', 'primary'])
 
 /**

@@ -100,7 +100,6 @@ const SHORTEST_SECRET = 16
 /** A provider's key that is shorter than this was cut off. */
 const SHORTEST_KEY = 8
 
-/** Keys that are secret in any variable. */
 const SECRET_KEY =
   /^(?:sk[-_](?:live|test|ant|proj)[-_]|rk_(?:live|test)_|whsec_|gh[pousr]_|xox[abpr]-|-----BEGIN [A-Z ]*PRIVATE KEY)/
 

@@ -35,7 +35,6 @@ export interface ProbeParts {
   /** The record of a heartbeat; absent where there is no store to ask. */
   readonly heartbeat?: (input: { readonly name: string; readonly now: number }) => Promise<HeartbeatRecord>
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
-  /** Can this package be imported here? */
   readonly hasPackage: (name: string) => boolean
   readonly network?: Network
   /** Called with the build that another service reports; null is unstamped. */
@@ -45,7 +44,6 @@ export interface ProbeParts {
 /** One thing a service depends on, with everything that the platform knows about it. */
 export interface ProbeDefinition {
   readonly name: string
-  /** The service whose health it belongs to. */
   readonly service: string
   /** The group that configures it: its absence skips the probe, and its texts say what that means. */
   readonly group?: string

@@ -35,7 +35,6 @@ export interface RemoteProbeInput {
   readonly service: Service
   /** The service's root; the path of its health is added. */
   readonly url: string
-  /** The path of its health. */
   readonly health: string
   /** How the answer is read; that of platformctl when left out. `any` tells the format from the answer. */
   readonly format?: HealthFormat | 'any' | undefined

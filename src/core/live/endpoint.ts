@@ -46,10 +46,7 @@ export function endpointSteps(
   ]
 }
 
-/**
- * The steps for an address that a key is sent to. On this machine itself it may be plain http, even in
- * production.
- */
+/** The steps for an address that a key is sent to. On this machine itself it may be plain http, even in production. */
 export function keyedEndpoint(
   context: StepContext & { readonly settings: Pick<Settings, 'site'> },
   url: string,
@@ -173,7 +170,6 @@ export interface LiveDependencies {
   readonly network: LiveNetwork
   /** UTC milliseconds. */
   readonly now: number
-  /** Whether a usable value is set for this variable. */
   readonly isSet: (name: string) => boolean
   /** Connects and authenticates to the mail transport without sending. */
   readonly verifyMail: (signal: AbortSignal) => Promise<void>

@@ -31,10 +31,7 @@ export type LiveCheck = (typeof LIVE_CHECKS)[number]
 export const LIVE_STATES = ['passed', 'warning', 'failed', 'skipped'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
-/**
- * The result of one live check. `detail` is a predicate ("does not resolve") and holds no value, host or
- * address.
- */
+/** The result of one live check. `detail` is a predicate ("does not resolve") and holds no value, host or address. */
 export type StepOutcome =
   | { readonly state: 'passed' | 'skipped'; readonly detail: string }
   | { readonly state: 'warning' | 'failed'; readonly id: LiveFindingId; readonly detail: string }
@@ -43,7 +40,6 @@ export type LiveResult = StepOutcome & {
   readonly target: string
   readonly check: LiveCheck
   readonly services: readonly Service[]
-  /** The variables that say what was checked. */
   readonly variables: readonly string[]
   /** The step's place. It may name a host, so it is left out of every report. */
   readonly place?: string
@@ -239,10 +235,7 @@ async function runTarget(
   return results
 }
 
-/**
- * Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a
- * signal.
- */
+/** Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a signal. */
 async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
   const controller = new AbortController()
   const late: StepOutcome = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }

@@ -1,8 +1,6 @@
 import { isIP } from 'node:net'
 import type { LiveNetwork } from './network.ts'
 
-
-
 /** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
 export const MOST_LOOKUPS = 10
 

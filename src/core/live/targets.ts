@@ -266,7 +266,6 @@ function keysIn(body: string): number {
   }
 }
 
-/** A step that asks a service for its health, in its own format. */
 function healthStep(network: LiveNetwork, service: ServiceDefinition, url: string, variable: string): Step {
   return {
     check: 'health',

@@ -176,10 +176,7 @@ const BY_PHASE: Readonly<Record<Phase, CauseCode>> = {
   body: 'connection_closed',
 }
 
-/**
- * The cause of an error that Node gave in this phase. The error's text is not used, because it holds
- * addresses.
- */
+/** The cause of an error that Node gave in this phase. The error's text is not used, because it holds addresses. */
 export function causeOf(error: unknown, phase: Phase): CauseCode {
   const code = codeOf(error)
   // The connection was accepted and cut at once, so something listens there.

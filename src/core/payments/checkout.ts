@@ -24,10 +24,7 @@ export interface Checkout {
 
 const ANSWER_MS = 10_000
 const LARGEST_ANSWER_BYTES = 256 * 1024
-/**
- * Two clicks within this time get the same session, because the provider repeats its answer to a repeated
- * key.
- */
+/** Two clicks within this time get the same session, because the provider repeats its answer to a repeated key. */
 const SAME_SESSION_MS = 10 * 60 * 1000
 
 /**

@@ -20,9 +20,7 @@ export interface AppOptions {
   readonly clientOf: (peer: Peer) => string
   /** The client that an untrusted proxy names in X-Forwarded-For. */
   readonly behindOf: (peer: Peer) => string | undefined
-  /** Bounds the bodies that are held at once. */
   readonly bodies: (client: string) => BodyShare
-  /** Origins that may call from a browser. */
   readonly allowsOrigin: AllowsOrigin
   /** The only path that they may call; undefined: every path. */
   readonly crossOriginPath: string | undefined
@@ -32,7 +30,6 @@ export interface AppOptions {
   readonly healthPath: string
   readonly log: Log
   readonly monotonic: () => number
-  /** Told of every answer, for the metrics. */
   readonly onAnswer: (answered: Answered) => void
 }
 

@@ -24,7 +24,6 @@ export interface RouteRequest {
   readonly frame: Frame
   /** True if a browser asked, which gets a page; programs get JSON. */
   readonly wantsHtml: boolean
-  /** This request's share of the memory for bodies. */
   readonly bodyShare: BodyShare
   /** HEAD and prefetches must change nothing. */
   readonly isPassive: boolean
@@ -63,7 +62,6 @@ export function isScanner(headers: Headers): boolean {
 /** Headers by which browsers and proxies mark a prefetch. */
 export const PURPOSES = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'] as const
 
-/** User agents of mail filters, link previews and crawlers. */
 const SCANNER =
   /bot\b|bot\/|crawl|spider|scanner|preview|prefetch|proofpoint|mimecast|barracuda|safelinks|safe links|urldefense|fireeye|trellix|symantec|sophos|forcepoint|ironport|fortinet|zscaler|virustotal|urlscan|checkpoint|trend ?micro|bitdefender|kaspersky|google-safety|google-read-aloud|googleimageproxy|ggpht|yahoomailproxy|yahoo pipes|microsoft office|ms-office|outlook-|facebookexternalhit|whatsapp|telegram|discord|slack|skypeuri|headlesschrome|phantomjs/i
 

@@ -25,7 +25,6 @@ export interface Names {
   /** The probes of the preset that were not left out, those by which web asks other services, and the definition's own. */
   readonly probes: readonly Pick<ProbeName, 'service' | 'name'>[]
   readonly variables: readonly string[]
-  /** The kind of a variable, where it is known. */
   readonly kindOf: (variable: string) => string | undefined
 }
 

@@ -7,11 +7,9 @@ export interface Sketch {
   readonly name: string
   /** The value beside it, without quotes. */
   readonly value: string
-  /** The lines of comment above it. */
   readonly comments: readonly string[]
   /** Decorators of an `.env.schema` above it: `@type=enum(a,b)`, `@sensitive`. */
   readonly marks: ReadonlyMap<string, string>
-  /** The heading above it. */
   readonly heading: string | undefined
 }
 
@@ -73,7 +71,6 @@ export interface Inferred {
     readonly example?: string
     readonly default?: string
   }
-  /** Why, for the person who ran it. */
   readonly because: string
 }
 
@@ -120,7 +117,6 @@ const BY_VALUE: readonly Kind[] = ['integer', 'number', 'url', 'email', 'duratio
 const LISTS: readonly Kind[] = ['urls', 'emails']
 /** Kinds of secrets that a value shows; any other is just a secret. */
 const SECRETS: readonly Kind[] = ['pem', 'postgres-url', 'smtp-url']
-/** The longest example that a definition takes. */
 const LONGEST_EXAMPLE = 300
 
 /** Guesses what a variable is. A value that may be a secret is never taken over. */

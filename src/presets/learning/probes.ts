@@ -41,7 +41,6 @@ const BUNDLED_INDEX: CourseIndex = {
   ],
 }
 
-/** Parses the text of a course index; undefined when it is not one. */
 function parseCourseIndex(text: string): CourseIndex | undefined {
   try {
     const value = JSON.parse(text) as Partial<CourseIndex> | null

@@ -99,7 +99,6 @@ export interface LocalLimiter extends RateLimiter {
   giveBack(policy: Policy, client: string): void
   /** The decision that `take` would give, without counting. */
   look(policy: Policy, client: string): RateLimitDecision
-  /** How many clients are remembered. */
   size(): number
 }
 
@@ -167,7 +166,6 @@ export interface Guesses {
    * counts.
    */
   admit(client: string): Promise<Attempt | RateLimitDecision>
-  /** How many clients have attempts under way. */
   size(): number
 }
 
