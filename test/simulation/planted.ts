@@ -485,12 +485,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '',
   },
   {
-    name: 'holds a message after its outcome is recorded',
-    file: 'delivery/lane.ts',
-    find: '      lease.end(claimed)\n',
-    replace: '',
-  },
-  {
     name: 'tries what is over for ever',
     file: 'delivery/delivery.ts',
     find: "...ended('skipped')(job),",
@@ -499,7 +493,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'hands over a new message of a paused stream',
     file: 'delivery/lane.ts',
-    find: "if (await held(stream.name)) return { kind: 'untried' }",
+    find: "if (hold) return { kind: 'untried', reason: heldReason(hold) }",
     replace: '',
   },
   {

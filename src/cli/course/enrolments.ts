@@ -162,7 +162,7 @@ export async function resendConfirmation(
   address: string,
   { format }: EnrolOptions,
 ): Promise<ExitCode> {
-  const answer = await (await platform.course()).confirmAgain(identityOf(address))
+  const answer = await (await platform.course()).confirmAgain(identityOf(address), { wait: true })
   if (answer.kind === 'none')
     throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
   if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)

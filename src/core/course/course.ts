@@ -64,9 +64,13 @@ export interface Course {
     readonly timeZone?: string | undefined
     readonly language?: string | undefined
   }): Promise<SubscribeResult>
-  /** Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. */
+  /**
+   * Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. With
+   * `wait`, and without a persistent store, gives what became of the first attempt.
+   */
   confirmAgain(
     identity: string,
+    options?: { readonly wait?: boolean },
   ): Promise<
     | { readonly kind: 'none' }
     | { readonly kind: 'sent'; readonly id: string; readonly queued?: true }

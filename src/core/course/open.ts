@@ -369,7 +369,7 @@ export function openCourse({
       if (message) inBackground(nextTurn().then(() => confirmations.deliver(message, since)))
       return { status: 'pending', sent: true }
     },
-    async confirmAgain(asked) {
+    async confirmAgain(asked, { wait = !persistent } = {}) {
       const identity = await storedForm(asked)
       const found = (await store.findPerson(identity)).findLast(({ state }) => state === 'unconfirmed')
       if (found === undefined) return { kind: 'none' }
@@ -385,7 +385,7 @@ export function openCourse({
       if (message === undefined)
         return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
       const delivery = confirmations.deliver(message, since)
-      if (persistent) {
+      if (!wait) {
         inBackground(delivery)
         return { kind: 'sent', id: confirmations.messageIdOf(message) ?? message.id, queued: true }
       }

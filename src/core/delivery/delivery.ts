@@ -12,7 +12,8 @@ export type Delivery =
   | SendOutcome
   | { readonly kind: 'over'; readonly reason?: string | undefined }
   | { readonly kind: 'waits'; readonly until: number }
-  | { readonly kind: 'untried' | 'again' | 'gone' | 'finished' }
+  | { readonly kind: 'untried'; readonly reason?: string }
+  | { readonly kind: 'again' | 'gone' | 'finished' }
 
 const OUTCOMES: ReadonlySet<Delivery['kind']> = new Set<Outcome['kind']>([
   'sent',

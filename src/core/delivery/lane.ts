@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Held } from '../mail/holds.ts'
+import { type Held, heldReason } from '../mail/holds.ts'
 import type { WaitUntilRecorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import { type Delivery, type Job, type JobRecord, recordOf } from './delivery.ts'
@@ -72,7 +72,8 @@ export function createLane<T>(
   const marker = createMarker<T, Attempted<T>>({ settle }, timer, 1)
 
   async function attempt(claimed: T, lease: Lease<T>): Promise<Delivery> {
-    if (await held(stream.name)) return { kind: 'untried' }
+    const hold = await held(stream.name)
+    if (hold) return { kind: 'untried', reason: heldReason(hold) }
     const prepared = await prepare(claimed)
     if ('kind' in prepared) return prepared
     if (!lease.mayBegin()) return { kind: 'untried' }

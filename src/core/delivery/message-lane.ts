@@ -60,7 +60,7 @@ export function createMessageLane<Settlement extends MessageSettlement>(
       const about = options.about(claim)
       if (delivery.kind === 'sent')
         host.log.info(`${name}_sent`, `a message of the stream ${name} was sent`, about)
-      else if ('reason' in delivery && delivery.reason !== undefined)
+      else if (delivery.kind !== 'untried' && 'reason' in delivery && delivery.reason !== undefined)
         host.log.warn(`${name}_not_sent`, `a message of the stream ${name} was not sent`, {
           ...about,
           outcome: delivery.kind,

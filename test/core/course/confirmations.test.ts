@@ -115,6 +115,11 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     expect(await it.other.confirm(token)).toBe('confirmed')
     hold = { stream: 'confirmation', at: 0, reason: 'wrong prices' }
     await it.ask(course, { course: 'chess' })
+    it.pass(2 * HOUR_MS)
+    expect(await course.confirmAgain(ADA.identity, { wait: true })).toEqual({
+      kind: 'not_sent',
+      reason: expect.stringContaining('wrong prices'),
+    })
     it.pass(7 * DAY_MS)
     hold = undefined
     expect(await course.deliverMessages()).toBe(0)

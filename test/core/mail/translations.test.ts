@@ -233,7 +233,7 @@ test('a confirmation is in the language of the request, and one that is mailed a
   await course.subscribe({ ...ada, language: 'de', timeZone: 'Asia/Kolkata' })
   await course.close()
   now += 2 * 60 * 60 * 1000
-  await course.confirmAgain(ada.identity)
+  await course.confirmAgain(ada.identity, { wait: true })
   expect(sent.map(({ html }) => /<html lang="(..)"/.exec(html)?.[1])).toEqual(['de', 'de'])
   await course.confirm(/token=([\w-]+)/.exec(sent[1]?.text ?? '')?.[1] ?? '')
   expect(await course.find(ada.identity)).toMatchObject({
