@@ -120,6 +120,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     reportError(cause)
     endForStore()
   }
+  let told = false
   // Last in, first out: nothing is closed before what depends on it.
   const opened: ((deadlineMs: number) => Promise<void>)[] = []
   const unwind = async (deadlineMs = 0) => {
@@ -135,6 +136,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const address = storeAddress(settings, options.dataFolder)
     const store = await openOwned(options, address, { poolSize: settings.store.poolSize, log, onLost }).catch(
       async (error: unknown) => {
+        told = true
         if (storeFault(error) !== 'other_platform')
           await tellRefusal({ ...options, places: placesOf(options) }, 'store', storeFaultReason(error))
         throw error
@@ -341,6 +343,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
   } catch (error) {
     await unwind()
+    if (!told) {
+      const met = error instanceof Error ? error.name : 'unknown'
+      const why =
+        error instanceof ListenError ? error.message : `it met a fault (${met}), which its output names`
+      await tellRefusal({ ...options, places: placesOf(options) }, 'start_refused', why)
+    }
     throw error
   }
 }

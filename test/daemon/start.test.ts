@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
@@ -346,6 +346,28 @@ test('a daemon that cannot start for its store sends one alert, also if a superv
   await writeFile(path.join(folder, 'file'), '')
   expect(await refused(path.join(folder, 'file', 'data'), away, 3)).toEqual([])
   expect(await refused(path.join(folder, 'file', 'data'), away, 3, path.join(folder, 'run'))).toHaveLength(1)
+})
+
+test('a start whose port is taken is told once, however often it is repeated', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  onTestFinished(() => void taken.close())
+  const ports = { web: (taken.address() as AddressInfo).port }
+  const dataFolder = await emptyFolder()
+  const told: string[] = []
+  const hook = await serve(async (incoming, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+    told.push(`${type} ${data.cause}: ${data.reason}`)
+    response.end()
+  })
+  const env = { ALERT_WEBHOOK_URL: hook }
+  for (const _ of [1, 2])
+    await expect(started({ dataFolder, env, ports })).rejects.toThrow('could not be taken')
+  expect(told).toEqual([
+    `incident.opened start_refused: the port ${ports.web} of web could not be taken; the daemon refused to start`,
+  ])
 })
 
 test('a start that is refused is told even when its store cannot be opened', async () => {

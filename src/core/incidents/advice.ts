@@ -86,6 +86,13 @@ const OWN: Readonly<Record<string, Known>> = {
     command: 'platformctl mail queue',
     runbook: 'runbooks/stop-all-mail.md',
   },
+  start_refused: {
+    label: 'The daemon',
+    words: { is: 'does not start', still: 'still does not start', ended: 'starts again' },
+    means: 'the deploy has no effect, or the platform is down',
+    command: 'platformctl status',
+    runbook: 'runbooks/rollback.md',
+  },
 }
 
 /** Advice for operators about a cause. */

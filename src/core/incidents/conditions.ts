@@ -45,6 +45,7 @@ export const CONDITIONS = [
   'mail_refused',
   'courses_paused',
   'mail_paused',
+  'start_refused',
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
@@ -84,6 +85,8 @@ export function conditionsReport(
           : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
       mail_refused: result(observed.mailRefused),
+      // A process that looks has started.
+      start_refused: result(undefined),
       ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
     },
   }

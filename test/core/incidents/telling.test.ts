@@ -355,7 +355,7 @@ test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...C
     expect(label).toMatch(/^[A-Z]/)
     expect(means).toMatch(/^[a-z].{10}/)
     expect(command).toMatch(
-      /^platformctl (?:db status|preflight|billing smoke|health|course status|mail queue)/,
+      /^platformctl (?:db status|preflight|billing smoke|health|course status|mail queue|status)/,
     )
     expect(runbook).toMatch(/^runbooks\/.+\.md$/)
     expect(existsSync(runbook)).toBe(true)
