@@ -13,14 +13,6 @@ const LONGEST_WAIT_MS = 3_600_000
 const LONGEST_TOLD_MS = 86_400_000
 const PATIENCE_MS = 30_000
 
-export interface SenderOptions {
-  readonly buffer: Buffer
-  readonly storage: DeviceStorage
-  readonly endpoint: string
-  /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
-  readonly isAllowed: () => boolean
-}
-
 export interface Sender {
   soon(): void
   stop(): void
@@ -31,7 +23,14 @@ export interface Sender {
  * it is acknowledged: after a lost answer, a closed page or a crash the same events go out under the same id, and
  * ingest stores them once.
  */
-export function createSender({ buffer, storage, endpoint, isAllowed }: SenderOptions): Sender {
+export function createSender(input: {
+  readonly buffer: Buffer
+  readonly storage: DeviceStorage
+  readonly endpoint: string
+  /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
+  readonly isAllowed: () => boolean
+}): Sender {
+  const { buffer, storage, endpoint, isAllowed } = input
   let waitMs = 0
   let _timer: unknown
   let running: AbortController | undefined

@@ -17,19 +17,23 @@ import { openProgress } from './terminal.ts'
 /** One check may take a third of the time for all, and at most this. */
 const LONGEST_CHECK_MS = 5000
 
-export interface LiveInput {
-  readonly loaded: LoadedEnvironment
-  readonly services: readonly Service[]
-  /** For all checks together. */
-  readonly timeoutMs: number
-  readonly dkimSelectors: readonly string[]
-}
-
 /** Asks everything that the environment configures; progress on standard error of a terminal. */
 export async function liveChecks(
   context: Context,
-  { loaded: { env, origin }, services, timeoutMs, dkimSelectors }: LiveInput,
+  input: {
+    readonly loaded: LoadedEnvironment
+    readonly services: readonly Service[]
+    /** For all checks together. */
+    readonly timeoutMs: number
+    readonly dkimSelectors: readonly string[]
+  },
 ): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
+  const {
+    loaded: { env, origin },
+    services,
+    timeoutMs,
+    dkimSelectors,
+  } = input
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
   const progress = await openProgress(context, 'live checks')

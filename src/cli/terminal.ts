@@ -115,10 +115,7 @@ function guarded(style: Style): Style {
   return (text) => open + text + close
 }
 
-/**
- * Shows the current wait as one line on standard error and erases it afterwards. Does nothing if that is not a
- * terminal.
- */
+/** Shows the current wait as one line on standard error, then erases it; only on a terminal. */
 interface Progress {
   show(text: string): void
   end(): void

@@ -18,10 +18,7 @@ interface Evaluation {
   readonly configModule: string | undefined
 }
 
-/**
- * Evaluates a JavaScript or TypeScript definition and gives its default export. TypeScript goes through Node's own type
- * stripping.
- */
+/** Evaluates a JavaScript or TypeScript definition, with Node’s own type stripping, and gives its default export. */
 export async function evaluate(evaluation: Evaluation): Promise<unknown> {
   const { full, fail } = evaluation
   const quiet = quietly(path.basename(full))

@@ -8,23 +8,22 @@ const SILENT = { daysAgo: 45.5, hours: 52 }
 const RECORDED_DAYS = 80
 const SEED = 7
 
-export interface SampleOptions {
-  readonly sample: SampleHealth
-  /** How it ends, and how long ago in milliseconds. */
-  readonly state?: 'ok' | 'degraded' | 'failing'
-  readonly age?: number
-  readonly off?: readonly string[]
-  /** Time between two looks while nothing is wrong. */
-  readonly everyMs?: number
-  readonly build?: string
-}
-
 /** Records eighty sample days, with outages and a gap, up to just before `now`: a look every ten minutes in trouble. */
 export async function recordDays(
   history: History,
   now: number,
-  { sample, state: ended = 'ok', age = 24_000, off = [], everyMs = HOUR_MS, build = '4.2.0' }: SampleOptions,
+  input: {
+    readonly sample: SampleHealth
+    /** How it ends, and how long ago in milliseconds. */
+    readonly state?: 'ok' | 'degraded' | 'failing'
+    readonly age?: number
+    readonly off?: readonly string[]
+    /** Time between two looks while nothing is wrong. */
+    readonly everyMs?: number
+    readonly build?: string
+  },
 ): Promise<void> {
+  const { sample, state: ended = 'ok', age = 24_000, off = [], everyMs = HOUR_MS, build = '4.2.0' } = input
   const { probes: services, trouble: troubles, last: affected } = sample
   const noise = lcg(SEED)
   const last = now - age

@@ -84,16 +84,14 @@ export async function openStage(context: Context): Promise<Stage> {
 
 const PREVIEW_PORT = 8026
 
-interface NextStepsInput {
+/** Commands to try after the demo, each with what it does. They run as printed, while the demo keeps its ports. */
+export function nextSteps(input: {
   readonly services: readonly ServiceDefinition[]
   readonly urls: Readonly<Partial<Record<Service, string>>>
   readonly env: Context['env']
   /** Free ports for a daemon and a preview beside this demo. */
   readonly free: { readonly services: Readonly<Record<Service, number>>; readonly preview: number }
-}
-
-/** Commands to try after the demo, each with what it does. They run as printed, while the demo keeps its ports. */
-export function nextSteps(input: NextStepsInput): readonly (readonly [command: string, what: string])[] {
+}): readonly (readonly [command: string, what: string])[] {
   const { services, urls, env, free } = input
   const name = programName(env)
   // `health` asks services that are not named on their usual port, so only the others need an address.

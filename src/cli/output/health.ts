@@ -42,15 +42,14 @@ export function shownState(health: RemoteHealth): RemoteState | 'refused' | 'tok
   return isRefused(health) ? 'refused' : stateOf(health)
 }
 
-interface HealthTextInput {
+/** Health for a person: a block for each service, a line for each probe, the root causes once, a verdict. */
+export function healthText(input: {
   readonly verdict: Verdict
   readonly passed: boolean
   readonly paint: Paint
   readonly columns: number
-}
-
-/** Health for a person: a block for each service, a line for each probe, the root causes once, a verdict. */
-export function healthText({ verdict, passed, paint, columns }: HealthTextInput): string {
+}): string {
+  const { verdict, passed, paint, columns } = input
   const { results, diagnosis } = verdict
   const blocks = results.map((health) => block(health, verdict, paint, columns))
   const roots = diagnosis.rootCauses.map(({ services, probe, reason, cause, fix }) => {

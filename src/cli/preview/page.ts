@@ -6,10 +6,7 @@ import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
 
-/**
- * Content-Security-Policy for a preview page: nothing loads from elsewhere. `forms`: the page may post its form to the
- * preview.
- */
+/** The Content-Security-Policy of a preview page. `forms`: it may post its form to the preview. */
 export function previewPolicy(nonce: string, { forms = false } = {}): string {
   return `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action ${forms ? "'self'" : "'none'"}; frame-ancestors 'none'`
 }

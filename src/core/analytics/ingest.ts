@@ -66,10 +66,7 @@ export function createIngest(input: {
   const keeper = createBudget({ budget, clock })
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS
   let prunedOn: number | undefined
-  /**
-   * Prunes once a day without delaying an answer, for a platform without a schedule. A failure is retried
-   * with the next batch.
-   */
+  /** Prunes once a day without delaying an answer; after a failure, again with the next batch. */
   const pruneDaily = (store: AnalyticsStore, now: number) => {
     const day = Math.floor(now / DAY_MS)
     if (prunedOn === day) return

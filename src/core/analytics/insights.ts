@@ -22,7 +22,13 @@ export interface Insights {
   readonly streak: { readonly current: number; readonly longest: number }
 }
 
-export interface InsightsInput {
+/**
+ * The most days that are drawn. A device whose clock once stood at 1970 would otherwise draw twenty thousand.
+ */
+const MOST_DAYS = 730
+
+/** Aggregates what the buffer holds. Pure; ten thousand events take a few milliseconds. */
+export function insightsOf(input: {
   readonly events: readonly AnalyticsEvent[]
   readonly now: number
   /** How many days back, today included; undefined: since the first event. */
@@ -31,15 +37,8 @@ export interface InsightsInput {
   readonly sections: readonly InsightsSection[]
   /** The calendar day of a time where the visitor is, as `2026-11-21`. */
   readonly dayOf: (time: number) => string
-}
-
-/**
- * The most days that are drawn. A device whose clock once stood at 1970 would otherwise draw twenty thousand.
- */
-const MOST_DAYS = 730
-
-/** Aggregates what the buffer holds. Pure; ten thousand events take a few milliseconds. */
-export function insightsOf({ events, now, range, kind, sections, dayOf }: InsightsInput): Insights {
+}): Insights {
+  const { events, now, range, kind, sections, dayOf } = input
   // A clock that was wrong by thousands of years wrote days that are no calendar days here.
   const dated = events
     .map((event) => ({ event, day: dayOf(event.at) }))

@@ -1,9 +1,6 @@
 import { trimEnd } from '../trim-end.ts'
 
-/**
- * The form of an e-mail address, anywhere in a text. It has no anchors, so a cut text never matches where the
- * whole one did not.
- */
+/** An e-mail address anywhere in a text, without anchors: a cut text matches only where the whole one did. */
 const ADDRESS = /[^\s@＠](?:@|＠|%40)[^\s@＠]/i
 /** An address for people's eyes: `anna (at) example (dot) com`. */
 const SPELLED_ADDRESS = /[^\s@]\s*[([{<]\s*(?:at|@|ät|arroba|chez)\s*[)\]}>]\s*[^\s@]/i

@@ -132,10 +132,7 @@ function remember(text: string): void {
   HARMLESS.add(text)
 }
 
-/**
- * Cuts a text to 64 code points. Cutting UTF-16 units could split a pair, and a lone half would change again
- * when stored.
- */
+/** Cuts a text to 64 code points, not UTF-16 units: a lone half of a pair would change again when stored. */
 function cut(text: string): string {
   if (text.length > LONGEST_STRING) {
     let end = 0

@@ -7,10 +7,7 @@ import { fileNameOf, secretBehind } from './secret-files.ts'
 import type { Environment, GroupState } from './settings.ts'
 import { keptClosed, looksSecret, valueFindings } from './warnings.ts'
 
-/**
- * Names that CI systems, shells and frameworks set. They are one edit away from a name of ours, but no
- * misspellings of it.
- */
+/** Names that CI systems, shells and frameworks set: one edit away from a name of ours, and no misspelling of it. */
 const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
 
 /**

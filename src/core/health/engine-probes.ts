@@ -74,10 +74,7 @@ export function configured(
 /** A service asks the next one, which asks a third: each deadline is longer than what it waits for. */
 const NEIGHBOUR_DEADLINE_MS = 1300
 
-/**
- * A probe that asks another service of the platform for its health, if its address is set. Web asks only on a
- * deep request.
- */
+/** A probe that asks another service for its health, if its address is set. Web asks only on a deep request. */
 export function neighbourProbe(
   target: ServiceDefinition,
   { service = WEB, deadlineMs = NEIGHBOUR_DEADLINE_MS }: { service?: string; deadlineMs?: number } = {},

@@ -5,19 +5,6 @@ import { trailing } from '../trailing.ts'
 import type { HealthReport, Probe, ProbeResult } from './probe.ts'
 import { fold } from './probe.ts'
 
-export interface HealthOptions {
-  readonly service: Service
-  readonly probes: readonly Probe[]
-  readonly clock: Clock
-  readonly build: string | undefined
-  /** UTC milliseconds. */
-  readonly startedAt: number
-  /** One limit for the whole answer: less than an orchestrator's own. */
-  readonly deadlineMs?: number
-  /** True once the process was asked to stop: the service is then failing, so that load balancers drain it. */
-  readonly stopping?: () => boolean
-}
-
 /** Computes a service's health afresh for every request (CONTRACT §3). */
 export interface Health {
   check(options: { readonly deep: boolean }): Promise<HealthReport>
@@ -35,7 +22,18 @@ const BLOCKED_MS = 250
  * single flight, so that a slow dependency does not delay callers that wait for a quick one. A budget is at most half
  * the deadline: a caller that waits for one run and then starts its own still meets the deadline.
  */
-export function createHealth(options: HealthOptions): Health {
+export function createHealth(options: {
+  readonly service: Service
+  readonly probes: readonly Probe[]
+  readonly clock: Clock
+  readonly build: string | undefined
+  /** UTC milliseconds. */
+  readonly startedAt: number
+  /** One limit for the whole answer: less than an orchestrator's own. */
+  readonly deadlineMs?: number
+  /** True once the process was asked to stop: the service is then failing, so that load balancers drain it. */
+  readonly stopping?: () => boolean
+}): Health {
   const {
     service,
     probes,

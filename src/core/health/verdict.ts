@@ -206,10 +206,7 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): 
   }
 }
 
-/**
- * The root causes of services that could not be reached. Those that fail alike on one host share one: the
- * host, its name or its certificate.
- */
+/** The root causes of services that were not reached; those that fail alike on one host share one. */
 function unreached(results: readonly RemoteHealth[]): RootCause[] {
   const groups = new Map<string, RootCause>()
   for (const health of results) {

@@ -48,10 +48,7 @@ export function liveFindings(results: readonly LiveResult[], origin: Origin): Fi
   })
 }
 
-/**
- * Groups faults that are one: a silent name server is one whatever was looked up; any other fault belongs to
- * its place.
- */
+/** A silent name server is one fault whatever was looked up; any other fault belongs to its place. */
 function causeOf(result: LiveResult & { readonly id: LiveFindingId }): unknown {
   if (result.id === 'live-name-server') return result.id
   return result.place === undefined ? result : `${result.state} ${result.id} ${result.place} ${result.detail}`
@@ -74,10 +71,7 @@ const REMOTE: ReadonlySet<string> = new Set<LiveFindingId>([
   'live-unauthorised',
 ])
 
-/**
- * Whether a finding means that the other side was not reached, or refused us: exit code 3 if nothing else is
- * wrong (CONTRACT §7).
- */
+/** Whether the other side was not reached, or refused us: exit code 3 if nothing else is wrong (CONTRACT §7). */
 export function isRemoteFault(id: string): boolean {
   return REMOTE.has(id)
 }

@@ -49,10 +49,7 @@ export type LiveResult = StepOutcome & {
 
 export interface Step {
   readonly check: LiveCheck
-  /**
-   * Names what the step looks at. Other targets may look at the same, and their faults become one finding.
-   * Never shown.
-   */
+  /** Names what the step looks at, never shown: faults of the same place become one finding. */
   readonly place?: string
   readonly variables: readonly string[]
   /** Rejects with a NetworkFault when the other side cannot be asked. */
@@ -134,10 +131,7 @@ const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
   broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
 }
 
-/**
- * The outcome of a step that threw. Only a network fault is described: the text of any other error could
- * quote a value.
- */
+/** The outcome of a step that threw; the text of any error but a network fault could quote a value. */
 export function outcomeOfFault(error: unknown): StepOutcome {
   return error instanceof NetworkFault
     ? OUTCOMES[error.kind]

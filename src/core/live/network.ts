@@ -127,19 +127,20 @@ interface GetInput {
   readonly anyCertificate?: boolean
 }
 
-export interface NetworkOptions {
-  readonly lookup?: Lookup
-  /** Name servers for TXT records, as `127.0.0.1:5353`; the system's when absent. */
-  readonly nameServers?: readonly string[]
-  /** Further authorities, in PEM. If set, the system's own are not trusted. */
-  readonly ca?: string
-}
-
 const LARGEST_BODY_BYTES = 64 * 1024
 /** Longer than any check may take: the check's own limit arrives as its signal. */
 const LONG_MS = 60_000
 
-export function openNetwork({ lookup, nameServers, ca }: NetworkOptions = {}): LiveNetwork {
+export function openNetwork(
+  options: {
+    readonly lookup?: Lookup
+    /** Name servers for TXT records, as `127.0.0.1:5353`; the system's when absent. */
+    readonly nameServers?: readonly string[]
+    /** Further authorities, in PEM. If set, the system's own are not trusted. */
+    readonly ca?: string
+  } = {},
+): LiveNetwork {
+  const { lookup, nameServers, ca } = options
   const network = { ...(lookup && { lookup }), ...(ca !== undefined && { ca }) }
   return {
     addresses: async (host, signal) =>

@@ -75,10 +75,7 @@ export function readDkim(text: string): DkimReading | undefined {
     : { kind: 'usable', key }
 }
 
-/**
- * Reads a public key. An RSA key is a SubjectPublicKeyInfo or, as RFC 6376 says, an RSAPublicKey; an Ed25519
- * key is 32 bytes (RFC 8463).
- */
+/** Reads a public key: of RSA as SubjectPublicKeyInfo or RSAPublicKey (RFC 6376), of Ed25519 as 32 bytes (RFC 8463). */
 function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
   const forms =
     type === 'rsa'

@@ -61,10 +61,7 @@ function storeSteps(dependencies: LiveDependencies): Step[] {
   ]
 }
 
-/**
- * Why the store cannot be opened. Its sentences about a server begin alike and hold no value. Those about a
- * file name the file, so they are left out.
- */
+/** Why the store cannot be opened: sentences about a server hold no value, those about a file name it and are left out. */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
   return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'

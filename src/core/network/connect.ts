@@ -37,10 +37,7 @@ const systemLookup = sharedLookup(async (host) => {
   })
 })
 
-/**
- * The addresses of a host in the order in which to try them. An IP address needs no resolver and is returned
- * as it is.
- */
+/** The addresses of a host in the order in which to try them; an IP address is returned as it is. */
 export async function addressesOf(host: string, resolve: Lookup = systemLookup): Promise<readonly Address[]> {
   const family = isIP(host)
   return family === 0 ? alternate(await resolve(host)) : [{ address: host, family }]
@@ -55,19 +52,18 @@ function alternate(addresses: readonly Address[]): readonly Address[] {
     .concat(other.slice(first.length))
 }
 
-export interface ConnectInput {
-  readonly addresses: readonly Address[]
-  readonly port: number
-  /** Aborting ends every attempt, and leaves the promise pending. */
-  readonly signal: AbortSignal
-}
-
 /**
  * Connects to the first address that accepts (Happy Eyeballs, RFC 8305 §5). If one refuses, the next is tried
  * at once; if one is silent for a quarter of a second, the next is tried beside it. Node's own implementation
  * ends the silent attempt instead, so a slow connection never succeeds.
  */
-export function connectFirst({ addresses, port, signal }: ConnectInput): Promise<Socket> {
+export function connectFirst(input: {
+  readonly addresses: readonly Address[]
+  readonly port: number
+  /** Aborting ends every attempt, and leaves the promise pending. */
+  readonly signal: AbortSignal
+}): Promise<Socket> {
+  const { addresses, port, signal } = input
   return new Promise((resolve, reject) => {
     const waiting = [...addresses]
     const open = new Set<Socket>()

@@ -20,10 +20,7 @@ export function signatureOf(input: {
 type Payments = NonNullable<Settings['payments']>
 type Plan = keyof Payments['prices']
 
-/**
- * The result of one check. `unreached`: the other side gave no answer or refused the key, so the check says
- * nothing.
- */
+/** The result of one check; `unreached`: no answer, or the key was refused, so the check says nothing. */
 export interface SmokeCheck {
   readonly name: string
   readonly state: 'passed' | 'failed' | 'unreached' | 'skipped'

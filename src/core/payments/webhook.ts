@@ -18,15 +18,12 @@ export interface PaymentEvent {
 }
 
 /**
- * The host's handler. It is called until it has handled an event once without throwing; a throw asks for
- * another delivery.
+ * The host's handler. It is called until it has handled an event once without throwing; a throw asks for another
+ * delivery.
  */
 export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
 
-/**
- * A signature whose time is further away than this is refused as a replay. The provider's own libraries use
- * the same limit.
- */
+/** A signature further away than this is refused as a replay, as the provider's own libraries do. */
 const WINDOW_SECONDS = 300
 const LEASE_MS = 60_000
 const MOST_SIGNATURES = 8

@@ -54,10 +54,7 @@ function scrubPayload(payload: Fields, scrub: Scrub): Fields {
   })
 }
 
-/**
- * Scrubs contexts. The trace keeps its ids, which are needed; its data is free-form, as are contexts that a
- * program made.
- */
+/** Scrubs contexts. The trace keeps its ids, which are needed, and not its data, which is free-form. */
 function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
   const { trace, runtime, os, browser, ...others } = contexts
   return defined({

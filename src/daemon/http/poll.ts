@@ -19,21 +19,20 @@ export type Poll = (
   beforeAnswer: (outgoing: ServerResponse) => void,
 ) => boolean
 
-export interface PollOptions {
+/**
+ * The fast path for health polls from load balancers, containers and monitors: a plain GET of a service's health as
+ * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
+ * turn of the event loop share a run, which begins after the last of them arrived.
+ */
+export function createPoll(input: {
   readonly service: Service
   readonly path: string
   readonly health: Health
   readonly monotonic: () => number
   readonly log: Log
   readonly onAnswer: (answered: Answered) => void
-}
-
-/**
- * The fast path for health polls from load balancers, containers and monitors: a plain GET of a service's health as
- * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
- * turn of the event loop share a run, which begins after the last of them arrived.
- */
-export function createPoll({ service, path, health, monotonic, log, onAnswer }: PollOptions): Poll {
+}): Poll {
+  const { service, path, health, monotonic, log, onAnswer } = input
   const fixed = Object.entries(JSON_FIELDS).flat()
   const run = perTick(async () => {
     const report = await health.check({ deep: false })

@@ -52,12 +52,11 @@ function checkSecurity(place: Place, value: unknown): void {
     expires !== undefined &&
     !(/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(expires) && Date.parse(expires) > 0)
   )
-    place
-      .at('expires')
-      .fault(
-        `${quoted(expires)} is not a time.`,
-        "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
-      )
+    place.fault(
+      `${quoted(expires)} is not a time.`,
+      "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
+      'expires',
+    )
   for (const name of ['encryption', 'policy', 'acknowledgments'] as const)
     if (fields[name] !== undefined)
       checkUri(
@@ -73,8 +72,7 @@ function checkSecurity(place: Place, value: unknown): void {
     if (typeof tag !== 'string' || !isLanguage(tag))
       place
         .at('languages')
-        .at(index)
-        .fault('This is not a language tag.', "Write it as languages: ['en', 'de'].")
+        .fault('This is not a language tag.', "Write it as languages: ['en', 'de'].", index)
 }
 
 function checkUri(place: Place, value: unknown, form: RegExp): void {
@@ -107,14 +105,13 @@ function checkEvents(place: Place, value: unknown, names: Names): void {
       fieldsAt(here, properties, 'the properties of an event') ?? {},
     )) {
       formAt(here.at(property), property, PROPERTY_NAME)
-      nameAt(here.at(property), type, { known: ['string', 'number', 'boolean'], what: 'a type of property' })
+      nameAt(here.at(property), type, ['string', 'number', 'boolean'], 'a type of property')
       if (isPersonalKey(property))
-        here
-          .at(property)
-          .fault(
-            `${property} reads like personal data, which is never stored.`,
-            'Count something that says nothing about a person, or rename it.',
-          )
+        here.fault(
+          `${property} reads like personal data, which is never stored.`,
+          'Count something that says nothing about a person, or rename it.',
+          property,
+        )
     }
   }
 }
@@ -129,9 +126,11 @@ function checkBrand(place: Place, value: unknown): void {
     place.at('color').fault(`${quoted(color)} is not a color.`, "Write it as color: '#9a3412'.")
   const logo = textAt(place.at('logo'), fields?.logo)
   if (logo !== undefined && !/\.(?:png|svg|jpe?g|webp)$/i.test(logo))
-    place
-      .at('logo')
-      .fault('The logo is not an image that every browser shows.', 'Use a PNG, SVG, JPEG or WebP file.')
+    place.fault(
+      'The logo is not an image that every browser shows.',
+      'Use a PNG, SVG, JPEG or WebP file.',
+      'logo',
+    )
   const language = textAt(place.at('language'), fields?.language)
   if (language !== undefined && !isLanguage(language))
     place.at('language').fault(`${quoted(language)} is not a language tag.`, "Write it as language: 'de'.")
@@ -168,8 +167,7 @@ export function checkDefinition(
   const fields = knownFieldsAt(place, definition, 'a definition', DEFINITION_FIELDS)
   if (fields === undefined) return faults
   const names = collectNames(fields, presets)
-  if (fields.preset !== undefined)
-    nameAt(place.at('preset'), fields.preset, { known: Object.keys(presets), what: 'a preset' })
+  if (fields.preset !== undefined) nameAt(place.at('preset'), fields.preset, Object.keys(presets), 'a preset')
   textAt(place.at('name'), fields.name, 60)
   checkBrand(place.at('brand'), fields.brand)
   checkWithout(place.at('without'), fields, names)
@@ -191,22 +189,15 @@ export function checkDefinition(
   checkInsights(place.at('insights'), fields.insights, kinds)
   checkHeartbeats(place.at('heartbeats'), fields.heartbeats)
   if (fields.confirmation !== undefined)
-    nameAt(place.at('confirmation'), fields.confirmation, {
-      known: ['link', 'button'],
-      what: 'a way to confirm',
-    })
+    nameAt(place.at('confirmation'), fields.confirmation, ['link', 'button'], 'a way to confirm')
   if (fields.unsubscription !== undefined)
-    nameAt(place.at('unsubscription'), fields.unsubscription, {
-      known: ['link', 'button'],
-      what: 'a way to unsubscribe',
-    })
+    nameAt(place.at('unsubscription'), fields.unsubscription, ['link', 'button'], 'a way to unsubscribe')
   if (fields.challenge !== undefined && typeof fields.challenge !== 'function')
-    place
-      .at('challenge')
-      .fault(
-        `This is ${typeName(fields.challenge)}, not a function.`,
-        'Write a function that answers whether the request may subscribe.',
-      )
+    place.fault(
+      `This is ${typeName(fields.challenge)}, not a function.`,
+      'Write a function that answers whether the request may subscribe.',
+      'challenge',
+    )
   checkSecurity(place.at('security'), fields.security)
   textAt(place.at('folder'), fields.folder, 4096)
   return faults
@@ -225,12 +216,11 @@ function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, n
       const needed = (names.preset.groups[group]?.rules ?? []).flatMap((rule) => Object.values(rule).flat())
       const name = needed.find((one) => gone.includes(one))
       if (name !== undefined)
-        place
-          .at(index)
-          .fault(
-            `A rule of the group ${group} needs ${name}, which belongs to ${dropped}.`,
-            `Keep ${dropped}, or leave that out too.`,
-          )
+        place.fault(
+          `A rule of the group ${group} needs ${name}, which belongs to ${dropped}.`,
+          `Keep ${dropped}, or leave that out too.`,
+          index,
+        )
     }
     // A service may lose its address this way: it is then not probed, as intended.
   }

@@ -14,8 +14,8 @@ export interface Fault {
 export interface Place {
   readonly path: string
   readonly at: (key: string | number) => Place
-  /** Records a fault; always undefined, so that a reader can return it. */
-  readonly fault: (cause: string, fix: string) => undefined
+  /** Records a fault here, or at a key in it; always undefined, so that a reader can return it. */
+  readonly fault: (cause: string, fix: string, key?: string | number) => undefined
 }
 
 /** The root of a definition whose faults go into `faults`. */
@@ -23,8 +23,8 @@ export function placeIn(faults: Fault[], path = ''): Place {
   return {
     path,
     at: (key) => placeIn(faults, path + step(key, path === '')),
-    fault(cause, fix) {
-      faults.push({ path, cause, fix })
+    fault(cause, fix, key) {
+      faults.push({ path: key === undefined ? path : path + step(key, path === ''), cause, fix })
       return undefined
     },
   }
@@ -59,12 +59,11 @@ export function knownFieldsAt(
   const fields = fieldsAt(place, value, what)
   for (const key of Object.keys(fields ?? {})) {
     if (known.includes(key)) continue
-    place
-      .at(key)
-      .fault(
-        `${key} is not a field of ${what}.`,
-        suggestion(key, known) ?? `Its fields are ${known.join(', ')}.`,
-      )
+    place.fault(
+      `${key} is not a field of ${what}.`,
+      suggestion(key, known) ?? `Its fields are ${known.join(', ')}.`,
+      key,
+    )
   }
   return fields
 }
@@ -101,7 +100,8 @@ export function listAt(place: Place, value: unknown, of: string): readonly unkno
 export function nameAt(
   place: Place,
   value: unknown,
-  { known, what }: { readonly known: readonly string[]; readonly what: string },
+  known: readonly string[],
+  what: string,
 ): string | undefined {
   if (typeof value === 'string' && known.includes(value)) return value
   if (typeof value !== 'string')
@@ -129,7 +129,7 @@ export function namesAt(
       place.at(index).fault(`${quoted(entry)} is in this list twice.`, 'Remove one of the two.')
       return []
     }
-    return nameAt(place.at(index), entry, of) ?? []
+    return nameAt(place.at(index), entry, of.known, of.what) ?? []
   })
 }
 

@@ -43,12 +43,11 @@ function checkRules(
   for (const [index, rule] of rules.entries()) {
     const apart = exclusiveNames(rule)
     if (together.some((all) => apart.filter((name) => all.includes(name)).length > 1))
-      place
-        .at(index)
-        .fault(
-          'These are required, or another rule of this group wants them together, so it can never be configured.',
-          'Remove one of the two.',
-        )
+      place.fault(
+        'These are required, or another rule of this group wants them together, so it can never be configured.',
+        'Remove one of the two.',
+        index,
+      )
   }
 }
 
@@ -78,7 +77,7 @@ function checkRule(
       place.at(field).fault(`A rule of the kind ${kind} has no ${field}.`, 'Remove it.')
   const of = { known: names.variables, what: 'a variable of this platform' }
   if (kind === 'forbidden') {
-    nameAt(place.at(kind), fields.forbidden, of)
+    nameAt(place.at(kind), fields.forbidden, of.known, of.what)
     checkForbidden(place.at('value'), fields.value)
     return undefined
   }
@@ -92,7 +91,7 @@ function checkRule(
       place.fault(`${name} is on both sides of this rule.`, `Remove it from ${kind} or from when.`)
   }
   if (kind === 'requires' && fields.match !== undefined)
-    nameAt(place.at('match'), fields.match, { known: ['any', 'all'], what: 'a way to match' })
+    nameAt(place.at('match'), fields.match, ['any', 'all'], 'a way to match')
   return { kind, names: named }
 }
 
@@ -110,12 +109,11 @@ function checkTexts(place: Place, fields: Readonly<Record<string, unknown>>, ids
   const id = textAt(place.at('id'), fields.id, 80)
   if (id === undefined) return
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(id))
-    place
-      .at('id')
-      .fault(
-        `${quoted(id)} cannot be an id.`,
-        'Use lower-case words joined by hyphens, as kiln-without-secret.',
-      )
+    place.fault(
+      `${quoted(id)} cannot be an id.`,
+      'Use lower-case words joined by hyphens, as kiln-without-secret.',
+      'id',
+    )
   else if (ids.has(id)) place.at('id').fault(`The id ${id} is taken.`, 'Choose another one, or leave it out.')
   ids.add(id)
 }
@@ -161,14 +159,13 @@ export function checkGroups(place: Place, value: unknown, names: Names): void {
     checkReaders(here.at('services'), fields.services, names)
     for (const field of ['unlocks', 'absent'] as const) {
       if (fields[field] === undefined)
-        here
-          .at(field)
-          .fault(
-            `The group does not say ${field === 'unlocks' ? 'what it unlocks' : 'what its absence means'}.`,
-            field === 'unlocks'
-              ? "Add unlocks: 'the booking calendar'."
-              : "Add absent: 'the calendar is hidden'.",
-          )
+        here.fault(
+          `The group does not say ${field === 'unlocks' ? 'what it unlocks' : 'what its absence means'}.`,
+          field === 'unlocks'
+            ? "Add unlocks: 'the booking calendar'."
+            : "Add absent: 'the calendar is hidden'.",
+          field,
+        )
       textAt(here.at(field), fields[field])
     }
     if (fields.visitors !== undefined) textAt(here.at('visitors'), fields.visitors)
@@ -195,19 +192,16 @@ export function checkGroups(place: Place, value: unknown, names: Names): void {
     checkRequired(here.at('required'), fields.required, names, [name, ...Object.keys(variables ?? {})])
     booleanAt(here.at('always'), fields.always)
     if (fields.always === true && fields.required !== undefined)
-      here
-        .at('required')
-        .fault('The group is always on, so it is never missing.', 'Remove required, or always.')
+      here.fault('The group is always on, so it is never missing.', 'Remove required, or always.', 'required')
     if (
       fields.required !== undefined &&
       Object.values(variables ?? {}).every((of) => field(of, 'adjusts') === true)
     )
-      here
-        .at('required')
-        .fault(
-          'Each of its variables only adjusts, so none of them sets the group.',
-          'Require a variable instead.',
-        )
+      here.fault(
+        'Each of its variables only adjusts, so none of them sets the group.',
+        'Require a variable instead.',
+        'required',
+      )
     const required = Object.entries(variables ?? {}).flatMap(([variable, of]) =>
       field(of, 'required') === true ? [variable] : [],
     )

@@ -39,7 +39,7 @@ export function checkInsights(place: Place, value: unknown, kinds: readonly stri
   const fields = knownFieldsAt(place, value, 'the insights', INSIGHTS_FIELDS)
   const labels = fields?.labels === undefined ? {} : fieldsAt(place.at('labels'), fields.labels, 'labels')
   for (const [kind, label] of Object.entries(labels ?? {})) {
-    nameAt(place.at('labels').at(kind), kind, { known: kinds, what: 'an event kind' })
+    nameAt(place.at('labels').at(kind), kind, kinds, 'an event kind')
     needed(place.at('labels').at(kind), label)
   }
   const sections = place.at('sections')
@@ -67,43 +67,44 @@ function checkSection(
   for (const [index, property] of (listAt(place.at('by'), fields.by, 'properties') ?? []).entries())
     needed(place.at('by').at(index), property)
   booleanAt(place.at('bars'), fields.bars)
-  if (fields.order !== undefined)
-    nameAt(place.at('order'), fields.order, { known: ['name', 'most'], what: 'an order' })
+  if (fields.order !== undefined) nameAt(place.at('order'), fields.order, ['name', 'most'], 'an order')
   const columns = listAt(place.at('columns'), fields.columns ?? [], 'columns') ?? []
   if (columns.length === 0)
-    place
-      .at('columns')
-      .fault(
-        'The section has no columns.',
-        "Add one: { head: 'Firings', kind: 'kiln.booked', compute: 'count' }.",
-      )
+    place.fault(
+      'The section has no columns.',
+      "Add one: { head: 'Firings', kind: 'kiln.booked', compute: 'count' }.",
+      'columns',
+    )
   const heads = columns.map((column, index) => checkColumn(place.at('columns').at(index), column, kinds))
   if (fields.tile === undefined) return
   const tile = knownFieldsAt(place.at('tile'), fields.tile, 'a tile', ['label', 'column'])
   if (tile === undefined) return
   needed(place.at('tile').at('label'), tile.label)
-  nameAt(place.at('tile').at('column'), tile.column, {
-    known: heads.filter((head) => head !== undefined),
-    what: 'the head of a column',
-  })
+  nameAt(
+    place.at('tile').at('column'),
+    tile.column,
+    heads.filter((head) => head !== undefined),
+    'the head of a column',
+  )
 }
 
 function checkColumn(place: Place, value: unknown, kinds: readonly string[]): string | undefined {
   const fields = knownFieldsAt(place, value, 'a column', COLUMN_FIELDS)
   if (fields === undefined) return undefined
-  nameAt(place.at('kind'), fields.kind, { known: kinds, what: 'an event kind' })
-  nameAt(place.at('compute'), fields.compute, {
-    known: ['count', 'true', 'max', 'mean'],
-    what: 'something that can be computed',
-  })
+  nameAt(place.at('kind'), fields.kind, kinds, 'an event kind')
+  nameAt(
+    place.at('compute'),
+    fields.compute,
+    ['count', 'true', 'max', 'mean'],
+    'something that can be computed',
+  )
   textAt(place.at('property'), fields.property)
   if (fields.property === undefined && ['true', 'max', 'mean'].includes(String(fields.compute)))
-    place
-      .at('property')
-      .fault(
-        `${String(fields.compute)} is computed from a property, and none is named.`,
-        "Add property: 'cones'.",
-      )
+    place.fault(
+      `${String(fields.compute)} is computed from a property, and none is named.`,
+      "Add property: 'cones'.",
+      'property',
+    )
   return needed(place.at('head'), fields.head)
 }
 

@@ -31,7 +31,7 @@ export function checkTemplates(place: Place, value: unknown): void {
     const slots = fields.slots === undefined ? {} : fieldsAt(here.at('slots'), fields.slots, 'slots')
     for (const [slot, type] of Object.entries(slots ?? {})) {
       formAt(here.at('slots').at(slot), slot, SLOT_NAME)
-      nameAt(here.at('slots').at(slot), type, { known: ['text', 'url'], what: 'a type of slot' })
+      nameAt(here.at('slots').at(slot), type, ['text', 'url'], 'a type of slot')
     }
     const inputs = listAt(here.at('inputs'), fields.inputs, 'names') ?? []
     for (const [index, input] of inputs.entries()) {
@@ -48,21 +48,19 @@ export function checkTemplates(place: Place, value: unknown): void {
 
 function checkAsk(place: Place, fields: Readonly<Record<string, unknown>>): void {
   if (fields.by !== undefined)
-    nameAt(place.at('by'), fields.by, { known: ['person', 'service'], what: 'somebody who can ask' })
+    nameAt(place.at('by'), fields.by, ['person', 'service'], 'somebody who can ask')
   if (fields.by !== undefined && fields.resolve === undefined)
-    place
-      .at('resolve')
-      .fault(
-        'Somebody may ask for this mail, and nothing says who gets it.',
-        'Add resolve: a function that gives { to, slots, about } from your own records.',
-      )
+    place.fault(
+      'Somebody may ask for this mail, and nothing says who gets it.',
+      'Add resolve: a function that gives { to, slots, about } from your own records.',
+      'resolve',
+    )
   if (fields.resolve !== undefined && typeof fields.resolve !== 'function')
-    place
-      .at('resolve')
-      .fault(
-        `This is ${typeName(fields.resolve)}, not a function.`,
-        'Write resolve: async (inputs, context) => ({ to, slots, about }).',
-      )
+    place.fault(
+      `This is ${typeName(fields.resolve)}, not a function.`,
+      'Write resolve: async (inputs, context) => ({ to, slots, about }).',
+      'resolve',
+    )
   if (fields.by === undefined && (fields.inputs !== undefined || fields.resolve !== undefined))
     place.fault(
       'The template says what a request holds, and nobody may make one.',
@@ -96,9 +94,11 @@ export function checkCourses(place: Place, value: unknown, names: Names): void {
     const fields = knownFieldsAt(here, course, 'a course', COURSE_FIELDS)
     if (fields === undefined) continue
     if (fields.lessons === undefined)
-      here
-        .at('lessons')
-        .fault('The course has no lessons.', "Name their folder: lessons: './courses/first-firing'.")
+      here.fault(
+        'The course has no lessons.',
+        "Name their folder: lessons: './courses/first-firing'.",
+        'lessons',
+      )
     textAt(here.at('lessons'), fields.lessons)
     textAt(here.at('title'), fields.title, 120)
     checkTimes(here, fields)
@@ -109,12 +109,9 @@ export function checkCourses(place: Place, value: unknown, names: Names): void {
       bounds: 'of at most 90 days',
     })
     if (fields.follow !== undefined)
-      nameAt(here.at('follow'), fields.follow, { known: ['latest'], what: 'a version to follow' })
+      nameAt(here.at('follow'), fields.follow, ['latest'], 'a version to follow')
     if (fields.pages !== undefined && fields.pages !== false)
-      nameAt(here.at('pages'), fields.pages, {
-        known: ['public', 'link'],
-        what: 'a choice of readers, or false',
-      })
+      nameAt(here.at('pages'), fields.pages, ['public', 'link'], 'a choice of readers, or false')
   }
 }
 
@@ -129,23 +126,19 @@ function checkTimes(place: Place, fields: Readonly<Record<string, unknown>>): vo
   if (every !== undefined && at !== undefined)
     place.fault('The course has a cadence and an hour at once, every and at.', 'Keep one of the two.')
   if (at !== undefined && !(typeof at === 'string' && /^(?:[01]\d|2[0-3]):[0-5]\d$/.test(at)))
-    place
-      .at('at')
-      .fault(
-        `This is ${typeof at === 'string' ? quoted(at) : typeName(at)}, not a local hour.`,
-        "Write it as at: '09:00'.",
-      )
+    place.fault(
+      `This is ${typeof at === 'string' ? quoted(at) : typeName(at)}, not a local hour.`,
+      "Write it as at: '09:00'.",
+      'at',
+    )
   if (zone !== undefined && zone !== 'subscriber' && !(typeof zone === 'string' && isTimeZone(zone)))
-    place
-      .at('zone')
-      .fault(
-        `${quoted(zone)} is not an IANA time zone.`,
-        "Write it as zone: 'Europe/Berlin', or zone: 'subscriber'.",
-      )
+    place.fault(
+      `${quoted(zone)} is not an IANA time zone.`,
+      "Write it as zone: 'Europe/Berlin', or zone: 'subscriber'.",
+      'zone',
+    )
   if (zone !== undefined && at === undefined)
-    place
-      .at('zone')
-      .fault('A time zone means nothing without an hour.', "Add at: '09:00', or remove the zone.")
+    place.fault('A time zone means nothing without an hour.', "Add at: '09:00', or remove the zone.", 'zone')
   namesAt(place.at('on'), on, { known: WEEKDAYS, what: 'a weekday', atLeast: 1 })
   if (on !== undefined && at === undefined)
     place.at('on').fault('Weekdays mean nothing without an hour.', "Add at: '09:00', or remove them.")

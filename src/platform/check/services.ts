@@ -47,26 +47,24 @@ export function checkServices(place: Place, value: unknown, names: Names): void 
     checkPath(here.at('health'), fields.health)
     textAt(here.at('label'), fields.label, 60)
     if (fields.format !== undefined)
-      nameAt(here.at('format'), fields.format, { known: HEALTH_FORMATS, what: 'a format of health answers' })
+      nameAt(here.at('format'), fields.format, HEALTH_FORMATS, 'a format of health answers')
     if (name === 'web' && fields.format !== undefined)
-      here
-        .at('format')
-        .fault(
-          'The service web is served by this process, so nothing foreign answers for it.',
-          'Remove the format, or name the other program differently.',
-        )
+      here.fault(
+        'The service web is served by this process, so nothing foreign answers for it.',
+        'Remove the format, or name the other program differently.',
+        'format',
+      )
     else if (fields.format !== undefined && fields.address === undefined)
       here.fault(
         `${name} is another program, and nothing says where it is.`,
         `Add address: 'NAME', the variable that holds its address.`,
       )
     else if (fields.format !== undefined && fields.port !== undefined)
-      here
-        .at('port')
-        .fault(
-          `${name} is another program, and this process cannot serve it.`,
-          'Remove the port, or remove the format.',
-        )
+      here.fault(
+        `${name} is another program, and this process cannot serve it.`,
+        'Remove the port, or remove the format.',
+        'port',
+      )
     const port = checkPort(here.at('port'), fields.port)
     const other = port === undefined || port === 0 ? undefined : ports.get(port)
     if (other !== undefined)
@@ -88,7 +86,7 @@ function checkAddress(place: Place, value: unknown, names: Names): void {
       )
       continue
     }
-    const name = nameAt(here, entry, { known: names.variables, what: 'a variable of this platform' })
+    const name = nameAt(here, entry, names.variables, 'a variable of this platform')
     const kind = name === undefined ? undefined : names.kindOf(name)
     if (kind !== undefined && kind !== 'url')
       here.fault(
@@ -160,18 +158,16 @@ export function checkProbes(
     formAt(here, name, PROBE_NAME)
     const fields = knownFieldsAt(here, probe, 'a probe', PROBE_FIELDS)
     if (fields === undefined) continue
-    const service = nameAt(here.at('service'), fields.service, { known: names.services, what: 'a service' })
+    const service = nameAt(here.at('service'), fields.service, names.services, 'a service')
     if (service !== undefined && names.foreign.includes(service))
-      here
-        .at('service')
-        .fault(
-          `${service} is another program, so this process does not answer for its health.`,
-          "Use service: 'web', or a service that this process serves.",
-        )
+      here.fault(
+        `${service} is another program, so this process does not answer for its health.`,
+        "Use service: 'web', or a service that this process serves.",
+        'service',
+      )
     if (names.preset.probes.some((known) => known.service === service && known.name === name))
       here.fault(`The service ${service} has a probe ${name} already.`, 'Choose another name.')
-    if (fields.group !== undefined)
-      nameAt(here.at('group'), fields.group, { known: names.groups, what: 'a group' })
+    if (fields.group !== undefined) nameAt(here.at('group'), fields.group, names.groups, 'a group')
     checkTarget(here, fields, names)
     checkExpected(here.at('expect'), fields)
     booleanAt(here.at('optional'), fields.optional)
@@ -216,7 +212,7 @@ function checkTarget(place: Place, fields: Readonly<Record<string, unknown>>, na
       `Write it as ${form}, or name a variable that holds it.`,
     )
   } else if (isVariableName(value)) {
-    nameAt(here, value, { known: names.variables, what: 'a variable of this platform' })
+    nameAt(here, value, names.variables, 'a variable of this platform')
   } else if (/:\/\/[^/\s]*@/.test(value)) {
     here.fault(
       'The address holds a user or a password, and the source is no place for it.',
@@ -239,10 +235,7 @@ function checkExpected(place: Place, { http, expect }: Readonly<Record<string, u
   if (fields.json === undefined) return
   for (const [path, one] of Object.entries(fieldsAt(place.at('json'), fields.json, 'values by path') ?? {}))
     if (one !== null && !['string', 'number', 'boolean'].includes(typeof one))
-      place
-        .at('json')
-        .at(path)
-        .fault(`This is ${typeName(one)}, not one value.`, form)
+      place.at('json').fault(`This is ${typeName(one)}, not one value.`, form, path)
 }
 
 /** A duration within bounds, in milliseconds. */

@@ -53,14 +53,13 @@ export function checkVariable(place: Place, name: string, value: unknown, names:
   checkReaders(place.at('services'), fields.services, names)
   checkRequired(place.at('required'), fields.required, names, [name])
   if (fields.required === true && fields.default !== undefined)
-    place
-      .at('required')
-      .fault('The variable has a default, so it is never missing.', 'Remove required, or the default.')
+    place.fault(
+      'The variable has a default, so it is never missing.',
+      'Remove required, or the default.',
+      'required',
+    )
   if (fields.malformed !== undefined)
-    nameAt(place.at('malformed'), fields.malformed, {
-      known: ['warn'],
-      what: 'a way to take a malformed value',
-    })
+    nameAt(place.at('malformed'), fields.malformed, ['warn'], 'a way to take a malformed value')
   const secret = kind === 'secret' || fields.secret === true
   if (secret && name.startsWith('NEXT_PUBLIC_'))
     place.fault(
@@ -89,7 +88,7 @@ export function checkVariable(place: Place, name: string, value: unknown, names:
 
 function checkKind(place: Place, fields: Fields): Kind | undefined {
   if (fields.kind === undefined && fields.schema !== undefined) return 'text'
-  const kind = nameAt(place.at('kind'), fields.kind, { known: VALUE_KINDS, what: 'a kind of value' })
+  const kind = nameAt(place.at('kind'), fields.kind, VALUE_KINDS, 'a kind of value')
   return VALUE_KINDS.find((known) => known === kind)
 }
 
@@ -112,14 +111,13 @@ export function checkRequired(place: Place, value: unknown, names: Names, own: r
   const fields = knownFieldsAt(place, value, 'a condition', ['when'])
   if (fields === undefined) return
   const known = [...names.variables, ...names.groups]
-  const when = nameAt(place.at('when'), fields.when, {
-    known,
-    what: 'a variable or a group of this platform',
-  })
+  const when = nameAt(place.at('when'), fields.when, known, 'a variable or a group of this platform')
   if (when !== undefined && own.includes(when))
-    place
-      .at('when')
-      .fault('It is never missing then: this is what it requires.', 'Name another variable or group.')
+    place.fault(
+      'It is never missing then: this is what it requires.',
+      'Name another variable or group.',
+      'when',
+    )
 }
 
 /** Services that read a group or a variable: a list of names, or `all`. */
@@ -144,9 +142,11 @@ function checkValues(place: Place, value: unknown, kind: Kind | undefined): read
     if (said === undefined && entry === undefined)
       place.at(index).fault('This is missing, not text.', 'Write a text in quotes.')
     if (said !== undefined && said !== said.trim())
-      place
-        .at(index)
-        .fault('The value begins or ends with a space, and values are trimmed.', 'Remove the space.')
+      place.fault(
+        'The value begins or ends with a space, and values are trimmed.',
+        'Remove the space.',
+        index,
+      )
     else if (said !== undefined && list?.indexOf(entry) !== index)
       place.at(index).fault(`${said} is in this list twice.`, 'Remove one of the two.')
     else if (said !== undefined) continue
@@ -226,8 +226,7 @@ function checkPrefixes(place: Place, value: unknown): void {
       if (typeof entry !== 'string' || entry === '')
         place
           .at(mode)
-          .at(index)
-          .fault(`This is ${typeName(entry)}, not a prefix.`, "Write it as text, such as 'sk_live_'.")
+          .fault(`This is ${typeName(entry)}, not a prefix.`, "Write it as text, such as 'sk_live_'.", index)
   }
 }
 
@@ -235,26 +234,26 @@ function checkPrefixes(place: Place, value: unknown): void {
 function checkSamples(place: Place, fields: Fields, secret: boolean, reading: Reading | undefined): void {
   const unset = fields.default
   if (unset !== undefined && secret)
-    place
-      .at('default')
-      .fault(
-        'A secret cannot have a default: it would be in the source.',
-        'Remove the default, and set the variable where the program runs.',
-      )
+    place.fault(
+      'A secret cannot have a default: it would be in the source.',
+      'Remove the default, and set the variable where the program runs.',
+      'default',
+    )
   else if (unset !== undefined && !['string', 'number', 'boolean'].includes(typeof unset))
-    place
-      .at('default')
-      .fault(`This is ${typeName(unset)}, not a value.`, 'Write the default as it would be in an env file.')
+    place.fault(
+      `This is ${typeName(unset)}, not a value.`,
+      'Write the default as it would be in an env file.',
+      'default',
+    )
   else if (unset !== undefined && reading) checkSample(place.at('default'), 'default', String(unset), reading)
   const example = fields.example === '' ? undefined : textAt(place.at('example'), fields.example)
   if (example === undefined) return
   if (looksSecret(example))
-    place
-      .at('example')
-      .fault(
-        'The example looks like a real secret, and documents show it.',
-        'Revoke that key, and write an invented example.',
-      )
+    place.fault(
+      'The example looks like a real secret, and documents show it.',
+      'Revoke that key, and write an invented example.',
+      'example',
+    )
   else if (reading) checkSample(place.at('example'), 'example', example, reading)
 }
 

@@ -98,14 +98,13 @@ function parse({ result }: Answer): Omit<RateLimitDecision, 'policy'> {
 const TIMEOUT_MS = 250
 const RETRY_MS = 2000
 
-export interface LimiterOptions {
+/** The limiter that the settings name: shared with the other machines, or of this process. */
+export function openLimiter(input: {
   readonly sharedStore: Settings['sharedStore']
   readonly clock: Clock
   readonly log: Log
-}
-
-/** The limiter that the settings name: shared with the other machines, or of this process. */
-export function openLimiter({ sharedStore, clock, log }: LimiterOptions): RateLimiter {
+}): RateLimiter {
+  const { sharedStore, clock, log } = input
   const local = localLimiter(clock)
   if (sharedStore === undefined) return local
   return withFallback({

@@ -51,10 +51,7 @@ function expand(value: string, look: Look): string | undefined {
   return expanded
 }
 
-/**
- * The text that replaces a reference. dotenv-expand does not know `:?`: the name is then not found, and
- * nothing replaces it.
- */
+/** The text that replaces a reference; dotenv-expand does not know `:?`, so nothing replaces such a name. */
 function resolve(operator: string | undefined, found: string | undefined, word: string): string {
   if (operator === ':-') return found || word
   if (operator === '-') return found ?? word

@@ -13,16 +13,19 @@ const EXAMPLE_HEALTH = {
 
 const NOT_CONFIGURED = { state: 'skipped', checked: false, reason: 'not configured' }
 
-export interface HealthOperation {
+/** The health of one service as an operation. */
+export const healthOperation = ({
+  service,
+  summary,
+  probe,
+  notConfigured,
+}: {
   readonly service: string
   readonly summary: string
   /** A probe that the examples show at work, and others as they may stand beside it. */
   readonly probe: string
   readonly notConfigured: readonly string[]
-}
-
-/** The health of one service as an operation. */
-export const healthOperation = ({ service, summary, probe, notConfigured }: HealthOperation): Operation => ({
+}): Operation => ({
   tag: 'Health',
   summary,
   description:

@@ -27,7 +27,8 @@ const STATES = Object.keys(STROKES) as DayState[]
 /** Newest days with trouble that have a note: who points at one reads its date. */
 const NOTES = 15
 
-interface BarsInput {
+/** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
+export function bars(input: {
   readonly messages: Messages
   /** Unique on the page. */
   readonly id: string
@@ -35,10 +36,14 @@ interface BarsInput {
   /** UTC milliseconds. */
   readonly now: number
   readonly notes: boolean
-}
-
-/** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
-export function bars({ messages: { status }, id, line, now, notes }: BarsInput): string {
+}): string {
+  const {
+    messages: { status },
+    id,
+    line,
+    now,
+    notes,
+  } = input
   const { days, service, probe } = line
   const drawn = STATES.map((state) => {
     const path = runs(days, state)
