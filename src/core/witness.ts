@@ -17,6 +17,7 @@ export interface WitnessSecret {
   readonly secret: Secret
 }
 
+export const WITNESS_NAME = /^[a-z0-9-]{1,32}$/
 const ENTRY = /^(?:([a-z0-9-]{1,32}):)?([!-+\--9;-~]{24,200})$/
 
 /** What a single secret without a name belongs to. */

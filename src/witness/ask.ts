@@ -103,8 +103,25 @@ export function readVote(
   if (key === undefined) return { reason: 'the platform lists no witness of its name' }
   if (!isSigned({ text: vote, key, signature })) return { reason: 'its signature is wrong' }
   if (said.nonce !== nonce) return { reason: 'something repeats an older vote' }
-  // It signed all of it, and this build wrote it.
-  return said as unknown as Vote
+  return isVote(said) ? (said as unknown as Vote) : { reason: 'it is no witness' }
+}
+
+const isId = (value: unknown) => typeof value === 'string' && /^[\w-]{1,80}$/.test(value)
+
+/** A stolen witness signs what it likes: its vote must have the form of one. */
+function isVote({ view, outage, closers, closed }: Record<string, unknown>): boolean {
+  return (
+    ['reachable', 'unreachable', 'unknown'].includes(String(view)) &&
+    Array.isArray(closed) &&
+    closed.every(isId) &&
+    isRecord(closers) &&
+    Object.entries(closers).flat().every(isId) &&
+    (outage === undefined ||
+      (isRecord(outage) &&
+        isId(outage.id) &&
+        isId(outage.by) &&
+        ['claimed', 'open'].includes(String(outage.phase))))
+  )
 }
 
 /** Asks another witness for its vote. */

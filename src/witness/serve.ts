@@ -56,7 +56,8 @@ export async function serveWitness({
         Allow: 'GET, HEAD',
         Connection: 'close',
       })
-    const url = new URL(request.url ?? '/', 'http://witness.invalid')
+    const url = URL.parse(request.url ?? '/', 'http://witness.invalid')
+    if (url === null) return send(400, 'text/plain', 'The address is malformed.\n')
     const known = witness.known()
     const own = ownView(name, known, clock.now())
     if (url.pathname === '/health') return json(200, own)

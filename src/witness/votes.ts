@@ -9,11 +9,15 @@ export interface Outage {
   readonly phase: 'claimed' | 'open'
 }
 
+/** The witness that may announce the end, by the id of each outage. */
+type Closers = Readonly<Record<string, string>>
+
 /** What a witness tells the others each round. */
 export interface Vote {
   readonly name: string
   readonly view: View
   readonly outage?: Outage | undefined
+  readonly closers: Closers
   /** Ids of outages whose end was announced, the newest last. */
   readonly closed: readonly string[]
 }
@@ -21,7 +25,10 @@ export interface Vote {
 /** Kept over restarts; counts are of rounds in a row. */
 export interface Voting {
   readonly outage?: Outage | undefined
+  readonly closers: Closers
   readonly closed: readonly string[]
+  /** An outage whose end nobody can announce: those who might are gone. */
+  readonly forgotten?: string | undefined
   /** The majority sees an outage that nobody has claimed. */
   readonly unclaimed: number
   /** The outage is over, for all who can be heard. */
@@ -30,7 +37,7 @@ export interface Voting {
   readonly silent: number
 }
 
-export const NOTHING_SEEN: Voting = { closed: [], unclaimed: 0, clear: 0, silent: 0 }
+export const NOTHING_SEEN: Voting = { closers: {}, closed: [], unclaimed: 0, clear: 0, silent: 0 }
 
 export interface Seen {
   readonly unreachable: readonly string[]
@@ -42,12 +49,15 @@ export interface Seen {
 /** Rounds after which the next in line does what another witness should have done. */
 const PATIENCE = 4
 const CLEAR_ROUNDS = 2
+const FORGET_ROUNDS = 40
 const CLOSED_KEPT = 20
 
 /**
  * One round: takes the votes heard in it, and says whether this witness announces the beginning or the end of an outage.
  * An outage needs the majority of the configured witnesses; of fewer than three, one is enough if no other that is heard
- * reaches the platform. Compares no clocks: a vote counts for the round in which it was asked for.
+ * reaches the platform. Its end is announced by the witness that the majority grants it to, and no witness grants it
+ * twice, so that a partition or a restart repeats no announcement; of fewer than three, by the one that announced it.
+ * Compares no clocks: a vote counts for the round in which it was asked for.
  */
 export function nextRound({
   self,
@@ -69,14 +79,15 @@ export function nextRound({
   const named = (wanted: View) => votes.flatMap((one) => (one.view === wanted ? [one.name] : []))
   const seen: Seen = { unreachable: named('unreachable'), reachable: named('reachable'), configured }
   const { unreachable, reachable } = seen
+  const isMajority = (count: number) => count * 2 > configured
   const agreed =
-    unreachable.length * 2 > configured ||
-    (configured < 3 && unreachable.length > 0 && reachable.length === 0)
+    isMajority(unreachable.length) || (configured < 3 && unreachable.length > 0 && reachable.length === 0)
   const closed = [...new Set([...heard.flatMap((one) => one.closed), ...before.closed])].slice(-CLOSED_KEPT)
-  const known = knownOutage(self, before.outage, heard, closed)
+  const known = knownOutage(self, before, heard, closed)
   const isHeard = known !== undefined && votes.some(({ name }) => name === known.by)
   const silent = known === undefined || isHeard || known.id !== before.outage?.id ? 0 : before.silent + 1
-  const none = { closed, unclaimed: 0, clear: 0, silent: 0 }
+  const { closers, hasMajority } = grant(before.closers, heard, closed, configured)
+  const none = { closed, closers, forgotten: before.forgotten, unclaimed: 0, clear: 0, silent: 0 }
 
   if (known === undefined || (known.phase === 'claimed' && silent > PATIENCE)) {
     const rank = unreachable.indexOf(self)
@@ -93,21 +104,51 @@ export function nextRound({
   }
   const clear = reachable.length > unreachable.length ? before.clear + 1 : 0
   const rank = votes.findIndex(({ name }) => name === self)
-  const mayClose =
-    known.by === self || (silent > (rank + 1) * PATIENCE && (configured < 3 || votes.length * 2 > configured))
-  if (mayClose && clear >= CLEAR_ROUNDS)
+  const isNext = known.by === self || silent > (rank + 1) * PATIENCE
+  const closer =
+    closers[known.id] ?? (isNext && clear >= CLEAR_ROUNDS && isMajority(votes.length) ? self : undefined)
+  if (clear >= CLEAR_ROUNDS && (configured < 3 ? known.by === self : hasMajority(known.id, self)))
     return {
       after: { ...none, closed: [...closed.slice(1 - CLOSED_KEPT), known.id] },
       announces: 'closed',
       seen,
     }
-  return { after: { closed, outage: known, unclaimed: 0, clear, silent }, seen }
+  if (clear >= FORGET_ROUNDS && !isHeard && closer !== self)
+    return { after: { ...none, forgotten: known.id }, seen }
+  return {
+    after: {
+      ...none,
+      ...(closer && { closers: { ...closers, [known.id]: closer } }),
+      outage: known,
+      clear,
+      silent,
+    },
+    seen,
+  }
+}
+
+/** Grants each end that others have granted, and says who has the majority of the grants. */
+function grant(own: Closers, heard: readonly Vote[], closed: readonly string[], configured: number) {
+  const all = [own, ...heard.map(({ closers }) => closers)]
+  const named = (id: string) => all.flatMap((one) => one[id] ?? [])
+  const hasMajority = (id: string, name: string) =>
+    named(id).filter((one) => one === name).length * 2 > configured
+  const closers: Record<string, string> = {}
+  for (const id of new Set(all.flatMap(Object.keys))) {
+    const names = named(id)
+    const [first] = names.toSorted()
+    // All are split, so that none of them can have announced it: they turn to the first in line.
+    const isSplit = names.length === configured && !names.some((name) => hasMajority(id, name))
+    const closer = isSplit ? first : (own[id] ?? first)
+    if (closer !== undefined && !closed.includes(id)) closers[id] = closer
+  }
+  return { closers: Object.fromEntries(Object.entries(closers).slice(-CLOSED_KEPT)), hasMajority }
 }
 
 /** The outage to go on with: an own one that was announced, else what others announced, else the first in line of the claims. */
 function knownOutage(
   self: string,
-  own: Outage | undefined,
+  { outage: own, forgotten }: Voting,
   heard: readonly Vote[],
   closed: readonly string[],
 ): Outage | undefined {
@@ -119,7 +160,11 @@ function knownOutage(
       if (isOver(one)) return false
       // The witness that alerts knows best, whatever others remember.
       const by = heard.find(({ name }) => name === one.by)
-      return one.by === self ? one === own : by === undefined || by.outage?.id === one.id
+      return one.by === self
+        ? one === own
+        : by === undefined
+          ? one.id !== forgotten
+          : by.outage?.id === one.id
     })
     .toSorted((a, b) => (a.phase === b.phase ? (a.by < b.by ? -1 : 1) : a.phase === 'open' ? -1 : 1))[0]
 }

@@ -94,7 +94,12 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
     against = 0
     view = now
     if (reached) {
-      if (down) unreported = { seconds: Math.round((clock.now() - down.since) / 1000), reason: down.reason }
+      // The clock may have been set back meanwhile.
+      if (down)
+        unreported = {
+          seconds: Math.max(0, Math.round((clock.now() - down.since) / 1000)),
+          reason: down.reason.slice(0, 200),
+        }
       down = undefined
     } else down = { since: clock.now() - roundMs, reason: reason ?? '' }
     log[reached ? 'info' : 'warn'](
@@ -163,8 +168,8 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
       peers: heard,
     }),
     vote(nonce) {
-      const { outage, closed } = voting
-      const vote = JSON.stringify({ name: own.name, nonce, view, outage, closed })
+      const { outage, closers, closed } = voting
+      const vote = JSON.stringify({ name: own.name, nonce, view, outage, closers, closed })
       return { vote, signature: sign(vote, key) }
     },
     round: begin,

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { RequestListener } from 'node:http'
+import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
@@ -127,10 +127,20 @@ async function witness({
 async function pages(of: Awaited<ReturnType<typeof witness>>, clock: ReturnType<typeof clockAt>) {
   const server = await serveWitness({ witness: of, name: 'a', host: '127.0.0.1', port: 0, clock })
   onTestFinished(() => server.close())
-  return async (page: string, init?: RequestInit) => {
+  const ask = async (page: string, init?: RequestInit) => {
     const response = await fetch(`http://127.0.0.1:${server.port}${page}`, init)
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
+  return Object.assign(ask, { port: server.port })
+}
+
+function rawStatus(port: number, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    }).once('error', reject)
+  })
 }
 
 const START = Date.UTC(2026, 10, 23, 12)
@@ -175,6 +185,8 @@ test('a witness answers GET and HEAD alone, keeps nothing secret to show, and sa
   expect((await ask('/', { method: 'POST', body: 'x' })).status).toBe(405)
   expect((await ask('/elsewhere')).status).toBe(404)
   expect((await ask('/vote')).status).toBe(400)
+  // fetch would mend this address.
+  expect(await rawStatus(ask.port, '//[')).toBe(400)
   expect(JSON.parse((await ask('/health')).text)).toMatchObject({ state: 'degraded', platform: 'unknown' })
   // A wrong address or secret is no outage.
   for (let count = 0; count < 4; count += 1) await it.round()
@@ -254,17 +266,17 @@ test('three witnesses tell an outage once, with where it is seen, and its end on
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round += 1) {
       clock.at += 30_000
-      for (const it of all) await it.round()
+      await Promise.all(all.map((it) => it.round()))
     }
   }
   await rounds(1)
   expect(all.map((it) => Object.values(it.known().peers))).toEqual(all.map(() => [undefined, undefined]))
   home.shut()
-  await rounds(8)
+  await rounds(6)
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
   expect(inbox.texts[0]).toMatch(/unreachable from a, b.*; seen by [23] of 3; from /)
   home.open()
-  await rounds(8)
+  await rounds(7)
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
   expect(inbox.texts[1]).toMatch(/^It was unreachable for \d minutes?/)
 })
@@ -310,13 +322,15 @@ test('a vote counts once, for its question, and only with the signature of a wit
     return { vote, signature: sign(vote, by) }
   }
   const keys = { a: keyText(SECRETS.a) }
-  const good = { name: 'a', nonce: 'n1', view: 'unreachable', closed: [] }
+  const good = { name: 'a', nonce: 'n1', view: 'unreachable', closers: {}, closed: [] }
   expect(readVote(said(good), { nonce: 'n1', keys })).toEqual(good)
   for (const [what, value] of [
     ['something repeats an older vote', said({ ...good, nonce: 'n0' })],
     ['its signature is wrong', said(good, signingKey(secret(SECRETS.b), 'witness'))],
     ['its signature is wrong', { ...said(good), vote: JSON.stringify({ ...good, view: 'reachable' }) }],
     ['the platform lists no witness of its name', said({ ...good, name: 'toString' })],
+    ['it is no witness', said({ ...good, closed: 'b-1' })],
+    ['it is no witness', said({ ...good, outage: { id: 'x'.repeat(99), by: 'a', phase: 'open' } })],
     ['it is no witness', { vote: 7 }],
     ['it is no witness', { vote: '{', signature: '' }],
     ['it is no witness', null],

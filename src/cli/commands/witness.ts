@@ -53,7 +53,7 @@ Examples:
 async function run(context: Context, options: Options): Promise<void> {
   const { loadEnvironment } = await import('../environment.ts')
   const { createLog } = await import('../../daemon/log.ts')
-  const { parseWitnessSecrets } = await import('../../core/witness.ts')
+  const { parseWitnessSecrets, WITNESS_NAME } = await import('../../core/witness.ts')
   const { startWitness } = await import('../../witness/witness.ts')
   const { serveWitness } = await import('../../witness/serve.ts')
   const { outageText } = await import('../../witness/outages.ts')
@@ -67,6 +67,8 @@ async function run(context: Context, options: Options): Promise<void> {
       'WITNESS_SECRET must hold the one secret of this witness, of 24 characters or more: make one with openssl rand -base64 32, and list it on the platform.',
     )
   const own = { ...found, name: options.name ?? found.name }
+  if (!WITNESS_NAME.test(own.name))
+    throw new CommandError(EXIT.usage, '--name needs 1 to 32 of a-z, 0-9 and -, as WITNESS_SECRET lists it.')
   for (const [option, url] of [
     ['--platform', options.platform],
     ...options.peer.map((one) => ['--peer', one]),
@@ -110,7 +112,7 @@ async function run(context: Context, options: Options): Promise<void> {
       (cause: unknown) => {
         throw new CommandError(
           EXIT.usage,
-          `port ${options.port} cannot be taken: choose another with --port.`,
+          `the witness cannot listen on port ${options.port} of ${JSON.stringify(options.host)}: choose another --port or --host.`,
           { cause },
         )
       },
