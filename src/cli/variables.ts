@@ -6,7 +6,7 @@ import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
 import { variablesOf } from '../core/env/rule.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
-import { environmentTypes, MADE_BY } from '../platform/env-types.ts'
+import { environmentTypes, mailTypes } from '../platform/env-types.ts'
 import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from './exit.ts'
@@ -167,16 +167,21 @@ function ofFinding(contract: Contract, id: string): Explanation | undefined {
   return lint && { title: id, kind: `${lint.severity} of platformctl email lint`, sentences: [lint.meaning] }
 }
 
-/** Writes the types of the platform's environment; a file that somebody else wrote is never replaced. */
-export async function writeEnvironmentTypes(context: Context, out: string | undefined): Promise<ExitCode> {
-  const text = environmentTypes(context.platform.contract)
-  if (out === undefined) {
-    return printText(context, text)
-  }
+/** Writes a declaration file of the variables or the mails; one that is not of the same command is never replaced. */
+export async function writeTypes(
+  context: Context,
+  of: 'variables' | 'mails',
+  out: string | undefined,
+): Promise<ExitCode> {
+  const { contract, mails } = context.platform
+  const text =
+    of === 'variables' ? environmentTypes(contract) : mailTypes(mails.definitions, await mails.compiled())
+  if (out === undefined) return printText(context, text)
+  const madeBy = text.slice(0, text.indexOf('.'))
   const file = path.resolve(context.cwd, out)
   const fail = (why: string, cause?: unknown) => wrongUsage(`cannot write ${out}: ${why}`, { cause })
   try {
-    if (existsSync(file) && !readFileSync(file, 'utf8').startsWith(MADE_BY))
+    if (existsSync(file) && !readFileSync(file, 'utf8').startsWith(madeBy))
       throw fail('it holds something else; name another file.')
     writeFileSync(file, text)
   } catch (error) {

@@ -12,6 +12,7 @@ import type { Directory } from '../core/mail/directory.ts'
 import type { SuppressionList } from '../core/mail/feedback/suppressions.ts'
 import type { Held } from '../core/mail/holds.ts'
 import type { SendEmail } from '../core/mail/send-email.ts'
+import type { SendsMail } from '../core/mail/send-mail.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { Random } from '../core/random.ts'
@@ -57,12 +58,13 @@ export interface Handler {
 export type DefaultServices = 'web' | 'api' | 'agent'
 
 /** The platform as plain handlers, one for each service that it serves (CONTRACT §8). */
-export type Platform<Services extends string = DefaultServices> = Operations &
+export type Platform<Services extends string = DefaultServices, Templates = unknown> = Operations<Templates> &
   Readonly<Record<Services, Handler>>
 
-export interface Operations {
+export interface Operations<Templates = unknown> {
   /** Never throws. */
   readonly sendEmail: SendEmail
+  readonly mail: SendsMail<Templates>
   dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
   readonly courses: Courses
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>

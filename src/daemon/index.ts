@@ -8,7 +8,9 @@ export type { Finding } from '../core/finding.ts'
 export type { HealthReport, ProbeResult, ProbeState } from '../core/health/probe.ts'
 export type { Log, LogFields } from '../core/log.ts'
 export type { Directory, Invite, LoginRequest, PassedExam } from '../core/mail/directory.ts'
+export type { AttachmentInput, MailParts } from '../core/mail/mail-parts.ts'
 export type { SendEmail, SendEmailInput, SendEmailResult } from '../core/mail/send-email.ts'
+export type { MailName, MailSlots, MailToSend, SendsMail } from '../core/mail/send-mail.ts'
 export type { Message, Outcome, Transport } from '../core/mail/transport.ts'
 export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'
@@ -23,7 +25,7 @@ import type { Environment } from '../core/env/settings.ts'
 import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import { resolvePlatform } from '../platform/resolve.ts'
 import { learning } from '../presets/learning/platform.ts'
-import type { DefaultServices, Platform, PlatformOptions } from './embedding.ts'
+import type { DefaultServices, Handler, Platform, PlatformOptions } from './embedding.ts'
 import { handlersOf, openPlatform as open } from './platform.ts'
 
 /** The services that the process of a definition serves: all but other programs. */
@@ -42,6 +44,10 @@ type ServedServices<Definition> = Definition extends { readonly services: infer 
 
 type PresetServices<Definition> = Definition extends { readonly preset: 'base' } ? 'web' : DefaultServices
 
+type TemplatesOf<Definition> = Definition extends { readonly templates: infer Templates }
+  ? Templates
+  : unknown
+
 /**
  * Opens the platform as Request → Response handlers, one for each service that it serves (CONTRACT §8). Never throws
  * for a half-configured environment: the group is off, `validate()` says so, and its probe is degraded. Throws a
@@ -49,12 +55,19 @@ type PresetServices<Definition> = Definition extends { readonly preset: 'base' }
  */
 export function openPlatform<
   const Definition extends PlatformDefinition | DefinedPlatform = PlatformDefinition,
->(options: PlatformOptions & { readonly platform?: Definition }): Platform<ServedServices<Definition>> {
+>(
+  options: PlatformOptions & { readonly platform?: Definition },
+): Platform<ServedServices<Definition>, TemplatesOf<Definition>> {
   const { platform: definition, ...others } = options
   const platform = definition ? resolvePlatform(definition, { folder: process.cwd() }) : learning
   const opened = open({ ...others, platform })
   // One for each service of this platform: the type computes the same names from the definition.
-  return { ...opened, ...handlersOf(opened) } as unknown as Platform<ServedServices<Definition>>
+  const handlers: Readonly<Record<string, Handler>> = handlersOf(opened)
+  // A service may be named mail.
+  return { ...opened, ...handlers, mail: { ...handlers.mail, ...opened.mail } } as unknown as Platform<
+    ServedServices<Definition>,
+    TemplatesOf<Definition>
+  >
 }
 
 /** Whether mails can be sent: the key, a sender and either the API or the SMTP address are set (CONTRACT §2). */

@@ -12,6 +12,7 @@ import type { Log } from '../core/log.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/rates.ts'
 import { streamOf } from '../core/mail/holds.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
+import { createSendMail } from '../core/mail/send-mail.ts'
 import { once } from '../core/once.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { systemRandom } from '../core/random.ts'
@@ -203,13 +204,16 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   }
   const services = serveAll({ parts, limiter, proxies, healthOf })
 
+  const sendEmail = createSendEmail(mailer, clock, platform.mails.compiled, {
+    heldOf: (template) => mail.held(streamOf(platform.mails.definitions, template)),
+    kept: keptMail,
+  })
+
   let closing: Promise<void> | undefined
   return {
     services,
-    sendEmail: createSendEmail(mailer, clock, platform.mails.compiled, {
-      heldOf: (template) => mail.held(streamOf(platform.mails.definitions, template)),
-      kept: keptMail,
-    }),
+    sendEmail,
+    mail: createSendMail(sendEmail, random),
     async dispatch({ limit: most = settings.dispatch.limit, signal } = {}) {
       if (!(Number.isInteger(most) && most >= 0) && most !== Infinity)
         throw new RangeError('the limit of a dispatch is a whole number, or Infinity for none')

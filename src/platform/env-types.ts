@@ -1,6 +1,8 @@
 import { type Contract, type Group, switchesOf, type Variable } from '../core/env/contract.ts'
 import { KINDS } from '../core/env/kinds.ts'
 import type { Rule } from '../core/env/rule.ts'
+import type { MailDefinition } from '../core/mail/definition.ts'
+import type { CompiledMails } from '../core/mail/template.ts'
 
 /**
  * Names of the variables that are present whenever the group is configured, whichever variable switched it on. The
@@ -32,9 +34,6 @@ function impliedBy(rule: Rule, known: ReadonlySet<string>): readonly string[] {
   return (rule.match === 'any' ? rule.when.some(has) : rule.when.every(has)) ? rule.needs : []
 }
 
-/** How every generated file begins. */
-export const MADE_BY = '// Made by "platformctl env types".'
-
 /** A declaration file of what `readPlatformEnv` gives, for programs that do not import the definition. */
 export function environmentTypes(contract: Contract): string {
   const groups = contract.groups.map(
@@ -50,7 +49,7 @@ ${variablesOf(group)}
     ({ name, summary }) =>
       `      ${summary === '' ? '' : `${comment(summary)}\n      `}${key(name)}?: string`,
   )
-  return `${MADE_BY} Run it again after a change of the definition.
+  return `// Made by "platformctl env types". Run it again after a change of the definition.
 
 /** A value that prints as [secret]; \`reveal()\` gives it. */
 export interface Secret {
@@ -67,6 +66,29 @@ declare global {
     interface ProcessEnv {
 ${names.join('\n')}
     }
+  }
+}
+`
+}
+
+/** A declaration file of the mails that code sends, and their slots. Lessons are left to the dispatcher. */
+export function mailTypes(definitions: readonly MailDefinition[], compiled: CompiledMails): string {
+  const mails = definitions
+    .filter(
+      ({ name, lesson, translates }) => !lesson && translates === undefined && Object.hasOwn(compiled, name),
+    )
+    .map(({ name }) => {
+      const slots = Object.keys(compiled[name]?.slots ?? {}).map((slot) => `readonly ${key(slot)}: string`)
+      return `    readonly ${key(name)}: { ${slots.join('; ')} }`
+    })
+  return `// Made by "platformctl email types". Run it again after a change of the mails.
+
+export {}
+
+declare global {
+  /** The slots of each mail, for platform.mail.send. */
+  interface PlatformMails {
+${mails.join('\n')}
   }
 }
 `

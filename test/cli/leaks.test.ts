@@ -87,6 +87,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['env', 'types'],
   ['init'],
   ['email', 'build'],
+  ['email', 'types'],
   ['env', 'schema'],
   ['env', 'schema', '--report'],
   ...['text', 'json', 'junit', 'prom'].map((format) => [

@@ -260,6 +260,8 @@ const ok: boolean = validateWeb({}).ok
 const sent = await platform.sendEmail({ template: 'welcome', to: 'a@example.com', slots: { startUrl: 'https://www.example.com/' }, about: 'user.1' })
 if (sent.sent) { const id: string = sent.id; void id } else { const reason: string = sent.reason; void reason }
 void answer; void ok
+const kept = await platform.mail.send('welcome', { to: 'a@example.com', slots: { startUrl: 'https://www.example.com/' }, language: 'de', durable: true, key: 'user.1', attachments: [{ name: 'a.txt', type: 'text/plain', content: 'a' }] })
+void kept
 ${REPORTING}`,
   )
   await writeFile(

@@ -115,6 +115,21 @@ Examples:
     )
     .action(async () => settle(await build(context)))
   command
+    .command('types')
+    .summary('print the mails and their slots as a declaration file')
+    .description(
+      'Print a TypeScript declaration file of the mails and their slots, which types platform.mail.send.',
+    )
+    .option('--out <file>', 'write it to this file instead, replacing what an earlier run wrote')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl email types > platform-mails.d.ts\n  platformctl email types --out src/platform-mails.d.ts',
+    )
+    .action(async ({ out }: { readonly out?: string }) => {
+      const { writeTypes } = await import('../variables.ts')
+      settle(await writeTypes(context, 'mails', out))
+    })
+  command
     .command('send-test')
     .summary('send one mail with sample values through the configured transport')
     .description(

@@ -186,7 +186,7 @@ Examples:
       '\nExamples:\n  platformctl env types > platform-env.d.ts\n  platformctl env types --out src/platform-env.d.ts',
     )
     .action(async ({ out }: { readonly out?: string }) => {
-      const { writeEnvironmentTypes } = await import('../variables.ts')
-      settle(await writeEnvironmentTypes(context, out))
+      const { writeTypes } = await import('../variables.ts')
+      settle(await writeTypes(context, 'variables', out))
     })
 }

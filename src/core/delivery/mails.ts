@@ -27,10 +27,17 @@ export function createMails(
 ): () => Promise<number> {
   async function mailOf({ payload, address, createdAt }: QueuedMessage): Promise<Mail | undefined> {
     // Written by `queueable`, as JSON.
-    const { template, about, compiled, name, slots = {}, record } = JSON.parse(payload) as MailPayload
-    const found = record && (await again(record.asker, { template, inputs: record.inputs }))
+    const { name, slots = {}, record, attachments, ...mail } = JSON.parse(payload) as MailPayload
+    const found = record && (await again(record.asker, { template: mail.template, inputs: record.inputs }))
     if (record && !found) return undefined
-    return { template, about, compiled, to: { name, address }, slots, ...found, date: new Date(createdAt) }
+    return {
+      ...mail,
+      attachments: attachments?.map((one) => ({ ...one, content: Buffer.from(one.content, 'base64') })),
+      to: { name, address },
+      slots,
+      ...found,
+      date: new Date(createdAt),
+    }
   }
   const lanes = [SIGN_IN, MAIL].map((stream) =>
     createMessageLane(host, {

@@ -22,14 +22,17 @@ export async function queueable(
     mailer,
     refusal,
     compiled,
+    isStored = true,
   }: Pick<MailQueue, 'refusal'> & {
     readonly mailer: Mailer
     readonly compiled: () => Promise<CompiledMails>
+    /** False: it is checked, and sent at once. */
+    readonly isStored?: boolean
   },
 ): Promise<QueuedMail | string> {
   const refused = await refusal(mail)
   if (refused && refused.kind !== 'sent') return refused.reason
-  const { template, language, slots, to, about } = mail
+  const { template, language, slots, to, about, from, headers, attachments } = mail
   const pinned = mailIn(await compiled(), template, language)
   if (pinned === undefined) return 'there is no such template'
   try {
@@ -44,9 +47,12 @@ export async function queueable(
     about,
     compiled: pinned,
     name: to.name,
+    from,
+    headers,
+    attachments: attachments?.map((one) => ({ ...one, content: one.content.toString('base64') })),
     ...(record ? { record } : { slots }),
   }
-  const stored = JSON.stringify(payload)
+  const stored = isStored ? JSON.stringify(payload) : ''
   if (Buffer.byteLength(stored) > LARGEST_BYTES) return 'the mail is larger than 1 MB: link to what it brings'
   return { stream: record ? 'sign-in' : 'mail', address: to.address, payload: stored }
 }

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { parseMailbox } from '../address.ts'
 import type { Clock } from '../clock.ts'
 import { type Hold, heldReason } from './holds.ts'
+import { type MailParts, readMailParts } from './mail-parts.ts'
 import type { Mail, Mailer } from './mailer.ts'
 import { type MailQueue, queueable } from './queueable.ts'
 import { type Allowance, recipientHash } from './recipient.ts'
 import { CAPPED, contentHash, RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
 import type { CompiledMails } from './template.ts'
 
-export interface SendEmailInput {
+export interface SendEmailInput extends MailParts {
   readonly template: string
   /** One address, with or without a display name. */
   readonly to: string
@@ -81,7 +82,7 @@ export function createSendEmail(
     const { sentMail, addressKey, allowanceOf } = queue
     const allowance = allowanceOf(mail.template)
     if (durable && allowance === 'sign-in') return notSent(SIGN_IN)
-    const ready = await queueable(mail, { mailer, refusal: queue.refusal, compiled })
+    const ready = await queueable(mail, { mailer, refusal: queue.refusal, compiled, isStored: durable })
     if (typeof ready === 'string') return notSent(ready)
     const key = createHash('sha256').update(`key ${mail.about}`).digest('base64url')
     const noted = sentMail.begin({
@@ -116,7 +117,10 @@ export function createSendEmail(
       // Callers without types give what they have.
       const parsed = parseMailbox(String(to))
       if (!parsed.ok) return notSent(parsed.reason)
+      const parts = readMailParts(input)
+      if (typeof parts === 'string') return notSent(parts)
       const mail = {
+        ...parts,
         template,
         ...(language !== undefined && { language }),
         slots,

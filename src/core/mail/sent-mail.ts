@@ -1,8 +1,9 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
 import { DAY_MS } from '../durations.ts'
 import type { Mail } from './mailer.ts'
 import type { CompiledMail } from './template.ts'
+import type { Attachment } from './transport.ts'
 
 /** At most `most` different mails to one recipient within `windowMs`. */
 export interface MailCap {
@@ -32,10 +33,12 @@ export interface QueuedMail {
  * What composes a queued mail. It has the template as it was, so that every attempt has the same bytes. A sign-in mail
  * names its record in place of slots: its link is not stored a second time.
  */
-export interface MailPayload extends Pick<Mail, 'template' | 'about'> {
+export interface MailPayload extends Pick<Mail, 'template' | 'about' | 'from' | 'headers'> {
   readonly compiled: CompiledMail
   readonly name?: string | undefined
   readonly slots?: Mail['slots']
+  /** Contents in base64. */
+  readonly attachments?: readonly (Omit<Attachment, 'content'> & { readonly content: string })[] | undefined
   readonly record?: { readonly asker: Identity; readonly inputs: Readonly<Record<string, string>> }
 }
 
@@ -79,11 +82,13 @@ export function contentHash(
     readonly identity: string
     readonly language?: string | undefined
     readonly slots: Readonly<Record<string, string>>
+    readonly attachments?: readonly Attachment[] | undefined
   },
 ): string {
-  const { template, identity, language, slots } = mail
+  const { template, identity, language, slots, attachments = [] } = mail
   const sorted = Object.entries(slots).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const files = attachments.map(({ name, type, content }) => [name, type, hash('sha256', content, 'base64')])
   return createHmac('sha256', key)
-    .update(JSON.stringify([template, identity, language ?? '', sorted]))
+    .update(JSON.stringify([template, identity, language ?? '', sorted, ...files]))
     .digest('base64url')
 }
