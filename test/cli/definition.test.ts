@@ -121,6 +121,16 @@ describe('with a definition', () => {
     expect(await readFile(path.join(folder, 'mine.d.ts'), 'utf8')).toBe('export {}\n')
   })
 
+  test('email types writes a file that tells the mails and their slots, and replaces only its own', async () => {
+    expect((await run(['email', 'types', '--out', 'mails.d.ts'])).exitCode).toBe(0)
+    const text = await readFile(path.join(folder, 'mails.d.ts'), 'utf8')
+    expect(text).toMatch(/interface PlatformMails \{\n {4}readonly /)
+    expect(text).not.toMatch(/readonly '?(?:quantum|course-day)/)
+    expect((await run(['email', 'types', '--out', 'mails.d.ts'])).exitCode).toBe(0)
+    // The file of the other command is not its own.
+    expect((await run(['env', 'types', '--out', 'mails.d.ts'])).exitCode).toBe(2)
+  })
+
   test('init overwrites nothing', async () => {
     expect(await run(['init'])).toMatchObject({
       exitCode: 2,

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { suppressionChange } from '../../src/core/mail/feedback/changes.ts'
+import type { MailParts } from '../../src/core/mail/mail-parts.ts'
 import type { SendEmailInput } from '../../src/core/mail/send-email.ts'
 import type { Message, Outcome } from '../../src/core/mail/transport.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
@@ -17,6 +18,12 @@ const MAIL: SendEmailInput = {
   key: 'exam.1',
   durable: true,
 }
+const PDF = Buffer.from('%PDF-1.7')
+const PARTS = {
+  from: 'Bills <bills@example.com>',
+  headers: { 'X-PM-Message-Stream': 'bills' },
+  attachments: [{ name: 'Rechnung ä.pdf', type: 'application/pdf', content: PDF }],
+} as const
 const LINK = 'https://login.example.com/?once=a-token-that-is-kept-nowhere'
 
 /** Platforms one after the other, or at once, over one store; the provider answers as told. */
@@ -106,6 +113,41 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(it.messages.some(({ text }) => text.includes(LINK))).toBe(true)
     expect(await next.sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-2' })
     expect(await next.deliver()).toBe(0)
+  })
+
+  test('a mail with attachments, a sender and headers is queued with them, and keeps them over a restart', async () => {
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const first = it.open()
+    const mail = { ...MAIL, ...PARTS }
+    expect(await first.mail.send('exam-passed', mail)).toMatchObject({ sent: true, queued: true })
+    await first.deliver()
+    it.pass(HOUR_MS)
+    it.answer(() => ({ kind: 'sent', id: 'late' }))
+    const next = it.open()
+    expect(await next.deliver()).toBe(1)
+    expect(it.messages[1]).toEqual(it.messages[0])
+    expect(it.messages[1]).toMatchObject({
+      from: { name: 'Bills', address: 'bills@example.com' },
+      headers: expect.objectContaining({ 'X-PM-Message-Stream': 'bills' }),
+      attachments: [{ name: 'Rechnung ä.pdf', type: 'application/pdf', content: PDF }],
+    })
+    // Another file is another content.
+    const other = { ...mail, attachments: [{ ...PARTS.attachments[0], content: 'other' }] }
+    expect(await next.mail.send('exam-passed', other)).toMatchObject({ sent: false, code: 'conflict' })
+    expect(await next.mail.send('exam-passed', mail)).toEqual({ sent: true, id: 'late' })
+  })
+
+  test('what is over a megabyte is refused where it is stored, and leaves where it is sent at once', async () => {
+    const it = await world(kind)
+    const { mail } = it.open()
+    const large = { ...MAIL, attachments: [{ name: 'a.bin', type: 'x/y', content: Buffer.alloc(1_000_000) }] }
+    expect(await mail.send('exam-passed', large)).toMatchObject({
+      sent: false,
+      reason: expect.stringContaining('1 MB'),
+    })
+    expect(await mail.send('exam-passed', { ...large, durable: false })).toMatchObject({ sent: true })
+    expect(it.messages[0]?.attachments?.[0]?.content).toHaveLength(1_000_000)
   })
 
   test('a provider that is down for a day delays a mail; its bytes stay the same when its template is edited', async () => {
@@ -202,4 +244,44 @@ test('the link of a sign-in mail is nowhere in the store', async () => {
 test('without a persistent store a durable mail is sent at once', async () => {
   const it = await world('memory')
   expect(await it.open().sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-1' })
+})
+
+test('mail without a key is a new mail each time', async () => {
+  const it = await world('memory')
+  const { mail } = it.open()
+  const { key, durable, template, ...rest } = MAIL
+  await mail.send(template, rest)
+  await mail.send(template, rest)
+  expect(new Set(it.messages.map((message) => message.key)).size).toBe(2)
+})
+
+test.each<[string, MailParts, RegExp]>([
+  ['a second recipient', { headers: { Bcc: 'eve@example.com' } }, /Bcc cannot be set/],
+  ['a header of a service for blind copies', { headers: { 'X-MC-Bcc': 'eve@example.com' } }, /cannot be set/],
+  ['a line of its own', { headers: { 'X-A': 'a\r\nBcc: eve@example.com' } }, /one line/],
+  ['a name that is none', { headers: { 'X A:': 'a' } }, /name of a header/],
+  [
+    '21 headers',
+    { headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`X-${n}`, 'a'])) },
+    /at most 20/,
+  ],
+  ['a sender that is none', { from: 'bills@' }, /^from: /],
+  ['two senders', { from: 'a@example.com, b@example.com' }, /^from: /],
+  ['a path', { attachments: [{ name: '../a.pdf', type: 'a/b', content: '' }] }, /without a path/],
+  [
+    'text that is turned round',
+    { attachments: [{ name: 'a\u202efdp.exe', type: 'a/b', content: '' }] },
+    /file name/,
+  ],
+  ['a type with a line', { attachments: [{ name: 'a', type: 'a/b\r\nX: y', content: '' }] }, /media type/],
+  ['a mail in a mail', { attachments: [{ name: 'a', type: 'message/rfc822', content: '' }] }, /media type/],
+  ['8 MB', { attachments: [{ name: 'a', type: 'a/b', content: Buffer.alloc(8_000_000) }] }, /7 MB/],
+  ['what is no list', { attachments: 'a.pdf' as never }, /attachment/],
+  ['what is no object', { headers: null as never }, /message could not be made|header/],
+  ['a number', { attachments: [{ name: 'a', type: 'a/b', content: 5 as never }] }, /text or bytes/],
+])('%s is a reason, and nothing is sent', async (_, parts, reason) => {
+  const it = await world('memory')
+  const result = await it.open().mail.send('exam-passed', { ...MAIL, ...parts })
+  expect(result).toEqual({ sent: false, reason: expect.stringMatching(reason) })
+  expect(it.messages).toEqual([])
 })

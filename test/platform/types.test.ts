@@ -1,5 +1,6 @@
 import { expectTypeOf, test } from 'vitest'
 import type { Secret } from '../../src/core/secret.ts'
+import { openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { definePlatform } from '../../src/platform/checked.ts'
 import type { PlatformEnvironment } from '../../src/platform/environment.ts'
 
@@ -199,4 +200,16 @@ test('a Standard Schema says what its value is', () => {
   }
   const platform = definePlatform({ groups: { a: { ...GROUP, variables: { A_DAY: { schema } } } } })
   expectTypeOf<NonNullable<PlatformEnvironment<typeof platform>['a']>['A_DAY']>().toEqualTypeOf<Date>()
+})
+
+test('mails are typed by the definition', () => {
+  type Mail = Platform<'web', (typeof kiln)['templates']>['mail']
+  const send = (async () => ({ sent: false, reason: '' })) as Mail['send']
+  send('booked', { to: 'ada@example.com', slots: { bookingUrl: 'https://www.example.com/' } })
+  // @ts-expect-error the slot is bookingUrl
+  send('booked', { to: 'ada@example.com', slots: { bookingURL: 'https://www.example.com/' } })
+  // @ts-expect-error it has a slot
+  send('booked', { to: 'ada@example.com', slots: {} })
+  const platform = () => openPlatform({ env: {}, platform: kiln })
+  expectTypeOf<Parameters<ReturnType<typeof platform>['mail']['send']>[0]>().toExtend<string>()
 })

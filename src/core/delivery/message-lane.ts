@@ -25,6 +25,7 @@ export function createMessageLane<Settlement extends MessageSettlement>(
 ): Lane<QueuedMessage> {
   const { stream, store, mailer, mailOf, settlementOf } = options
   const { name } = stream
+  const event = name.replaceAll('-', '_')
   return createLane<QueuedMessage>(host, {
     stream,
     lines: mailer.lines,
@@ -59,9 +60,9 @@ export function createMessageLane<Settlement extends MessageSettlement>(
     tell({ claim, delivery }) {
       const about = options.about(claim)
       if (delivery.kind === 'sent')
-        host.log.info(`${name}_sent`, `a message of the stream ${name} was sent`, about)
+        host.log.info(`${event}_sent`, `a message of the stream ${name} was sent`, about)
       else if (delivery.kind !== 'untried' && 'reason' in delivery && delivery.reason !== undefined)
-        host.log.warn(`${name}_not_sent`, `a message of the stream ${name} was not sent`, {
+        host.log.warn(`${event}_not_sent`, `a message of the stream ${name} was not sent`, {
           ...about,
           outcome: delivery.kind,
           reason: delivery.reason,
