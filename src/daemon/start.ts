@@ -215,6 +215,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           services,
           neighbours: platform.neighbours,
           mailRefused: platform.mailRefused,
+          feedbackRefused: platform.metrics.feedbackRefused,
           clock,
           freeSpace: options.freeSpace,
         })

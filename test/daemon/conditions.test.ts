@@ -57,6 +57,31 @@ test('lessons can only be late where mail is configured and the store keeps them
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })
 })
 
+test('three webhooks that are refused within ten minutes are reported, until ten minutes have passed without', async () => {
+  let [now, refused] = [NOW, 0]
+  const looks = createConditions({
+    settings: readSettings(learning, {}),
+    store: { persistent: false } as Store,
+    dataFolder: '/data',
+    certificates: () => [],
+    services: ['web'],
+    neighbours: new Map(),
+    mailRefused: () => undefined,
+    feedbackRefused: () => refused,
+    clock: { now: () => now },
+    freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
+  })
+  const reason = async (minutes: number, total: number) => {
+    now = NOW + minutes * 60_000
+    refused = total
+    return (await looks()).probes.feedback_refused?.reason
+  }
+  expect([await reason(1, 2), await reason(6, 2)]).toEqual([undefined, undefined])
+  expect(await reason(9, 3)).toBe('3 webhooks were refused within ten minutes: not signed by the provider')
+  expect([await reason(12, 3), await reason(23, 3)]).toEqual([undefined, undefined])
+  expect(await reason(24, 6)).toContain('3 webhooks')
+})
+
 test('a store or a disk that cannot be asked leaves its condition out', async () => {
   const broken = {
     persistent: true,

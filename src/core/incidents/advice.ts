@@ -86,6 +86,13 @@ const OWN: Readonly<Record<string, Known>> = {
     command: 'platformctl mail queue',
     runbook: 'runbooks/stop-all-mail.md',
   },
+  feedback_refused: {
+    label: 'Feedback of the mail provider',
+    words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
+    means: 'bounces and complaints go unnoticed; mostly MAILER_FEEDBACK_SECRET is not the provider’s',
+    command: 'platformctl preflight',
+    runbook: 'runbooks/rotation.md',
+  },
   start_refused: {
     label: 'The daemon',
     words: { is: 'does not start', still: 'still does not start', ended: 'starts again' },

@@ -21,6 +21,8 @@ export interface SelfObservations {
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
+  /** Webhooks of the mail provider that were refused for their signature within ten minutes. */
+  readonly feedbackRefused?: number
   /** The streams of mail that are paused. */
   readonly holds?: readonly Hold[]
 }
@@ -46,6 +48,7 @@ export const CONDITIONS = [
   'courses_paused',
   'mail_paused',
   'start_refused',
+  'feedback_refused',
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
@@ -85,6 +88,7 @@ export function conditionsReport(
           : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
       mail_refused: result(observed.mailRefused),
+      feedback_refused: result(feedbackReason(observed.feedbackRefused)),
       // A process that looks has started.
       start_refused: result(undefined),
       ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
@@ -138,6 +142,10 @@ function lateReason(
     return `${since(stalledAt)}; every attempt failed, and no lesson has been sent since`
   return at !== undefined && at <= before ? `${since(at)} and has not been sent` : undefined
 }
+
+/** One may be anybody's; a provider whose secret was changed repeats its own. */
+const feedbackReason = (refused = 0) =>
+  refused < 3 ? undefined : `${refused} webhooks were refused within ten minutes: not signed by the provider`
 
 function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {
   const isFull = freeBytes < 0.2 * GB || (freeBytes < 2 * GB && freeBytes < bytes * 0.05)

@@ -58,6 +58,8 @@ export interface Metrics {
   confirmationRefused(): void
   /** A webhook of the mail provider was answered; `kinds` are those of the events that it reported for the first time. */
   feedback(provider: FeedbackProviderName, result: FeedbackResult, kinds?: readonly FeedbackKind[]): void
+  /** How many webhooks were refused. */
+  feedbackRefused(): number
   /** Health was written to the history. */
   recorded(): void
   /** Health is checked and recorded from now on, so the age of the record counts from here. */
@@ -113,6 +115,7 @@ export function openMetrics({
   for (const name of ['dispatch', 'health', 'witness'])
     for (const given of ['wrong', 'none']) refusals.inc({ secret: name, given }, 0)
   const reported = registry.counter('platformctl_feedback_total')
+  let refused = 0
   const webhooks = registry.counter('platformctl_feedback_webhooks_total')
   if (feedbackProvider !== undefined) {
     for (const kind of FEEDBACK_KINDS) reported.inc({ provider: feedbackProvider, kind }, 0)
@@ -214,7 +217,9 @@ export function openMetrics({
 
   return {
     analyticsRefused: (reason) => registry.counter('platformctl_analytics_refused_total').inc({ reason }),
+    feedbackRefused: () => refused,
     feedback(provider, result, kinds = []) {
+      if (result === 'refused') refused += 1
       webhooks.inc({ result })
       for (const kind of kinds) reported.inc({ provider, kind })
     },
