@@ -4,7 +4,7 @@ import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.t
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import { type Delivery, KEY_LIFE_MS } from '../delivery/delivery.ts'
 import type { LaneHost } from '../delivery/lane.ts'
-import { createMails } from '../delivery/mails.ts'
+import { createMails } from '../delivery/message-lane.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { Held } from '../mail/holds.ts'
