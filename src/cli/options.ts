@@ -139,20 +139,35 @@ export interface StoreOptions {
   readonly format: 'text' | 'json'
 }
 
-/** Adds a command under `parent` that works on the store of the data folder or the env files. */
-export function storeSubcommand(
-  parent: Command,
-  input: { readonly name: string; readonly summary: string; readonly examples: readonly string[] },
-): Command {
-  const { name, summary, examples } = input
+interface Subcommand {
+  readonly name: string
+  readonly summary: string
+  /** The summary as a sentence when left out. */
+  readonly description?: string
+  /** What its exit codes mean. */
+  readonly exits?: string
+  /** Each as it follows the command. */
+  readonly examples: readonly string[]
+}
+
+export function subcommand(parent: Command, described: Subcommand): Command {
+  const { name, summary, description, exits, examples } = described
   const lines = examples.map((example) => `\n  ${pathOf(parent)} ${name}${example}`)
   return parent
     .command(name)
     .summary(summary)
-    .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+    .description(description ?? `${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+    .addHelpText(
+      'after',
+      `${exits === undefined ? '' : `\nExit codes: ${exits}\n`}\nExamples:${lines.join('')}`,
+    )
+}
+
+/** Adds a command under `parent` that works on the store of the data folder or the env files. */
+export function storeSubcommand(parent: Command, described: Subcommand): Command {
+  return subcommand(parent, described)
     .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
     .addOption(envFileOption())
-    .addHelpText('after', `\nExamples:${lines.join('')}`)
 }
 
 /** `platformctl email suppressions`: as it is typed. */

@@ -7,6 +7,7 @@ import { get } from '../core/network/get.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
 import { type Context, recordedPlatform } from './context.ts'
+import { parsed } from './dispatch/web-endpoint.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { parseAddress } from './health/targets.ts'
@@ -101,7 +102,7 @@ async function ask(
     return 'it does not show its configuration: set HEALTH_DEEP_TOKEN there, or update an older build'
   const cause = causeOfStatus(outcome.status)
   if (cause !== undefined) return CAUSES[cause].meaning
-  const said = parseJson(outcome.body)
+  const said = parsed(outcome.body)
   const answer = ConfigurationAnswer.safeParse(said)
   if (!answer.success)
     return (
@@ -110,14 +111,6 @@ async function ask(
     )
   if (answer.data.service !== service) return CAUSES.wrong_service.meaning
   return answer.data.nonce === nonce ? answer.data : 'its answer is for another request: something caches it'
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 async function compare(

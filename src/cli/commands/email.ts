@@ -15,6 +15,7 @@ import {
   envFileOption,
   formatOption,
   port,
+  subcommand,
 } from '../options.ts'
 import { printJson, printText } from '../print.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
@@ -33,19 +34,20 @@ export const configure: Configure = (command, context, settle) => {
     'after',
     '\nExamples:\n  platformctl email preview\n  platformctl email lint --strict\n  platformctl email send-test welcome --to you@example.com --env-file .env',
   )
-  command
-    .command('list')
-    .summary('list every mail with its subject and slots')
-    .description('List every mail with its subject and slots.')
+  subcommand(command, {
+    name: 'list',
+    summary: 'list every mail with its subject and slots',
+    examples: ['', ' --format json'],
+  })
     .addOption(formatOption(['text', 'json']))
-    .addHelpText('after', '\nExamples:\n  platformctl email list\n  platformctl email list --format json')
     .action(async (options: { format: 'text' | 'json' }) => settle(await list(context, options.format)))
-  command
-    .command('preview')
-    .summary('serve pages that show every mail and course and reload on save')
-    .description(
+  subcommand(command, {
+    name: 'preview',
+    summary: 'serve pages that show every mail and course and reload on save',
+    description:
       'Serve pages on loopback that show every mail at phone and desktop width, light and dark, with its plain text, headers and source; every course as a timeline for a time zone, a language and a start; and a mail in two languages side by side. They reload when a template is saved.',
-    )
+    examples: ['', ' welcome --templates ./templates', ' --to you@example.com --env-file .env'],
+  })
     .addArgument(template('[template]', 'the mail to show first'))
     .addOption(templates())
     .option('--port <port>', 'port of the page; 0 takes a free one', port, 8026)
@@ -55,17 +57,15 @@ export const configure: Configure = (command, context, settle) => {
         .default([], 'none'),
     )
     .addOption(envFileOption())
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl email preview\n  platformctl email preview welcome --templates ./templates\n  platformctl email preview --to you@example.com --env-file .env',
-    )
     .action(async (name: string | undefined, options: PreviewOptions) =>
       settle(await preview(context, name, options)),
     )
-  command
-    .command('render')
-    .summary('print one mail as html, text or eml')
-    .description('Print one mail, filled with its sample values, as html, text or eml.')
+  subcommand(command, {
+    name: 'render',
+    summary: 'print one mail as html, text or eml',
+    description: 'Print one mail, filled with its sample values, as html, text or eml.',
+    examples: [' welcome --format text', ' welcome --format eml > welcome.eml'],
+  })
     .addArgument(template())
     .addOption(templates())
     .addOption(formatOption(MAIL_FORMATS))
@@ -75,10 +75,6 @@ export const configure: Configure = (command, context, settle) => {
         kind: 'format',
         choices: MAIL_FORMATS,
       }).hideHelp(),
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl email render welcome --format text\n  platformctl email render welcome --format eml > welcome.eml',
     )
     .action(async (name: string, options: RenderOptions) => settle(await render(context, name, options)))
   command
@@ -103,45 +99,36 @@ Examples:
   platformctl env explain contrast-low                    what a finding means`,
     )
     .action(async (options: ReportOptions & { templates?: string }) => settle(await lint(context, options)))
-  command
-    .command('build')
-    .summary('compile the mails of a definition ahead of time, so that starting is faster')
-    .description(
+  subcommand(command, {
+    name: 'build',
+    summary: 'compile the mails of a definition ahead of time, so that starting is faster',
+    description:
       'Check and compile the mails and lessons of the platform definition. Programs that start with a fresh build load no compiler.',
-    )
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 built, 1 a template does not compile, 2 the platform has no mails folder.\n\nExamples:\n  platformctl email build',
-    )
-    .action(async () => settle(await build(context)))
-  command
-    .command('types')
-    .summary('print the mails and their slots as a declaration file')
-    .description(
+    exits: '0 built, 1 a template does not compile, 2 the platform has no mails folder.',
+    examples: [''],
+  }).action(async () => settle(await build(context)))
+  subcommand(command, {
+    name: 'types',
+    summary: 'print the mails and their slots as a declaration file',
+    description:
       'Print a TypeScript declaration file of the mails and their slots, which types platform.mail.send.',
-    )
+    examples: [' > platform-mails.d.ts', ' --out src/platform-mails.d.ts'],
+  })
     .option('--out <file>', 'write it to this file instead, replacing what an earlier run wrote')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl email types > platform-mails.d.ts\n  platformctl email types --out src/platform-mails.d.ts',
-    )
     .action(async ({ out }: { readonly out?: string }) => {
       const { writeTypes } = await import('../variables.ts')
       settle(await writeTypes(context, 'mails', out))
     })
-  command
-    .command('send-test')
-    .summary('send one mail with sample values through the configured transport')
-    .description(
+  subcommand(command, {
+    name: 'send-test',
+    summary: 'send one mail with sample values through the configured transport',
+    description:
       'Send one mail, filled with its sample values, through the transport that the environment configures.',
-    )
+    examples: [' welcome --to you@example.com --env-file .env'],
+  })
     .addArgument(template())
     .requiredOption('--to <address>', 'where to')
     .addOption(envFileOption())
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl email send-test welcome --to you@example.com --env-file .env',
-    )
     .action(async (name: string, options: { to: string; envFile: readonly string[] }) =>
       settle(await sendTest(context, name, options)),
     )

@@ -9,6 +9,7 @@ import {
   envFileOption,
   formatOption,
   readersOption,
+  subcommand,
 } from '../options.ts'
 import { type ReportOptions, withReportOptions } from '../report.ts'
 import type { VerifyOptions } from '../verify-environment.ts'
@@ -53,17 +54,14 @@ export const configure: Configure = (command, context, settle) => {
         )
       },
     )
-  command
-    .command('schema')
-    .summary('print the contract as a JSON Schema')
-    .description(
+  subcommand(command, {
+    name: 'schema',
+    summary: 'print the contract as a JSON Schema',
+    description:
       'Print the contract as a JSON Schema (2020-12): every variable a string, none required, and the rules of half-configuration.',
-    )
+    examples: [' > env.schema.json', ' --report > report.schema.json'],
+  })
     .option('--report', 'print the schema of what preflight --format json writes instead')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl env schema > env.schema.json\n  platformctl env schema --report > report.schema.json',
-    )
     .action(async ({ report }: { report?: true }) => {
       const schema = report
         ? (await import('../../core/live/report-schema.ts')).reportSchema(context.platform.contract)
@@ -71,35 +69,31 @@ export const configure: Configure = (command, context, settle) => {
       context.stdout.write((await import('../print.ts')).jsonText(schema))
       settle(EXIT.passed)
     })
-  command
-    .command('dialects')
-    .summary('show how different readers parse an env file')
-    .description(
+  subcommand(command, {
+    name: 'dialects',
+    summary: 'show how different readers parse an env file',
+    description:
       'Show how each reader parses an env file: a row for each name on which they disagree. Values are never shown.',
-    )
+    exits: '0 all agree, 1 some differ, 2 unreadable input.',
+    examples: [' .env'],
+  })
     .argument('<file>', 'the env file')
     .addOption(formatOption(['text', 'json']))
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 all agree, 1 some differ, 2 unreadable input.\n\nExamples:\n  platformctl env dialects .env',
-    )
     .action(async (file: string, options: { format: Format }) => {
       const { compareDialects } = await import('../compare-environments.ts')
       settle(await compareDialects(context, file, options.format))
     })
-  command
-    .command('diff')
-    .summary('compare two env files by name and state only')
-    .description(
+  subcommand(command, {
+    name: 'diff',
+    summary: 'compare two env files by name and state only',
+    description:
       'Compare two env files by name and state only: what is set in one and not in the other, what differs, which groups change. Values are never shown.',
-    )
+    exits: '0 the same, 1 different, 2 unreadable input.',
+    examples: [' .env.staging .env.production'],
+  })
     .argument('<a>', 'an env file')
     .argument('<b>', 'another')
     .addOption(formatOption(['text', 'json']))
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 the same, 1 different, 2 unreadable input.\n\nExamples:\n  platformctl env diff .env.staging .env.production',
-    )
     .action(async (a: string, b: string, options: { format: Format }) => {
       const { diffEnvironments } = await import('../compare-environments.ts')
       settle(await diffEnvironments(context, [a, b], options.format))
@@ -138,53 +132,46 @@ Examples:
       const { verifyEnvironment } = await import('../verify-environment.ts')
       settle(await verifyEnvironment(context, options))
     })
-  command
-    .command('list')
-    .summary('every group and variable, and whether it is set')
-    .description('Every group and variable, and whether it is set. Values are never shown.')
+  subcommand(command, {
+    name: 'list',
+    summary: 'every group and variable, and whether it is set',
+    description: 'Every group and variable, and whether it is set. Values are never shown.',
+    examples: [' --env-file .env', ' --format json'],
+  })
     .addOption(envFileOption())
     .addOption(formatOption(['text', 'json']))
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl env list --env-file .env\n  platformctl env list --format json',
-    )
     .action(async (options: { envFile: readonly string[]; format: Format }) =>
       settle(await (await import('../variables.ts')).listVariables(context, options)),
     )
-  command
-    .command('explain')
-    .summary('explain a variable, a group or a finding')
-    .description('Explain a variable, a group or a finding, and how to fix it.')
+  subcommand(command, {
+    name: 'explain',
+    summary: 'explain a variable, a group or a finding',
+    description: 'Explain a variable, a group or a finding, and how to fix it.',
+    examples: [' MAILER_FROM', ' cors-wildcard'],
+  })
     .argument(
       '<name>',
       'a variable (MAILER_FROM), a group (mail) or the id of a finding (mail-without-sender)',
     )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl env explain MAILER_FROM\n  platformctl env explain cors-wildcard',
-    )
     .action(async (name: string) => settle(await (await import('../variables.ts')).explain(context, name)))
-  command
-    .command('example')
-    .summary('print a .env.example of every variable')
-    .description('Print an env file of every variable, each commented out, with what it is for.')
-    .addHelpText('after', '\nExamples:\n  platformctl env example > .env')
-    .action(async () => {
-      const { exampleFile } = await import('../../core/env/schema.ts')
-      context.stdout.write(exampleFile(context.platform.contract))
-      settle(EXIT.passed)
-    })
-  command
-    .command('types')
-    .summary('print the types of the environment as a declaration file')
-    .description(
+  subcommand(command, {
+    name: 'example',
+    summary: 'print a .env.example of every variable',
+    description: 'Print an env file of every variable, each commented out, with what it is for.',
+    examples: [' > .env'],
+  }).action(async () => {
+    const { exampleFile } = await import('../../core/env/schema.ts')
+    context.stdout.write(exampleFile(context.platform.contract))
+    settle(EXIT.passed)
+  })
+  subcommand(command, {
+    name: 'types',
+    summary: 'print the types of the environment as a declaration file',
+    description:
       'Print a TypeScript declaration file of the environment: what readPlatformEnv gives, and the names in process.env.',
-    )
+    examples: [' > platform-env.d.ts', ' --out src/platform-env.d.ts'],
+  })
     .option('--out <file>', 'write it to this file instead, replacing what an earlier run wrote')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl env types > platform-env.d.ts\n  platformctl env types --out src/platform-env.d.ts',
-    )
     .action(async ({ out }: { readonly out?: string }) => {
       const { writeTypes } = await import('../variables.ts')
       settle(await writeTypes(context, 'variables', out))

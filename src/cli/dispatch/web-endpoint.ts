@@ -9,6 +9,9 @@ import type { Context } from '../context.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import type { DispatchOptions, Source } from './drain.ts'
 
+const unreached = (message: string, options?: { readonly cause: unknown }) =>
+  new CommandError(EXIT.remote, message, options)
+
 /** A summary names up to 10,000 lessons. */
 const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 
@@ -102,35 +105,28 @@ export async function postToWeb(
         await context.clock.sleep(pause, context.signal).catch(() => {})
         continue
       }
-      throw new CommandError(
-        EXIT.remote,
+      throw unreached(
         answer === undefined
           ? `${url.origin} could not be reached: is the web service running, and is the address right?`
           : `the service answered ${answer.status}.`,
       )
     }
     const { message } = objectOf(answer.text)
-    throw new CommandError(
-      EXIT.remote,
+    throw unreached(
       `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : '.'}`,
     )
   }
 }
 
 const refused = () =>
-  new CommandError(
-    EXIT.remote,
+  unreached(
     'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
   )
 
 function objectOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    // A JSON object has string keys, and its values are checked where they are used.
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
+  const value = parsed(text)
+  // A JSON object has string keys, and its values are checked where they are used.
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 /** A call sends up to 10,000 mails: it may take its time. */
@@ -149,12 +145,10 @@ async function call(context: Context, url: URL, secret: string): Promise<Dispatc
   const asked = { url, bearer: secret, signal: context.signal, patienceMs: DISPATCH_PATIENCE_MS }
   const response = await post(asked).catch((error: unknown) => {
     if (context.signal.aborted)
-      throw new CommandError(
-        EXIT.remote,
+      throw unreached(
         'stopped before the service answered; the service goes on with this call and records it.',
       )
-    throw new CommandError(
-      EXIT.remote,
+    throw unreached(
       error instanceof Error && error.name === 'TimeoutError'
         ? `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`
         : `${url.origin} could not be reached: is the web service running, and is the address right?`,
@@ -168,13 +162,13 @@ async function call(context: Context, url: URL, secret: string): Promise<Dispatc
   const answer = DispatchAnswer.loose().safeParse(body)
   if (response.status === 200 && answer.success) return answer.data
   const problem = ErrorAnswer.loose().safeParse(body)
-  throw new CommandError(
-    EXIT.remote,
+  throw unreached(
     `the service answered ${response.status}${problem.success ? `: ${problem.data.message}` : ', and not as a dispatch endpoint'}`,
   )
 }
 
-function parsed(text: string): unknown {
+/** What a JSON text holds; undefined for any other text. */
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -3,7 +3,7 @@ import { type MailDefinition, translationName } from '../../core/mail/definition
 import { escapeHtml } from '../../core/mail/render.ts'
 import { mailIn } from '../../core/mail/template.ts'
 import { documentOf, type LocalPage } from '../local-page.ts'
-import { FOLLOW, filled, followed, pageLinks, selectField, textIn } from './frame.ts'
+import { FOLLOW, filled, followed, pageLinks, selectField, textIn } from './page.ts'
 import { PAGES_STYLE } from './style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
 import type { Headline } from './workshop.ts'

@@ -1,5 +1,5 @@
 import type { DialectResult } from './template.ts'
-import { substitute } from './template.ts'
+import { lineEnd, skip, substitute } from './template.ts'
 
 type Look = (name: string) => string | undefined
 
@@ -115,15 +115,4 @@ function octal(sequence: string): string {
   if (!sequence.startsWith('\\0')) return sequence
   const made = `\\${sequence.slice(2)}`
   return /^\\[0-3][0-7]{2}$/.test(made) ? String.fromCharCode(Number.parseInt(made.slice(1), 8)) : made
-}
-
-function skip(source: string, from: number, kind: RegExp): number {
-  let at = from
-  while (at < source.length && kind.test(source[at] ?? '')) at += 1
-  return at
-}
-
-function lineEnd(source: string, from: number): number {
-  const end = source.indexOf('\n', from)
-  return end === -1 ? source.length : end
 }

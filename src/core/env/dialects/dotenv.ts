@@ -1,5 +1,5 @@
 import type { DialectResult } from './template.ts'
-import { LONGEST_VALUE } from './template.ts'
+import { LONGEST_VALUE, lineEnd, skip } from './template.ts'
 
 type Look = (name: string) => string | undefined
 
@@ -134,15 +134,4 @@ function closing(source: string, from: number, quote: string): number | undefine
     else if (source[at] === quote) return at
   }
   return undefined
-}
-
-function skip(source: string, from: number, kind: RegExp): number {
-  let at = from
-  while (at < source.length && kind.test(source[at] ?? '')) at += 1
-  return at
-}
-
-function lineEnd(source: string, from: number): number {
-  const end = source.indexOf('\n', from)
-  return end === -1 ? source.length : end
 }

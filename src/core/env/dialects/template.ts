@@ -116,3 +116,15 @@ function matchAt(pattern: RegExp, text: string, at: number): string | undefined 
   pattern.lastIndex = at
   return pattern.exec(text)?.[0]
 }
+
+/** The first place from `from` on whose character is not of this kind. */
+export function skip(source: string, from: number, kind: RegExp): number {
+  let at = from
+  while (at < source.length && kind.test(source[at] ?? '')) at += 1
+  return at
+}
+
+export function lineEnd(source: string, from: number): number {
+  const end = source.indexOf('\n', from)
+  return end === -1 ? source.length : end
+}
