@@ -46,7 +46,7 @@ export interface PlatformOptions {
   readonly challenge?: Challenge
   readonly clock?: Clock
   readonly random?: Random
-  /** By default warnings and errors are warnings of the process, of type `platformctl`. */
+  /** By default warnings and errors are warnings of the process, of type `platformctl`, each event once. */
   readonly log?: Log
 }
 

@@ -35,16 +35,30 @@ import { sharedIncidents, statusSource } from './status.ts'
 export type OpenOptions = Omit<PlatformOptions, 'platform'> &
   DaemonParts & { readonly platform: ResolvedPlatform }
 
-/** Without a log of the program's own, nothing that it should hear of stays silent. */
-const warn: Log['warn'] = (code, message) => process.emitWarning(message, { type: 'platformctl', code })
-const processWarnings: Log = { debug() {}, info() {}, warn, error: warn }
+/** Without a log of the program's own, nothing that it should hear of stays silent: each event is told once. */
+function processWarnings(): Log {
+  const told = new Set<string>()
+  const warn: Log['warn'] = (code, message) => {
+    if (told.has(code)) return
+    told.add(code)
+    process.emitWarning(message, { type: 'platformctl', code })
+  }
+  return { debug() {}, info() {}, warn, error: warn }
+}
 
 /** Days of mail figures that the status page shows to operators. */
 const DAYS_OF_MAIL = 2 * 7
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: OpenOptions): OpenedPlatform {
-  const { env, platform, clock = systemClock, random = systemRandom, log = processWarnings, onLost } = options
+  const {
+    env,
+    platform,
+    clock = systemClock,
+    random = systemRandom,
+    log = processWarnings(),
+    onLost,
+  } = options
   const settings = readSettings(platform, env)
   const startedAt = clock.now()
   const stores = openStores({ options, platform: platform.name, settings, random, log })

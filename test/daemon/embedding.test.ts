@@ -115,6 +115,22 @@ test('a program without STORE_URL and without a log is warned that subscriptions
   })
 })
 
+test('a program without a log is told of wrong secrets once, however many come', async () => {
+  const told: Error[] = []
+  const note = (warning: Error) => void told.push(warning)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const platform = openPlatform({ env: { EMAIL_DISPATCH_SECRET: 'a-secret-of-these-tests-only-0123456789' } })
+  onTestFinished(() => platform.close())
+  for (let n = 0; n < 5; n += 1) {
+    const Authorization = `Bearer wrong-${n}`
+    expect((await post(platform, '/api/email/dispatch', {}, { Authorization })).status).toBe(401)
+  }
+  // The process tells of warnings in a later turn.
+  await new Promise(setImmediate)
+  expect(told.filter((warning) => 'code' in warning && warning.code === 'secret_refused')).toHaveLength(1)
+})
+
 test('the store of a platform of another name is refused: the answer is 503, health fails, and the log names both', async () => {
   const env = { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` }
   const kiln = { preset: 'base', name: 'Kiln School' } as const
