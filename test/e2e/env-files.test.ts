@@ -15,7 +15,7 @@ const UNREADABLE: readonly (readonly [string, (file: string) => Promise<unknown>
   [
     'UTF-16, as a Windows editor writes it',
     (file) => writeFile(file, Buffer.from('\uFEFFA=b\r\n', 'utf16le')),
-    /is UTF-16, .*: save it as UTF-8\.$/,
+    /is UTF-16: save it as UTF-8\.$/,
   ],
   ['a name with NUL in it', (file) => writeFile(file, 'LOG\0LEVEL=info\n'), /binary/],
   ['invalid UTF-8', (file) => writeFile(file, Buffer.from([0x41, 0x3d, 0xc3, 0x28])), /not valid UTF-8/],
