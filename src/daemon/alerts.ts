@@ -129,7 +129,7 @@ export function startAlerts({
   /** The clocks at the last round, and when the wall clock was last found set. */
   let last: { readonly now: number; readonly monotonic: number } | undefined
   let setAt = Number.NEGATIVE_INFINITY
-  let telling: Promise<void> | undefined
+  let telling: Promise<unknown> | undefined
   const kept = keptAlerts(files)
   /** The state of the store when it was last read. */
   let known: KnownAlerts = { incidents: [], messages: [], silence: undefined }
@@ -205,22 +205,22 @@ export function startAlerts({
   }
 
   let recordedIn: IncidentStore = store.incidents
-  // What a round opens while alerts are being sent is sent right after them, and not a round later.
-  const tellDue = trailing(async () => {
-    const incidents = recordedIn
-    try {
-      await sendDueAlerts({ store: incidents, channels, held, clock, log })
-      if (incidents === store.incidents) known = await knownOf(incidents, channels, clock.now())
-      else await (await spare)?.keep(clock.now())
-    } catch (error) {
-      log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
-        fault: error instanceof Error ? error.name : 'unknown',
-      })
-    }
+  const note = trailing(async () => {
+    if (recordedIn === store.incidents) known = await knownOf(recordedIn, channels, clock.now())
+    else await (await spare)?.keep(clock.now())
   })
+  // Each by itself, because one that hangs must not hold up the others. What a round opens while alerts are being sent
+  // is sent right after them, and not a round later.
+  const tellers = channels.map((channel) =>
+    trailing(() => sendDueAlerts({ store: recordedIn, channels: [channel], held, clock, log }).then(note)),
+  )
+  const failed = (error: unknown) =>
+    log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
+      fault: error instanceof Error ? error.name : 'unknown',
+    })
   const tell = (incidents: IncidentStore) => {
     recordedIn = incidents
-    telling = tellDue()
+    telling = Promise.all([note, ...tellers].map((one) => one().catch(failed)))
   }
 
   async function follow(reports: readonly RoundReport[]): Promise<boolean> {
@@ -255,7 +255,7 @@ export function startAlerts({
       following = follow(reports)
       return following
     },
-    told: async () => telling,
+    told: async () => void (await telling),
     async stop() {
       stopped = true
       await following

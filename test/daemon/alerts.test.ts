@@ -309,6 +309,44 @@ test('a cause that another machine saw fail 150 seconds ago or later stays open'
   expect(await well(seen + 150_000)).toBe(1)
 })
 
+test('a channel that hangs holds up no other', async () => {
+  const { promise: hanging, resolve: release } = Promise.withResolvers<{ kind: 'sent' }>()
+  const told: string[] = []
+  const time = { now: Date.UTC(2026, 10, 21, 9) }
+  const alerts = startAlerts({
+    store: await (await openFile()).open(),
+    platform: learning,
+    settings: readSettings(learning, {}),
+    channels: [
+      { name: 'webhook', tell: () => hanging },
+      {
+        name: 'mail',
+        tell: async ({ kind, incident }) => {
+          told.push(`${incident.cause} ${kind}`)
+          return { kind: 'sent' }
+        },
+      },
+    ],
+    clock: { ...systemClock, now: () => time.now },
+    random: systemRandom,
+    log: silentLog,
+  })
+  onTestFinished(async () => {
+    release({ kind: 'sent' })
+    await alerts.stop()
+  })
+  const rounds = async (states: Readonly<Record<string, ProbeState>>) => {
+    for (let n = 0; n < 3; n += 1) {
+      time.now += 60_000
+      await alerts.follow([report('web', states)])
+    }
+  }
+  await rounds({ store: 'failing', mail: 'ok' })
+  await expect.poll(() => told).toEqual(['store opened'])
+  await rounds({ store: 'ok', mail: 'failing' })
+  await expect.poll(() => told.toSorted()).toEqual(['mail opened', 'store closed', 'store opened'])
+})
+
 test('a stop waits for the message in flight, and no round is taken after it', async () => {
   const { store } = breakable(await (await openFile()).open())
   const held = Promise.withResolvers<void>()

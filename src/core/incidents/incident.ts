@@ -129,9 +129,15 @@ export interface IncidentStore {
    * if it was sent or given up, somebody else has it, or its next attempt is not due.
    */
   claim(input: MessageKey & { readonly now: number; readonly leaseMs: number }): Promise<number | undefined>
-  /** Ends a claim: sent, given up, or to be tried again at `nextAt`. */
+  /** Holds a claim for longer, while its attempt goes on. */
+  renew(input: MessageKey & { readonly attempt: number; readonly leaseMs: number }): Promise<void>
+  /**
+   * Ends a claim: sent, given up, or to be tried again at `nextAt`. With an `attempt` that is no longer the last, only
+   * `sent` counts.
+   */
   settle(
     input: MessageKey & {
+      readonly attempt?: number
       readonly outcome: MessageRecord['outcome']
       readonly now: number
       readonly nextAt: number

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Held } from '../mail/holds.ts'
 import { isAboutPause } from './conditions.ts'
@@ -26,8 +26,9 @@ export interface Channel {
   }): Promise<AlertOutcome>
 }
 
-/** Longer than any attempt takes, so that nobody else sends the message meanwhile. */
+/** A crash leaves a message to others after this. A mail server may take longer: meanwhile the claim is renewed. */
 const LEASE_MS = 90_000
+const RENEW_MS = 30_000
 /** The pause after each failed attempt. When they are used up, the message is given up. */
 const BACKOFF_MS = [15_000, 60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 3 * 60 * 60_000, 6 * 60 * 60_000]
 
@@ -53,12 +54,14 @@ export async function sendDueAlerts({
   channels,
   held = async () => undefined,
   clock,
+  timer = systemClock,
   log,
 }: {
   readonly store: IncidentStore
   readonly channels: readonly Channel[]
   readonly held?: Held | undefined
   readonly clock: Pick<Clock, 'now'>
+  readonly timer?: Pick<Timer, 'sleep'>
   readonly log: Log
 }): Promise<void> {
   if (channels.length === 0) return
@@ -75,7 +78,7 @@ export async function sendDueAlerts({
         // A hold that cannot be read keeps back no alert: its store may be what the alert is about.
         const hold = leaves || channel.publishes ? undefined : await held('alert').catch(() => undefined)
         if (hold === undefined && (channel.takes?.(kind, incident) ?? true))
-          await tellOne({ store, channel, incident, kind, clock, log })
+          await tellOne({ store, channel, incident, kind, clock, timer, log })
       }
     }),
   )
@@ -88,6 +91,7 @@ async function tellOne({
   incident,
   kind,
   clock,
+  timer,
   log,
 }: {
   readonly store: IncidentStore
@@ -95,17 +99,28 @@ async function tellOne({
   readonly incident: StoredIncident
   readonly kind: MessageKind
   readonly clock: Pick<Clock, 'now'>
+  readonly timer: Pick<Timer, 'sleep'>
   readonly log: Log
 }): Promise<AlertOutcome | undefined> {
   const key = { incident: incident.id, kind, channel: channel.name }
   const attempt = await store.claim({ ...key, now: clock.now(), leaseMs: LEASE_MS })
   if (attempt === undefined) return undefined
+  const over = new AbortController()
+  const renewing = (async () => {
+    for (;;) {
+      await timer.sleep(RENEW_MS, over.signal)
+      // A store that fails for a moment is asked again before the lease ends.
+      await store.renew({ ...key, attempt, leaseMs: LEASE_MS }).catch(() => {})
+    }
+  })().catch(() => {})
   const outcome = await channel.tell({ id: alertMessageId(incident.id, kind), kind, incident })
+  over.abort()
+  await renewing
   const now = clock.now()
   const pause = outcome.kind === 'transient' ? BACKOFF_MS[attempt - 1] : undefined
   const recorded = outcome.kind === 'sent' ? 'sent' : pause === undefined ? 'failed' : 'pending'
   const reason = outcome.kind === 'sent' ? undefined : outcome.reason
-  await store.settle({ ...key, outcome: recorded, now, nextAt: now + (pause ?? 0), reason })
+  await store.settle({ ...key, attempt, outcome: recorded, now, nextAt: now + (pause ?? 0), reason })
   const facts = { ...key, attempt, ...(reason !== undefined && { reason }) }
   if (recorded === 'sent') log.info('alert_sent', 'an alert was sent', facts)
   else

@@ -36,8 +36,12 @@ export const TEXTS = ({ each }: Dialect) => ({
     WHERE alert_message.outcome = 'pending' AND alert_message.next_at <= @now
       AND (alert_message.claimed_until <= @leaseNow OR alert_message.claimed_until > @leaseNow + 2 * @leaseMs)
     RETURNING attempts`,
+  renew: `UPDATE alert_message SET claimed_until = @leaseNow + @leaseMs
+    WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending' AND attempts = @attempt`,
+  // What was sent is sent, whoever has the message by now.
   settle: `UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = @reason, claimed_until = 0
-    WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending'`,
+    WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending'
+      AND (@outcome = 'sent' OR attempts = COALESCE(@attempt, attempts))`,
   messages: `SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message
     WHERE incident IN (SELECT value FROM ${each('@incidents')}) ORDER BY at DESC, incident, kind`,
   unfinished: `SELECT * FROM incident i WHERE closed_at IS NULL OR opened_at > @since OR EXISTS (
@@ -109,7 +113,8 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
       }),
     list: (limit) => one(found(all(text.list, { limit }))),
     claim: async (input) => (await one(first<{ attempts: number }>(text.claim, { ...input })))?.attempts,
-    settle: async (input) => void (await changes(text.settle, input)),
+    renew: async (input) => void (await changes(text.renew, input)),
+    settle: async (input) => void (await changes(text.settle, { attempt: undefined, ...input })),
     messages: (about) => one(all<MessageRecord>(text.messages, { incidents: JSON.stringify(about) })),
     unfinished: ({ channels, since }) =>
       one(found(all(text.unfinished, { channels: JSON.stringify(channels), since }))),

@@ -283,6 +283,32 @@ describe.each(STORES)('%s', (kind) => {
     expect((await incidents.list(0)).map(({ id }) => id)).toEqual([])
   })
 
+  test('an attempt that was overtaken neither holds a message nor fails it, and what it sent is sent', async () => {
+    let elapsed = NOW
+    const { incidents } = await openTestStore(await addressOf(kind), () => elapsed)
+    const key = { incident: 'a', kind: 'opened', channel: 'mail' } as const
+    const claim = () => incidents.claim({ ...key, now: NOW, leaseMs: 100 })
+    const settle = (attempt: number, outcome: 'pending' | 'failed' | 'sent') =>
+      incidents.settle({ ...key, attempt, outcome, now: NOW, nextAt: NOW, reason: undefined })
+    const state = async () => (await incidents.messages(['a'])).map(({ outcome }) => outcome)
+    expect(await claim()).toBe(1)
+    elapsed += 99
+    await incidents.renew({ ...key, attempt: 1, leaseMs: 100 })
+    elapsed += 99
+    expect(await claim()).toBeUndefined()
+    elapsed += 1
+    expect(await claim()).toBe(2)
+    await incidents.renew({ ...key, attempt: 1, leaseMs: 1000 })
+    elapsed += 100
+    expect(await claim()).toBe(3)
+    await settle(2, 'failed')
+    await settle(1, 'pending')
+    expect([await state(), await claim()]).toEqual([['pending'], undefined])
+    await settle(1, 'sent')
+    await settle(3, 'failed')
+    expect(await state()).toEqual(['sent'])
+  })
+
   test('a message is taken by one caller, tried again when due, and never after it was sent', async () => {
     const address = await addressOf(kind)
     const { incidents } = await openTestStore(address)

@@ -145,6 +145,42 @@ test('the alert about a pause leaves also during a silence', async () => {
   expect(await it.at(HOUR)).toBe(1)
 })
 
+test('a mail server that takes minutes to answer gets an alert once, however many processes share the store', async () => {
+  let elapsed = NOW
+  const { incidents: store } = await openTestStore(undefined, () => elapsed)
+  await store.open(incident())
+  const { promise: answered, resolve: answer } = Promise.withResolvers<AlertOutcome>()
+  const told: string[] = []
+  const channel: Channel = {
+    name: 'mail',
+    tell: ({ id }) => {
+      told.push(id)
+      return answered
+    },
+  }
+  const passed: ((ms: number) => void)[] = []
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      passed.push((by) => by >= ms && resolve())
+      signal?.addEventListener('abort', () => reject(signal.reason))
+    })
+  const send = () =>
+    sendDueAlerts({ store, channels: [channel], clock: { now: () => NOW }, timer: { sleep }, log: silentLog })
+  const first = send()
+  for (let half = 0; half < 14; half += 1) {
+    await new Promise(setImmediate)
+    elapsed += 30_000
+    for (const pass of passed.splice(0)) pass(30_000)
+    await new Promise(setImmediate)
+    await send()
+  }
+  answer({ kind: 'sent' })
+  await first
+  await send()
+  expect(told).toEqual(['alert.one.opened'])
+  expect(await store.messages(['one'])).toMatchObject([{ outcome: 'sent', attempts: 1 }])
+})
+
 test('a silence that begins while alerts are being sent holds back the rest', async () => {
   const it = await telling(() => ({ kind: 'sent' }))
   await it.store.open(incident({ id: 'two', cause: 'store' }))
