@@ -115,14 +115,22 @@ export function shapeOf(line: string): string {
     .trim()
 }
 
+/** Said once the daemon has left its pointer, which a command right after its start comes before or after. */
+const ACTING_ON = /^platformctl: acting on the daemon that runs here:/
+
 /** Does what was written have the shape of what the page shows? A line `…` on the page stands for any lines. */
 export function sameShape(shown: readonly string[], written: readonly string[]): boolean {
+  const lasting = (lines: readonly string[]) => lines.filter((line) => !ACTING_ON.test(line))
+  return fits(lasting(shown), lasting(written))
+}
+
+function fits(shown: readonly string[], written: readonly string[]): boolean {
   const [first, ...rest] = shown
   if (first === undefined) return written.length === 0
   if (first.trim() === '…')
     return Array.from({ length: written.length + 1 }, (_, skip) => skip).some((skip) =>
-      sameShape(rest, written.slice(skip)),
+      fits(rest, written.slice(skip)),
     )
   const [line, ...after] = written
-  return line !== undefined && shapeOf(first) === shapeOf(line) && sameShape(rest, after)
+  return line !== undefined && shapeOf(first) === shapeOf(line) && fits(rest, after)
 }

@@ -226,7 +226,8 @@ export function reportFault(error: unknown, context: Context): ExitCode {
     return EXIT.usage
   }
   if (isStoreUnavailable(error)) {
-    const known = storeFault(error) !== 'unknown'
+    // A store that closed itself says what may be lost, which matters more than why.
+    const known = !('final' in error && error.final === true) && storeFault(error) !== 'unknown'
     context.stderr.write(
       `platformctl: ${known ? `the store cannot be used: ${storeFaultReason(error)}.` : error.message}\n`,
     )

@@ -245,18 +245,23 @@ function sentence(file: string, error: unknown): string {
   if (storeFault(error) === 'disk_full') return `${file} cannot grow: the disk is full. Make room on it.`
   if (code === 'ENOTDIR' || code === 'EEXIST')
     return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
-  const denied = [file, `${file}-wal`, `${file}-shm`, path.dirname(path.resolve(file))].find(isDenied)
+  const all = [file, `${file}-wal`, `${file}-shm`, path.dirname(path.resolve(file))]
+  const refused = all.map((name) => ({ name, code: refusalOf(name) }))
+  if (refused.some(({ code }) => code === 'EROFS'))
+    return `${file} is on a disk that takes no writes: it is mounted read-only, perhaps after an error (dmesg says).`
+  const denied = refused.find(({ code }) => code !== undefined && code !== 'ENOENT')?.name
   if (denied !== undefined)
     return `${denied} cannot be written by this user: change its owner or its mode, or run this as the daemon’s user.`
   return `${file} cannot be opened for writing (${code || 'no reason given'}): check that its folder exists, and its disk.`
 }
 
-function isDenied(name: string): boolean {
+/** Why this user may not read and write it; undefined: it may. */
+function refusalOf(name: string): string | undefined {
   try {
     accessSync(name, constants.R_OK | constants.W_OK)
-    return false
+    return undefined
   } catch (error) {
-    return codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR'
+    return codeOf(error)
   }
 }
 
