@@ -249,9 +249,10 @@ test('three witnesses tell an outage once, with where it is seen, and its end on
   const clock = clockAt(Date.now())
   const names: readonly Name[] = ['a', 'b', 'c']
   const doors = new Map<Name, RequestListener>()
+  const closed: RequestListener = (_, response) => response.writeHead(503).end()
   const urls = new Map<Name, string>()
   for (const name of names)
-    urls.set(name, await serve((request, response) => doors.get(name)?.(request, response)))
+    urls.set(name, await serve((request, response) => (doors.get(name) ?? closed)(request, response)))
   const all: Awaited<ReturnType<typeof witness>>[] = []
   for (const name of names) {
     const peers = names.filter((one) => one !== name).map((one) => urls.get(one) ?? '')
