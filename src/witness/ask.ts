@@ -120,6 +120,8 @@ function isVote({ view, outage, closers, closed }: Record<string, unknown>): boo
       (isRecord(outage) &&
         isId(outage.id) &&
         isId(outage.by) &&
+        Number.isSafeInteger(outage.since) &&
+        Number(outage.since) >= 0 &&
         ['claimed', 'open'].includes(String(outage.phase))))
   )
 }

@@ -46,22 +46,20 @@ export function openOutages({
       outage,
       seen,
       reason,
-      since,
     }: {
       readonly after: Voting
       readonly announces: 'open' | 'closed' | undefined
       readonly outage: Outage | undefined
       readonly seen: Seen
       readonly reason: string | undefined
-      readonly since: number
     }): Promise<void> {
       const now = clock.now()
       await incidents.rewind(now)
       if (announces === 'open' && outage)
-        await open(outage.id, Math.min(since, now), reasonOf(seen, self, reason))
+        await open(outage.id, Math.min(outage.since, now), reasonOf(seen, self, reason))
       if (announces === 'closed' && outage && outage.by !== self) {
         // The witness that announced it is gone: this one ends it.
-        await open(outage.id, Math.min(since, now), undefined)
+        await open(outage.id, Math.min(outage.since, now), undefined)
         await sentElsewhere(outage.id, 'opened')
       }
       for (const { id } of (await incidents.list(0)).filter((one) => one.closedAt === undefined)) {

@@ -7,6 +7,8 @@ export interface Outage {
   /** The witness that alerts. */
   readonly by: string
   readonly phase: 'claimed' | 'open'
+  /** When that witness could no longer reach the platform, in UTC milliseconds. */
+  readonly since: number
 }
 
 /** The witness that may announce the end, by the id of each outage. */
@@ -65,6 +67,7 @@ export function nextRound({
   heard,
   configured,
   before,
+  since,
   newId,
 }: {
   readonly self: string
@@ -73,6 +76,7 @@ export function nextRound({
   readonly heard: readonly Vote[]
   readonly configured: number
   readonly before: Voting
+  readonly since: number
   readonly newId: () => string
 }): { readonly after: Voting; readonly announces?: 'open' | 'closed'; readonly seen: Seen } {
   const votes = [{ name: self, view }, ...heard].toSorted((a, b) => (a.name < b.name ? -1 : 1))
@@ -94,7 +98,7 @@ export function nextRound({
     if (!agreed || rank === -1) return { after: none, seen }
     if (before.unclaimed < rank * PATIENCE)
       return { after: { ...none, unclaimed: before.unclaimed + 1 }, seen }
-    return { after: { ...none, outage: { id: newId(), by: self, phase: 'claimed' } }, seen }
+    return { after: { ...none, outage: { id: newId(), by: self, phase: 'claimed', since } }, seen }
   }
   if (known.phase === 'claimed') {
     if (known.by !== self) return { after: { ...none, outage: known, silent }, seen }

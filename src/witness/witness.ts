@@ -132,11 +132,12 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
       heard: votes,
       configured: peers.length + 1,
       before: voting,
+      since: down?.since ?? clock.now(),
       newId: () => `${own.name}-${clock.now().toString(36)}`,
     })
     const outage = after.outage ?? voting.outage
     // In the store first: after a crash in between, the next round says the same again.
-    await outages.follow({ after, announces, outage, seen, reason, since: down?.since ?? clock.now() })
+    await outages.follow({ after, announces, outage, seen, reason })
     voting = after
     state.keep({ signed, confirmedAt, voting })
     await sendDueAlerts({ store: store.incidents, channels, clock, log })

@@ -86,6 +86,7 @@ function story(seed: number): Story {
         heard,
         configured: count,
         before: actor.voting,
+        since: 0,
         newId: () => `${actor.name}-${round}`,
       })
       const id = after.outage?.id ?? actor.voting.outage?.id ?? ''
@@ -149,7 +150,7 @@ const round = (
   configured: number,
   before = NOTHING_SEEN,
   view: View = 'unreachable',
-) => nextRound({ self: 'b', view, heard, configured, before, newId: () => 'b-1' })
+) => nextRound({ self: 'b', view, heard, configured, before, since: 0, newId: () => 'b-1' })
 
 test.each([
   ['alone', [], 1, true],
@@ -171,23 +172,23 @@ test.each([
 
 test('of two claims the first in line wins, and an announced one wins over both', () => {
   const mine = round([vote('c', 'unreachable')], 3).after
-  const lower = vote('a', 'unreachable', { id: 'a-1', by: 'a', phase: 'claimed' })
-  const higher = vote('c', 'unreachable', { id: 'c-1', by: 'c', phase: 'claimed' })
+  const lower = vote('a', 'unreachable', { id: 'a-1', by: 'a', phase: 'claimed', since: 0 })
+  const higher = vote('c', 'unreachable', { id: 'c-1', by: 'c', phase: 'claimed', since: 0 })
   expect(round([lower], 3, mine)).toMatchObject({ after: { outage: { by: 'a' } } })
   expect(round([higher], 3, mine)).toMatchObject({ announces: 'open' })
-  const open = vote('c', 'unreachable', { id: 'c-1', by: 'c', phase: 'open' })
+  const open = vote('c', 'unreachable', { id: 'c-1', by: 'c', phase: 'open', since: 0 })
   expect(round([open, lower], 3, mine).after.outage).toMatchObject({ by: 'c', phase: 'open' })
 })
 
 test('when the witness that announced an outage dies, another announces its end, and only one does', () => {
-  const open = { id: 'a-1', by: 'a', phase: 'open' } as const
+  const open = { id: 'a-1', by: 'a', phase: 'open', since: 0 } as const
   let [b, c]: [Voting, Voting] = [
     { ...NOTHING_SEEN, outage: open },
     { ...NOTHING_SEEN, outage: open },
   ]
   const announced: string[] = []
   for (let count = 0; count < 30; count += 1) {
-    const asked = { view: 'reachable', configured: 3, newId: () => 'x' } as const
+    const asked = { view: 'reachable', configured: 3, since: 0, newId: () => 'x' } as const
     const first = nextRound({
       ...asked,
       self: 'b',
@@ -209,6 +210,7 @@ test('when the witness that announced an outage dies, another announces its end,
     self: 'a',
     view: 'reachable',
     configured: 3,
+    since: 0,
     newId: () => 'x',
     before: { ...NOTHING_SEEN, outage: open },
     heard: [{ ...b, name: 'b', view: 'reachable' }],

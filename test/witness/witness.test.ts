@@ -243,44 +243,53 @@ test('the platform gives its status to those it lists, by a proof and never by t
   expect(none.known().view).toBe('unknown')
 })
 
-test('three witnesses tell an outage once, with where it is seen, and its end once', async () => {
-  const home = await platform()
-  const inbox = await receiver()
-  const clock = clockAt(Date.now())
-  const names: readonly Name[] = ['a', 'b', 'c']
-  const doors = new Map<Name, RequestListener>()
-  const closed: RequestListener = (_, response) => response.writeHead(503).end()
-  const urls = new Map<Name, string>()
-  for (const name of names)
-    urls.set(name, await serve((request, response) => (doors.get(name) ?? closed)(request, response)))
-  const all: Awaited<ReturnType<typeof witness>>[] = []
-  for (const name of names) {
-    const peers = names.filter((one) => one !== name).map((one) => urls.get(one) ?? '')
-    const it = await witness({ name, platform: home.url, clock, alerts: inbox.url, peers })
-    doors.set(name, (request, response) =>
-      response.end(
-        JSON.stringify(it.vote(new URL(request.url ?? '', 'http://x').searchParams.get('nonce') ?? '')),
-      ),
-    )
-    all.push(it)
-  }
-  const rounds = async (count: number) => {
-    for (let round = 0; round < count; round += 1) {
-      clock.at += 30_000
-      await Promise.all(all.map((it) => it.round()))
+test.each([
+  ['all of them', 0],
+  ['those that are left when the one that told is gone', 1],
+])(
+  'three witnesses tell an outage once, with where it is seen; %s tell its end once, and how long it was',
+  async (_, gone) => {
+    const home = await platform()
+    const inbox = await receiver()
+    const clock = clockAt(Date.now())
+    const names: readonly Name[] = ['a', 'b', 'c']
+    const doors = new Map<Name, RequestListener>()
+    const closed: RequestListener = (_, response) => response.writeHead(503).end()
+    const urls = new Map<Name, string>()
+    for (const name of names)
+      urls.set(name, await serve((request, response) => (doors.get(name) ?? closed)(request, response)))
+    const all: Awaited<ReturnType<typeof witness>>[] = []
+    for (const name of names) {
+      const peers = names.filter((one) => one !== name).map((one) => urls.get(one) ?? '')
+      const it = await witness({ name, platform: home.url, clock, alerts: inbox.url, peers })
+      doors.set(name, (request, response) =>
+        response.end(
+          JSON.stringify(it.vote(new URL(request.url ?? '', 'http://x').searchParams.get('nonce') ?? '')),
+        ),
+      )
+      all.push(it)
     }
-  }
-  await rounds(1)
-  expect(all.map((it) => Object.values(it.known().peers))).toEqual(all.map(() => [undefined, undefined]))
-  home.shut()
-  await rounds(6)
-  expect(inbox.titles).toEqual(['kiln.example is unreachable'])
-  expect(inbox.texts[0]).toMatch(/unreachable from a, b.*; seen by [23] of 3; from /)
-  home.open()
-  await rounds(7)
-  expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
-  expect(inbox.texts[1]).toMatch(/^It was unreachable for \d minutes?/)
-})
+    const rounds = async (count: number) => {
+      for (let round = 0; round < count; round += 1) {
+        clock.at += 30_000
+        await Promise.all(all.map((it) => it.round()))
+      }
+    }
+    await rounds(1)
+    expect(all.map((it) => Object.values(it.known().peers))).toEqual(all.map(() => [undefined, undefined]))
+    home.shut()
+    await rounds(6)
+    expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+    expect(inbox.texts[0]).toMatch(/unreachable from a, b.*; seen by [23] of 3; from /)
+    // The first in line is the one that told.
+    for (const name of names.slice(0, gone)) doors.delete(name)
+    all.splice(0, gone)
+    home.open()
+    await rounds(gone === 0 ? 7 : 16)
+    expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+    expect(inbox.texts[1]).toMatch(/^It was unreachable for \d+ minutes?/)
+  },
+)
 
 test('a witness alone says that it is alone, and a restart neither repeats the alert nor forgets the end', async () => {
   const home = await platform({ WITNESS_SECRET: SECRETS.a })
@@ -331,7 +340,9 @@ test('a vote counts once, for its question, and only with the signature of a wit
     ['its signature is wrong', { ...said(good), vote: JSON.stringify({ ...good, view: 'reachable' }) }],
     ['the platform lists no witness of its name', said({ ...good, name: 'toString' })],
     ['it is no witness', said({ ...good, closed: 'b-1' })],
-    ['it is no witness', said({ ...good, outage: { id: 'x'.repeat(99), by: 'a', phase: 'open' } })],
+    ['it is no witness', said({ ...good, outage: { id: 'x'.repeat(99), by: 'a', phase: 'open', since: 1 } })],
+    ['it is no witness', said({ ...good, outage: { id: 'x', by: 'a', phase: 'open', since: -1 } })],
+    ['it is no witness', said({ ...good, outage: { id: 'x', by: 'a', phase: 'open', since: '1' } })],
     ['it is no witness', { vote: 7 }],
     ['it is no witness', { vote: '{', signature: '' }],
     ['it is no witness', null],
