@@ -32,11 +32,27 @@ export function thirdPartyNotices(modules: Iterable<string>): string {
     return { name, version, license: license ?? 'see below', text: text?.replaceAll('\r\n', '\n').trim() }
   })
   packages.sort((a, b) => a.name.localeCompare(b.name))
+  const terms = new Map<string, string>()
+  /** A licence's terms once: the copyright stays with each package, the same words after it are named. */
+  const noticeOf = ({ name, version, text }: (typeof packages)[number]) => {
+    if (text === undefined) return 'The package brings no text of its own.'
+    const begin = text.search(
+      /^(?:Permission (?:is hereby granted|to use, copy)|Redistribution and use|[ \t]*Apache License$)/m,
+    )
+    if (begin < 0) return text
+    const words = text
+      .slice(begin)
+      .replace(/\s+/g, ' ')
+      .replace(/["'`’‘]/g, '"')
+    const before = terms.get(words)
+    if (before !== undefined) return `${text.slice(0, begin)}The rest is, word for word, as under ${before}.`
+    terms.set(words, `${name} ${version}`)
+    return text
+  }
   return `${[
     'The files in this folder contain code of these packages, each under its own licence.',
     ...packages.map(
-      ({ name, version, license, text }) =>
-        `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${text ?? 'The package brings no text of its own.'}`,
+      (one) => `${'-'.repeat(80)}\n${one.name} ${one.version} (${one.license})\n\n${noticeOf(one)}`,
     ),
   ].join('\n\n')}\n`
 }
