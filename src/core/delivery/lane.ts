@@ -1,8 +1,6 @@
-import type { Clock, Timer } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Host } from '../host.ts'
 import { type Held, heldReason } from '../mail/holds.ts'
 import type { WaitUntilRecorded } from '../mail/transport.ts'
-import type { Random } from '../random.ts'
 import { type Delivery, type Job, type JobRecord, recordOf } from './delivery.ts'
 import { createLease, LATE, LEASE_MS, type Lease } from './lease.ts'
 import { createMarker } from './marker.ts'
@@ -22,11 +20,7 @@ export interface Attempted<T> {
 }
 
 /** What every lane of a process shares. */
-export interface LaneHost {
-  readonly clock: Pick<Clock, 'now'>
-  readonly timer: Timer
-  readonly random: Random
-  readonly log: Log
+export interface LaneHost extends Host {
   /** Whether an operator holds the stream; asked before each attempt. */
   readonly held?: Held | undefined
 }
