@@ -34,11 +34,11 @@ export const TEXTS = {
 export function directory({ one }: Sql): Directory {
   return {
     findInvite: async (query) => {
-      const found = await one(first<Invite>(TEXTS.invite, { ...query }))
+      const found = await one(first<Invite>(TEXTS.invite, query))
       return found && { ...found, locked: Boolean(found.locked) }
     },
-    findLoginRequest: (query) => one(first<LoginRequest>(TEXTS.login, { ...query })),
-    findPassedExam: (query) => one(first<PassedExam>(TEXTS.exam, { ...query })),
+    findLoginRequest: (query) => one(first<LoginRequest>(TEXTS.login, query)),
+    findPassedExam: (query) => one(first<PassedExam>(TEXTS.exam, query)),
   }
 }
 
@@ -69,7 +69,7 @@ export function sentMail({ one, write }: Sql): SentMailStore {
         }
         return { firstAttemptAt, sentId }
       }),
-    recordSent: async (sent) => void (await one(run(TEXTS.sent, { ...sent }))),
+    recordSent: async (sent) => void (await one(run(TEXTS.sent, sent))),
   }
 }
 

@@ -14,7 +14,7 @@ export const TEXTS = {
 export function* addAudit(entry: AuditEntry | undefined): Steps<void> {
   if (entry === undefined) return
   yield* journal({ what: 'audited', at: entry.at, entry })
-  yield* run(TEXTS.add, { ...entry })
+  yield* run(TEXTS.add, entry)
 }
 
 /** The newest entries first. */

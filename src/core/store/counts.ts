@@ -81,8 +81,7 @@ export function counts({ dialect, one, read }: Sql): Counts {
       oldestDueAt: oldest.length === 0 ? undefined : Math.min(...oldest),
     }
   }
-  const records = async (query: string, values: object) =>
-    (await one(all<Row>(query, { ...values }))).map(recordOf)
+  const records = async (query: string, values: object) => (await one(all<Row>(query, values))).map(recordOf)
   return {
     backlog: (now) => read(() => backlog(now)),
     counts: (now, lessons) =>

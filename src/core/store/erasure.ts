@@ -41,9 +41,9 @@ export function erasure(
   const { one, write } = sql
   const text = TEXTS(sql.dialect)
   function* related(table: Related, dropText: string, spellings: readonly string[]): Steps<readonly Held[]> {
-    const found = yield* all<Held>(text[table], { spellings: JSON.stringify(spellings) })
+    const found = yield* all<Held>(text[table], { spellings })
     const theirs = found.filter(({ address }) => spellings.includes(address.toLowerCase()))
-    if (theirs.length > 0) yield* run(dropText, { ids: JSON.stringify(idsOf(theirs)) })
+    if (theirs.length > 0) yield* run(dropText, { ids: idsOf(theirs) })
     return theirs
   }
   return {
@@ -57,7 +57,7 @@ export function erasure(
         const invites = yield* related('organisation_invite', text.dropInvites, spellings)
         const logins = yield* related('login_request', text.dropLogins, spellings)
         const unsent = yield* related('message', text.dropMessages, spellings)
-        const sentMail = yield* run(text.sentMail, { recipients: JSON.stringify(recipients) })
+        const sentMail = yield* run(text.sentMail, { recipients })
         const forgotten = (yield { journal: [], forget: identity }).changes > 0
         const [subscription, ...others] = idsOf(subscriptions)
         const rows = { subscription, others, invites: idsOf(invites), logins: idsOf(logins) }

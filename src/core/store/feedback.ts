@@ -12,7 +12,16 @@ import { addAudit } from './audit.ts'
 import type { JournalEntry } from './journal.ts'
 import type { CourseParts } from './parts.ts'
 import { countSteps } from './sending.ts'
-import { all, type Dialect, deleteInSteps, first, journal, ROWS_A_STEP, type Sql } from './sql.ts'
+import {
+  all,
+  type Dialect,
+  deleteInSteps,
+  first,
+  journal,
+  ROWS_A_STEP,
+  type Sql,
+  storableText,
+} from './sql.ts'
 import { type Row, recordOf } from './subscriptions.ts'
 
 /** Where a list of suppressed addresses starts: before every address. */
@@ -38,7 +47,7 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
   const text = TEXTS(sql.dialect)
   const { addCounts } = countSteps(sql.dialect)
   const note = (keys: readonly string[], now: number) =>
-    all<{ key: string }>(text.note, { keys: JSON.stringify([...new Set(keys)].sort()), now })
+    all<{ key: string }>(text.note, { keys: [...new Set(keys)].sort(), now })
 
   function* apply(changes: readonly MailboxChange[], now: number) {
     const noted = yield* note(
@@ -50,11 +59,11 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
     // Before their subscriptions, so that two deliveries never wait in a circle; and before the hashes are read, so
     // that an erasure that is under way is waited for and seen.
     const known = yield* mailboxes.lockAll(identities)
-    const hashes = JSON.stringify(changes.flatMap(({ erasureHashes }) => erasureHashes))
+    const hashes = changes.flatMap(({ erasureHashes }) => erasureHashes)
     const erased = new Set((yield* all<{ hash: string }>(text.erased, { hashes })).map(({ hash }) => hash))
     for (const { identity, erasureHashes } of changes)
       if (erasureHashes.some((hash) => erased.has(hash))) known.mailboxes.delete(identity)
-    const rows = yield* all<Row>(text.subscriptions, { identities: JSON.stringify(identities) })
+    const rows = yield* all<Row>(text.subscriptions, { identities })
     const enrolments = new Map(rows.map((row) => [row.id, recordOf(row)]))
     const saved = new Set<string>()
     const ended = new Set<string>()
@@ -63,7 +72,7 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
     const applied = changes.map((one): AppliedChange => {
       const { key, identity, change, at, reason, entry } = one
       // The second of two equal keys in one delivery finds its key taken.
-      if (key !== undefined && !fresh.delete(key)) return 'repeated'
+      if (key !== undefined && !fresh.delete(storableText(key))) return 'repeated'
       if (!known.mailboxes.has(identity)) return 'erased'
       const before = known.mailboxes.get(identity) ?? newMailbox(identity)
       const { mailbox, effect } = change(before)
@@ -118,7 +127,7 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
     note: async (key, now) => void (await one(note([key], now))),
     find: (identity) => one(mailboxes.find(identity)),
     wasSent: async ({ recipients, ...asked }) =>
-      (await one(first(text.wasSent, { ...asked, recipients: JSON.stringify(recipients) }))) !== undefined,
+      (await one(first(text.wasSent, { ...asked, recipients }))) !== undefined,
     listSuppressed: async (limit, after = FIRST) =>
       (await one(mailboxes.suppressed(limit, after))).flatMap(
         ({ identity, suppression }): SuppressedAddress[] =>

@@ -1,5 +1,5 @@
 import { type HistoryEntry, MOST_ENTRIES, mayExceed, type PastEntry } from '../course/history.ts'
-import { all, asRows, type Dialect, run, type Steps } from './sql.ts'
+import { all, type Dialect, run, type Steps } from './sql.ts'
 
 const COLUMNS = [
   'subscription',
@@ -39,7 +39,7 @@ export function historySteps(dialect: Dialect) {
     *remember(...entries: readonly (readonly [subscription: string, entry: HistoryEntry])[]): Steps<void> {
       if (entries.length === 0) return
       const rows = entries.map(([subscription, entry]) => ({ subscription, ...entry }))
-      yield* run(text.add, { rows: asRows(rows) })
+      yield* run(text.add, { rows })
       for (const [subscription, entry] of entries)
         if (mayExceed(entry)) yield* run(text.bound, { subscription })
     },

@@ -97,12 +97,10 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) as string[] }))
   }
-  const changes = async (statement: string, values: object) =>
-    (await one(run(statement, { ...values }))) === 1
+  const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
   return {
-    open: (incident) => changes(text.open, { ...incident, affected: JSON.stringify(incident.affected) }),
-    seen: async (input) =>
-      void (await changes(text.seen, { ...input, affected: JSON.stringify(input.affected) })),
+    open: (incident) => changes(text.open, incident),
+    seen: async (input) => void (await changes(text.seen, input)),
     close: async (input) => void (await changes(text.close, input)),
     acknowledge: (input) => changes(text.acknowledge, input),
     resolve: ({ audit, ...input }) =>
@@ -112,12 +110,11 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
         return changed
       }),
     list: (limit) => one(found(all(text.list, { limit }))),
-    claim: async (input) => (await one(first<{ attempts: number }>(text.claim, { ...input })))?.attempts,
+    claim: async (input) => (await one(first<{ attempts: number }>(text.claim, input)))?.attempts,
     renew: async (input) => void (await changes(text.renew, input)),
     settle: async (input) => void (await changes(text.settle, { attempt: undefined, ...input })),
-    messages: (about) => one(all<MessageRecord>(text.messages, { incidents: JSON.stringify(about) })),
-    unfinished: ({ channels, since }) =>
-      one(found(all(text.unfinished, { channels: JSON.stringify(channels), since }))),
+    messages: (about) => one(all<MessageRecord>(text.messages, { incidents: about })),
+    unfinished: ({ channels, since }) => one(found(all(text.unfinished, { channels, since }))),
     rewind: (now) =>
       write(function* () {
         const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
@@ -147,7 +144,7 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
           (one) => one.id === subject,
         )
         if (incident === undefined && announced === undefined) return false
-        yield* run(text.update, { ...update })
+        yield* run(text.update, update)
         const { cause, service, affected } = incident ?? {}
         const facts = { about: subject, text: said, state, from: at, until: announced?.until }
         // An older build takes it for an announcement that is over.

@@ -1,5 +1,5 @@
 import type { MailboxRecord, SuppressionCause } from '../mail/feedback/mailbox.ts'
-import { all, asRows, type Dialect, first, run, type Steps } from './sql.ts'
+import { all, type Dialect, first, run, type Steps } from './sql.ts'
 
 const STATE = [
   'soft_bounces',
@@ -62,7 +62,7 @@ export function mailboxSteps(dialect: Dialect) {
     },
     /** In the order of their identities, so that two deliveries never wait in a circle; `made`: had no row before. */
     *lockAll(identities: readonly string[]) {
-      const values = { identities: JSON.stringify(identities) }
+      const values = { identities }
       const made = yield* all<Pick<MailboxRow, 'identity'>>(text.make, values)
       const rows = yield* all<MailboxRow>(text.lock, values)
       return {
@@ -71,10 +71,10 @@ export function mailboxSteps(dialect: Dialect) {
       }
     },
     *save(records: readonly MailboxRecord[]): Steps<void> {
-      if (records.length > 0) yield* run(text.save, { rows: asRows(records.map(rowOf)) })
+      if (records.length > 0) yield* run(text.save, { rows: records.map(rowOf) })
     },
     *drop(identities: readonly string[]): Steps<void> {
-      if (identities.length > 0) yield* run(text.drop, { identities: JSON.stringify(identities) })
+      if (identities.length > 0) yield* run(text.drop, { identities })
     },
     *release(identity: string): Steps<void> {
       yield* run(text.release, { identity })

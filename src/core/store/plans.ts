@@ -1,7 +1,7 @@
 import type { CourseStore, PinnedPlan } from '../course/store.ts'
 import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/lesson-text.ts'
-import { all, asRows, type Dialect, first, lock, run, type Sql, type Steps } from './sql.ts'
+import { all, type Dialect, first, lock, run, type Sql, type Steps } from './sql.ts'
 
 /** An unused plan is deleted only after this time, so that an enrolment that begins meanwhile still finds it. */
 const UNUSED_KEPT_MS = DAY_MS
@@ -95,7 +95,7 @@ export function plans({ dialect, one, write }: Sql) {
   }
 
   function* change(plan: PlanRow, to: ReturnType<typeof planChange>, now: number): Steps<number> {
-    if (to === 'delete') return yield* run(text.drop, { ...plan })
+    if (to === 'delete') return yield* run(text.drop, plan)
     if (to !== undefined) yield* run(text.mark, { ...plan, mark: to === 'used' ? null : now })
     return 0
   }
@@ -108,7 +108,7 @@ export function plans({ dialect, one, write }: Sql) {
       yield* run(text.use, { course, version })
       if ((yield* run(text.keep, { course, version, plan })) === 0 || texts.length === 0) return
       yield* lock(TEXTS_LOCK)
-      yield* run(text.keepTexts, { rows: asRows(texts) })
+      yield* run(text.keepTexts, { rows: texts })
     },
     store: {
       pinnedPlan: async (asked) => (await one(first<Pick<PlanRow, 'plan'>>(text.find, asked)))?.plan,
@@ -123,7 +123,7 @@ export function plans({ dialect, one, write }: Sql) {
           for (const plan of others) deleted += yield* change(plan, planChange(plan, used), now)
           if (deleted === 0) return
           const named = (yield* listPlans()).flatMap(textsOf)
-          yield* run(text.dropTexts, { named: JSON.stringify(named) })
+          yield* run(text.dropTexts, { named })
         })
       },
     } satisfies Partial<CourseStore>,

@@ -33,7 +33,7 @@ export function restored(sql: Sql): RestoredStore {
       sql.write(function* () {
         let changes = yield* run(TEXTS.suppress, { hash, at })
         for (const [table, ids] of Object.entries(rows))
-          changes += yield* run(textsOf(table as Personal, sql.dialect).erase, { ids: JSON.stringify(ids) })
+          changes += yield* run(textsOf(table as Personal, sql.dialect).erase, { ids })
         return changes
       }),
   }

@@ -11,7 +11,7 @@ import {
 import { coursePause, type Hold, type Pause, STREAMS, type StreamName } from '../mail/holds.ts'
 import { addAudit } from './audit.ts'
 import { readLastMail, readQueue } from './queue.ts'
-import { all, asRows, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
+import { all, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
 
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
@@ -56,8 +56,8 @@ export function countSteps(dialect: Dialect) {
     /** Adds to the counts, in the transaction of what is counted. */
     *addCounts(counts: readonly MailCount[]): Steps<void> {
       const { minutes, days } = sumCounts(counts)
-      if (minutes.length > 0) yield* run(text.countMinutes, { rows: asRows(minutes) })
-      if (days.length > 0) yield* run(text.countDays, { rows: asRows(days) })
+      if (minutes.length > 0) yield* run(text.countMinutes, { rows: minutes })
+      if (days.length > 0) yield* run(text.countDays, { rows: days })
     },
   }
 }

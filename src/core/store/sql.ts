@@ -15,7 +15,8 @@ export type Step = Statement | Lock | Journaled
 
 interface Statement {
   readonly text: string
-  readonly values: Values
+  /** By the names of the text's parameters (`boundValue`); others are ignored. */
+  readonly values: object
 }
 
 /** Only one transaction at a time holds a name within a space; SQLite has one writer, so it needs no lock. */
@@ -32,9 +33,6 @@ interface Journaled {
   readonly forget?: string
 }
 
-/** By the names of a text's parameters; `undefined` is stored as null. Others are ignored. */
-export type Values = Readonly<Record<string, unknown>>
-
 export interface Answer {
   /** Named as the program names things (`first_attempt_at` is `firstAttemptAt`), with undefined for null. */
   readonly rows: readonly unknown[]
@@ -48,7 +46,7 @@ export interface Dialect {
   readonly length: (column: string) => string
   /** A table of the texts in a JSON array, in its column `value`. */
   readonly each: (array: string) => string
-  /** A table with the rows in the parameter `@rows` (`asRows`), in columns that are named and typed as a table has them. */
+  /** A table with the rows in the parameter `@rows`, in columns that are named and typed as a table has them. */
   readonly rows: (table: Table, columns: readonly string[]) => string
   /** A whole number that a column holds as text; far too large for one that somebody damaged. */
   readonly integer: (column: string) => string
@@ -83,7 +81,7 @@ export interface Sql {
 }
 
 /** Runs a statement; gives the number of rows that it changed. */
-export function* run(text: string, values: Values = {}): Steps<number> {
+export function* run(text: string, values: object = {}): Steps<number> {
   return (yield { text, values }).changes
 }
 
@@ -91,12 +89,12 @@ export function* run(text: string, values: Values = {}): Steps<number> {
  * Every row of a query. `Row` is believed: the tables have types, and a test prepares each text against both
  * schemas.
  */
-export function* all<Row>(text: string, values: Values = {}): Steps<readonly Row[]> {
+export function* all<Row>(text: string, values: object = {}): Steps<readonly Row[]> {
   return (yield { text, values }).rows as readonly Row[]
 }
 
 /** The first row of a query; undefined if it has none. */
-export function* first<Row>(text: string, values: Values = {}): Steps<Row | undefined> {
+export function* first<Row>(text: string, values: object = {}): Steps<Row | undefined> {
   return (yield* all<Row>(text, values))[0]
 }
 
@@ -113,18 +111,8 @@ export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
   if (entries.length > 0) yield { journal: entries }
 }
 
-/** The value of `@rows`: each property under the name of its column, in texts that every store can keep. */
-export function asRows(rows: readonly object[]): string {
-  return JSON.stringify(
-    rows.map((row) =>
-      Object.fromEntries(Object.entries(row).map(([name, value]) => [snakeCase(name), value])),
-    ),
-    (_, value) => (typeof value === 'string' ? storableText(value) : value),
-  )
-}
-
 /** Repeats a deletion of at most `ROWS_A_STEP` rows, each committed alone, until it finds fewer. */
-export async function deleteInSteps({ one }: Sql, text: string, values: Values): Promise<void> {
+export async function deleteInSteps({ one }: Sql, text: string, values: object): Promise<void> {
   while ((await one(run(text, values))) === ROWS_A_STEP) await new Promise(setImmediate)
 }
 
@@ -179,6 +167,24 @@ export function camelCase(column: string): string {
 
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/**
+ * The value of a parameter as both stores can keep it, so that it comes back the same from each: undefined is null, and
+ * a list is JSON, whose rows have the names of columns.
+ */
+export function boundValue(values: object, name: string): unknown {
+  const value: unknown = values[name as keyof typeof values]
+  if (typeof value === 'string') return storableText(value)
+  if (!Array.isArray(value)) return value ?? null
+  return JSON.stringify(value.map(namedByColumns), (_, one) =>
+    typeof one === 'string' ? storableText(one) : one,
+  )
+}
+
+function namedByColumns(row: unknown): unknown {
+  if (typeof row !== 'object' || row === null) return row
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [snakeCase(name), value]))
 }
 
 /** The text as every store can keep it: without NUL and halves of surrogate pairs, which PostgreSQL refuses. */

@@ -2,7 +2,7 @@ import { FIRST_COURSE } from '../course/definition.ts'
 import type { Problem, SubscriptionState } from '../course/store.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
-import { all, asRows, camelCase, type Dialect, first, run, type Steps } from './sql.ts'
+import { all, camelCase, type Dialect, first, run, type Steps } from './sql.ts'
 
 /**
  * The oldest schema whose builds know several courses. An earlier build would take every enrolment for one in
@@ -206,7 +206,7 @@ interface NewRow extends Pick<SubscriptionRecord, 'id' | 'identity' | 'course' |
 export function subscriptionSteps(dialect: Dialect) {
   const text = TEXTS(dialect)
   function* one(query: string, values: object): Steps<SubscriptionRecord | undefined> {
-    const row = yield* first<Row>(query, { ...values })
+    const row = yield* first<Row>(query, values)
     return row && recordOf(row)
   }
   const steps = {
@@ -215,7 +215,7 @@ export function subscriptionSteps(dialect: Dialect) {
     lock: (id: string) => one(text.lockId, { id }),
     /** In the order of their ids, so that two transactions cannot wait for each other in a circle. */
     *lockAll(ids: readonly string[]): Steps<readonly SubscriptionRecord[]> {
-      return (yield* all<Row>(text.lockIds, { ids: JSON.stringify(ids) })).map(recordOf)
+      return (yield* all<Row>(text.lockIds, { ids })).map(recordOf)
     },
     lockKey: (key: string) => one(text.lockKey, { key }),
     *ofPerson(identity: string): Steps<readonly SubscriptionRecord[]> {
@@ -229,7 +229,7 @@ export function subscriptionSteps(dialect: Dialect) {
     },
     *save(records: readonly SubscriptionRecord[]): Steps<void> {
       if (records.length === 0) return
-      yield* run(text.save, { rows: asRows(records.map(changedOf)) })
+      yield* run(text.save, { rows: records.map(changedOf) })
       if (records.some(({ needs }) => needs > COURSES)) yield* run(text.sayNames)
     },
     /** Closes a store that was filled to builds that do not know what its rows have. */

@@ -275,6 +275,22 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await listed(9, { at: NOW, identity: 'a@x.example' })).toEqual(['b@x.example', '0@x.example'])
   })
 
+  test('a list may hold texts that PostgreSQL cannot store: they are found again as they were stored', async () => {
+    const { feedback, incidents, course } = await opened()
+    const odd = 'a \0 of \ud83d'
+    const suppression = { cause: 'hard-bounce', at: NOW, reason: 'r', source: 'standard' } as const
+    const change = { ...suppressionChange('a@x.example', suppression, () => [odd]), key: odd }
+    expect(await feedback.apply([change], NOW)).toEqual(['changed'])
+    expect(await feedback.apply([change], NOW)).toEqual(['repeated'])
+    await incidents.claim({ incident: odd, kind: 'opened', channel: 'mail', now: NOW, leaseMs: 1 })
+    expect(await incidents.messages([odd])).toMatchObject([{ channel: 'mail', outcome: 'pending' }])
+    expect(await feedback.wasSent({ identity: odd, recipients: [odd], messageId: odd })).toBe(false)
+    const erased = { identity: odd, spellings: [odd], recipients: [odd], suppressionHash: odd, now: NOW }
+    expect(await course.erase(erased)).toMatchObject({ existed: false })
+    expect(await course.isSuppressed(odd)).toBe(true)
+    expect(await course.findPerson(odd)).toEqual([])
+  })
+
   test('the first platform to claim a store keeps it until another adopts it', async () => {
     const { owner } = await opened()
     expect(await owner.name()).toBeUndefined()

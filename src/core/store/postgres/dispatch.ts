@@ -14,7 +14,7 @@ import { gently } from '../counts.ts'
 import type { Dispatch } from '../course.ts'
 import type { CourseParts } from '../parts.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
-import { all, asRows, first, run, type Sql, type Steps } from '../sql.ts'
+import { all, first, run, type Sql, type Steps } from '../sql.ts'
 import { claimedAs, type Row, recordOf } from '../subscriptions.ts'
 import { DIALECT } from './sql.ts'
 
@@ -85,11 +85,11 @@ export function postgresDispatch({ one, write }: Sql, { subscriptions, history }
         return taken.flatMap((one) => claimOf(one) ?? []).sort(compareClaims)
       }),
     async keep({ claims, call, now, leaseMs }) {
-      const rows = asRows(claims.map(({ subscription: id, enrolment }) => ({ id, enrolment })))
+      const rows = claims.map(({ subscription: id, enrolment }) => ({ id, enrolment }))
       await one(run(TEXTS.keep, { rows, call: claimedAs(call), leaseMs, nextAttemptAt: now + leaseMs }))
     },
     stillHolds: batchPerTick<Claim, boolean>(async (claims) => {
-      const ids = JSON.stringify(claims.map(({ subscription }) => subscription))
+      const ids = claims.map(({ subscription }) => subscription)
       const rows = await one(all<{ id: string; fence: number }>(TEXTS.holds, { ids }))
       const fences = new Map(rows.map(({ id, fence }) => [id, fence]))
       return claims.map((claim) => fences.get(claim.subscription) === claim.fence)

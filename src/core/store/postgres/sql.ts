@@ -1,5 +1,6 @@
 import {
   type Answer,
+  boundValue,
   type Compiled,
   type Dialect,
   forPostgres,
@@ -7,7 +8,6 @@ import {
   type Sql,
   type Step,
   type Steps,
-  type Values,
 } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 
@@ -46,7 +46,7 @@ export function postgresSql(pool: Pool, leaseClock?: () => number): Sql {
 /** Runs steps on a connection, within whatever transaction it has open. `leaseClock`: instead of the server's clock. */
 export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
-  const query = async (on: Queryable, source: string, values: Values): Promise<Answer> => {
+  const query = async (on: Queryable, source: string, values: object): Promise<Answer> => {
     let statement = compiled.get(source)
     if (statement === undefined) {
       statement = { ...forPostgres(source, leaseClock ? undefined : NOW_MS), read: rowReader() }
@@ -55,7 +55,7 @@ export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: 
     const { rows, rowCount } = await on.query(
       statement.text,
       statement.names.map((name) =>
-        name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : (values[name] ?? null),
+        name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : boundValue(values, name),
       ),
     )
     return { rows: rows.map(statement.read), changes: rowCount ?? 0 }

@@ -1,14 +1,13 @@
 import type Database from 'better-sqlite3'
 import {
   type Answer,
+  boundValue,
   type Dialect,
   forSqlite,
   rowReader,
   type Sql,
   type Step,
   type Steps,
-  storableText,
-  type Values,
 } from '../sql.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { type Journal, openJournal } from './journal.ts'
@@ -79,7 +78,7 @@ export function performer({
   leaseClock,
   journal,
 }: Pick<SqliteParts, 'database' | 'leaseClock' | 'journal'>): <T>(steps: Steps<T>) => T {
-  const prepared = new Map<string, (values: Values) => Answer>()
+  const prepared = new Map<string, (values: object) => Answer>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
     if ('journal' in step) {
@@ -107,22 +106,22 @@ function prepare(
   database: SqliteDatabase,
   leaseClock: () => number,
   source: string,
-): (values: Values) => Answer {
+): (values: object) => Answer {
   const { text, names } = forSqlite(source)
   const statement: Database.Statement = database.prepare(text)
   const read = rowReader()
   return (values) => {
     const bound: Record<string, unknown> = {}
     for (const name of names)
-      bound[name] = name === 'leaseNow' ? Math.floor(leaseClock()) : storable(values[name])
+      bound[name] = name === 'leaseNow' ? Math.floor(leaseClock()) : bindable(values, name)
     if (!statement.reader) return { rows: [], changes: statement.run(bound).changes }
     const rows = (statement.all(bound) as Record<string, unknown>[]).map(read)
     return { rows, changes: rows.length }
   }
 }
 
-function storable(value: unknown): unknown {
-  if (typeof value === 'boolean') return Number(value)
-  // As PostgreSQL has to: the same value is taken by both stores, and comes back the same.
-  return typeof value === 'string' ? storableText(value) : (value ?? null)
+/** SQLite has no booleans. */
+function bindable(values: object, name: string): unknown {
+  const value = boundValue(values, name)
+  return typeof value === 'boolean' ? Number(value) : value
 }
