@@ -1,5 +1,5 @@
 import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
-import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
+import { evaluateGroups, rawValue } from '../core/env/environment.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment, readTextFile } from './environment.ts'

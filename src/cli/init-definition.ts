@@ -9,12 +9,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import { baseGroups } from '../core/env/groups.ts'
 import { checkDefinition } from '../platform/check/check.ts'
 import { PRESET_PARTS } from '../platform/contract.ts'
 import { DEFINITION_FILES } from '../platform/find.ts'
 import { type DefinitionSketch, sketchDefinition } from '../platform/init/sketch.ts'
 import { definitionText, firstLesson, lessonsFolder } from '../platform/init/write.ts'
-import { baseGroups } from '../presets/base/groups.ts'
 import { type Context, programName } from './context.ts'
 import { readTextFile } from './environment.ts'
 import { type CommandError, EXIT, type ExitCode, wrongUsage } from './exit.ts'

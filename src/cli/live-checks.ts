@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { readSettings } from '../core/env/read-settings.ts'
 import type { StoreAddress } from '../core/env/settings.ts'
+import { readSettings } from '../core/env/settings.ts'
 import type { Finding } from '../core/finding.ts'
 import { liveFindings } from '../core/live/findings.ts'
 import { type LiveResult, runLive } from '../core/live/live.ts'

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import type { Operator } from '../core/audit.ts'
 import { systemClock } from '../core/clock.ts'
-import type { Environment } from '../core/env/settings.ts'
+import type { Environment } from '../core/env/environment.ts'
 import { systemRandom } from '../core/random.ts'
 import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'

@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { Dialect } from '../core/env/dialects/read.ts'
-import type { Environment } from '../core/env/settings.ts'
+import type { Environment } from '../core/env/environment.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Channel } from '../core/incidents/teller.ts'
 import { nearestOf } from '../core/nearest.ts'
@@ -259,7 +259,7 @@ export async function withIncidents(
 
 /** The channels for alerts that the environment configures. */
 export async function alertChannelsOf(context: Context, env: Environment): Promise<Channel[]> {
-  const { readSettings } = await import('../core/env/read-settings.ts')
+  const { readSettings } = await import('../core/env/settings.ts')
   const { alertChannels } = await import('../daemon/alerts.ts')
   const { platform, clock } = context
   return alertChannels({ platform, settings: readSettings(platform, env), clock })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rawValue } from '../core/env/read-settings.ts'
+import { rawValue } from '../core/env/environment.ts'
 import { type Fingerprint, LEAST_TOKEN, openFingerprints } from '../core/fingerprints.ts'
 import { causeOfStatus, text as safeText } from '../core/health/remote-report.ts'
 import { CAUSES } from '../core/network/causes.ts'

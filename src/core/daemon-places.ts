@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { Environment } from './env/settings.ts'
+import type { Environment } from './env/environment.ts'
 
 /** Where the daemon of a data folder describes itself. */
 export function recordFile(folder: string): string {

@@ -1,5 +1,6 @@
-import { type Described, readSettings } from '../core/env/read-settings.ts'
-import type { Environment, Settings } from '../core/env/settings.ts'
+import type { Environment } from '../core/env/environment.ts'
+import type { Settings } from '../core/env/settings.ts'
+import { type Described, readSettings } from '../core/env/settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Log } from '../core/log.ts'

@@ -3,7 +3,7 @@ import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identi
 import { openLimiter } from '../core/access/limit/open.ts'
 import { systemClock } from '../core/clock.ts'
 import { isInstalled } from '../core/env/packages.ts'
-import { readSettings } from '../core/env/read-settings.ts'
+import { readSettings } from '../core/env/settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { ProbeParts, StoreProbe } from '../core/health/definition.ts'
 import { openProbes } from '../core/health/definition.ts'

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { Environment } from '../core/env/settings.ts'
+import type { Environment } from '../core/env/environment.ts'
 import type { Log } from '../core/log.ts'
 
 /** The messages to systemd of a service of Type=notify (sd_notify(3)). */

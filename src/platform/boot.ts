@@ -1,5 +1,5 @@
+import type { Environment } from '../core/env/environment.ts'
 import { registerEnvironment } from '../core/env/register.ts'
-import type { Environment } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { checkedDefinition, contractOf, presetOf } from './contract.ts'
 import type { DefinedPlatform, PlatformDefinition } from './definition.ts'

@@ -1,4 +1,4 @@
-import type { baseGroups } from '../presets/base/groups.ts'
+import type { baseGroups } from '../core/env/groups.ts'
 import type { learningGroups } from '../presets/learning/groups.ts'
 import type {
   DefinedPlatform,

@@ -1,7 +1,7 @@
 import { type Contract, createContract } from '../core/env/contract.ts'
 import type { GroupDefinition } from '../core/env/definition.ts'
+import { baseGroups } from '../core/env/groups.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import { baseGroups } from '../presets/base/groups.ts'
 import { base } from '../presets/base/platform.ts'
 import { learningGroups } from '../presets/learning/groups.ts'
 import { learning } from '../presets/learning/platform.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { readSettings } from '../../src/core/env/read-settings.ts'
+import { readSettings } from '../../src/core/env/settings.ts'
 import type { LiveNetwork } from '../../src/core/live/network.ts'
 import type { Log } from '../../src/core/log.ts'
 import { watchCertificates } from '../../src/daemon/certificates.ts'

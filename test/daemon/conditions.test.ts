@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSettings } from '../../src/core/env/read-settings.ts'
+import { readSettings } from '../../src/core/env/settings.ts'
 import type { Hold } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { type ConditionsOptions, createConditions } from '../../src/daemon/conditions.ts'

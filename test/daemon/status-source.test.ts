@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { readSettings } from '../../src/core/env/read-settings.ts'
+import { readSettings } from '../../src/core/env/settings.ts'
 import type { IncidentStore, StoredIncident } from '../../src/core/incidents/incident.ts'
 import { en } from '../../src/core/messages/en.ts'
 import type { History, Recorded, Series } from '../../src/core/status/history.ts'

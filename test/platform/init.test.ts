@@ -1,11 +1,11 @@
 import { stripTypeScriptTypes } from 'node:module'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { baseGroups } from '../../src/core/env/groups.ts'
 import { checkDefinition } from '../../src/platform/check/check.ts'
 import { PRESET_PARTS } from '../../src/platform/contract.ts'
 import { readExample, sketchDefinition } from '../../src/platform/init/sketch.ts'
 import { definitionText, firstLesson } from '../../src/platform/init/write.ts'
-import { baseGroups } from '../../src/presets/base/groups.ts'
 
 const sketch = (text: string) => sketchDefinition(text, baseGroups)
 

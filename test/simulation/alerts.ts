@@ -1,4 +1,4 @@
-import { readSettings } from '../../src/core/env/read-settings.ts'
+import { readSettings } from '../../src/core/env/settings.ts'
 import type { IncidentStore, StoredIncident } from '../../src/core/incidents/incident.ts'
 import type { Channel } from '../../src/core/incidents/teller.ts'
 import { silentLog } from '../../src/core/log.ts'

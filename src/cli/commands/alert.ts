@@ -1,4 +1,4 @@
-import type { Environment } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
 import type { StoredIncident } from '../../core/incidents/incident.ts'
 import type { Store } from '../../core/store/store.ts'
 import { type Configure, type Context, listColumns, operatorOf } from '../context.ts'

@@ -47,7 +47,7 @@ Examples:
 
 async function smokeTest(context: Context, options: Options): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { readSettings } = await import('../../core/env/read-settings.ts')
+  const { readSettings } = await import('../../core/env/settings.ts')
   const { keyModeOf, smoke } = await import('../../core/payments/smoke.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const { payments, site } = readSettings(context.platform, env)

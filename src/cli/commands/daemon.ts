@@ -84,7 +84,7 @@ Examples:
       const { loadEnvironment } = await import('../environment.ts')
       const { createLog } = await import('../../daemon/log.ts')
       const { startDaemon } = await import('../../daemon/start.ts')
-      const { readSettings } = await import('../../core/env/read-settings.ts')
+      const { readSettings } = await import('../../core/env/settings.ts')
       const loaded = await loadEnvironment(context, options.envFile)
       const { env } = loaded
       const services = options.service ?? own.map(({ name }) => name)
@@ -225,7 +225,7 @@ async function explain(
   }
   if (error instanceof Error && error.name === 'StoreOpenError') {
     // A server that is not up yet is not wrong usage: a supervisor tries again.
-    const { readSettings } = await import('../../core/env/read-settings.ts')
+    const { readSettings } = await import('../../core/env/settings.ts')
     const store = readSettings(context.platform, loaded.env).store.address
     if (store !== undefined) throw (await import('../local.ts')).storeFaultError(store, error)
     throw wrongUsage(error.message)

@@ -1,4 +1,4 @@
-import type { Environment } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
 import type { IncidentStore } from '../../core/incidents/incident.ts'
 import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Configure, Context } from '../context.ts'

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { readSettings } from '../../core/env/read-settings.ts'
+import { readSettings } from '../../core/env/settings.ts'
 import { ALERT, mailChannel, webhookChannel } from '../../core/incidents/channels.ts'
 import type { MessageKind, StoredIncident } from '../../core/incidents/incident.ts'
 import { untilAborted } from '../../core/wait.ts'

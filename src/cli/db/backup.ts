@@ -1,6 +1,6 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { readSettings } from '../../core/env/read-settings.ts'
+import { readSettings } from '../../core/env/settings.ts'
 import { codeOf } from '../../core/error-code.ts'
 import type { AfterRestoreOptions } from '../../core/store/postgres/after-restore.ts'
 import type { Replayed } from '../../core/store/replay.ts'

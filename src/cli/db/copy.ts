@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { readSettings } from '../../core/env/read-settings.ts'
 import type { StoreAddress } from '../../core/env/settings.ts'
+import { readSettings } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { printJson } from '../print.ts'

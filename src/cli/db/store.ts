@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../core/audit.ts'
-import type { Environment, StoreAddress } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
+import type { StoreAddress } from '../../core/env/settings.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from '../../core/store/maintenance.ts'
 import { type Context, listColumns } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'

@@ -1,6 +1,6 @@
 import { nextDay } from '../../core/course/schedule.ts'
-import { readSettings } from '../../core/env/read-settings.ts'
-import type { Environment } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
+import { readSettings } from '../../core/env/settings.ts'
 import type { Context } from '../context.ts'
 import type { ExitCode } from '../exit.ts'
 import { openLocal } from '../local.ts'

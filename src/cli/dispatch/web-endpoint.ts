@@ -1,7 +1,7 @@
 import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { DispatchResult } from '../../core/course/course.ts'
-import type { Environment } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
 import { ROUTES } from '../../core/routes.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import { trimEnd } from '../../core/trim-end.ts'

@@ -1,5 +1,5 @@
-import { readSettings } from '../../core/env/read-settings.ts'
-import type { Environment } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
+import { readSettings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import type { SendEmailResult } from '../../core/mail/send-email.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'

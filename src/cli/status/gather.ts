@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { recordFile } from '../../core/daemon-places.ts'
 import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
-import type { Environment } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/environment.ts'
 import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
 import { isRefused } from '../../core/health/verdict.ts'
 import { splitSecrets } from '../../core/secret.ts'
@@ -109,7 +109,7 @@ async function serviceReports(
 ): Promise<ServiceReport[]> {
   const { prerequisitesOf } = await import('../../core/incidents/prerequisites.ts')
   const { rootsOf } = await import('../../core/incidents/causes.ts')
-  const { readSettings } = await import('../../core/env/read-settings.ts')
+  const { readSettings } = await import('../../core/env/settings.ts')
   const failing = answers.flatMap(({ service, health }) =>
     Object.entries(health?.reached ? health.report.probes : {}).flatMap(([probe, { state }]) =>
       state === 'failing' ? [{ service, probe }] : [],

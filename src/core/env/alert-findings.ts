@@ -1,5 +1,5 @@
 import type { Finding } from '../finding.ts'
-import type { GroupState } from './settings.ts'
+import type { GroupState } from './environment.ts'
 
 /** Warns when nobody would hear of an incident: in production without any channel, or only by the mail that fails. */
 export function alertFindings(input: {

@@ -270,6 +270,14 @@ export type Kind = keyof typeof KINDS
 /** What a value of a kind is parsed to. */
 export type ParsedValue<Name extends Kind> = Exclude<ReturnType<(typeof KINDS)[Name]['parse']>, undefined>
 
+/** What a value of a variable is parsed to. */
+export type ParsedVariable<Of extends { readonly kind: Kind }> = Of extends {
+  readonly kind: 'enum'
+  readonly of: readonly (infer Value)[]
+}
+  ? Value
+  : ParsedValue<Of['kind']>
+
 /** Kinds whose values are secret, whatever the variable says. */
 export type SecretKind = {
   [Name in Kind]: (typeof KINDS)[Name] extends { readonly secret: true } ? Name : never

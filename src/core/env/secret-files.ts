@@ -3,8 +3,8 @@ import path from 'node:path'
 import { codeOf } from '../error-code.ts'
 import type { Finding } from '../finding.ts'
 import type { Contract, Variable } from './contract.ts'
-import { rawValue } from './read-settings.ts'
-import type { Environment } from './settings.ts'
+import type { Environment } from './environment.ts'
+import { rawValue } from './environment.ts'
 
 /** More than any secret has; beyond it the variable names the wrong file. */
 const LARGEST_SECRET_BYTES = 64 * 1024

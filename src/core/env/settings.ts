@@ -1,18 +1,19 @@
 import type { Mailbox } from '../address.ts'
-import type { FeedbackProviderName } from '../feedback-providers.ts'
-import type { Secret, SecretPair } from '../secret.ts'
-
-/** An environment as a program sees it. Unset, empty and whitespace-only mean the same: absent. */
-export type Environment = Readonly<Record<string, string | undefined>>
-
-export type GroupState = 'absent' | 'configured' | 'half-configured'
+import { MINUTE_MS } from '../durations.ts'
+import { type Secret, type SecretPair, secret, secretPair } from '../secret.ts'
+import type { ServiceDefinition } from '../service.ts'
+import type { Contract } from './contract.ts'
+import { type Environment, evaluateGroups, rawValue } from './environment.ts'
+import { type EngineVariable, engineVariables } from './groups.ts'
+import type { ParsedVariable } from './kinds.ts'
+import { parseStoreAddress } from './values.ts'
 
 export type StoreAddress =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly url: Secret }
 
 /** Whose API carries mail. */
-export type ApiProvider = 'resend' | 'postmark' | 'ses'
+export type ApiProvider = Exclude<(typeof engineVariables.MAILER_PROVIDER.of)[number], 'smtp'>
 
 export type MailRoute =
   | { readonly kind: 'smtp'; readonly url: Secret }
@@ -29,105 +30,239 @@ export interface DkimSettings {
   readonly key: Secret
 }
 
+export type WebhookFormatName = (typeof engineVariables.ALERT_WEBHOOK_FORMAT.of)[number]
+
+export interface MailSettings {
+  /** A mail server that asks for no user needs none. */
+  readonly key: Secret | undefined
+  readonly route: MailRoute
+  readonly from: Mailbox
+  readonly replyTo: Mailbox | undefined
+  /** Bounces come back to it, with a token after a plus sign; SMTP only. */
+  readonly bounceAddress?: string | undefined
+  /** Signs mail that goes by SMTP. */
+  readonly dkim?: DkimSettings | undefined
+}
+
+/** Parts of a platform that reading an environment needs. */
+export interface Described {
+  readonly contract: Contract
+  readonly services: readonly ServiceDefinition[]
+}
+
+const MB = 1024 * 1024
+
+/** Of the providers that have one address for everybody. */
+const API_ADDRESSES: Partial<Record<ApiProvider, string>> = {
+  resend: 'https://api.resend.com/emails',
+  postmark: 'https://api.postmarkapp.com/email',
+}
+const PRICE = 'PAYMENTS_PRICE_'
+
+/** The environment as the engine uses it: parsed once into types that cannot be wrong afterwards. */
+export type Settings = Readonly<ReturnType<typeof readSettings>>
+
 /**
- * The environment parsed once into types that cannot be wrong afterwards. A half-configured group is
- * undefined here and `half-configured` in `groups`; a malformed value behaves as absent.
+ * Reads the engine's own variables out of an environment. Never throws: a malformed value behaves as absent, and a
+ * half-configured group is undefined here and `half-configured` in `groups`.
  */
-export interface Settings {
-  /** By name. */
-  readonly groups: ReadonlyMap<string, GroupState>
-  readonly broken: readonly string[]
-  /** Groups of which something that is required is not set. */
-  readonly lacking: ReadonlySet<string>
-  /** A usable value of the contract, for probes of the platform's own. A secret too: never print it. */
-  readonly value: (name: string) => string | undefined
-  /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */
-  readonly addresses: ReadonlyMap<string, string>
-  readonly site: {
-    /** Without a trailing slash; `http://localhost:3000` when absent. */
-    readonly siteUrl: string
-    readonly buildStamp: string | undefined
-    readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
-    /** CIDR ranges or addresses of the proxies in front; empty trusts none. */
-    readonly trustProxy: readonly string[]
-    readonly environment: string | undefined
-    /** Undefined: the localhost default. */
-    readonly corsOrigins: readonly string[] | undefined
+export function readSettings({ contract, services }: Described, env: Environment) {
+  const { broken, states: groups, usable } = evaluateGroups(contract, env)
+  /** A platform may have dropped a group and given the name of its variable to one of another kind. */
+  const own = (name: EngineVariable) =>
+    contract.find(name)?.kind === engineVariables[name].kind ? usable.get(name) : undefined
+  const text = (name: EngineVariable) => own(name)?.text
+  const value = <Name extends EngineVariable>(name: Name) =>
+    // The variable is of this kind, so its value is what the kind parses to.
+    own(name)?.value as ParsedVariable<(typeof engineVariables)[Name]> | undefined
+  const hidden = (name: EngineVariable) => {
+    const found = text(name)
+    return found === undefined ? undefined : secret(found)
   }
-  readonly store: {
-    readonly address: StoreAddress | undefined
-    readonly poolSize: number
-    readonly jobStore: StoreAddress | undefined
+  const rotating = (name: EngineVariable) => secretPair(text(name) ?? '')
+  const store = (name: 'STORE_URL' | 'JOB_STORE_URL'): StoreAddress | undefined => {
+    const address = value(name)
+    return address?.kind === 'postgres' ? { kind: 'postgres', url: secret(address.url) } : address
   }
-  readonly datastore:
-    | {
-        readonly url: string
-        readonly anonKey: Secret
-        readonly serviceRoleKey: Secret | undefined
-        readonly tokens: TokenVerification | undefined
+  /** A group that is half-configured is off as a whole: half an integration is worse than none. */
+  const whole = <T>(group: string, read: () => T | undefined): T | undefined =>
+    groups.get(group) === 'half-configured' ? undefined : read()
+  const alertTo = value('ALERT_EMAIL_TO')
+
+  return {
+    /** By name. */
+    groups,
+    /** Ids of the broken rules. */
+    broken: broken.map(({ rule }) => rule.id),
+    /** Groups of which something that is required is not set. */
+    lacking: new Set(broken.flatMap(({ rule }) => (rule.kind === 'required' ? [rule.group] : []))),
+    /** A usable value of the contract, for probes of the platform's own. A secret too: never print it. */
+    value: (name: string) => usable.get(name)?.text,
+    /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */
+    addresses: new Map(
+      services.flatMap(({ name, address = [] }) => {
+        const [set] = address.flatMap((variable) =>
+          contract.find(variable)?.kind === 'url' ? (usable.get(variable)?.value ?? []) : [],
+        )
+        return typeof set === 'string' ? [[name, set] as const] : []
+      }),
+    ),
+    site: {
+      /** Without a trailing slash. */
+      siteUrl: value('NEXT_PUBLIC_SITE_URL') ?? 'http://localhost:3000',
+      buildStamp: text('BUILD_STAMP'),
+      logLevel: value('LOG_LEVEL') ?? 'info',
+      /** CIDR ranges or addresses of the proxies in front; empty trusts none. */
+      trustProxy: value('TRUST_PROXY') ?? [],
+      environment: text('DEPLOY_ENVIRONMENT'),
+      /** Undefined: the localhost default. */
+      corsOrigins: whole('site', () => value('CORS_ALLOWED_ORIGINS')),
+    },
+    store: {
+      address: store('STORE_URL'),
+      poolSize: value('STORE_POOL_SIZE') ?? 10,
+      jobStore: store('JOB_STORE_URL'),
+    },
+    datastore: whole('datastore', () => {
+      const [url, anonKey] = [value('NEXT_PUBLIC_DATASTORE_URL'), hidden('NEXT_PUBLIC_DATASTORE_ANON_KEY')]
+      const [jwt, jwks] = [rotating('DATASTORE_JWT_SECRET'), value('DATASTORE_JWKS_URL')]
+      const tokens: TokenVerification | undefined = jwt
+        ? { kind: 'secret', secret: jwt }
+        : jwks === undefined
+          ? undefined
+          : { kind: 'jwks', url: jwks }
+      return url !== undefined && anonKey
+        ? { url, anonKey, serviceRoleKey: hidden('DATASTORE_SERVICE_ROLE_KEY'), tokens }
+        : undefined
+    }),
+    payments: whole('payments', () => {
+      const [secretKey, webhookSecret] = [hidden('PAYMENTS_SECRET_KEY'), rotating('PAYMENTS_WEBHOOK_SECRET')]
+      const prices = contract.variables.flatMap(({ name }): [string, string][] => {
+        const id = name.startsWith(PRICE) ? usable.get(name)?.text : undefined
+        return id === undefined ? [] : [[name.slice(PRICE.length).toLowerCase().replaceAll('_', '-'), id]]
+      })
+      return (
+        secretKey &&
+        webhookSecret && {
+          secretKey,
+          webhookSecret,
+          publishableKey: text('NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'),
+          apiUrl: value('PAYMENTS_API_URL') ?? 'https://api.stripe.com',
+          /** The configured ones only, by name: PAYMENTS_PRICE_PRO_MONTHLY is `pro-monthly`. */
+          prices: Object.fromEntries(prices),
+        }
+      )
+    }),
+    sharedStore: whole('sharedstore', () => {
+      const [url, token] = [value('SHAREDSTORE_REST_URL'), hidden('SHAREDSTORE_REST_TOKEN')]
+      return url !== undefined && token ? { url, token } : undefined
+    }),
+    mail: whole('mail', (): MailSettings | undefined => {
+      const [key, from, smtp] = [hidden('MAILER_API_KEY'), value('MAILER_FROM'), hidden('MAILER_SMTP_URL')]
+      const named = value('MAILER_PROVIDER')
+      const provider = named === 'smtp' ? undefined : named
+      const url = value('MAILER_API_URL') ?? (provider && API_ADDRESSES[provider])
+      // A key is missing only beside a mail server that asks for no user: the group would be half-configured.
+      const route: MailRoute | undefined = smtp
+        ? { kind: 'smtp', url: smtp }
+        : url !== undefined && key
+          ? { kind: 'api', url, ...(provider && { provider }) }
+          : undefined
+      const dkim = (): DkimSettings | undefined => {
+        const [domain, selector] = [text('MAILER_DKIM_DOMAIN'), text('MAILER_DKIM_SELECTOR')]
+        const signing = hidden('MAILER_DKIM_KEY')
+        return domain !== undefined && selector !== undefined && signing
+          ? { domain, selector, key: signing }
+          : undefined
       }
-    | undefined
-  readonly payments:
-    | {
-        readonly secretKey: Secret
-        readonly publishableKey: string | undefined
-        readonly webhookSecret: SecretPair
-        readonly apiUrl: string
-        /** The configured ones only, by name: `pro-monthly`. */
-        readonly prices: Readonly<Record<string, string>>
-      }
-    | undefined
-  readonly sharedStore: { readonly url: string; readonly token: Secret } | undefined
-  readonly mail:
-    | {
-        /** A mail server that asks for no user needs none. */
-        readonly key: Secret | undefined
-        readonly route: MailRoute
-        readonly from: Mailbox
-        readonly replyTo: Mailbox | undefined
-        /** Bounces come back to it, with a token after a plus sign; SMTP only. */
-        readonly bounceAddress?: string | undefined
-        /** Signs mail that goes by SMTP. */
-        readonly dkim?: DkimSettings | undefined
-      }
-    | undefined
-  /** Where alerts about incidents go; an undefined channel gets none. */
-  readonly alerts: {
-    readonly webhook:
-      | { readonly url: Secret; readonly secret: Secret | undefined; readonly format: string | undefined }
-      | undefined
-    /** A second webhook, for incidents that nobody acknowledges within `afterMs`. */
-    readonly escalation:
-      | { readonly url: Secret; readonly secret: Secret | undefined; readonly afterMs: number }
-      | undefined
-    readonly mailTo: Mailbox | undefined
+      return (
+        from &&
+        route && {
+          key,
+          from,
+          route,
+          replyTo: value('MAILER_REPLY_TO'),
+          bounceAddress: value('MAILER_BOUNCE_ADDRESS'),
+          dkim: whole('dkim', dkim),
+        }
+      )
+    }),
+    /** Where alerts about incidents go; an undefined channel gets none. */
+    alerts: {
+      webhook: whole('alerts', () => {
+        const url = hidden('ALERT_WEBHOOK_URL')
+        return url && { url, secret: hidden('ALERT_WEBHOOK_SECRET'), format: value('ALERT_WEBHOOK_FORMAT') }
+      }),
+      /** A second webhook, for incidents that nobody acknowledges within `afterMs`. */
+      escalation: whole('alerts', () => {
+        const [url, key] = [hidden('ALERT_ESCALATION_URL'), hidden('ALERT_WEBHOOK_SECRET')]
+        return url && { url, secret: key, afterMs: value('ALERT_ESCALATION_AFTER') ?? 15 * MINUTE_MS }
+      }),
+      mailTo: alertTo === undefined ? undefined : { name: undefined, address: alertTo },
+    },
+    /** An outside watcher, called after each completed hour of the schedule. */
+    heartbeatPing: hidden('HEARTBEAT_PING_URL'),
+    /** The provider whose webhook is accepted, with its secret. */
+    feedback: whole('feedback', () => {
+      const [provider, key] = [value('MAILER_FEEDBACK_PROVIDER'), rotating('MAILER_FEEDBACK_SECRET')]
+      return provider && key && { provider, secret: key }
+    }),
+    /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
+    mailRate: value('MAILER_RATE'),
+    dispatch: {
+      secret: rotating('EMAIL_DISPATCH_SECRET'),
+      limit: value('EMAIL_DISPATCH_LIMIT') ?? 100,
+    },
+    linkSecret: rotating('EMAIL_LINK_SECRET'),
+    errortrack: whole('errortrack', () => {
+      const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
+      return dsn === undefined ? undefined : { dsn }
+    }),
+    analytics: { table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')) },
+    health: {
+      deepToken:
+        rotating('HEALTH_DEEP_TOKEN') ??
+        // A token is set but malformed: the gate stays shut, and no token opens it.
+        (rawValue(env, 'HEALTH_DEEP_TOKEN') === undefined
+          ? undefined
+          : { current: secret(''), accepted: [] }),
+    },
+    limits: {
+      /** Undefined: the default threshold of each policy. */
+      perMinute: value('RATE_LIMIT_PER_MINUTE'),
+    },
+    /** Claims that tokens must have besides a valid signature; an undefined claim is not checked. */
+    identity: { audience: text('DATASTORE_JWT_AUDIENCE'), issuer: text('DATASTORE_JWT_ISSUER') },
+    /** Budgets that all clients share. */
+    budgets: {
+      analyticsTotalBytes: (value('ANALYTICS_TOTAL_MB') ?? 4096) * MB,
+      analyticsDailyBytes: (value('ANALYTICS_DAILY_MB') ?? 64) * MB,
+      confirmationsPerDay: value('EMAIL_CONFIRMATIONS_PER_DAY') ?? 10_000,
+      bodyBytesInFlight: (value('BODY_MEMORY_MB') ?? 16) * MB,
+    },
   }
-  /** An outside watcher, called after each completed hour of the schedule. */
-  readonly heartbeatPing: Secret | undefined
-  /** The provider whose webhook is accepted, with its secret; undefined: none. */
-  readonly feedback: { readonly provider: FeedbackProviderName; readonly secret: SecretPair } | undefined
-  /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
-  readonly mailRate: number | undefined
-  readonly dispatch: {
-    readonly secret: SecretPair | undefined
-    /** 1 to 10,000; 100 when absent. */
-    readonly limit: number
-  }
-  readonly linkSecret: SecretPair | undefined
-  readonly errortrack: { readonly dsn: string } | undefined
-  readonly analytics: { readonly table: string | undefined }
-  readonly health: { readonly deepToken: SecretPair | undefined }
-  readonly limits: {
-    /** Undefined: the default threshold of each policy. */
-    readonly perMinute: number | undefined
-  }
-  /** Claims that tokens must have besides a valid signature; an undefined claim is not checked. */
-  readonly identity: { readonly audience: string | undefined; readonly issuer: string | undefined }
-  /** Budgets that all clients share. */
-  readonly budgets: {
-    readonly analyticsTotalBytes: number
-    readonly analyticsDailyBytes: number
-    readonly confirmationsPerDay: number
-    readonly bodyBytesInFlight: number
-  }
+}
+
+const STORES = ['STORE_URL', 'JOB_STORE_URL'] as const
+
+export type StoreVariable = (typeof STORES)[number]
+
+/**
+ * The store variables that are set but malformed. Elsewhere a malformed value behaves as absent; here that
+ * would open another store, which knows none of the subscribers (CONTRACT §9.1).
+ */
+export function malformedStores(env: Environment): readonly StoreVariable[] {
+  return STORES.filter((name) => {
+    const value = rawValue(env, name)
+    return value !== undefined && parseStoreAddress(value) === undefined
+  })
+}
+
+/** Error text for a malformed store address, with the fix; never the value, which may hold a password. */
+export function malformedStoreSentence(name: StoreVariable): string {
+  const without = {
+    STORE_URL: 'to use the SQLite file of the data folder',
+    JOB_STORE_URL: 'to keep jobs in the store of STORE_URL',
+  }[name]
+  return `${name} is not the address of a store, and no other store is opened in its place. Write sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (a # of the password as %23), or unset it ${without}.`
 }

@@ -2,9 +2,9 @@ import type { Finding, Location } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
 import type { Service } from '../service.ts'
 import type { Contract } from './contract.ts'
-import { evaluateGroups, rawValue } from './read-settings.ts'
+import type { Environment, GroupState } from './environment.ts'
+import { evaluateGroups, rawValue } from './environment.ts'
 import { fileNameOf, secretBehind } from './secret-files.ts'
-import type { Environment, GroupState } from './settings.ts'
 import { keptClosed, looksSecret, valueFindings } from './warnings.ts'
 
 /** Names that CI systems, shells and frameworks set: one edit away from a name of ours, and no misspelling of it. */

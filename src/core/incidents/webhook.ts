@@ -1,3 +1,4 @@
+import type { WebhookFormatName } from '../env/settings.ts'
 import type { Secret } from '../secret.ts'
 import { decodeWebhookKey } from '../webhook-key.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
@@ -140,12 +141,9 @@ const FORMATS = {
     isFor: ({ hostname }) => /^events\.(?:eu\.)?pagerduty\.com$/.test(hostname),
     request: pagerdutyEvent,
   },
-} as const satisfies Record<string, WebhookFormat>
+} as const satisfies Record<WebhookFormatName, WebhookFormat>
 
-export type WebhookFormatName = keyof typeof FORMATS
-
-/** Every format, as ALERT_WEBHOOK_FORMAT names it. */
-export const WEBHOOK_FORMATS = Object.keys(FORMATS) as readonly WebhookFormatName[]
+const WEBHOOK_FORMATS = Object.keys(FORMATS) as readonly WebhookFormatName[]
 
 /** The format of a webhook: the one that is set, or else the one that its address belongs to. */
 export function webhookFormat(address: string, set?: string): WebhookFormatName {

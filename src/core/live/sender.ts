@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { domainToASCII } from 'node:url'
+import { dkimPrivateKey } from '../dkim-key.ts'
 import type { DkimSettings } from '../env/settings.ts'
-import { dkimPrivateKey } from '../mail/dkim-key.ts'
 import type { Step, StepOutcome } from './live.ts'
 import type { LiveNetwork } from './network.ts'
 import { MOST_LOOKUPS, readSpf, readTags } from './records.ts'

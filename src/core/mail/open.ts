@@ -1,7 +1,7 @@
 import type { Mailbox } from '../address.ts'
+import { dkimPrivateKey } from '../dkim-key.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
-import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'

@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/clock.ts'
-import { malformedStoreSentence, malformedStores, type StoreVariable } from '../../core/env/read-settings.ts'
 import type { Settings, StoreAddress } from '../../core/env/settings.ts'
+import { malformedStoreSentence, malformedStores, type StoreVariable } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Once, once } from '../../core/once.ts'

@@ -1,4 +1,5 @@
 import { createContract } from '../../core/env/contract.ts'
+import { baseGroups } from '../../core/env/groups.ts'
 import {
   analyticsProbe,
   datastoreProbe,
@@ -10,7 +11,6 @@ import {
 } from '../../core/health/engine-probes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
-import { baseGroups } from './groups.ts'
 import { baseMailSet } from './mails.ts'
 
 const services: readonly ServiceDefinition[] = [

@@ -1,5 +1,5 @@
 import type { GroupDefinition, RuleDefinition } from '../../core/env/definition.ts'
-import { baseGroups as base } from '../base/groups.ts'
+import { baseGroups as base, engineVariables } from '../../core/env/groups.ts'
 
 const models = {
   services: ['web', 'agent'],
@@ -212,14 +212,7 @@ const store = {
   ...base.store,
   variables: {
     ...base.store.variables,
-    JOB_STORE_URL: {
-      kind: 'store-url',
-      services: ['api'],
-      secret: true,
-      adjusts: true,
-      example: 'postgres://jobs@db.internal/jobs',
-      summary: 'Where the API keeps its jobs; the store when absent.',
-    },
+    JOB_STORE_URL: { ...engineVariables.JOB_STORE_URL, services: ['api'] },
   },
 } as const satisfies GroupDefinition
 

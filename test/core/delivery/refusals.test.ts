@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'

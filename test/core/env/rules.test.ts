@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { readSettings } from '../../../src/core/env/settings.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { contract, GROUPS, SERVICES, VARIABLES } from '../../support/learning.ts'

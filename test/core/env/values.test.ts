@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createContract } from '../../../src/core/env/contract.ts'
 import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import { evaluateGroups } from '../../../src/core/env/environment.ts'
 import {
   KINDS,
   type Kind,
@@ -11,7 +12,6 @@ import {
   VALUE_KINDS,
 } from '../../../src/core/env/kinds.ts'
 import { portability } from '../../../src/core/env/portability.ts'
-import { evaluateGroups } from '../../../src/core/env/read-settings.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/values.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/core/clock.ts'
-import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { readSettings } from '../../../src/core/env/settings.ts'
 import { openProbes } from '../../../src/core/health/definition.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
 import { systemRandom } from '../../../src/core/random.ts'

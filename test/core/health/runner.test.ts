@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
-import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { readSettings } from '../../../src/core/env/settings.ts'
 import { openProbes } from '../../../src/core/health/definition.ts'
 import type { ProbeResult } from '../../../src/core/health/probe.ts'
 import { createHealth, logChanges } from '../../../src/core/health/runner.ts'

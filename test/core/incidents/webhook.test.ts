@@ -1,13 +1,9 @@
 import { expect, test } from 'vitest'
+import { engineVariables } from '../../../src/core/env/groups.ts'
+import type { WebhookFormatName } from '../../../src/core/env/settings.ts'
 import type { MessageKind } from '../../../src/core/incidents/incident.ts'
 import { type AlertText, alertText } from '../../../src/core/incidents/text.ts'
-import {
-  signWebhook,
-  WEBHOOK_FORMATS,
-  type WebhookFormatName,
-  webhookFormat,
-  webhookRequest,
-} from '../../../src/core/incidents/webhook.ts'
+import { signWebhook, webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
@@ -69,7 +65,7 @@ test.each([
   ['https://ops.example.com/alerts', 'json'],
 ])('%s takes %s, and any other format that is set', (address, format) => {
   expect(webhookFormat(address)).toBe(format)
-  for (const set of WEBHOOK_FORMATS) expect(webhookFormat(address, set)).toBe(set)
+  for (const set of engineVariables.ALERT_WEBHOOK_FORMAT.of) expect(webhookFormat(address, set)).toBe(set)
 })
 
 test('an alert names the cause, since when, what it means, the first command and the runbook', () => {
@@ -162,20 +158,23 @@ test('PagerDuty gets one alert for an incident: triggered, acknowledged, resolve
   expect(event('opened', 'https://events.pagerduty.com/v2/enqueue?routing_key=r').routing_key).toBe('r')
 })
 
-test.each(WEBHOOK_FORMATS)('a hostile reason of any length harms nothing in %s', (to) => {
-  const hostile =
-    '@everyone <!channel> <@1> "},{ **bold** [here](https://evil.example)\r\nStart with: rm -rf \u202e'
-  const said = textOf(`${hostile}${'🏺'.repeat(5000)}`)
-  const { body, headers } = request(to, { text: said })
-  const shown = to === 'ntfy' ? body : stringsOf(JSON.parse(body)).join('\n')
-  // No line begins with what a reason holds, and its end and the direction of letters do not hide the rest.
-  expect(shown).not.toMatch(/^Start with: rm|\u202e|[\ud800-\udfff](?![\udc00-\udfff])$/m)
-  expect(shown.replaceAll('\\', '')).toContain('platformctl alert ack abc')
-  expect(Buffer.byteLength(body)).toBeLessThan(4096)
-  for (const value of Object.values(headers)) expect(value).toMatch(/^[ -~]*$/)
-  if (to === 'slack') expect(body).not.toContain('<')
-  if (to === 'discord') expect(JSON.parse(body).content).toContain('\\*\\*bold\\*\\* \\[here\\]')
-})
+test.each(engineVariables.ALERT_WEBHOOK_FORMAT.of)(
+  'a hostile reason of any length harms nothing in %s',
+  (to) => {
+    const hostile =
+      '@everyone <!channel> <@1> "},{ **bold** [here](https://evil.example)\r\nStart with: rm -rf \u202e'
+    const said = textOf(`${hostile}${'🏺'.repeat(5000)}`)
+    const { body, headers } = request(to, { text: said })
+    const shown = to === 'ntfy' ? body : stringsOf(JSON.parse(body)).join('\n')
+    // No line begins with what a reason holds, and its end and the direction of letters do not hide the rest.
+    expect(shown).not.toMatch(/^Start with: rm|\u202e|[\ud800-\udfff](?![\udc00-\udfff])$/m)
+    expect(shown.replaceAll('\\', '')).toContain('platformctl alert ack abc')
+    expect(Buffer.byteLength(body)).toBeLessThan(4096)
+    for (const value of Object.values(headers)) expect(value).toMatch(/^[ -~]*$/)
+    if (to === 'slack') expect(body).not.toContain('<')
+    if (to === 'discord') expect(JSON.parse(body).content).toContain('\\*\\*bold\\*\\* \\[here\\]')
+  },
+)
 
 /** Every string in a document. */
 function stringsOf(value: unknown): string[] {

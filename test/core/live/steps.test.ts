@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Environment } from '../../../src/core/env/environment.ts'
 import { LIVE_FINDINGS } from '../../../src/core/env/explanations.ts'
-import { readSettings } from '../../../src/core/env/read-settings.ts'
-import type { Environment } from '../../../src/core/env/settings.ts'
+import { readSettings } from '../../../src/core/env/settings.ts'
 import {
   certificateStep,
   endpointSteps,

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
-import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { smtpPool } from '../../../src/core/mail/transports/smtp.ts'

@@ -1,8 +1,8 @@
-import type { GroupDefinition } from '../../core/env/definition.ts'
-import type { StandardSchema } from '../../core/env/kinds.ts'
-import { WEBHOOK_FORMATS } from '../../core/incidents/webhook.ts'
-import { dkimPrivateKey } from '../../core/mail/dkim-key.ts'
-import { KEY_RULES, NO_PREFIXED_KEY, NO_PUBLIC_KEYS, NO_SIGNING_KEYS } from '../../core/webhook-key.ts'
+import { dkimPrivateKey } from '../dkim-key.ts'
+import { FEEDBACK_PROVIDER_NAMES } from '../feedback-providers.ts'
+import { KEY_RULES, NO_PREFIXED_KEY, NO_PUBLIC_KEYS, NO_SIGNING_KEYS } from '../webhook-key.ts'
+import type { GroupDefinition, VariableDefinition } from './definition.ts'
+import type { StandardSchema } from './kinds.ts'
 
 const privateRsaKey: StandardSchema = {
   '~standard': {
@@ -401,7 +401,7 @@ const feedback = {
   variables: {
     MAILER_FEEDBACK_PROVIDER: {
       kind: 'enum',
-      of: ['ses', 'postmark', 'sendgrid', 'mailgun', 'resend', 'standard'],
+      of: FEEDBACK_PROVIDER_NAMES,
       example: 'postmark',
       summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
     },
@@ -663,7 +663,7 @@ const alerts = {
     },
     ALERT_WEBHOOK_FORMAT: {
       kind: 'enum',
-      of: WEBHOOK_FORMATS,
+      of: ['json', 'slack', 'discord', 'teams', 'telegram', 'ntfy', 'pagerduty'],
       adjusts: true,
       example: 'slack',
       summary: 'The format of alerts where the address does not give it away; json is Standard Webhooks.',
@@ -812,3 +812,35 @@ export const baseGroups = {
   alerts,
   heartbeats,
 } as const
+
+/** The store of a service's jobs. The engine opens it for platforms that have the variable; `base` has no such service. */
+const JOB_STORE_URL = {
+  kind: 'store-url',
+  adjusts: true,
+  example: 'postgres://jobs@db.internal/jobs',
+  summary: 'Where the API keeps its jobs; the store when absent.',
+} as const satisfies VariableDefinition
+
+/** The variables that the engine reads. */
+export const engineVariables = {
+  ...site.variables,
+  ...store.variables,
+  JOB_STORE_URL,
+  ...datastore.variables,
+  ...payments.variables,
+  ...sharedstore.variables,
+  ...mail.variables,
+  ...mailer.variables,
+  ...errortrack.variables,
+  ...analytics.variables,
+  ...health.variables,
+  ...limits.variables,
+  ...identity.variables,
+  ...budgets.variables,
+  ...feedback.variables,
+  ...dkim.variables,
+  ...alerts.variables,
+  ...heartbeats.variables,
+} as const
+
+export type EngineVariable = keyof typeof engineVariables
