@@ -36,7 +36,7 @@ export function takeConfigWords(argv: readonly string[]): ConfigWords {
 }
 
 /** Commands that need no platform, or create one. */
-const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'completion', 'init']
+const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'completion', 'init', 'runbook']
 
 /** Commands that start something of their own, whatever else runs on the machine. */
 const STARTING = ['daemon', 'demo']
@@ -104,7 +104,7 @@ function holdsFiles(folder: string): boolean {
 async function load(folder: string, file: string): Promise<ResolvedPlatform> {
   const [{ loadPlatform }, { packageRoot }] = await Promise.all([
     import('../platform/load-platform.ts'),
-    import('../core/package-root.ts'),
+    import('../core/package-files.ts'),
   ])
   return loadPlatform({ folder, file, configModule: path.join(packageRoot(), 'dist', 'config.js') })
 }

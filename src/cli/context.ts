@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import type { Operator } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { RecordedPlatform } from '../core/daemon-record.ts'
+import { embedded } from '../core/embedded.ts'
 import type { Environment } from '../core/env/environment.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -121,9 +122,9 @@ export function platformText({ name, definition, fingerprint }: RecordedPlatform
     : `${name}, defined by ${definition} (fingerprint ${fingerprint})`
 }
 
-/** How a person starts this program: `platformctl` where that is a command, otherwise through npx. */
+/** How a person starts this program: `platformctl` where that is a command, otherwise by its file or through npx. */
 export function programName(env: Context['env']): string {
-  return isOnPath(env) ? 'platformctl' : 'npx platformctl'
+  return isOnPath(env) ? 'platformctl' : (embedded?.root ?? 'npx platformctl')
 }
 
 /** Is there a command `platformctl`? Started by npm or npx there may be one that is gone with this process. */

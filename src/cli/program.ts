@@ -110,6 +110,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/demo.ts'),
   },
   {
+    name: 'runbook',
+    summary: 'print what to do about an alert, or how to run, back up and upgrade the platform',
+    load: () => import('./commands/runbook.ts'),
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: () => import('./commands/completion.ts'),

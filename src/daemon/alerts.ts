@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
@@ -15,7 +14,6 @@ import type { Log } from '../core/log.ts'
 import type { Held } from '../core/mail/holds.ts'
 import { openMailer } from '../core/mail/open.ts'
 import type { Places } from '../core/next-step.ts'
-import { packageRoot } from '../core/package-root.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
@@ -59,7 +57,7 @@ export function alertChannels({
       isService: labels.isService,
       places,
       link,
-      advice: { ...advice, runbook: path.join(packageRoot(), advice.runbook) },
+      advice,
     })
   }
   return [

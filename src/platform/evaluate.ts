@@ -61,7 +61,7 @@ async function loaded(evaluation: Evaluation): Promise<Exports> {
   try {
     return await exportsOf(evaluation)
   } catch (error) {
-    if (configModule === undefined || missingModule(error) !== 'platformctl') throw error
+    if (configModule === undefined || !/^platformctl(?:\/|$)/.test(missingModule(error) ?? '')) throw error
     // The definition's folder has no copy of the package (npx, a global installation), so use this one.
     const hooks = registerHooks({
       resolve: (specifier, context, next) =>

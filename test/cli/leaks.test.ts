@@ -156,6 +156,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['deploy', 'init', 'systemd'],
   ['deploy', 'check', 'systemd'],
   ['completion', 'bash'],
+  ['runbook', 'mail-refused'],
   ['demo', '--exit'],
 ]
 

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../src/core/audit.ts'
 import { silentLog } from '../../src/core/log.ts'
+import { readPackageFile } from '../../src/core/package-files.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
@@ -183,10 +184,10 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   )
   for (const { cause, text } of opened) {
     expect(text, cause).toMatch(
-      /^Cause: .+\.\nSince: 2026-11-21 \d\d:\d\d UTC\.\n(?:Also .+\n)?What it means: .+\.\nStart with: platformctl .+\nRunbook: \/.+\/runbooks\/[a-z-]+\.md\nAcknowledge: platformctl alert ack \S+ --data \//,
+      /^Cause: .+\.\nSince: 2026-11-21 \d\d:\d\d UTC\.\n(?:Also .+\n)?What it means: .+\.\nStart with: platformctl .+\nRunbook: platformctl runbook [a-z-]+\nAcknowledge: platformctl alert ack \S+ --data \//,
     )
-    const [, runbook = ''] = /Runbook: (.+)/.exec(text) ?? []
+    const [, runbook = ''] = /platformctl runbook (.+)/.exec(text) ?? []
     // Most of it is commands that a test runs.
-    expect(readFileSync(runbook, 'utf8'), runbook).toContain('```console')
+    expect(await readPackageFile(`runbooks/${runbook}.md`), runbook).toContain('```console')
   }
 }, 60_000)

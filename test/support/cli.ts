@@ -8,8 +8,10 @@ export const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta
 export interface Run {
   readonly cwd: string
   readonly env?: Record<string, string>
-  /** Another build's CLI. */
+  /** Another build's CLI, or the executable. */
   readonly program?: string
+  /** What a daemon serves, where the definition has other services than the default platform. */
+  readonly services?: readonly string[]
 }
 
 export interface Finished {
@@ -26,7 +28,7 @@ export async function platformctl(
   args: readonly string[],
   { cwd, env = {}, program = bin }: Run,
 ): Promise<Finished> {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--', program, ...args], {
+  const { exitCode, stdout, stderr } = await execa(...commandLine(program, args), {
     cwd,
     env: bare(env, cwd),
     extendEnv: false,
@@ -50,10 +52,10 @@ export interface Daemon {
 
 export async function startDaemon(
   args: readonly string[],
-  { cwd, env = {}, program = bin }: Run,
+  { cwd, env = {}, program = bin, services = ['web', 'api', 'agent'] }: Run,
 ): Promise<Daemon> {
-  const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0', '--grace', '0']
-  const child = execa(process.execPath, ['--', program, 'daemon', ...ports, ...args], {
+  const ports = [...services.flatMap((service) => [`--${service}-port`, '0']), '--grace', '0']
+  const child = execa(...commandLine(program, ['daemon', ...ports, ...args]), {
     cwd,
     env: bare(env, cwd),
     extendEnv: false,
@@ -83,6 +85,10 @@ export async function startDaemon(
       return (await stopped).exitCode
     },
   }
+}
+
+function commandLine(program: string, args: readonly string[]): [string, readonly string[]] {
+  return program.endsWith('.js') ? [process.execPath, ['--', program, ...args]] : [program, args]
 }
 
 function bare(env: Record<string, string>, cwd: string): Record<string, string> {

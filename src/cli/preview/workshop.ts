@@ -108,7 +108,10 @@ export function openWorkshop(
     }, SETTLE_MS)
   }
   const watched = new Set([...folders.map(pathOf), ...files.map((one) => one.in)])
-  const watchers = [...watched].map((folder) => watch(folder, (_, file) => onChange(folder, file)))
+  // An executable holds the package's own in itself.
+  const watchers = [...watched]
+    .filter((folder) => existsSync(folder))
+    .map((folder) => watch(folder, (_, file) => onChange(folder, file)))
   const withSamples = (mail: CompiledMail, slots: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(mail.slots).map(([name, { sample }]) => [name, slots[name] ?? sample]))
   return {

@@ -7,55 +7,55 @@ const OWN: Readonly<Record<string, Known>> = {
   store: {
     means: 'nothing can be stored: subscribing fails, and lessons wait',
     command: 'platformctl db status',
-    runbook: 'runbooks/store-failing.md',
+    runbook: 'store-failing',
   },
   job_store: {
     means: 'jobs can be neither read nor stored',
     command: 'platformctl db status',
-    runbook: 'runbooks/store-failing.md',
+    runbook: 'store-failing',
   },
   mail: {
     means: 'no messages are sent; lessons wait and go out later',
     command: 'platformctl preflight --deep',
-    runbook: 'runbooks/mail-refused.md',
+    runbook: 'mail-refused',
   },
   payments: {
     means: 'nobody can pay',
     command: 'platformctl billing smoke',
-    runbook: 'runbooks/billing.md',
+    runbook: 'billing',
   },
   sharedstore: {
     means: 'rate limits count in each process for itself',
     command: 'platformctl health --deep',
-    runbook: 'runbooks/limiter-degraded.md',
+    runbook: 'limiter-degraded',
   },
   certificate_expiring: {
     label: 'A certificate',
     words: { is: 'must be renewed', still: 'must still be renewed', ended: 'is renewed' },
     means: 'from its end on, browsers and programs refuse the connection',
     command: 'platformctl preflight --deep',
-    runbook: 'runbooks/certificate-expiring.md',
+    runbook: 'certificate-expiring',
   },
   lessons_late: {
     label: 'Lessons',
     words: { is: 'are late', still: 'are still late', ended: 'go out again' },
     means: 'people get their lessons later than promised; none is lost',
     command: 'platformctl course status',
-    runbook: 'runbooks/dispatch-stalled.md',
+    runbook: 'dispatch-stalled',
   },
   disk_nearly_full: {
     label: 'The disk of the data folder',
     words: { is: 'is nearly full', still: 'is still nearly full', ended: 'has room again' },
     means: 'when it is full, subscribing fails and lessons wait',
     command: 'platformctl db status',
-    runbook: 'runbooks/store-full.md',
+    runbook: 'store-full',
   },
   build_skew: {
     label: 'The services',
     words: { is: 'run different builds', still: 'still run different builds', ended: 'run one build again' },
     means: 'a deploy stopped halfway: some requests meet the old build',
     command: 'platformctl health',
-    runbook: 'runbooks/build-skew.md',
+    runbook: 'build-skew',
   },
   half_configured: {
     label: 'The environment',
@@ -63,42 +63,42 @@ const OWN: Readonly<Record<string, Known>> = {
     means:
       'a daemon with this environment does not start, so the deploy has no effect or the platform is down',
     command: 'platformctl preflight',
-    runbook: 'runbooks/half-configured.md',
+    runbook: 'half-configured',
   },
   mail_refused: {
     label: 'Mail',
     words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
     means: 'no messages are sent; lessons wait and go out later',
     command: 'platformctl preflight --deep',
-    runbook: 'runbooks/mail-refused.md',
+    runbook: 'mail-refused',
   },
   courses_paused: {
     label: 'Courses',
     words: { is: 'are paused', still: 'are still paused', ended: 'are resumed' },
     means: 'no lessons are sent until somebody resumes them; all other mail goes on',
     command: 'platformctl course status',
-    runbook: 'runbooks/complaints.md',
+    runbook: 'complaints',
   },
   mail_paused: {
     label: 'Mail',
     words: { is: 'is paused', still: 'is still paused', ended: 'is resumed' },
     means: 'the named kinds of mail wait until somebody resumes them; none is lost, but some expires',
     command: 'platformctl mail queue',
-    runbook: 'runbooks/stop-all-mail.md',
+    runbook: 'stop-all-mail',
   },
   feedback_refused: {
     label: 'Feedback of the mail provider',
     words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
     means: 'bounces and complaints go unnoticed; mostly MAILER_FEEDBACK_SECRET is not the provider’s',
     command: 'platformctl preflight',
-    runbook: 'runbooks/rotation.md',
+    runbook: 'rotation',
   },
   start_refused: {
     label: 'The daemon',
     words: { is: 'does not start', still: 'still does not start', ended: 'starts again' },
     means: 'the deploy has no effect, or the platform is down',
     command: 'platformctl status',
-    runbook: 'runbooks/rollback.md',
+    runbook: 'rollback',
   },
 }
 
@@ -125,6 +125,6 @@ export function adviceFor(
     : isHeartbeat
       ? 'a job did not run, or failed: what it does is not done'
       : `it is as if it were not configured: ${absent}`
-  const runbook = isHeartbeat ? 'runbooks/heartbeat-late.md' : 'runbooks/probe-failing.md'
+  const runbook = isHeartbeat ? 'heartbeat-late' : 'probe-failing'
   return { label, means, command: 'platformctl health --deep', runbook, ...OWN[cause] }
 }

@@ -110,7 +110,7 @@ function wordsOf({ incident, kind, advice, platform, isService, places }: AlertI
       ...(affected.length === 0 ? [] : [`Also failing for this cause: ${quoted(affected.join(', '))}.`]),
       `What it means: ${advice.means}.`,
       `Start with: ${pasted(advice.command)}`,
-      `Runbook: ${advice.runbook}`,
+      `Runbook: platformctl runbook ${advice.runbook}`,
       `Acknowledge: ${pasted(`platformctl alert ack ${incident.id}`)}`,
     ],
   }

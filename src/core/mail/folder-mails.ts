@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { packageRoot } from '../package-root.ts'
+import { fileNames, readBytes, readPackageFile } from '../package-files.ts'
 import type { MailSet } from './definition.ts'
 import { isTemplateFile, pathOf } from './mail-path.ts'
 import type { CompiledMails } from './template.ts'
@@ -37,9 +37,7 @@ export async function buildFolder(templates: Templates): Promise<MailBuild> {
 }
 
 async function packageVersion(): Promise<string> {
-  const { version } = JSON.parse(await readFile(path.join(packageRoot(), 'package.json'), 'utf8')) as {
-    readonly version: string
-  }
+  const { version } = JSON.parse(await readPackageFile('package.json')) as { readonly version: string }
   return version
 }
 
@@ -61,10 +59,10 @@ async function hashSources({ definitions, folders, brand }: Templates): Promise<
   ]
   hash.update(JSON.stringify(all.map(({ language }) => language)))
   for (const folder of new Set(all.map(pathOf))) {
-    const files = (await readdir(folder)).filter(isTemplateFile).sort()
+    const files = (await fileNames(folder)).filter(isTemplateFile).sort()
     // A file that cannot be read is the compiler's to report.
     for (const file of files)
-      hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)).catch(() => ''))
+      hash.update(`\0${file}\0`).update(await readBytes(path.join(folder, file)).catch(() => ''))
   }
   return hash.digest('base64url')
 }

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { packageRoot } from '../package-root.ts'
+import { packageRoot } from '../package-files.ts'
 import type { MailFolder } from './definition.ts'
 
 /** True for `welcome.md` and `layout.mjml`. Hidden files, as an editor's lock `.#welcome.md`, are no templates. */

@@ -6,10 +6,10 @@ import { type CourseDefinition, isLanguage, isPublic, isTimeZone } from '../../c
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { fill } from '../../core/mail/render.ts'
+import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { isOwnForm, parseJson, parseWith, readForm, readJson, readText } from '../http/body.ts'
-import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import { isScanner, type RouteHandler, type RouteRequest } from '../http/route.ts'
 import { languagesOf } from '../pages/layout.ts'
@@ -305,7 +305,7 @@ export function lessonRoute(
         'not_found',
         shown ? `There are lessons for day 1 to day ${course.lessons.length}.` : 'There is no such lesson.',
       )
-    lessonScript ??= readBuilt('lesson.js').catch(() => undefined)
+    lessonScript ??= readPackageFile('dist/lesson.js').catch(() => undefined)
     const asks = url.searchParams.get('language')
     const query = new URLSearchParams({
       ...(course !== first && { course: course.id }),

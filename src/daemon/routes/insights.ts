@@ -5,8 +5,8 @@ import {
 } from '../../core/analytics/insights-definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import { readBuilt } from '../http/built.ts'
 import { htmlResponse } from '../http/respond.ts'
 import type { RouteHandler } from '../http/route.ts'
 import { type Frame, type Page, page } from '../pages/layout.ts'
@@ -104,5 +104,8 @@ export function insightsRoute(platform: Pick<ResolvedPlatform, 'events' | 'insig
 }
 
 async function readAssets(): Promise<{ script: string; style: string }> {
-  return { script: await readBuilt('insights.js'), style: await readBuilt('insights.css') }
+  return {
+    script: await readPackageFile('dist/insights.js'),
+    style: await readPackageFile('dist/insights.css'),
+  }
 }

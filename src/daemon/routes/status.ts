@@ -5,10 +5,10 @@ import { PlatformError } from '../../core/errors.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { Messages } from '../../core/messages/en.ts'
+import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type CurrentState, type Summary, summarise } from '../../core/status/summary.ts'
 import type { Labels } from '../../core/status/words.ts'
-import { readBuilt } from '../http/built.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse, jsonResponse, svgResponse, textResponse } from '../http/respond.ts'
 import type { RouteHandler, RouteRequest } from '../http/route.ts'
@@ -56,7 +56,7 @@ export type StatusNeeds = Pick<
 export function statusRoute(needs: StatusNeeds): RouteHandler {
   let script: Promise<string | undefined> | undefined
   return answer(needs, async (input, { requestId }) => {
-    script ??= readBuilt('status.js').catch(() => undefined)
+    script ??= readPackageFile('dist/status.js').catch(() => undefined)
     return htmlResponse({ requestId, ...statusPage({ ...input, script: await script }) })
   })
 }

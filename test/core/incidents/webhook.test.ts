@@ -30,7 +30,7 @@ const textOf = (reason: string) =>
       label: 'Mail',
       means: 'no messages are sent',
       command: 'platformctl preflight --deep',
-      runbook: 'runbooks/dispatch-stalled.md',
+      runbook: 'dispatch-stalled',
     },
   })
 const text = textOf(incident.reason)
@@ -76,7 +76,7 @@ test('an alert names the cause, since when, what it means, the first command and
     'Also failing for this cause: agent.',
     'What it means: no messages are sent.',
     'Start with: platformctl preflight --deep',
-    'Runbook: runbooks/dispatch-stalled.md',
+    'Runbook: platformctl runbook dispatch-stalled',
     'Acknowledge: platformctl alert ack abc',
     'Status page: https://kiln.example/',
   ])

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
+import { readBytes } from '../../package-files.ts'
 import type { MailBrand } from '../brand.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
 import { pathOf } from '../mail-path.ts'
@@ -64,7 +64,7 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
       files.map(async (file) => ({
         folder,
         file,
-        text: await readFile(path.join(pathOf(folder), file)).then(
+        text: await readBytes(path.join(pathOf(folder), file)).then(
           (bytes) => textOf(bytes, pathOf(folder), file),
           (error: unknown) => absent(error, pathOf(folder), file),
         ),

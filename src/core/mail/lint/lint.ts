@@ -1,6 +1,6 @@
-import { readdir } from 'node:fs/promises'
 import type { Finding } from '../../finding.ts'
 import { messagesOf } from '../../messages/messages.ts'
+import { fileNames } from '../../package-files.ts'
 import { readTemplateFiles, type TemplateFiles, type Templates } from '../compile/files.ts'
 import { compileFile } from '../compile/folder.ts'
 import { LAYOUT, TemplateError } from '../compile/template-error.ts'
@@ -79,10 +79,8 @@ async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
           .filter((one) => pathOf(one.folder ?? first) === folder)
           .flatMap(({ name, file = name }) => [`${file}.md`, `${file}.mjml`]),
       ])
-      const files = (await readdir(folder, { withFileTypes: true })).filter(
-        (file) => file.isFile() && !file.name.startsWith('.') && !used.has(file.name),
-      )
-      return files.map(({ name }) =>
+      const files = (await fileNames(folder)).filter((name) => !name.startsWith('.') && !used.has(name))
+      return files.map((name) =>
         lintFinding(
           'template-unused',
           `No mail uses ${name}.`,

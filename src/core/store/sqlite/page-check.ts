@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
+import { embedded } from '../../embedded.ts'
 import { within } from '../../wait.ts'
 
 /**
@@ -46,7 +47,7 @@ export function createPageCheck(
       tookMs: 0,
     }
     return new Promise((resolve) => {
-      worker = new Worker(IN_THREAD, { eval: true, workerData: { file, lockedMs: 500, driver: driver() } })
+      worker = new Worker(inThread(), { eval: true, workerData: { file, lockedMs: 500 } })
       worker.unref()
       const { promise, resolve: ready } = Promise.withResolvers<void>()
       loaded = promise
@@ -86,8 +87,6 @@ export function createPageCheck(
   }
 }
 
-const driver = () => createRequire(import.meta.url).resolve('better-sqlite3')
-
 /**
  * Reads every page. The thread runs the source text of this function, so it may use only its parameters and
  * globals.
@@ -118,14 +117,13 @@ function readPages({
   return { result, tookMs: performance.now() - began }
 }
 
-const IN_THREAD = `
+const inThread = () => `
 const { parentPort, workerData } = require('node:worker_threads')
-const { driver, ...input } = workerData
-const Driver = require(driver)
+const Driver = ${embedded?.driver ?? `require(${JSON.stringify(createRequire(import.meta.url).resolve('better-sqlite3'))})`}
 // Loads the native part as well, which the first connection would.
 new Driver(':memory:').close()
 parentPort.postMessage('loaded')
-parentPort.postMessage((${readPages})({ ...input, Driver }))
+parentPort.postMessage((${readPages})({ ...workerData, Driver }))
 `
 
 /** The size of a file with its write-ahead log, which a check reads too. */

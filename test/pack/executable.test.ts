@@ -1,0 +1,177 @@
+import { chmod, copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { execa } from 'execa'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { openInbox } from '../../src/cli/demo/inbox.ts'
+import { platformctl, startDaemon } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { potteryFolder } from '../support/pottery.ts'
+import { hasProgram } from '../support/programs.ts'
+import { postgresServer } from '../support/stores.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const root = fileURLToPath(new URL('../..', import.meta.url))
+// Away from the clone, whose node_modules it would find.
+const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-executable-'))
+const program = path.join(folder, 'platformctl')
+const isRoot = hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-linux, and be root')
+
+beforeAll(async () => {
+  await execa(process.execPath, ['scripts/executable.ts'], { cwd: root })
+  await copyFile(path.join(root, 'build/platformctl'), program)
+  await chmod(folder, 0o755)
+}, 120_000)
+afterAll(() => rm(folder, { recursive: true }))
+
+/** A machine without Node: nothing is on PATH, and temporary files have a folder of their own. */
+async function machine() {
+  const cwd = await emptyFolder()
+  const temporary = path.join(cwd, 'tmp')
+  await mkdir(temporary)
+  const run = { cwd, program, env: { PATH: '/nonexistent', TMPDIR: temporary, HOME: cwd } }
+  return {
+    cwd,
+    temporary,
+    env: run.env,
+    run: (words: string) => platformctl(words.split(' '), run),
+    start: async (words: string, services?: readonly string[]) => {
+      const daemon = await startDaemon(words.split(' '), { ...run, ...(services && { services }) })
+      onTestFinished(async () => void (await daemon.stop()))
+      return daemon
+    },
+    put: (file: string, text: string) => writeFile(path.join(cwd, file), text),
+  }
+}
+
+test('says its version, prints a runbook, and asks for no Node', async () => {
+  const { run } = await machine()
+  expect(await run('--version')).toEqual({ exitCode: 0, stdout: packageJson.version, stderr: '' })
+  expect((await run('runbook mail-refused')).stdout).toBe(
+    (await readFile(path.join(root, 'runbooks/mail-refused.md'), 'utf8')).trimEnd(),
+  )
+  expect((await run('preflight')).exitCode).toBe(0)
+})
+
+test('a course of one’s own goes from the first command to a lesson in the inbox, and into a backup and back', async () => {
+  const { cwd, temporary, run, start, put } = await machine()
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const arrived = (text: RegExp) => inbox.waitFor((mail) => text.test(mail.text), AbortSignal.timeout(20_000))
+  expect((await run('init --course ton --language de')).exitCode).toBe(0)
+  await put('courses/ton/1-welcome.md', '---\nsubject: Der Ton\n---\n# Der Ton\n\nKneten.\n')
+  await put(
+    '.env',
+    `NEXT_PUBLIC_SITE_URL=http://127.0.0.1:3000\nMAILER_SMTP_URL=${inbox.smtpUrl}\nMAILER_FROM=Schule <post@schule.example>\nEMAIL_DISPATCH_SECRET=a-long-secret-of-the-school-4711\n`,
+  )
+  expect((await run('preflight --env-file .env')).stdout).toContain('defined by')
+  expect((await run('email lint')).stdout).toContain('0 errors')
+
+  const { urls, stop } = await start('--env-file .env --data data --no-schedule', ['web'])
+  const answer = await fetch(`${urls.web}/api/email/subscribe`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"email":"ada@example.com"}',
+  })
+  expect(await answer.json()).toMatchObject({ sent: true })
+  const link = /https?:\/\/[^/]+(\/\S*confirm\S*)/.exec((await arrived(/confirm/)).text)?.[1] ?? ''
+  expect((await fetch(urls.web + link, { method: 'POST' })).status).toBe(200)
+  expect((await run(`dispatch --env-file .env --url ${urls.web}`)).exitCode).toBe(0)
+  const lesson = await arrived(/Kneten\./)
+  expect(lesson).toMatchObject({ subject: 'Der Ton', html: expect.stringContaining('lang="de"') })
+  expect((await (await fetch(`${urls.web}/insights`)).text()).includes('<script type="module"')).toBe(true)
+
+  expect((await run('status --data data')).stdout).toContain('defined by')
+  const backup = 'db backup b.sqlite.zst --data data'
+  expect(await run(backup)).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await stop()).toBe(0)
+  const restored = await run('db restore b.sqlite.zst --data other --journal data/platform-journal.jsonl')
+  expect(restored).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('subscription 1') })
+  expect((await run('db verify --data other')).stdout).toContain('1 subscription is consistent')
+  expect(await readdir(temporary)).toEqual([])
+  expect((await readdir(cwd)).sort()).toContain('b.sqlite.zst')
+})
+
+test('definitions of every form are read, with a brand for the package’s own mails', async () => {
+  const { cwd, run, put } = await machine()
+  await potteryFolder(cwd)
+  expect((await run('email build')).stdout).toMatch(/^\d+ mails in /)
+  const body = "definePlatform({ preset: 'base', name: 'Kiln School' })"
+  await put(
+    'awaits.mts',
+    `import { definePlatform } from 'platformctl/config'\nexport default await Promise.resolve(${body})\n`,
+  )
+  await put(
+    'required.cjs',
+    `const { definePlatform } = require('platformctl/config')\nmodule.exports = ${body}\n`,
+  )
+  await put('plain.json', '{ "preset": "base", "name": "Kiln School" }')
+  for (const file of ['awaits.mts', 'required.cjs', 'plain.json'])
+    expect(await run(`preflight --config ${file}`)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining(`Kiln School, defined by ${path.join(cwd, file)}`),
+    })
+  expect((await run('email lint')).exitCode).toBe(0)
+})
+
+test('a damaged page of a large store is found by a thread that shares the program’s SQLite', async () => {
+  const { cwd, start } = await machine()
+  const { urls, stop } = await start('--data data --no-schedule')
+  const file = path.join(cwd, 'data/platform.sqlite')
+  const store = new Database(file)
+  store.exec('CREATE TABLE filler (text TEXT)')
+  for (let row = 0; row < 60; row += 1)
+    store.prepare('INSERT INTO filler VALUES (?)').run('x'.repeat(100_000))
+  store.pragma('wal_checkpoint(TRUNCATE)')
+  store.close()
+  const state = async () => {
+    const body = (await (await fetch(`${urls.web}/api/health?deep=1`)).json()) as {
+      probes: { store: { state: string } }
+    }
+    return body.probes.store.state
+  }
+  expect(await state()).toBe('ok')
+  const bytes = await open(file, 'r+')
+  for (let page = 1000; page < 1400; page += 1)
+    await bytes.write(Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096)
+  await bytes.close()
+  await expect.poll(state, { timeout: 20_000, interval: 500 }).toBe('failing')
+  expect(await stop()).toBe(0)
+})
+
+test('talks to PostgreSQL', async () => {
+  const { run, put } = await machine()
+  await put('.env', `STORE_URL=${await (await postgresServer()).createDatabase()}\n`)
+  expect((await run('db migrate --env-file .env')).stdout).toMatch(/^migrated from schema 0/)
+})
+
+test.skipIf(!isRoot)(
+  'as another user, where temporary files cannot be run, SQLite is loaded from elsewhere; from nowhere it says so',
+  async () => {
+    const { cwd, env } = await machine()
+    const contained = (script: string) =>
+      execa(
+        '/usr/bin/unshare',
+        [
+          '--mount',
+          '/bin/sh',
+          '-ec',
+          `/bin/mount -t tmpfs -o noexec,mode=1777 tmpfs "$TMPDIR"; ${script}; cd "$HOME"; /bin/chmod 755 . ; /bin/mkdir data; /bin/chown 4711 data
+exec /usr/bin/setpriv --reuid=4711 --regid=4711 --clear-groups ${program} db migrate --data data`,
+        ],
+        { cwd, env, extendEnv: false, reject: false },
+      )
+    expect(await contained(':')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^migrated/) })
+    await execa('rm', ['-r', path.join(cwd, 'data')])
+    const nowhere = await contained(
+      'for folder in /dev/shm /var/tmp; do /bin/mount -t tmpfs -o noexec,mode=1777 tmpfs "$folder"; done',
+    )
+    expect(nowhere).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(/mounted noexec. Set TMPDIR/),
+    })
+  },
+)
