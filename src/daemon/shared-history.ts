@@ -36,15 +36,14 @@ export function shareHistory({
       read = waiting
       return own.read(clock.now())
     }
-    if (await shared.seed(past, { recorder, now: clock.now() }))
-      waiting = waiting.filter((round) => !read.includes(round))
+    if (await shared.seed(past, recorder)) waiting = waiting.filter((round) => !read.includes(round))
   }
 
   async function write(): Promise<void> {
     if (!seeded) await seed()
     seeded = true
     for (let round = waiting[0]; round !== undefined; round = waiting[0]) {
-      await shared.record(round, { recorder, now: clock.now() })
+      await shared.record(round, recorder, clock.now())
       if (waiting[0] === round) waiting.shift()
     }
     behind = false

@@ -109,15 +109,10 @@ export interface History {
 
 /** A history that several machines record into. */
 export interface SharedHistory {
-  /** `now` is when the round is recorded, if that is later than it was observed. */
-  record(round: Round, options: { readonly recorder: string; readonly now?: number }): Promise<void>
+  /** What the machine `recorder` saw; `now` is when it is recorded, if that is later. */
+  record(round: Round, recorder: string, now?: number): Promise<void>
   read(now: number): Promise<Recorded>
-  /**
-   * Takes over what the machine `recorder` recorded on its own, unless there is a record already; true if it was taken.
-   */
-  seed(
-    past: () => Promise<Recorded>,
-    options: { readonly recorder: string; readonly now: number },
-  ): Promise<boolean>
+  /** Takes over what the machine recorded on its own, unless there is a record already; true if it was taken. */
+  seed(past: () => Promise<Recorded>, recorder: string): Promise<boolean>
   close(): Promise<void>
 }

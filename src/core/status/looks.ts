@@ -20,7 +20,7 @@ export interface SeriesMark {
   /** Time has been counted up to here. */
   readonly countedTo: number
   readonly state: ProbeState
-  readonly reason: string | null
+  readonly reason: string | undefined
   /** The machine that saw this state, and when it last did. */
   readonly recorder: string
   readonly stateAt: number
@@ -70,7 +70,7 @@ export function followLook(
   const series =
     known !== undefined && outweighs(state)
       ? { ...known, at: last, countedTo }
-      : { at: last, countedTo, state, reason: said?.slice(0, LONGEST_REASON) ?? null, recorder, stateAt: at }
+      : { at: last, countedTo, state, reason: said?.slice(0, LONGEST_REASON), recorder, stateAt: at }
   const from = credit && Math.max(credit.from, known?.countedTo ?? credit.from)
   const counted = credit && (known !== undefined && outweighs(credit.state) ? known.state : credit.state)
   return {

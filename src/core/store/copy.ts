@@ -35,6 +35,11 @@ export const TABLES = [
 
 export type Table = (typeof TABLES)[number]
 
+/** The tables of the recorded health, which each machine has in a file of its own too: they are not copied. */
+export const HEALTH_TABLES = ['health_series', 'health_period', 'health_build'] as const
+
+export type HealthTable = (typeof HEALTH_TABLES)[number]
+
 /**
  * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store
  * keeps its own.

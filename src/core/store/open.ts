@@ -137,7 +137,7 @@ export async function openSharedHistory(
   log: Log = silentLog,
 ): Promise<SharedHistory | undefined> {
   if (address.kind !== 'postgres') return undefined
-  return (await import('./postgres/health.ts')).openPostgresHealth({ url: address.url, log })
+  return (await import('./postgres/open.ts')).openPostgresHealth(address.url, log)
 }
 
 /** Compares every row of a file's store with a database's: the tables that differ, with how many rows each has. */

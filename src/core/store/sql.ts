@@ -1,4 +1,4 @@
-import { TABLES, type Table } from './copy.ts'
+import { HEALTH_TABLES, type HealthTable, TABLES, type Table } from './copy.ts'
 import type { JournalEntry } from './journal.ts'
 
 /**
@@ -47,9 +47,11 @@ export interface Dialect {
   /** A table of the texts in a JSON array, in its column `value`. */
   readonly each: (array: string) => string
   /** A table with the rows in the parameter `@rows`, in columns that are named and typed as a table has them. */
-  readonly rows: (table: Table, columns: readonly string[]) => string
+  readonly rows: (table: Table | HealthTable, columns: readonly string[]) => string
   /** A whole number that a column holds as text; far too large for one that somebody damaged. */
   readonly integer: (column: string) => string
+  /** The bytes of a column of `rows`. */
+  readonly bytes: (column: string) => string
   /** Makes a query use an index, where the store takes such an order. */
   readonly by: (index: string) => string
   /** Whether an enrolment's lesson in hand has failed, in the words of the index of what is due. */
@@ -123,7 +125,10 @@ export interface Compiled {
 }
 
 const PARAMETER = /@([a-z]\w*)/gi
-const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')})\\b`, 'g')
+const TABLE_NAME = new RegExp(
+  `\\b(FROM|INTO|JOIN|UPDATE) (${[...TABLES, ...HEALTH_TABLES].join('|')})\\b`,
+  'g',
+)
 
 /**
  * For SQLite: the text without row locks. The plus changes no value. Without it, SQLite plans by the value of a

@@ -6,7 +6,7 @@ import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { DAYS_KEPT, HOURS_KEPT, INCIDENTS_KEPT_PER_PROBE } from '../../../src/core/status/history.ts'
-import { openSqliteHistory } from '../../../src/core/store/sqlite/history.ts'
+import { openHistory } from '../../../src/core/store/open.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
 const NOW = 20_000 * DAY_MS
@@ -319,7 +319,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 })
 
 test('a history keeps its hours, days and incidents as long as they are shown, and 200 incidents of a probe', async () => {
-  const history = openSqliteHistory(undefined)
+  const history = await openHistory(undefined)
   onTestFinished(() => history.close())
   const look = (at: number, state: 'ok' | 'failing' = 'ok', probe = 'mail') =>
     history.record({

@@ -10,7 +10,6 @@ import { openAnalyticsStore, openHistory, openStore } from '../../../src/core/st
 import { courseParts } from '../../../src/core/store/parts.ts'
 import { type Guarded, guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
 import { sqliteDispatch } from '../../../src/core/store/sqlite/dispatch.ts'
-import { openJournal } from '../../../src/core/store/sqlite/journal.ts'
 import { sqliteSql } from '../../../src/core/store/sqlite/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { storeFault } from '../../../src/core/store-fault.ts'
@@ -32,7 +31,7 @@ function courseOn(database: Database.Database, guarded: Guarded): Store['course'
     database,
     guarded,
     leaseClock: () => 0,
-    journal: openJournal(database, undefined),
+    journal: undefined,
     file: undefined,
   }
   const sql = sqliteSql(parts)

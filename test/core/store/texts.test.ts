@@ -1,5 +1,6 @@
+import path from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
 import { TEXTS as audit } from '../../../src/core/store/audit.ts'
@@ -9,6 +10,7 @@ import { TEXTS as counts } from '../../../src/core/store/counts.ts'
 import { TEXTS as enrolments } from '../../../src/core/store/enrolments.ts'
 import { TEXTS as erasure } from '../../../src/core/store/erasure.ts'
 import { TEXTS as feedback } from '../../../src/core/store/feedback.ts'
+import { TEXTS as health } from '../../../src/core/store/health.ts'
 import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
 import { TEXTS as history } from '../../../src/core/store/history.ts'
 import { TEXTS as hours } from '../../../src/core/store/hours.ts'
@@ -18,7 +20,7 @@ import { TEXTS as messages } from '../../../src/core/store/messages.ts'
 import { TEXTS as meta } from '../../../src/core/store/meta.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { TEXTS as notices } from '../../../src/core/store/notices.ts'
-import { openStore } from '../../../src/core/store/open.ts'
+import { openHistory, openStore } from '../../../src/core/store/open.ts'
 import { TEXTS as plans } from '../../../src/core/store/plans.ts'
 import { TEXTS as dispatch } from '../../../src/core/store/postgres/dispatch.ts'
 import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
@@ -26,8 +28,10 @@ import { TEXTS as queue } from '../../../src/core/store/queue.ts'
 import { TEXTS as restored } from '../../../src/core/store/restored.ts'
 import { TEXTS as sending } from '../../../src/core/store/sending.ts'
 import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
+import { INCIDENTS } from '../../../src/core/store/sqlite/history.ts'
 import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
 import { TEXTS as subscriptions } from '../../../src/core/store/subscriptions.ts'
+import { emptyFolder } from '../../support/folder.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 /** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
@@ -40,6 +44,7 @@ const SUBJECTS = {
   enrolments,
   erasure,
   feedback,
+  health,
   heartbeats,
   history,
   hours,
@@ -63,12 +68,22 @@ const textsOf = (dialect: Dialect) =>
     ),
   )
 
+/** The file that an SQLite store's machine keeps its recorded health in. */
+async function historyFile(): Promise<Database.Database> {
+  const file = path.join(await emptyFolder(), 'history.sqlite')
+  await (await openHistory(file)).close()
+  return new Database(file)
+}
+
 test('SQLite prepares every statement of the store against its newest schema', async () => {
   const database = new Database(':memory:')
+  const recorded = await historyFile()
+  onTestFinished(() => void recorded.close())
   for (const step of SQLITE_STEPS) database.exec(step)
-  const faults = textsOf(SQLITE).flatMap(([name, text]) => {
+  const incidentsOfFile = Object.entries(INCIDENTS).map(([name, text]) => [`health.${name}`, text] as const)
+  const faults = [...textsOf(SQLITE), ...incidentsOfFile].flatMap(([name, text]) => {
     try {
-      database.prepare(forSqlite(text).text)
+      ;(name.startsWith('health.') ? recorded : database).prepare(forSqlite(text).text)
       return []
     } catch (error) {
       return [`${name}: ${String(error)}`]

@@ -1,9 +1,11 @@
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
+import type { SharedHistory } from '../../status/history.ts'
 import { storeFault } from '../../store-fault.ts'
 import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
 import { course } from '../course.ts'
+import { sharedHistory } from '../health.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
@@ -18,6 +20,18 @@ const PING_MS = 2000
 const GROW = `UPDATE platformctl.meta SET value = (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 2000))
   WHERE name = 'ping'`
 
+const onIdleFault = (log: Log) => (code: string) =>
+  log.warn('store_connection_lost', 'an idle connection to the store was lost', { code })
+
+/** Recording a round waits no longer: the next one comes a minute later. */
+const RECORD_MS = 5000
+
+/** The record of health that machines share in a PostgreSQL whose store was opened before. */
+export function openPostgresHealth(url: Secret, log: Log): SharedHistory {
+  const pool = createPool({ url, size: 1, limitMs: RECORD_MS, onIdleFault: onIdleFault(log) })
+  return { ...sharedHistory(postgresSql(pool)), close: () => pool.end() }
+}
+
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
 export async function openPostgres(input: {
   readonly url: Secret
@@ -29,8 +43,7 @@ export async function openPostgres(input: {
   const pool = createPool({
     url: input.url,
     size: input.poolSize,
-    onIdleFault: (code) =>
-      input.log.warn('store_connection_lost', 'an idle connection to the store was lost', { code }),
+    onIdleFault: onIdleFault(input.log),
     onFault: (error) => {
       full ||= storeFault(error) === 'disk_full'
     },

@@ -146,7 +146,7 @@ export function sqliteDispatch(parts: SqliteParts, { subscriptions }: CoursePart
     const changed = record(current, settlement)
     if (changed === undefined) return
     if (changed.state === 'unsubscribed' && current.state === 'confirmed')
-      journal.add({ what: 'unsubscribed', at: now, id, enrolment: changed.enrolment })
+      journal?.add({ what: 'unsubscribed', at: now, id, enrolment: changed.enrolment })
     yield* subscriptions.save([changed])
   }
 

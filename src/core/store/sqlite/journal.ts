@@ -50,9 +50,8 @@ export interface Journal {
 /** The name in `meta` of the lines that could not be written to the file. */
 export const OWED = 'journal_owed'
 
-/** The journal beside a store; a store in memory has none. */
-export function openJournal(database: SqliteDatabase, storeFile: string | undefined): Journal {
-  if (storeFile === undefined) return { add() {}, forget: () => true, catchUp() {}, anchor: () => '' }
+/** The journal beside a store. */
+export function openJournal(database: SqliteDatabase, storeFile: string): Journal {
   const file = journalFile(storeFile)
   const owedLines = () => owedOf(database)
   const append = (text: string) => appendText(storeFile, text)

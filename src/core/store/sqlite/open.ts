@@ -38,7 +38,7 @@ export function openSqlite(
     if (fault === 'damaged') damaged ??= error
     if (fault === 'disk_full') full = true
   })
-  const journal = openJournal(database, file)
+  const journal = file === undefined ? undefined : openJournal(database, file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const parts = { database, guarded, leaseClock, journal, file }
   const steps = sqliteSql(parts)
@@ -66,7 +66,7 @@ export function openSqlite(
         if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')
       })
       full = false
-      const catchUp = database.transaction(() => journal.catchUp())
+      const catchUp = database.transaction(() => journal?.catchUp())
       try {
         catchUp.immediate()
       } catch (error) {

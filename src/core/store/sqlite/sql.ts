@@ -10,16 +10,18 @@ import {
   type Steps,
 } from '../sql.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
-import { type Journal, openJournal } from './journal.ts'
+import type { Journal } from './journal.ts'
 import { scrubFile } from './scrub.ts'
 
 export const DIALECT: Dialect = {
   length: (column) => `CASE WHEN json_valid(${column}) THEN json_array_length(${column}) ELSE 0 END`,
   each: (array) => `json_each(${array})`,
   rows: (_table, columns) =>
-    `(SELECT ${columns.map((column) => `json_extract(value, '$.${column}') AS ${column}`).join(', ')} FROM json_each(@rows))`,
+    // As JSONB each row is parsed once, and not for each of its columns.
+    `(SELECT ${columns.map((column) => `value ->> '${column}' AS ${column}`).join(', ')} FROM jsonb_each(@rows))`,
   integer: (column) =>
     `CASE WHEN ${column} NOT GLOB '*[^0-9]*' THEN CAST(${column} AS INTEGER) ELSE 2000000000 END`,
+  bytes: (column) => `unhex(${column}, '\\x')`,
   by: (index) => `INDEXED BY ${index}`,
   hasFailed: (failed) => `(failures > 0) = ${Number(failed)}`,
   byBytes: (column) => column,
@@ -35,7 +37,8 @@ export interface SqliteParts {
   readonly guarded: Guarded
   /** Milliseconds by a clock that all processes share, and nobody can set. */
   readonly leaseClock: () => number
-  readonly journal: Journal
+  /** Undefined: it has none, as a store in memory. */
+  readonly journal: Journal | undefined
   /** Undefined: in memory. */
   readonly file: string | undefined
 }
@@ -51,7 +54,7 @@ export function sqliteSql(parts: SqliteParts): Sql {
     // IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it.
     write: async (work) => guarded(() => database.transaction(() => perform(work())).immediate()),
     async journal(...entries) {
-      if (entries.length === 0) return
+      if (journal === undefined || entries.length === 0) return
       // Under the write lock: an erasure in another process may be rewriting the journal.
       guarded(() => database.transaction(() => journal.add(...entries)).immediate())
     },
@@ -60,17 +63,10 @@ export function sqliteSql(parts: SqliteParts): Sql {
 }
 
 /** What the steps need on a file of which this process alone knows, such as the image of a backup: no lease, and no journal. */
-const plain = (database: SqliteDatabase, guarded: Guarded = (work) => work()): SqliteParts => ({
-  database,
-  guarded,
-  leaseClock: () => 0,
-  journal: openJournal(database, undefined),
-  file: undefined,
-})
-
-export const plainSql = (database: SqliteDatabase, guarded?: Guarded): Sql =>
-  sqliteSql(plain(database, guarded))
-export const plainPerformer = (database: SqliteDatabase) => performer(plain(database))
+const PLAIN = { leaseClock: () => 0, journal: undefined, file: undefined }
+export const plainSql = (database: SqliteDatabase, guarded: Guarded = (work) => work()): Sql =>
+  sqliteSql({ database, guarded, ...PLAIN })
+export const plainPerformer = (database: SqliteDatabase) => performer({ database, ...PLAIN })
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
 export function performer({
@@ -82,8 +78,8 @@ export function performer({
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
     if ('journal' in step) {
-      const forgotten = step.forget === undefined || journal.forget(step.forget)
-      journal.add(...step.journal)
+      const forgotten = step.forget === undefined || (journal?.forget(step.forget) ?? true)
+      journal?.add(...step.journal)
       return { rows: [], changes: Number(forgotten) }
     }
     let execute = prepared.get(step.text)
