@@ -65,7 +65,8 @@ export default defineConfig({
       ),
       project('alone', ALONE, [], { maxWorkers }),
       // These two install from the registry, which may need the machine's own certificates.
-      project('pack', ['test/pack/**/*.test.ts'], [], { env: {} }),
+      // One after the other: each builds the package anew.
+      project('pack', ['test/pack/**/*.test.ts'], [], { env: {}, maxWorkers: 1 }),
       project('examples', ['test/examples/**/*.test.ts'], [], { env: {} }),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),

@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, rmSync, wri
 import { fileURLToPath } from 'node:url'
 import { type InputOptions, type OutputOptions, rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
+import { thirdPartyNotices } from './notices.ts'
 import { optionsOf, refuse } from './options.ts'
 
 const USAGE = `npm run executable
@@ -16,6 +17,9 @@ const work = `${root}build/work`
 const SQLITE = 'better-sqlite3'
 rmSync(work, { recursive: true, force: true })
 mkdirSync(work, { recursive: true })
+
+/** Everything that was bundled. */
+const modules = new Set<string>()
 
 /** Bundles one module, whose text is given, with everything that it imports. */
 async function bundle(source: string, output: OutputOptions, input: InputOptions = {}): Promise<void> {
@@ -33,7 +37,13 @@ async function bundle(source: string, output: OutputOptions, input: InputOptions
     ],
     ...input,
   })
-  await build.write({ minify: true, keepNames: true, codeSplitting: false, ...output })
+  const { output: written } = await build.write({
+    minify: true,
+    keepNames: true,
+    codeSplitting: false,
+    ...output,
+  })
+  for (const part of written) if (part.type === 'chunk') for (const id of part.moduleIds) modules.add(id)
   await build.close()
 }
 
@@ -102,5 +112,13 @@ execFileSync(
     'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2',
   ],
   { stdio: 'ignore' },
+)
+writeFileSync(
+  `${root}build/THIRD-PARTY-NOTICES.txt`,
+  [
+    readFileSync(`${root}dist/THIRD-PARTY-NOTICES.txt`, 'utf8'),
+    thirdPartyNotices(modules),
+    `Node.js ${process.versions.node} and what it contains: https://github.com/nodejs/node/blob/v${process.versions.node}/LICENSE\n`,
+  ].join('\n'),
 )
 console.log(made)

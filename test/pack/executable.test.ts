@@ -1,4 +1,5 @@
-import { chmod, copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync, globSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,14 +18,18 @@ vi.setConfig({ testTimeout: 60_000 })
 const root = fileURLToPath(new URL('../..', import.meta.url))
 // Away from the clone, whose node_modules it would find.
 const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-executable-'))
-const program = path.join(folder, 'platformctl')
+const program = path.join(folder, 'usr/bin/platformctl')
+const released = (pattern: string) => {
+  const [file = ''] = globSync(pattern, { cwd: path.join(root, 'build/release') })
+  return path.join(root, 'build/release', file)
+}
 const isRoot = hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-linux, and be root')
 
 beforeAll(async () => {
-  await execa(process.execPath, ['scripts/executable.ts'], { cwd: root })
-  await copyFile(path.join(root, 'build/platformctl'), program)
+  await execa(process.execPath, ['scripts/release.ts'], { cwd: root })
+  await execa('dpkg-deb', ['--extract', released(`platformctl_${packageJson.version}_*.deb`), folder])
   await chmod(folder, 0o755)
-}, 120_000)
+}, 240_000)
 afterAll(() => rm(folder, { recursive: true }))
 
 /** A machine without Node: nothing is on PATH, and temporary files have a folder of their own. */
@@ -172,6 +177,74 @@ exec /usr/bin/setpriv --reuid=4711 --regid=4711 --clear-groups ${program} db mig
     expect(nowhere).toMatchObject({
       exitCode: 2,
       stderr: expect.stringMatching(/mounted noexec. Set TMPDIR/),
+    })
+  },
+)
+
+test('a release has the package, the executable in an archive, and checksums of all that are right', async () => {
+  const checked = await execa('sha256sum', ['--check', 'SHA256SUMS'], {
+    cwd: path.dirname(released('*.tgz')),
+  })
+  expect(checked.stdout.match(/: OK$/gm)).toHaveLength(4)
+  const { stdout } = await execa('tar', ['-tzf', released('*.tar.gz')])
+  for (const file of ['platformctl', 'LICENSE', 'THIRD-PARTY-NOTICES.txt', 'proxy/nginx.conf'])
+    expect(stdout).toContain(`-linux-${process.arch}/${file}\n`)
+  const bom = await readFile(released('sbom.cdx.json'), 'utf8')
+  for (const name of ['node', 'better-sqlite3', 'hono']) expect(bom).toContain(`"name":"${name}"`)
+})
+
+test.skipIf(!isRoot)('the Debian package installs, and leaves its settings when it is removed', async () => {
+  const place = await emptyFolder()
+  await mkdir(path.join(place, 'var/lib/dpkg'), { recursive: true })
+  await writeFile(path.join(place, 'var/lib/dpkg/status'), '')
+  const dpkg = (...args: string[]) =>
+    execa('dpkg', [`--root=${place}`, '--force-depends', '--force-script-chrootless', ...args])
+  await dpkg('--install', released('*.deb'))
+  await writeFile(path.join(place, 'etc/platformctl/env'), 'LOG_LEVEL=warn\n')
+  await dpkg('--install', released('*.deb'))
+  await dpkg('--remove', 'platformctl')
+  expect(await readFile(path.join(place, 'etc/platformctl/env'), 'utf8')).toBe('LOG_LEVEL=warn\n')
+  expect(existsSync(path.join(place, 'usr'))).toBe(false)
+})
+
+test.skipIf(!isRoot)(
+  'the unit of the Debian package runs the definition of its folder as another user, on a read-only machine',
+  async () => {
+    const scratch = await emptyFolder()
+    const [home = '', state = '', credentials = ''] = ['home', 'state', 'credentials'].map((name) =>
+      path.join(scratch, name),
+    )
+    for (const one of [home, state, credentials]) await mkdir(one)
+    await potteryFolder(home)
+    await writeFile(path.join(credentials, 'env'), 'KILN_REGION=us\n')
+    const unit = await readFile(path.join(folder, 'usr/lib/systemd/system/platformctl.service'), 'utf8')
+    expect(unit).toContain('\nWorkingDirectory=-/srv/platform\n')
+    const [, line = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? []
+    const command = line
+      .replace('/usr/bin/platformctl', program)
+      .replace('%S', state)
+      .replace('%d', credentials)
+    const { stdout, stderr } = await execa(
+      'unshare',
+      [
+        '--mount',
+        'sh',
+        '-c',
+        `
+chmod 755 ${scratch} ${home}; chmod -R a+rX ${home}; mkdir ${state}/platformctl; chown -R 4711:4711 ${state} ${credentials}
+mount -t tmpfs tmpfs /run; mkdir /run/platformctl; chown 4711:4711 /run/platformctl
+mount --bind ${state} ${state}; mount --bind /run /run; mount -o remount,bind,ro /
+cd ${home}
+RUNTIME_DIRECTORY=/run/platformctl setpriv --reuid=4711 --regid=4711 --clear-groups --no-new-privs --inh-caps=-all ${command} --web-port 0 --shop-port 0 >${state}/log &
+until grep -q '"listening"' ${state}/log; do sleep 0.2; done
+head -n 1 ${state}/log
+kill $!; wait $!; echo "stopped $?"`,
+      ],
+      { extendEnv: false, env: { PATH: '/bin:/usr/bin' }, reject: false, timeout: 50_000 },
+    )
+    expect({ stdout, stderr }).toEqual({
+      stdout: expect.stringMatching(/Töpferschule Lehmgrube, defined by [\s\S]*\nstopped 0$/),
+      stderr: '',
     })
   },
 )

@@ -38,6 +38,8 @@ export function systemdFiles({
   tarballs,
 }: Subject): readonly DeployFile[] {
   const config = definition === undefined ? '' : ` --config ${serverFolder}/${definition}`
+  // Where a definition is found without its name.
+  const home = definition === undefined ? `WorkingDirectory=-${serverFolder}\n` : ''
   const tarball = tarballs.find((one) => path.posix.basename(one).startsWith('platformctl-'))
   const copy =
     definition === undefined
@@ -46,8 +48,10 @@ export function systemdFiles({
 #   cp -R --parents ${sources.join(' ')} ${serverFolder}
 #   chmod -R a+rX,go-w ${serverFolder}
 `
-  const daemon = `# One Linux machine, with Node 22.18 or later in /usr/bin. As root:
+  const daemon = `# One Linux machine. As root, the executable, or the package with Node 22.18 or later in /usr/bin:
+#   install platformctl /usr/bin/
 #   npm install --global --prefix /usr ${tarball === undefined ? 'platformctl' : `./${tarball}`}
+# Then:
 ${copy}#   install -D -m 600 .env /etc/platformctl/env
 #   cp deploy/systemd/platformctl* /etc/systemd/system/
 #   systemctl daemon-reload
@@ -65,8 +69,7 @@ StartLimitBurst=5
 Type=notify
 NotifyAccess=all
 WatchdogSec=60
-# Behind the two hyphens, because Node itself would read --env-file otherwise, by rules of its own.
-ExecStart=/usr/bin/node -- /usr/bin/platformctl daemon${config} --env-file %d/env --data %S/platformctl
+${home}ExecStart=/usr/bin/platformctl daemon${config} --env-file %d/env --data %S/platformctl
 # Stays root:root 0600 on disk; the service reads a copy that nobody else can.
 LoadCredential=env:/etc/platformctl/env
 Restart=on-failure
@@ -105,7 +108,7 @@ After=platformctl.service
 
 [Service]
 Type=oneshot
-# A new name each time; what is older than a fortnight goes once the new one is there.
+${home}# A new name each time; what is older than a fortnight goes once the new one is there.
 ExecStart=/usr/bin/platformctl db verify${config} --data %S/platformctl
 ExecStart=/bin/sh -ec 'exec /usr/bin/platformctl db backup${config} --data %S/platformctl "%S/platformctl-backups/platform-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).sqlite.zst"'
 ExecStart=/usr/bin/find %S/platformctl-backups -name "platform-*.sqlite.zst" -mtime +14 -delete
