@@ -61,6 +61,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     ...report.findings,
     ...told,
     ...unread,
+    ...(context.unused === undefined ? [] : [daemonUnused(context.unused, services)]),
     ...ofFiles,
     ...packages,
     ...(live?.findings ?? []),
@@ -84,6 +85,20 @@ function concerned(
     present.some((name) => (contract.find(name) ?? secretBehind(contract, name))?.services.includes(service)),
   )
   return readers.length > 0 ? readers : services
+}
+
+/** What is checked is not what runs here. */
+function daemonUnused(why: string, services: readonly Service[]): Finding {
+  return {
+    id: 'no-definition',
+    severity: 'warning',
+    services,
+    group: 'file',
+    present: [],
+    missing: [],
+    cause: `This is not about what runs here: ${why}`,
+    fix: 'Do as it says. If the default platform is meant, say so with --no-config.',
+  }
 }
 
 /**

@@ -42,7 +42,7 @@ const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'comp
 const STARTING = ['daemon', 'demo']
 
 /** The platform that a command is for, and how it was found. */
-export type Choice = Pick<Context, 'platform' | 'searched' | 'daemon'>
+export type Choice = Pick<Context, 'platform' | 'searched' | 'daemon' | 'unused'>
 
 type Machine = Pick<Context, 'cwd' | 'env'> & {
   readonly say: (sentence: string) => void
@@ -84,11 +84,18 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   const pointers = isNamed || asksHelp || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
   if (!isKnown && !pointers.some(holdsFiles)) return { platform: learning, searched }
   const { definitionOfDaemon, findRunningDaemon } = await import('./running-daemons.ts')
-  const daemon = findRunningDaemon(pointers, { only: isKnown ? folder : undefined, words: rest, say })
-  const recorded = daemon === undefined ? definitionOfDaemon(folder, say) : daemon.definition
+  let unused: string | undefined
+  const skip = (why: string) => {
+    unused = why
+    say(why)
+  }
+  const only = isKnown ? folder : undefined
+  const daemon = findRunningDaemon(pointers, { only, words: rest, say, skip })
+  const recorded = daemon === undefined ? definitionOfDaemon(folder, skip) : daemon.definition
   return {
     ...(recorded ? { platform: await load(cwd, recorded) } : { platform: learning, searched }),
     ...(daemon && { daemon }),
+    ...(unused && { unused }),
   }
 }
 

@@ -9,6 +9,7 @@ import type { Environment } from '../core/env/environment.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
+import type { Service } from '../core/service.ts'
 import type { ExitCode } from './exit.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
@@ -24,10 +25,11 @@ export interface Output {
 /** Off a terminal. A terminal that does not know its size says 0. */
 const COLUMNS = 100
 
-/** A running daemon: what it was started with. */
+/** A running daemon: what it was started with, and where it listens. */
 export interface UsedDaemon {
   readonly dataFolder: string
   readonly envFiles: readonly string[]
+  readonly urls: Readonly<Partial<Record<Service, string>>>
 }
 
 /** The width to wrap text for. */
@@ -56,6 +58,8 @@ export interface Context {
   readonly searched?: readonly string[]
   /** The daemon of this machine whose files the command uses, because it names none itself. */
   readonly daemon?: UsedDaemon
+  /** Why a daemon that runs here is not the one that the command uses. */
+  readonly unused?: string
   readonly env: Environment
   readonly cwd: string
   readonly stdin: AsyncIterable<Uint8Array | string>

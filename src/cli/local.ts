@@ -52,13 +52,13 @@ function assertSameStore(
 }
 
 /** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */
-export async function assertExists(address: StoreAddress): Promise<void> {
+export async function assertExists({ env }: Context, address: StoreAddress): Promise<void> {
   if (address.kind !== 'sqlite') return
   const { existsSync } = await import('node:fs')
   if (existsSync(address.file)) return
   ;(await import('./environment.ts')).assertNotDenied(address.file)
   throw wrongUsage(
-    `there is no store at ${address.file}: name the daemon’s data folder with --data, or set STORE_URL.`,
+    `there is no store at ${address.file}: ${(await import('./running-daemons.ts')).dataHint(env)}, or set STORE_URL.`,
   )
 }
 
@@ -77,7 +77,7 @@ export async function openLocalStore(
   data: string | undefined,
 ): Promise<Store> {
   const address = storeAddress(context, env, data)
-  await assertExists(address)
+  await assertExists(context, address)
   try {
     const store = await openStore(address)
     // Only a daemon claims a store: a command that is started in the wrong folder would otherwise shut the daemon out.

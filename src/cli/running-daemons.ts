@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { recordFile } from '../core/daemon-places.ts'
-import { type DaemonPointer, pointersIn, readRecord } from '../core/daemon-record.ts'
+import { pointerFolders, recordFile } from '../core/daemon-places.ts'
+import { type DaemonPointer, isRunning, pointersIn, readRecord } from '../core/daemon-record.ts'
+import type { Environment } from '../core/env/environment.ts'
 import { codeOf } from '../core/error-code.ts'
 import { nextStep, shellWord } from '../core/next-step.ts'
 import { controlledByOthers } from '../platform/trusted.ts'
@@ -17,7 +18,7 @@ export interface FoundDaemon extends UsedDaemon {
 const NAME_THEM = 'name --config, --env-file and --data'
 
 /** The definition that the last daemon of a data folder ran; undefined if it ran none, or if another user could replace it. */
-export function definitionOfDaemon(dataFolder: string, say: Say): string | undefined {
+export function definitionOfDaemon(dataFolder: string, skip: Say): string | undefined {
   const file = recordFile(dataFolder)
   const definition = readRecord(dataFolder)?.platform?.definition ?? undefined
   if (definition === undefined) return undefined
@@ -26,7 +27,7 @@ export function definitionOfDaemon(dataFolder: string, say: Say): string | undef
     assertThere(definition, file)
     return definition
   }
-  say(`${definition} is not used. ${foreign}. Name the definition with --config.`)
+  skip(`${definition} is not used. ${foreign}. Name the definition with --config.`)
   return undefined
 }
 
@@ -36,35 +37,42 @@ export function definitionOfDaemon(dataFolder: string, say: Say): string | undef
  */
 export function findRunningDaemon(
   folders: readonly string[],
-  input: { readonly only: string | undefined; readonly words: readonly string[]; readonly say: Say },
+  input: {
+    readonly only: string | undefined
+    readonly words: readonly string[]
+    readonly say: Say
+    /** Hears why a daemon that runs here is not used. */
+    readonly skip: Say
+  },
 ): FoundDaemon | undefined {
-  const { only, words, say } = input
+  const { only, words, say, skip } = input
   const byFolder = new Map(folders.flatMap(pointersIn).map((pointer) => [pointer.dataFolder, pointer]))
   const [pointer, ...others] = byFolder.values()
   if (pointer === undefined || (only !== undefined && only !== pointer.dataFolder)) return undefined
   if (others.length > 0) {
-    say(
+    skip(
       `several daemons run here (${[...byFolder.keys()].join(', ')}), so no command assumes one: ${NAME_THEM}.`,
     )
     return undefined
   }
   const { dataFolder, file, pid } = pointer
   const record = readRecord(dataFolder)
-  const { platform, envFiles = [] } = record ?? {}
+  const { platform, envFiles = [], others: beside = [] } = record ?? {}
   const definition = platform?.definition ?? null
   const named = [...(definition === null ? [] : [definition]), ...envFiles]
   const foreign = foreignFile([file, recordFile(dataFolder), ...named])
   if (record === undefined || foreign !== undefined) {
     refuseAsRoot({ dataFolder, pid, words })
     const why = foreign ?? `Its ${recordFile(dataFolder)} cannot be read`
-    say(`the daemon of ${dataFolder} is not used. ${why}. Run this as the daemon’s user, or ${NAME_THEM}.`)
+    skip(`the daemon of ${dataFolder} is not used. ${why}. Run this as the daemon’s user, or ${NAME_THEM}.`)
     return undefined
   }
   if (definition !== null) assertThere(definition, recordFile(dataFolder))
   const readable = envFiles.filter(isReadable)
   for (const one of envFiles)
     if (!readable.includes(one)) say(`not read: ${one}, which the daemon was started with.`)
-  const found = { definition, envFiles: readable, dataFolder }
+  const urls = Object.assign({}, ...beside.filter(isRunning).map((one) => one.urls), record.urls)
+  const found = { definition, envFiles: readable, dataFolder, urls }
   say(`acting on the daemon that runs here: ${nextStep('', found).trim()}`)
   return found
 }
@@ -84,6 +92,18 @@ function refuseAsRoot(
   throw wrongUsage(
     `the daemon that runs here belongs to another user, and root does not run what that user can write. Run this as that user: nsenter --target ${pid} --mount --setuid ${owner.uid} --setgid ${owner.gid} -- ${command}. For anything else, ${NAME_THEM}.`,
   )
+}
+
+/** What to name, for a command that found nothing in its folder. */
+export function dataHint(env: Environment): string {
+  const [folder, ...others] = new Set(
+    pointerFolders(env)
+      .flatMap(pointersIn)
+      .map((one) => one.dataFolder),
+  )
+  return folder === undefined || others.length > 0
+    ? 'name the daemon’s data folder with --data'
+    : `a daemon runs here with --data ${shellWord(folder)}; name that`
 }
 
 function assertThere(definition: string, record: string): void {

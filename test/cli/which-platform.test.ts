@@ -30,7 +30,10 @@ async function school(definition: object = DEFINITION) {
   const file = at('srv/platform.config.json')
   await writeFile(file, JSON.stringify(definition))
   await writeFile(at('srv/firing/1-clay.md'), '---\nsubject: Clay\n---\n\nWedge it.')
-  await writeFile(at('srv/kiln.env'), 'KILN_API_KEY=a-long-key-of-the-kiln\n')
+  await writeFile(
+    at('srv/kiln.env'),
+    'KILN_API_KEY=a-long-key-of-the-kiln\nEMAIL_DISPATCH_SECRET=a-long-secret-of-the-school-4711\n',
+  )
   const env = { XDG_STATE_HOME: at('state') }
   return {
     at,
@@ -175,6 +178,12 @@ test('without options a command acts on the one daemon that runs here, and says 
   }
   const silent = async (args: readonly string[], where: Parameters<typeof run>[1] = {}) =>
     expect((await run(args, where)).stderr).not.toContain('acting on')
+  // Where it listens, and not where another program may.
+  expect((await run(['health'])).stdout).toContain(String(daemon.urls.web))
+  expect((await run(['dispatch'])).stdout).toContain('0 sent')
+  expect((await run(['course', 'status'], { cwd: at('srv') })).stderr).toContain(
+    `a daemon runs here with --data ${at('data')}; name that`,
+  )
   await silent(['preflight', '--no-config'])
   await silent(['preflight', '--config', file])
   await silent(['preflight', '--env-file', at('srv/kiln.env')])
@@ -194,7 +203,10 @@ test('of two daemons none is assumed, and one that crashed does not count', asyn
   const second = await start(['--env-file', at('srv/kiln.env'), '--data', at('second')])
   const both = await run(['preflight'])
   expect(both.stderr).toMatch(/several daemons run here \(.*\), so no command assumes one/)
-  expect(both.stdout).toContain('no definition found')
+  expect(both.stdout).toMatch(
+    /no definition found[\s\S]*warning no-definition[\s\S]*several daemons run here/,
+  )
+  expect((await run(['preflight', '--strict'])).exitCode).toBe(1)
   await first.stop('SIGKILL')
   expect((await run(['preflight'])).stderr).toContain(`--data ${at('second')}`)
   await second.stop()

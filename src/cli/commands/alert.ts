@@ -144,7 +144,10 @@ async function silenceByWeb(
   const { env } = await loadEnvironment(context, envFile)
   const by = operatorOf(context).name.slice(0, 100)
   const body = { duration: durationText(length), reason, by }
-  const { until } = await postToWeb(context, { ...webEndpoint(env, url, ROUTES.silence.path), body })
+  const { until } = await postToWeb(context, {
+    ...webEndpoint(env, url, ROUTES.silence.path, context.daemon),
+    body,
+  })
   return printText(context, silenceText(length, String(until)))
 }
 

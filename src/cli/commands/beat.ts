@@ -77,7 +77,10 @@ async function reportBeat(
   if (!options.local) {
     const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
     const path = ROUTES.heartbeat.path.replace(':name', encodeURIComponent(name))
-    const answer = await postToWeb(context, { ...webEndpoint(env, options.url, path), body: { exitCode } })
+    const answer = await postToWeb(context, {
+      ...webEndpoint(env, options.url, path, context.daemon),
+      body: { exitCode },
+    })
     return { nextBy: String(answer.nextBy) }
   }
   const definition = context.platform.heartbeats.find((one) => one.name === name)

@@ -148,7 +148,7 @@ async function act(
   const { openAnalyticsMaintenance, openMaintenance } = await import('../../core/store/open.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const address = storeAddress(context, env, options.data)
-  if (mustExist) await assertExists(address)
+  if (mustExist) await assertExists(context, address)
   let opened: StoreMaintenance | undefined
   let openedAnalytics: AnalyticsMaintenance | undefined
   const maintenance = async () => {

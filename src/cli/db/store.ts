@@ -128,7 +128,7 @@ export async function migrate(job: Job): Promise<ExitCode> {
 /** Shows the steps; a store that does not exist yet is not made for it. */
 async function plan({ context, options, address, maintenance }: Job): Promise<ExitCode> {
   const { assertExists } = await import('../local.ts')
-  await assertExists(address)
+  await assertExists(context, address)
   const steps = await (await maintenance()).pending()
   if (options.format === 'json') return printJson(context, 'db migrate', { steps })
   for (const { version, statements } of steps) {

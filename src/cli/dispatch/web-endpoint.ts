@@ -65,10 +65,11 @@ export function webEndpoint(
   env: Environment,
   given: string | undefined,
   path: string,
+  daemon?: Context['daemon'],
 ): { readonly url: URL; readonly secret: string } {
   // While it is rotated the variable holds two: the first is the one to send.
   const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
-  const site = given ?? env.NEXT_PUBLIC_SITE_URL?.trim()
+  const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || daemon?.urls.web)
   if (!site)
     throw wrongUsage(
       'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
@@ -134,7 +135,7 @@ const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
 /** Dispatch through the endpoint of a running web service. */
 export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
-  const { url, secret } = webEndpoint(env, options.url, ROUTES.dispatch.path)
+  const { url, secret } = webEndpoint(env, options.url, ROUTES.dispatch.path, context.daemon)
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
   // One name for all calls of a drain: no subscription gets two lessons in it.
   if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))

@@ -85,7 +85,7 @@ export async function runHealth(context: Context, options: HealthCommandOptions)
     options.envFile.length === 0
       ? undefined
       : (await (await import('../environment.ts')).loadEnvironment(context, options.envFile)).env
-  const targets = targetsOf(context.platform.services, options, fileEnv)
+  const targets = targetsOf(context.platform.services, options, fileEnv, context.daemon?.urls)
   const token = options.deep
     ? await readToken(context, options, fileEnv ?? (await processEnv(context)), targets)
     : undefined

@@ -1,6 +1,6 @@
 import { nearestOf } from '../../core/nearest.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
-import type { Context } from '../context.ts'
+import type { Context, UsedDaemon } from '../context.ts'
 import { wrongUsage } from '../exit.ts'
 import { alternatives, unknownName } from '../options.ts'
 
@@ -12,7 +12,8 @@ export interface HealthEndpoint {
 }
 
 /**
- * The services to ask and their addresses: those named, else those of the env files, else this machine. Named addresses
+ * The services to ask and their addresses: those named, else those of the env files, else of the daemon that runs here,
+ * else this machine. Named addresses
  * select the services too, because the others may not run at all. A name that no definition knows is another program:
  * its address is that of its health, in any of the formats.
  */
@@ -20,6 +21,7 @@ export function targetsOf(
   services: readonly ServiceDefinition[],
   { url, service: wanted }: { readonly url: readonly string[]; readonly service?: readonly Service[] },
   fileEnv: Context['env'] | undefined,
+  running: UsedDaemon['urls'] = {},
 ): readonly HealthEndpoint[] {
   const given = new Map(url.map((word) => parseAddress(services, word)))
   const inFile = services.filter(({ address = [] }) => address.some((name) => fileEnv?.[name]?.trim()))
@@ -35,7 +37,7 @@ export function targetsOf(
     throw wrongUsage(`--url names ${unused.join(' and ')}, and --service leaves it out: drop one of the two.`)
   return asked.flatMap((service) => {
     const { name, health, format } = service
-    const address = given.get(name) ?? addressIn(fileEnv ?? {}, service) ?? here(service)
+    const address = given.get(name) ?? addressIn(fileEnv ?? {}, service) ?? running[name] ?? here(service)
     if (address !== undefined) return { service: name, url: address, health, format }
     if (wanted === undefined) return []
     throw wrongUsage(

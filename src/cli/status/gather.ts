@@ -35,9 +35,8 @@ export async function gatherStatus(
   const record = readRecord(folder)
   if (record === undefined) {
     assertNotDenied(recordFile(folder))
-    throw wrongUsage(
-      `no daemon has run with the data folder ${folder}: pass the daemon’s folder with --data.`,
-    )
+    const { dataHint } = await import('../running-daemons.ts')
+    throw wrongUsage(`no daemon has run with the data folder ${folder}: ${dataHint(context.env)}.`)
   }
   const env = await environmentOf(context, options.envFile, record)
   const others = record.others?.filter(isRunning) ?? []
