@@ -2,7 +2,8 @@ import * as z from 'zod'
 import { DOCUMENTS } from '../src/cli/documents/documents.ts'
 import { reportSchema } from '../src/core/live/report-schema.ts'
 import type { ResolvedPlatform } from '../src/core/platform.ts'
-import { openapiDocument } from '../src/daemon/openapi/document.ts'
+import { openapiDocument } from '../src/daemon/openapi.ts'
+import { routesOf } from '../src/daemon/routes.ts'
 import { healthDocumentSchema } from './reference/health-schema.ts'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -15,7 +16,7 @@ export const SCHEMA_OF: Readonly<Record<string, string>> = {
   health: 'health',
 }
 
-/** Every published JSON Schema (2020-12), by the name of its file. */
+/** The published JSON Schemas (2020-12) of commands, by the names of their files. */
 export function jsonSchemas(platform: ResolvedPlatform): Readonly<Record<string, Schema>> {
   return {
     ...Object.fromEntries(
@@ -36,13 +37,13 @@ export function jsonSchemas(platform: ResolvedPlatform): Readonly<Record<string,
     ),
     report: reportSchema(platform.contract),
     health: healthDocumentSchema(platform.contract.services),
-    http: httpSchema(platform),
   }
 }
 
 /** The bodies of the daemon's requests and answers, each under `$defs`; /openapi.json says which is whose. */
-function httpSchema(platform: ResolvedPlatform): Schema {
-  const { components } = openapiDocument(platform, () => 'http://localhost') as unknown as {
+export async function httpSchema(platform: ResolvedPlatform): Promise<Schema> {
+  const document = await openapiDocument(platform, routesOf(platform), () => 'http://localhost')
+  const { components } = document as unknown as {
     readonly components: { readonly schemas: Schema }
   }
   const text = JSON.stringify(components.schemas).replaceAll('#/components/schemas/', '#/$defs/')

@@ -6,13 +6,14 @@ import { deployFiles, FOLDERS, TARGETS } from '../src/cli/deploy/files.ts'
 import { describe } from '../src/cli/deploy/subject.ts'
 import { DAY_MS, HOUR_MS } from '../src/core/durations.ts'
 import { exampleFile } from '../src/core/env/schema.ts'
-import { openapiDocument } from '../src/daemon/openapi/document.ts'
+import { openapiDocument } from '../src/daemon/openapi.ts'
+import { routesOf } from '../src/daemon/routes.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
 import { eventsPage } from './events-page.ts'
 import { findingsPage } from './findings-page.ts'
-import { jsonSchemas } from './json-schemas.ts'
+import { httpSchema, jsonSchemas } from './json-schemas.ts'
 import { COMPILED_MAILS } from './mails.ts'
 import { healthReference } from './reference/health.ts'
 import { errorReference, httpReference } from './reference/http.ts'
@@ -31,9 +32,9 @@ const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': () => exampleFile(learning.contract),
   'docs/reference/api.md': () => apiReference({ root, exports: packageJson.exports }),
   'docs/reference/errors.md': errorReference,
-  'docs/reference/http.md': () =>
+  'docs/reference/http.md': async () =>
     httpReference(
-      openapiDocument(EVERY_ROUTE, (service) => {
+      await openapiDocument(EVERY_ROUTE, routesOf(EVERY_ROUTE), (service) => {
         const port = learning.services.find(({ name }) => name === service)?.port
         return `http://${service === 'web' ? 'localhost' : '127.0.0.1'}:${port}`
       }),
@@ -48,10 +49,12 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/mail.md': () => mailReference(learning.mails.definitions),
   'docs/reference/metrics.md': metricsReference,
   ...Object.fromEntries(
-    Object.entries(jsonSchemas(EVERY_ROUTE)).map(([name, schema]) => [
-      `docs/reference/schemas/${name}.schema.json`,
-      () => `${JSON.stringify(schema, null, 2)}\n`,
-    ]),
+    Object.entries({ ...jsonSchemas(EVERY_ROUTE), http: await httpSchema(EVERY_ROUTE) }).map(
+      ([name, schema]) => [
+        `docs/reference/schemas/${name}.schema.json`,
+        () => `${JSON.stringify(schema, null, 2)}\n`,
+      ],
+    ),
   ),
   ...COMPILED_MAILS,
   ...Object.fromEntries(

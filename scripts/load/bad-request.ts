@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { ROUTES } from '../../src/core/routes.ts'
 import type { Service } from '../../src/core/service.ts'
+import { ROUTES } from '../../src/daemon/routes.ts'
 import { healthPath, SERVICES } from '../../test/support/learning.ts'
 import {
   CLAIMS,

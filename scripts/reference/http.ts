@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
-import { type Document, exampleError, type Json } from '../../src/daemon/openapi/document.ts'
+import { type Document, exampleError, type Json } from '../../src/daemon/openapi.ts'
 
 type Node = { readonly [key: string]: Json }
 const METHODS = ['get', 'post']
@@ -26,8 +26,8 @@ export function httpReference(document: Document): string {
   const tags = list(document.tags).map((tag) => String(node(tag).name))
   return `${[
     '# HTTP reference',
-    '<!-- Made from src/daemon/openapi by `npm run make`; do not edit. -->',
-    'The same as `/openapi.json`, which the web service serves, there with the names of your courses, mails and services; [a JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (`Accept: text/html`) gets them as a page. Every answer has `X-Request-Id`; a well-formed one of the request is kept. Limited routes answer with `RateLimit` and `RateLimit-Policy`.',
+    '<!-- Made from src/daemon/routes by `npm run make`; do not edit. -->',
+    'The same as `/openapi.json`, which the web service serves, there with the names of your courses, mails and services; [a JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (`Accept: text/html`) gets them as a page. Bodies are limited to the size in brackets. Every answer has `X-Request-Id`; a well-formed one of the request is kept. Limited routes answer with `RateLimit` and `RateLimit-Policy`.',
     '| Operation | Service | Does |\n|---|---|---|\n' +
       operations
         .map(({ path, method, operation }) => {
@@ -95,7 +95,7 @@ function bodySection(body: Node, schemas: Node): string[] {
     const { schema, examples } = node(media)
     const name = String(node(schema).$ref).split('/').at(-1) ?? ''
     return [
-      `**Body** \`${type}\`${body.required === true ? '' : ', optional'}: ${fieldsOf(node(schemas[name]))}`,
+      `**Body** \`${type}\` (${/\d+ [KM]B/.exec(String(body.description))?.[0]}${body.required === true ? '' : ', optional'}): ${fieldsOf(node(schemas[name]))}`,
       ...examplesOf(examples, type),
     ]
   })

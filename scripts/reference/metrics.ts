@@ -1,4 +1,3 @@
-import { ROUTES } from '../../src/core/routes.ts'
 import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 
 /** docs/reference/metrics.md: made from the catalog. */
@@ -11,7 +10,7 @@ export function metricsReference(): string {
 
 Made from \`src/daemon/metrics/catalog.ts\` by \`npm run make\`; not edited by hand.
 
-\`GET ${ROUTES.metrics.path}\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** would tell on a small platform what one person did: they, and the requests of subscribing, confirming, unsubscribing, mailing and dispatching, are for requests with the HEALTH_DEEP_TOKEN. Where none is set, they are for this machine itself, with no proxy in between. No series names a host, an address or a person, and every label has a closed set of values.
+\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** would tell on a small platform what one person did: they, and the requests to \`/api/email\` and below, are for requests with the HEALTH_DEEP_TOKEN. Where none is set, they are for this machine itself, with no proxy in between. No series names a host, an address or a person, and every label has a closed set of values.
 
 \`\`\`yaml
 scrape_configs:

@@ -9,7 +9,7 @@ import { malformedStoreSentence, malformedStores, readSettings } from '../core/e
 import { assertOwner } from '../core/store/meta.ts'
 import { analyticsFile, openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import type { OpenedPlatform } from '../daemon/embedding.ts'
+import type { OpenedPlatform } from '../daemon/platform.ts'
 import { openPlatform } from '../daemon/platform.ts'
 import { type Context, dataFolder } from './context.ts'
 import { CommandError, EXIT, wrongUsage } from './exit.ts'

@@ -1,6 +1,6 @@
 import { auditEntry } from '../core/audit.ts'
 import type { Hold, StreamName } from '../core/mail/holds.ts'
-import type { OpenedPlatform } from '../daemon/embedding.ts'
+import type { OpenedPlatform } from '../daemon/platform.ts'
 import { type Context, operatorOf } from './context.ts'
 
 /** Pauses streams of mail, and gives their holds; one that was paused before keeps its reason. */

@@ -6,7 +6,7 @@ import type { Channel } from '../core/incidents/teller.ts'
 import { nearestOf } from '../core/nearest.ts'
 import type { Service } from '../core/service.ts'
 import type { Store } from '../core/store/store.ts'
-import type { OpenedPlatform } from '../daemon/embedding.ts'
+import type { OpenedPlatform } from '../daemon/platform.ts'
 import type { Context } from './context.ts'
 import { type CommandError, type ExitCode, wrongUsage } from './exit.ts'
 

@@ -1,16 +1,11 @@
 import type { Challenge, Identify } from '../core/access/identity.ts'
-import type { Ingest } from '../core/analytics/ingest.ts'
-import type { AnalyticsStore } from '../core/analytics/store.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Course, DispatchResult } from '../core/course/course.ts'
+import type { DispatchResult } from '../core/course/course.ts'
 import type { Environment } from '../core/env/environment.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { HealthReport } from '../core/health/probe.ts'
-import type { Health } from '../core/health/runner.ts'
 import type { Log } from '../core/log.ts'
 import type { Directory } from '../core/mail/directory.ts'
-import type { SuppressionList } from '../core/mail/feedback/suppressions.ts'
-import type { Held } from '../core/mail/holds.ts'
 import type { SendEmail } from '../core/mail/send-email.ts'
 import type { SendsMail } from '../core/mail/send-mail.ts'
 import type { Transport } from '../core/mail/transport.ts'
@@ -22,8 +17,6 @@ import type { OnLost } from '../core/store/on-lost.ts'
 import type { Store } from '../core/store/store.ts'
 import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import type { Courses } from './courses.ts'
-import type { Poll } from './http/poll.ts'
-import type { Metrics } from './metrics/metrics.ts'
 
 export interface PlatformOptions {
   /** The environment; nothing is read from the process. */
@@ -71,39 +64,6 @@ export interface Operations<Templates = unknown> {
   validate(): Report
   /** Waits for mails in flight, then closes everything. A second call waits for the first. */
   close(): Promise<void>
-}
-
-export interface ServedService {
-  readonly handler: Handler
-  readonly health: Health
-  /** The fast path for polls of its health. */
-  readonly poll: Poll
-}
-
-/** Operations for the daemon and the CLI besides the public handlers. */
-export interface OpenedPlatform extends Operations {
-  /** The services that this process serves, by name. */
-  readonly services: ReadonlyMap<Service, ServedService>
-  readonly metrics: Metrics
-  /** Builds of services in other processes, from their health answers. */
-  readonly neighbours: Map<Service, string | null>
-  /** Loads everything that sending needs, so that files missing or replaced later do not matter. */
-  prepareMail(): Promise<void>
-  readonly course: () => Promise<Course>
-  readonly suppressionList: () => Promise<SuppressionList>
-  readonly store: () => Promise<Store>
-  readonly ingest: Ingest
-  /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
-  readonly analytics: (() => Promise<AnalyticsStore>) | undefined
-  /** Why the mail provider refused this platform at the last attempt; undefined once it took a message. */
-  mailRefused(): string | undefined
-  /** Writes the counts of sent mail that are still in memory. */
-  writeMailCounts(): Promise<void>
-  readonly held: Held
-  /** The number of messages in flight: handed over, but not answered yet. */
-  sending(): number
-  /** From now on health is failing, so that load balancers send traffic elsewhere. */
-  announceStop(): void
 }
 
 /** The daemon's additions to the options of an embedding program. */

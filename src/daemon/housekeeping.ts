@@ -4,7 +4,7 @@ import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
 import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
 import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/webhook.ts'
 import type { Store } from '../core/store/store.ts'
-import type { OpenedPlatform } from './embedding.ts'
+import type { OpenedPlatform } from './platform.ts'
 
 /** Deletes everything in the store that is past its retention time. */
 export async function forgetOld(

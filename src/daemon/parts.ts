@@ -1,6 +1,6 @@
 import type { Challenge, Identify } from '../core/access/identity.ts'
 import type { Ingest } from '../core/analytics/ingest.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import type { Course } from '../core/course/course.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { Health } from '../core/health/runner.ts'
@@ -31,6 +31,10 @@ export interface Parts {
   readonly confirmation: 'link' | 'button'
   readonly challenge: Challenge | undefined
   readonly mailConfigured: boolean
+  /** The pages have a form to sign up. */
+  readonly takesSubscribers: boolean
+  /** Incidents are mailed to who subscribes to them. */
+  readonly mailsIncidents: boolean
   /** Undefined: nobody that is known. */
   readonly identify: Identify
   readonly transactionalMail: () => Promise<TransactionalMail>
@@ -42,6 +46,7 @@ export interface Parts {
   readonly paymentEvents: () => Promise<PaymentEventStore>
   readonly onPaymentEvent: OnPaymentEvent | undefined
   readonly clock: Clock
+  readonly timer: Timer
   readonly log: Log
   readonly ingest: Ingest
   readonly platform: ResolvedPlatform

@@ -21,14 +21,14 @@ import { createLabels } from '../core/status/words.ts'
 import { openSharedHistory } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { openCourses } from './courses.ts'
-import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from './embedding.ts'
+import type { DaemonParts, Handler, Operations, PlatformOptions } from './embedding.ts'
 import { type Metrics, openMetrics } from './metrics/metrics.ts'
 import { openAnalytics } from './open/analytics.ts'
 import { openCoursePart } from './open/course.ts'
 import { openMail } from './open/mail.ts'
-import { serveAll } from './open/serve.ts'
 import { openStores } from './open/stores.ts'
 import type { Parts } from './parts.ts'
+import { serveAll } from './serve.ts'
 import { sharedIncidents, statusSource } from './status.ts'
 
 /** As `PlatformOptions`, but somebody has decided which platform it is. */
@@ -50,7 +50,7 @@ function processWarnings(): Log {
 const DAYS_OF_MAIL = 2 * 7
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
-export function openPlatform(options: OpenOptions): OpenedPlatform {
+export function openPlatform(options: OpenOptions) {
   const {
     env,
     platform,
@@ -159,6 +159,10 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       }),
     )
   const withToken = settings.health.deepToken === undefined ? undefined : platform.definition
+  const challenge = options.challenge ?? platform.challenge
+  // The form has no answer to a host's own challenge.
+  const takesSubscribers =
+    mailer.configured && challenge === undefined && platform.contract.group('mail') !== undefined
   const parts: Parts = {
     started: {
       ...options.sources,
@@ -176,8 +180,10 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     settings,
     course,
     confirmation: options.confirmation ?? platform.confirmation ?? 'link',
-    challenge: options.challenge ?? platform.challenge,
+    challenge,
     mailConfigured: mailer.configured,
+    takesSubscribers,
+    mailsIncidents: takesSubscribers && options.history !== undefined,
     identify: options.identify
       ? checked(options.identify)
       : jwtIdentify({ tokens: settings.datastore?.tokens, claims: settings.identity, clock }),
@@ -190,6 +196,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     onPaymentEvent: options.onPaymentEvent,
     ingest,
     clock,
+    timer: systemClock,
     log,
     health: healthOf(WEB),
     status: statusSource(
@@ -216,7 +223,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     },
     metrics,
   }
-  const services = serveAll({ parts, limiter, proxies, healthOf })
+  const services = serveAll(parts, limiter, proxies, healthOf)
 
   const sendEmail = createSendEmail(mailer, clock, platform.mails.compiled, {
     heldOf: (template) => mail.held(streamOf(platform.mails.definitions, template)),
@@ -224,8 +231,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   })
 
   let closing: Promise<void> | undefined
-  return {
-    services,
+  const operations: Operations = {
     sendEmail,
     mail: createSendMail(sendEmail, random),
     async dispatch({ limit: most = settings.dispatch.limit, signal } = {}) {
@@ -256,6 +262,12 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       ])
       return closing
     },
+  }
+  return {
+    ...operations,
+    /** The services that this process serves, by name. */
+    services,
+    /** Loads everything that sending needs, so that files missing or replaced later do not matter. */
     prepareMail: () => mailer.prepare(),
     course,
     suppressionList,
@@ -277,6 +289,9 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     metrics,
   }
 }
+
+/** What the daemon and the CLI use besides the public operations. */
+export type OpenedPlatform = ReturnType<typeof openPlatform>
 
 /** Closes one after the other, all of them whatever becomes of one; rejects with the first fault. */
 async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> {

@@ -5,6 +5,7 @@ import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { lintMails } from '../../src/core/mail/lint/lint.ts'
+import { PAGES } from '../../src/daemon/routes.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
@@ -26,7 +27,7 @@ async function run(args: readonly string[], change: Readonly<Record<string, (tex
 }
 
 const lintFolder = (folder: string) =>
-  lintMails({ definitions: MAILS, folders: [{ path: folder }] }, (_, file) => `mails/${file}`)
+  lintMails({ definitions: MAILS, folders: [{ path: folder }] }, (_, file) => `mails/${file}`, PAGES)
 
 const LINT = ['email', 'lint', '--templates', 'mails'] as const
 const broken = { 'welcome.md': (text: string) => text.replace('{{startUrl}}', '{{startUrll}}') }

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
-import { ROUTES } from '../../src/core/routes.ts'
 import type { Service } from '../../src/core/service.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { prefersHtml } from '../../src/daemon/http/respond.ts'
+import { ROUTES } from '../../src/daemon/routes.ts'
 import { healthPath, openLearning, SERVICES } from '../support/learning.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'

@@ -2,41 +2,44 @@ import { expect, test } from 'vitest'
 import { localLimiter } from '../../src/core/access/limit/limiter.ts'
 import { policiesOf } from '../../src/core/access/limit/policy.ts'
 import { PlatformError } from '../../src/core/errors.ts'
-import type { RouteName } from '../../src/core/routes.ts'
+import { bodyMemory } from '../../src/daemon/http/body.ts'
+import type { RouteContext } from '../../src/daemon/http/context.ts'
 import { createGate } from '../../src/daemon/http/gate.ts'
-import { bodyMemory, type RouteHandler, type RouteRequest } from '../../src/daemon/http/route.ts'
+import type { Handler } from '../../src/daemon/http/route.ts'
+import { ROUTES } from '../../src/daemon/routes.ts'
 
 interface Asking {
-  readonly route?: RouteName
+  readonly route?: keyof typeof ROUTES
   readonly target?: string
   readonly secret?: boolean
 }
 
 function gate() {
   const local = localLimiter({ monotonic: () => 0 })
-  const through = createGate({ limiter: local, local, policies: policiesOf(undefined) })
+  const through = createGate(local, local, policiesOf())
   /** A request with a secret to a route of the default policy; only what the gate reads of it is there. */
   const ask = (
-    handler: RouteHandler,
+    handler: Handler,
     from: string | { readonly client: string; readonly behind: string } = 'a',
     { route = 'dispatch', target = '/api', secret = true }: Asking = {},
   ) => {
     const { client, behind } = typeof from === 'string' ? { client: from, behind: undefined } : from
+    const { searchParams } = new URL(`http://x${target}`)
     const asked = {
       request: new Request(`http://x${target}`, { headers: secret ? { Authorization: 'Bearer x' } : {} }),
-      url: new URL(`http://x${target}`),
+      query: (name: string) => searchParams.get(name) ?? undefined,
       client,
       behind,
       requestId: 'request-1',
       wantsHtml: false,
       passed: () => {},
     }
-    return through(route, asked as unknown as RouteRequest, handler)
+    return through({ name: route, ...ROUTES[route] }, asked as unknown as RouteContext, handler)
   }
   return { ask }
 }
 
-const fine: RouteHandler = async () => new Response('ok')
+const fine: Handler = async () => new Response('ok')
 
 test('a place among the secrets being looked at comes back when the work throws, whatever it throws', async () => {
   const { ask } = gate()
@@ -79,7 +82,7 @@ test('a 401 counts, thrown or answered, and the twenty-first request is refused 
 test('a right secret gives its place back before its work ends', async () => {
   const { ask } = gate()
   const held: (() => void)[] = []
-  const slow: RouteHandler = async (asked) => {
+  const slow: Handler = async (asked) => {
     asked.passed()
     await new Promise<void>((resolve) => held.push(resolve))
     return new Response('ok')
@@ -117,7 +120,7 @@ test('if clients cannot be distinguished, one of them may use all the memory', (
 
 test('behind a proxy wrong secrets count for the client that it names and, ten times later, for the proxy', async () => {
   const { ask } = gate()
-  const wrong: RouteHandler = async () => new Response('', { status: 401 })
+  const wrong: Handler = async () => new Response('', { status: 401 })
   const behind = (who: string) => ({ client: 'proxy', behind: who })
   for (let n = 0; n < 20; n += 1) expect((await ask(wrong, behind('eve'))).status).toBe(401)
   expect((await ask(fine, behind('eve'))).status).toBe(429)
@@ -134,18 +137,29 @@ test('behind a proxy wrong secrets count for the client that it names and, ten t
 test.each([
   ['dispatch', '/api', true, 429],
   ['metrics', '/metrics', true, 429],
-  ['webHealth', '/api/health?deep=1', true, 429],
-  ['webHealth', '/api/health', true, 401],
+  ['health', '/api/health?deep=1', true, 429],
+  ['health', '/api/health', true, 401],
   ['dispatch', '/api', false, 401],
 ] as const)(
   'after twenty 401 the next request to %s at %s (with a secret: %s) is answered %d',
   async (route, target, secret, status) => {
     const { ask } = gate()
-    const wrong: RouteHandler = async () => new Response('', { status: 401 })
+    const wrong: Handler = async () => new Response('', { status: 401 })
     for (let n = 0; n < 20; n += 1) await ask(wrong, 'a', { route, target, secret })
     expect((await ask(wrong, 'a', { route, target, secret })).status).toBe(status)
   },
 )
+
+test('each route is counted by its own policies: health and metrics by none', () => {
+  const own = Object.entries(ROUTES).filter(([, { limits }]) => limits.join() !== 'default')
+  expect(Object.fromEntries(own.map(([name, { limits }]) => [name, limits]))).toEqual({
+    metrics: [],
+    health: [],
+    subscribe: ['subscribe', 'confirmations'],
+    unsubscribe: ['unsubscribe'],
+    feedback: ['feedback'],
+  })
+})
 
 test('an answer within a limit carries its fields, thrown or given, and one without a limit carries none', async () => {
   const { ask } = gate()
@@ -153,7 +167,7 @@ test('an answer within a limit carries its fields, thrown or given, and one with
     const { headers } = await ask(...asked)
     return [headers.get('ratelimit-policy'), headers.get('ratelimit')]
   }
-  const locked: RouteHandler = async () => {
+  const locked: Handler = async () => {
     throw new PlatformError('locked', 'no')
   }
   expect(await fields(fine)).toEqual(['"default";q=300;w=60', '"default";r=299;t=1'])
@@ -164,13 +178,17 @@ test('an answer within a limit carries its fields, thrown or given, and one with
 test('one client gets a tenth of a day’s confirmations, however patiently it asks, and others get theirs', async () => {
   const time = { ms: 0 }
   const local = localLimiter({ monotonic: () => time.ms })
-  const through = createGate({ limiter: local, local, policies: policiesOf(undefined, 1000) })
+  const through = createGate(local, local, policiesOf(undefined, 1000))
   const statuses = async (client: string, count: number) => {
     const found = new Map<number, number>()
     for (let n = 0; n < count; n += 1) {
       time.ms += 2000
       const asked = { request: new Request('http://x/'), client, requestId: 'request-1', wantsHtml: false }
-      const { status } = await through('subscribe', asked as unknown as RouteRequest, fine)
+      const { status } = await through(
+        { name: 'subscribe', ...ROUTES.subscribe },
+        asked as unknown as RouteContext,
+        fine,
+      )
       found.set(status, (found.get(status) ?? 0) + 1)
     }
     return Object.fromEntries(found)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Store } from '../../src/core/store/store.ts'
-import type { OpenedPlatform } from '../../src/daemon/embedding.ts'
 import { forgetOld } from '../../src/daemon/housekeeping.ts'
+import type { OpenedPlatform } from '../../src/daemon/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 const DAY = 24 * 60 * 60 * 1000

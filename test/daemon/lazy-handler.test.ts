@@ -1,17 +1,26 @@
 import { expect, test } from 'vitest'
-import type { RouteHandler } from '../../src/daemon/http/route.ts'
-import { lazyHandler } from '../../src/daemon/services/web.ts'
+import { lazyHandler } from '../../src/daemon/http/app.ts'
+import type { RouteContext } from '../../src/daemon/http/context.ts'
+import { defineRoute, type Site, text } from '../../src/daemon/http/route.ts'
 
-test('retries loading a handler with the next request, and then loads it once', async () => {
+test('retries loading a route with the next request, and then loads it once', async () => {
   let loads = 0
-  const handler = lazyHandler(async () => {
+  const route = () =>
+    defineRoute({
+      tag: 'Pages',
+      summary: 'Says that it is here',
+      answers: [text('text/plain', 'A word.')],
+      handle: () => async () => new Response('here'),
+    })
+  const load = async () => {
     loads += 1
     if (loads === 1) throw new Error('the build is being replaced')
-    return async () => new Response('here')
-  })
-  // The handler looks at nothing of what it is asked.
-  const asked = {} as Parameters<RouteHandler>[0]
-  await expect(handler(asked)).rejects.toThrow('the build is being replaced')
-  for (let n = 0; n < 2; n += 1) expect(await (await handler(asked)).text()).toBe('here')
+    return { route }
+  }
+  // Neither is looked at by this route.
+  const handler = lazyHandler({ load }, {} as Site)
+  const c = {} as RouteContext
+  await expect(handler(c)).rejects.toThrow('the build is being replaced')
+  for (let n = 0; n < 2; n += 1) expect(await (await handler(c)).text()).toBe('here')
   expect(loads).toBe(2)
 })

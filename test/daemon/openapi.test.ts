@@ -7,12 +7,12 @@ import addFormats from 'ajv-formats'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
-import { ROUTES } from '../../src/core/routes.ts'
 import { secret } from '../../src/core/secret.ts'
 import type { Service } from '../../src/core/service.ts'
 import { tokenOf } from '../../src/core/witness.ts'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
-import { openapiDocument } from '../../src/daemon/openapi/document.ts'
+import { openapiDocument } from '../../src/daemon/openapi.ts'
+import { ROUTES, routesOf } from '../../src/daemon/routes.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { NOW, token } from '../support/accounts.ts'
 import { SERVICES } from '../support/learning.ts'
@@ -49,8 +49,10 @@ const urls = {
 }
 // With a heartbeat, so that every route is served.
 const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const
-const document = openapiDocument(
-  resolvePlatform(definition, { folder: '/' }),
+const resolved = resolvePlatform(definition, { folder: '/' })
+const document = await openapiDocument(
+  resolved,
+  routesOf(resolved),
   (service) => urls[service as keyof typeof urls],
 )
 // The document is JSON; the validator below says that it has the form of OpenAPI.

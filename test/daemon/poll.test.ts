@@ -112,12 +112,11 @@ test('polls during a run share the next one, and no answer is older than its req
   onTestFinished(() => listener.close())
   let asked = 0
   const poll = createPoll({
-    service: 'web',
-    path: '/api/health',
+    service: { name: 'web', health: '/api/health' },
     health,
-    monotonic: systemClock.monotonic,
+    clock: systemClock,
     log: silentLog,
-    onAnswer: () => {},
+    metrics: { answered: () => {} },
   })
   listener.serve({ fetch: async () => new Response('the long way') }, (...request) => {
     asked += 1

@@ -1,28 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { PATHS } from '../../src/core/paths.ts'
+import { WEB } from '../../src/core/service.ts'
+import { routesOf } from '../../src/daemon/routes.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { accountPlatform, token } from '../support/accounts.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 const KB = 1024
-const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
-interface Asked {
-  readonly form?: boolean
-  readonly bearer?: 'secret' | 'person'
-}
+// With a heartbeat, so that every route is served.
+const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const
+const platform = resolvePlatform(definition, { folder: '/' })
+const web = platform.services.find(({ name }) => name === WEB)
+if (web === undefined) throw new Error('every platform has it')
 
-/** Every route that reads a body, with the bytes that it reads. */
-const ROUTES: [route: string, bytes: number, asked: Asked][] = [
-  ['/api/email/subscribe', 8 * KB, {}],
-  ['/api/email/unsubscribe', 8 * KB, { form: true }],
-  ['/api/email/dispatch', 8 * KB, { bearer: 'secret' }],
-  ['/api/email', 8 * KB, { bearer: 'person' }],
-  ['/api/email/feedback/standard', 1024 * KB, {}],
-  ['/api/alerts/silence', 4 * KB, { bearer: 'secret' }],
-  ['/api/analytics', 256 * KB, {}],
-  ['/api/checkout', 8 * KB, { bearer: 'person' }],
-  ['/api/payments/webhook', 256 * KB, {}],
-]
+/** Every route that reads a body, as its own file says it. */
+const routes = await Promise.all(
+  routesOf(platform).map(async ({ path, load }) => ({ path, ...(await load()).route(platform, web) })),
+)
+const BODIED = routes.flatMap(({ path, body, security }): [string, number, string | undefined, string][] =>
+  body ? [[path, body.bytes, security, body.type ?? 'application/json']] : [],
+)
 
 const ENV = {
   EMAIL_DISPATCH_SECRET: SECRET,
@@ -35,32 +34,32 @@ const ENV = {
   MAILER_FEEDBACK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
 }
 
-test.each(ROUTES)('%s reads %d bytes of a body, and answers 413 to one more', async (route, bytes, asked) => {
-  const { platform } = await accountPlatform({ env: ENV })
-  const bearer = asked.bearer === 'secret' ? SECRET : await token()
-  const post = (body: string) =>
-    platform.web.fetch(
-      new Request(`http://web.example${route}`, {
-        method: 'POST',
-        body,
-        headers: {
-          'Content-Type': 'application/json',
-          ...(asked.form && FORM),
-          ...(asked.bearer && { Authorization: `Bearer ${bearer}` }),
-        },
-      }),
-    )
-  const taken = await post(' '.repeat(bytes))
-  expect([404, 405, 413]).not.toContain(taken.status)
-  expect((await post(' '.repeat(bytes + 1))).status).toBe(413)
-})
+test.each(BODIED)(
+  '%s reads %d bytes of a body, and answers 413 to one more',
+  async (path, bytes, security, type) => {
+    const { platform } = await accountPlatform({ env: ENV, platform: definition })
+    const bearer =
+      security === 'dispatchSecret' ? SECRET : security === 'identity' ? await token() : undefined
+    const post = (body: string) =>
+      platform.web.fetch(
+        new Request(`http://web.example${path.replace(':provider', 'standard').replace(':name', 'backup')}`, {
+          method: 'POST',
+          body,
+          headers: { 'Content-Type': type, ...(bearer && { Authorization: `Bearer ${bearer}` }) },
+        }),
+      )
+    const taken = await post(' '.repeat(bytes))
+    expect([404, 405, 413]).not.toContain(taken.status)
+    expect((await post(' '.repeat(bytes + 1))).status).toBe(413)
+  },
+)
 
 test('each of these routes has its row in the table of budgets', () => {
   const table = readFileSync('docs/security.md', 'utf8')
-  for (const [route, bytes] of ROUTES) {
-    const size = bytes === 1024 * KB ? '1 MB' : `${bytes / KB} KB`
-    expect(table, route).toMatch(
-      new RegExp(`^\\| .*\`${route.replace('standard', '\\{provider\\}')}\`.* \\| ${size} `, 'm'),
-    )
+  for (const [path, bytes] of BODIED) {
+    const size = bytes === KB * KB ? '1 MB' : `${bytes / KB} KB`
+    const cell = path.replace(/:(\w+)/g, '\\{$1\\}')
+    expect(table, path).toMatch(new RegExp(`^\\| [^|]*\`${cell}\`[^|]* \\| ${size} `, 'm'))
   }
+  expect(BODIED.map(([path]) => path)).toContain(PATHS.heartbeat)
 })

@@ -1,6 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { HealthReport } from '../../src/core/health/probe.ts'
-import { healthRoute } from '../../src/daemon/routes/health.ts'
+import type { RouteContext } from '../../src/daemon/http/context.ts'
+import type { Site } from '../../src/daemon/http/route.ts'
+import { route } from '../../src/daemon/routes/health.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { accountPlatform, token } from '../support/accounts.ts'
 import { begin, openLearning } from '../support/learning.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
@@ -169,11 +172,11 @@ test('deep checks that no token gates run at most once a second, and none answer
       return { service: 'web', state: 'ok', time: String(began.length) } as unknown as HealthReport
     },
   }
-  const route = healthRoute(health, { token: undefined }, timer)
+  const site = { health, settings: { health: {} }, timer } as unknown as Site
+  const handler = route(learning, { name: 'web', health: '/api/health' }).open(site)
   const ask = async () => {
     const request = new Request('http://web.example/api/health?deep=1')
-    const asked = { request, url: new URL(request.url), requestId: 'request-id', passed: () => {} }
-    const answer = await route(asked as Parameters<typeof route>[0])
+    const answer = await handler({ request, query: () => '1' } as unknown as RouteContext)
     return Number(((await answer.json()) as { time: string }).time)
   }
   const asked = Array.from({ length: 48 }, async () => {

@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { ROUTES } from '../../src/core/routes.ts'
 import { openSqlite } from '../../src/core/store/sqlite/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
+import { ROUTES } from '../../src/daemon/routes.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { testTransport } from '../support/test-transport.ts'
 

@@ -140,12 +140,12 @@ async function silenceByWeb(
   if (data !== undefined) throw new CommandError(EXIT.usage, 'choose one of --data and --url.')
   const { loadEnvironment } = await import('../environment.ts')
   const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
-  const { ROUTES } = await import('../../core/routes.ts')
+  const { PATHS } = await import('../../core/paths.ts')
   const { env } = await loadEnvironment(context, envFile)
   const by = operatorOf(context).name.slice(0, 100)
   const body = { duration: durationText(length), reason, by }
   const { until } = await postToWeb(context, {
-    ...webEndpoint(env, url, ROUTES.silence.path, context.daemon),
+    ...webEndpoint(env, url, PATHS.silence, context.daemon),
     body,
   })
   return printText(context, silenceText(length, String(until)))

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { ROUTES } from '../../core/routes.ts'
+import { PATHS } from '../../core/paths.ts'
 import type { Configure, Context } from '../context.ts'
 import { CommandError, type ExitCode, wrongUsage } from '../exit.ts'
 import { envFileOption } from '../options.ts'
@@ -76,7 +76,7 @@ async function reportBeat(
   const { env } = await loadEnvironment(context, options.envFile)
   if (!options.local) {
     const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
-    const path = ROUTES.heartbeat.path.replace(':name', encodeURIComponent(name))
+    const path = PATHS.heartbeat.replace(':name', encodeURIComponent(name))
     const answer = await postToWeb(context, {
       ...webEndpoint(env, options.url, path, context.daemon),
       body: { exitCode },

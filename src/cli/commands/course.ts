@@ -1,6 +1,6 @@
 import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
-import type { OpenedPlatform } from '../../daemon/embedding.ts'
+import type { OpenedPlatform } from '../../daemon/platform.ts'
 import { type Configure, type Context, listColumns, operatorOf } from '../context.ts'
 import type { EnrolOptions } from '../course/enrolments.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'

@@ -277,11 +277,12 @@ async function lint(
   const shown = (folder: string, file: string) =>
     path.relative(context.cwd, path.join(folder, file)).replaceAll(path.sep, '/')
   const { lintMails } = await import('../../core/mail/lint/lint.ts')
+  const { PAGES } = await import('../../daemon/routes.ts')
   const { writeReport } = await import('../report.ts')
   return writeReport(
     context,
     'email lint',
-    await lintMails(templates, shown, context.platform.language),
+    await lintMails(templates, shown, PAGES, context.platform.language),
     options,
   )
 }

@@ -5,7 +5,7 @@ import {
   personLine,
   readPeople,
 } from '../../core/course/people.ts'
-import type { OpenedPlatform } from '../../daemon/embedding.ts'
+import type { OpenedPlatform } from '../../daemon/platform.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { printJson, printText } from '../print.ts'

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { silentLog } from '../../core/log.ts'
-import { ROUTES } from '../../core/routes.ts'
+import { PATHS } from '../../core/paths.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { History } from '../../core/status/history.ts'
 import { openHistory } from '../../core/store/open.ts'
@@ -142,9 +142,9 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
   )
   stage.open([
     ['inbox', inbox.pageUrl, 'the mails as they arrive'],
-    ['status', `${daemon.urls.web}${ROUTES.status.path}`, 'what runs, with sample history'],
-    ['lessons', `${daemon.urls.web}${ROUTES.lesson.path.replace(':day', '1')}`, 'the course as pages'],
-    ['insights', `${daemon.urls.web}${ROUTES.insights.path}`, 'what you did on the pages'],
+    ['status', `${daemon.urls.web}/`, 'what runs, with sample history'],
+    ['lessons', `${daemon.urls.web}${PATHS.lesson.replace(':day', '1')}`, 'the course as pages'],
+    ['insights', `${daemon.urls.web}/insights`, 'what you did on the pages'],
     ...own.flatMap(({ name, health }) =>
       name === WEB ? [] : [[name, `${daemon.urls[name]}${health}`, `health of ${name}`] as const],
     ),
@@ -210,8 +210,8 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
   const signal = () => AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
 
   stage.wait(`subscribing ${options.address}`)
-  await post(`${web}${ROUTES.subscribe.path}`, { body: { email: options.address }, signal: signal() })
-  const confirmation = await inbox.waitFor((mail) => mail.text.includes(ROUTES.confirm.path), signal())
+  await post(`${web}${PATHS.subscribe}`, { body: { email: options.address }, signal: signal() })
+  const confirmation = await inbox.waitFor((mail) => mail.text.includes(PATHS.confirm), signal())
   stage.done(`subscribed ${options.address}; the confirmation mail arrived`)
 
   const link = confirmation.text.match(/https?:\/\/\S+\/api\/email\/confirm\?token=[^\s)>\]]+/)?.[0]
@@ -224,7 +224,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
   let day = 1
   for (let lesson = 1; lesson <= lessons; lesson += 1) {
     const before = inbox.mails.length
-    const send = () => post(`${web}${ROUTES.dispatch.path}?limit=10`, { secret, signal: signal() })
+    const send = () => post(`${web}${PATHS.dispatch}?limit=10`, { secret, signal: signal() })
     let answer = await send()
     // No lesson may be due today: a course can pause for weeks, or until a weekday.
     for (

@@ -2,7 +2,7 @@ import { request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { DispatchResult } from '../../core/course/course.ts'
 import type { Environment } from '../../core/env/environment.ts'
-import { ROUTES } from '../../core/routes.ts'
+import { PATHS } from '../../core/paths.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import { trimEnd } from '../../core/trim-end.ts'
 import type { Context } from '../context.ts'
@@ -135,7 +135,7 @@ const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
 /** Dispatch through the endpoint of a running web service. */
 export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
-  const { url, secret } = webEndpoint(env, options.url, ROUTES.dispatch.path, context.daemon)
+  const { url, secret } = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
   // One name for all calls of a drain: no subscription gets two lessons in it.
   if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
@@ -157,14 +157,15 @@ async function call(context: Context, url: URL, secret: string): Promise<Dispatc
     )
   })
   if (response.status === 401) throw refused()
-  const { DispatchAnswer, ErrorAnswer } = await import('../../daemon/openapi/answers.ts')
-  const body = parsed(response.text)
+  const { DispatchAnswer } = await import('../../daemon/routes/dispatch.ts')
+  const body = objectOf(response.text)
   // Loose: a newer service may say more.
   const answer = DispatchAnswer.loose().safeParse(body)
   if (response.status === 200 && answer.success) return answer.data
-  const problem = ErrorAnswer.loose().safeParse(body)
+  const { code, message } = body
+  const isProblem = typeof code === 'string' && typeof message === 'string'
   throw unreached(
-    `the service answered ${response.status}${problem.success ? `: ${problem.data.message}` : ', and not as a dispatch endpoint'}`,
+    `the service answered ${response.status}${isProblem ? `: ${message}` : ', and not as a dispatch endpoint'}`,
   )
 }
 

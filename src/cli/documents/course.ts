@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { DispatchAnswer } from '../../daemon/openapi/answers.ts'
+import { DispatchAnswer } from '../../daemon/routes/dispatch.ts'
 import {
   count,
   courseCounts,

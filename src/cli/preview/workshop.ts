@@ -159,7 +159,8 @@ export function openWorkshop(
       const shown = (_: string, file: string) => file
       const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')
       try {
-        return lintCompiled({ ...(await made(name)), shown }).findings
+        const { PAGES } = await import('../../daemon/routes.ts')
+        return lintCompiled({ ...(await made(name)), shown, pages: PAGES }).findings
       } catch (error) {
         return [brokenTemplate(error, shown, '')]
       }

@@ -11,16 +11,11 @@ import { isPersonalKey } from './personal.ts'
 import { isPersonalNumber, isPersonalValue } from './personal-value.ts'
 
 /** Why an event, or a property of one, is left out. The first four cost the event, the others a property. */
-export type DropReason =
-  | 'malformed'
-  | 'unknown_kind'
-  | 'time_out_of_range'
-  | 'opted_out'
-  | 'property_name'
-  | 'property_personal'
-  | 'property_type'
-  | 'property_limit'
-  | 'property_unknown'
+export const DROP_REASONS = [
+  ...(['malformed', 'unknown_kind', 'time_out_of_range', 'opted_out'] as const),
+  ...(['property_name', 'property_personal', 'property_type', 'property_limit', 'property_unknown'] as const),
+] as const
+export type DropReason = (typeof DROP_REASONS)[number]
 
 /** The last millisecond of a Date (ECMA-262 §21.4.1.1). */
 const LAST_TIME = 8.64e15

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import { formsOf } from '../address.ts'
-import { ROUTES } from '../routes.ts'
+import { PATHS } from '../paths.ts'
 import type { Secret } from '../secret.ts'
 
 /** A confirmation token, made again for each attempt to mail it: only its SHA-256 is stored. */
@@ -32,7 +32,7 @@ function addressOf(
 }
 
 export function confirmUrl(siteUrl: string, token: string, { course, language }: PageOf = {}): string {
-  return addressOf(siteUrl, ROUTES.confirm.path, { token, course, language })
+  return addressOf(siteUrl, PATHS.confirm, { token, course, language })
 }
 
 /** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */
@@ -44,7 +44,7 @@ export function unsubscribeUrl(
   { course, language }: PageOf = {},
 ): string {
   const s = `${subscription}.${enrolment}`
-  return addressOf(siteUrl, ROUTES.unsubscribe.path, { s, t: sign(key, s), course, language })
+  return addressOf(siteUrl, PATHS.unsubscribe, { s, t: sign(key, s), course, language })
 }
 
 /** The page of a lesson; `t`: the signature of one that only its link opens. */
@@ -53,7 +53,7 @@ export function lessonUrl(
   day: number,
   { course, language, t }: PageOf & { readonly t?: string | undefined },
 ): string {
-  return addressOf(siteUrl, ROUTES.lesson.path.replace(':day', String(day)), { course, t, language })
+  return addressOf(siteUrl, PATHS.lesson.replace(':day', String(day)), { course, t, language })
 }
 
 /** Opens the page of a lesson by its name, wherever it is in the course: the same for every reader, so it names nobody. */

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { request } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
+import { PATHS } from '../paths.ts'
 import type { Random } from '../random.ts'
-import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 
 /** The provider's signature of a webhook body: `t=UNIX_SECONDS,v1=HEX`, HMAC-SHA256 over `t.body`. */
@@ -164,7 +164,7 @@ async function webhook(input: SmokeInput): Promise<SmokeCheck> {
     data: { object: {} },
   })
   const header = signatureOf({ body, secret: input.payments.webhookSecret.current, nowMs: clock.now() })
-  const url = `${webUrl}${ROUTES.paymentsWebhook.path}`
+  const url = `${webUrl}${PATHS.paymentsWebhook}`
   const deliver = (signature: string) =>
     send(input, {
       method: 'POST',

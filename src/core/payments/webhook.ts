@@ -23,6 +23,7 @@ export interface PaymentEvent {
  */
 export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
 
+export const SIGNATURE_HEADER = 'Stripe-Signature'
 /** A signature further away than this is refused as a replay, as the provider's own libraries do. */
 const WINDOW_SECONDS = 300
 const LEASE_MS = 60_000

@@ -1,9 +1,33 @@
 import type * as z from 'zod'
+import { UNKNOWN_CLIENT } from '../../core/access/client.ts'
 import { type Issue, PlatformError } from '../../core/errors.ts'
-import type { RouteRequest } from './route.ts'
+
+/** A schema under the name that it has in the document, with examples. */
+export interface Form<Value> {
+  readonly name: string
+  readonly schema: z.ZodType<Value>
+  readonly examples: Readonly<Record<string, unknown>>
+}
+
+/** The body that a route takes. */
+export interface BodySpec<Value> extends Form<Value> {
+  /** At most; counted while they stream. */
+  readonly bytes: number
+  /** Read whatever its media type is; an empty one is an empty object. */
+  readonly lenient?: true
+  /** The same, and it may be left out. */
+  readonly optional?: true
+  /** JSON when left out. */
+  readonly type?: string
+  /** Taken as well. */
+  readonly also?: string
+}
 
 /** A request whose body is to be read, and the memory that it is counted in. */
-type Bodied = Pick<RouteRequest, 'request' | 'bodyShare'>
+interface Bodied {
+  readonly request: Request
+  readonly bodyShare: Pick<BodyShare, 'take'>
+}
 
 const DEEPEST = 32
 /** Members of objects and elements of lists in one body; an analytics batch of 500 full events has a third of it. */
@@ -56,6 +80,16 @@ export async function readJson<Schema extends z.ZodType>(
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
   return parseJson(await readBytes(asked, limitBytes), schema)
+}
+
+/** The JSON body that a route declares. */
+export async function readBody<Value>(
+  asked: Bodied,
+  { bytes, schema, lenient, optional }: BodySpec<Value>,
+): Promise<Value> {
+  if (!lenient && !optional) return readJson(asked, schema, bytes)
+  const text = await readText(asked, bytes)
+  return parseJson(text.trim() === '' ? '{}' : text, schema)
 }
 
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
@@ -132,4 +166,55 @@ function measure(json: Uint8Array): { readonly depth: number; readonly values: n
     else if (byte === COMMA || byte === COLON) values += 1
   }
   return { depth: deepest, values }
+}
+
+/** One request's share of the memory for bodies. */
+export interface BodyShare {
+  /** Takes bytes that have arrived; throws when this client or all together hold too many. */
+  take(bytes: number): void
+  /** Gives everything back, once the request is answered. */
+  release(): void
+}
+
+/** A client's share of the memory: one that floods leaves the rest to others. */
+const CLIENT_PART = 8
+
+/**
+ * Bounds the bytes of request bodies that are held at once, in all and by one client (docs/limits.md). Counted as they
+ * arrive and given back with the answer, because until then the text and what was parsed of it are in memory.
+ */
+export function bodyMemory(mostBytes: number): (client: string) => BodyShare {
+  const held = new Map<string, number>()
+  let all = 0
+  return (client) => {
+    let mine = 0
+    const share = client === UNKNOWN_CLIENT ? mostBytes : mostBytes / CLIENT_PART
+    return {
+      take(bytes) {
+        const ofClient = held.get(client) ?? 0
+        if (ofClient + bytes > share)
+          throw new PlatformError(
+            'rate_limited',
+            'Too many large requests at once; send them one after the other.',
+            {
+              retryAfterSeconds: 1,
+            },
+          )
+        if (all + bytes > mostBytes)
+          throw new PlatformError('unavailable', 'Too many large requests at once; try again in a second.', {
+            retryAfterSeconds: 1,
+          })
+        mine += bytes
+        all += bytes
+        held.set(client, ofClient + bytes)
+      },
+      release() {
+        all -= mine
+        const left = (held.get(client) ?? 0) - mine
+        if (left > 0) held.set(client, left)
+        else held.delete(client)
+        mine = 0
+      },
+    }
+  }
 }

@@ -1,13 +1,32 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { httpStatus } from '../../core/health/probe.ts'
-import type { Health } from '../../core/health/runner.ts'
-import type { Log } from '../../core/log.ts'
 import { perTick } from '../../core/per-tick.ts'
-import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
-import { noteAnswer, REQUEST_ID } from './app.ts'
+import { REQUEST_ID } from './context.ts'
 import { JSON_FIELDS } from './respond.ts'
+import type { Site } from './route.ts'
+
+interface Noted extends Pick<Site, 'log'> {
+  readonly metrics: Pick<Site['metrics'], 'answered'>
+}
+
+/** Counts an answer in the metrics and logs it. Quiet for health polls that pass: they would fill most of the log. */
+export function noteAnswer(
+  { log, metrics }: Noted,
+  answered: Answered,
+  requestId: string,
+  isQuiet: boolean,
+): void {
+  metrics.answered(answered)
+  const { route = '(none)', durationMs } = answered
+  log[isQuiet ? 'debug' : 'info']('request', 'a request was answered', {
+    ...answered,
+    route,
+    durationMs: Math.round(durationMs * 10) / 10,
+    requestId,
+  })
+}
 
 /**
  * Answers a plain poll of a service's health on `outgoing` and says so; false for any other request, which it leaves
@@ -24,15 +43,12 @@ export type Poll = (
  * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
  * turn of the event loop share a run, which begins after the last of them arrived.
  */
-export function createPoll(input: {
-  readonly service: Service
-  readonly path: string
-  readonly health: Health
-  readonly monotonic: () => number
-  readonly log: Log
-  readonly onAnswer: (answered: Answered) => void
-}): Poll {
-  const { service, path, health, monotonic, log, onAnswer } = input
+export function createPoll(site: Pick<Site, 'service' | 'health' | 'clock' | 'log'> & Noted): Poll {
+  const {
+    service: { name: service, health: path },
+    health,
+    clock: { monotonic },
+  } = site
   const fixed = Object.entries(JSON_FIELDS).flat()
   const run = perTick(async () => {
     const report = await health.check({ deep: false })
@@ -52,7 +68,7 @@ export function createPoll(input: {
         beforeAnswer(outgoing)
         outgoing.writeHead(status, fields.concat(requestId)).end(body)
         const answered = { service, method: 'GET', route: path, status, durationMs: monotonic() - began }
-        noteAnswer({ log, onAnswer }, answered, requestId, status === 200)
+        noteAnswer(site, answered, requestId, status === 200)
       },
       // The checks never reject, so this is a bug of ours: send no answer rather than a wrong one.
       () => outgoing.destroy(),

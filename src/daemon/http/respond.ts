@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
+import type { Page } from '../pages/layout.ts'
 
 /** On every answer: it must not be cached, sniffed, indexed or embedded by other sites, and its URL, which may hold a token, must not leak. */
 const COMMON = {
@@ -9,80 +10,53 @@ const COMMON = {
   'X-Robots-Tag': 'noindex',
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
-
-interface Meta {
-  readonly status?: number
-  readonly requestId: string
-  readonly headers?: Readonly<Record<string, string>>
-}
+const NOTHING = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const
 
 export const JSON_FIELDS = {
   ...COMMON,
+  ...NOTHING,
   'Content-Type': 'application/json; charset=utf-8',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
 } as const
 
-export function jsonResponse(
-  body: unknown,
-  { status = 200, requestId, headers = {} }: Meta,
-  type = 'application/json',
-): Response {
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: {
-      ...JSON_FIELDS,
-      'Content-Type': `${type}; charset=utf-8`,
-      'X-Request-Id': requestId,
-      ...headers,
-    },
-  })
+type Fields = Readonly<Record<string, string>>
+
+export function jsonResponse(body: unknown, status = 200, headers: Fields = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { ...JSON_FIELDS, ...headers } })
 }
 
-export function htmlResponse(
-  input: Meta & {
-    readonly html: string
-    readonly nonce: string
-    readonly scripted?: boolean
-    readonly connects?: boolean
-  },
-): Response {
-  const { status = 200, requestId, headers = {}, html, nonce, scripted = false, connects = false } = input
+export function htmlResponse(page: Page, status = 200, headers: Fields = {}): Response {
+  const { html, nonce, scripted = false, connects = false } = page
   return new Response(html, {
     status,
     headers: {
       ...COMMON,
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': `default-src 'none'; style-src 'nonce-${nonce}';${scripted ? ` script-src 'nonce-${nonce}';` : ''}${connects ? " connect-src 'self';" : ''} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-      'X-Request-Id': requestId,
       ...headers,
     },
   })
 }
 
-export function textResponse(
-  text: string,
-  { requestId, type }: Pick<Meta, 'requestId'> & { readonly type: string },
-): Response {
-  return new Response(text, { headers: { ...COMMON, 'Content-Type': type, 'X-Request-Id': requestId } })
+export function textResponse(text: string, type: string): Response {
+  return new Response(text, { headers: { ...COMMON, 'Content-Type': type } })
 }
 
 /** A picture that other sites may show; an answer that is a minute old says nothing new. */
-export function svgResponse(svg: string, { requestId }: Pick<Meta, 'requestId'>): Response {
+export function svgResponse(svg: string): Response {
   return new Response(svg, {
     headers: {
       ...COMMON,
+      ...NOTHING,
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Cache-Control': 'public, max-age=60',
       'Content-Type': 'image/svg+xml; charset=utf-8',
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-      'X-Request-Id': requestId,
     },
   })
 }
 
 /** An answer without a body, for HEAD and prefetches, which check nothing and change nothing. */
-export function emptyResponse({ status = 204, requestId, headers = {} }: Meta): Response {
-  return new Response(null, { status, headers: { ...COMMON, 'X-Request-Id': requestId, ...headers } })
+export function emptyResponse(status = 204, headers: Fields = {}): Response {
+  return new Response(null, { status, headers: { ...COMMON, ...headers } })
 }
 
 /**
@@ -96,8 +70,8 @@ export function prefersHtml(accept: string): boolean {
   return html.q > 0 && (html.q > json.q || (html.q === json.q && html.at < json.at))
 }
 
-/** The best quality of a media type that is named, and its position in the list. */
-function quality(accept: string, wanted: RegExp): { readonly q: number; readonly at: number } {
+/** The best quality of a media type that an Accept header names, and its position in the list. */
+export function quality(accept: string, wanted: RegExp): { readonly q: number; readonly at: number } {
   let best = { q: 0, at: Number.MAX_SAFE_INTEGER }
   // A header holds at most a few KB. No browser sends more than a few dozen ranges.
   for (const [at, range] of accept.split(',', 64).entries()) {
@@ -132,9 +106,8 @@ export function rawErrorResponse(
   return {
     status,
     headers: {
-      ...COMMON,
-      'Content-Type': html ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+      ...JSON_FIELDS,
+      ...(html && { 'Content-Type': 'text/html; charset=utf-8' }),
       'X-Request-Id': requestId,
       ...(status === 503 && { 'Retry-After': RETRY_AFTER }),
     },
@@ -163,14 +136,10 @@ const MAY = {
 } as const
 
 /** A browser's question before the request itself (Fetch standard, CORS-preflight); undefined when it is none. */
-export function preflight(
-  request: Request,
-  requestId: string,
-  allowsOrigin: AllowsOrigin,
-): Response | undefined {
+export function preflight(request: Request, allowsOrigin: AllowsOrigin): Response | undefined {
   if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
   const origin = request.headers.get('origin') ?? ''
-  return emptyResponse({ requestId, headers: allowsOrigin(origin) ? MAY : {} })
+  return emptyResponse(204, allowsOrigin(origin) ? MAY : {})
 }
 
 /** Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all. */

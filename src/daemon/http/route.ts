@@ -1,115 +1,203 @@
-import { UNKNOWN_CLIENT } from '../../core/access/client.ts'
-import type { Identify, Identity } from '../../core/access/identity.ts'
-import { PlatformError } from '../../core/errors.ts'
-import type { RouteName } from '../../core/routes.ts'
-import type { Frame } from '../pages/layout.ts'
+import type * as z from 'zod'
+import { hasBearer, type Identity } from '../../core/access/identity.ts'
+import { type ErrorCode, PlatformError } from '../../core/errors.ts'
+import type { Health } from '../../core/health/runner.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
+import type { ServiceDefinition } from '../../core/service.ts'
+import type { Parts } from '../parts.ts'
+import type { BodySpec, Form } from './body.ts'
+import type { OwnErrorTexts, RouteContext, RouteFacts } from './context.ts'
+import { jsonResponse } from './respond.ts'
 
-/** Input of a route handler: the request, the path's parameters, and the client. */
-export interface RouteRequest {
-  readonly request: Request
-  readonly url: URL
-  readonly params: Readonly<Record<string, string>>
-  readonly requestId: string
-  /** Name of the declared route; undefined if none matches. */
-  readonly route: RouteName | undefined
-  /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
-  readonly client: string
-  /** The client that an untrusted proxy names in X-Forwarded-For; undefined without one. */
-  readonly behind: string | undefined
-  /** The request comes from this machine itself, and through no proxy. */
-  readonly isLocal: boolean
-  /** Call this as soon as the request's secret has proved right. */
-  passed: () => void
-  /** Language, name and colors shared by all pages of the platform. */
-  readonly frame: Frame
-  /** True if a browser asked, which gets a page; programs get JSON. */
-  readonly wantsHtml: boolean
-  readonly bodyShare: BodyShare
-  /** HEAD and prefetches must change nothing. */
-  readonly isPassive: boolean
+/** One row of the table: what the router knows, and the file with the rest. */
+export interface RouteRow extends Omit<RouteFacts, 'name'> {
+  /** A platform without this group of variables, or with none of these, does not serve it. */
+  readonly group?: string
+  readonly list?: 'courses' | 'heartbeats'
+  /** Each service of the process serves it, and not web alone. */
+  readonly everywhere?: true
+  readonly load: () => Promise<{ readonly route: MakeRoute }>
 }
 
-export type RouteHandler = (request: RouteRequest) => Response | Promise<Response>
+/** A route in the terms of a platform: its courses, mails and services are in the schemas and the words. */
+export type MakeRoute = (platform: ResolvedPlatform, service: ServiceDefinition) => Route
 
-/** A service's table: each declared route with what answers it. */
-export type RouteTable = Partial<Record<RouteName, RouteHandler>>
+export type Handler = (c: RouteContext) => Response | Promise<Response>
+
+/** What the routes of a service are opened with. */
+export interface Site extends Parts {
+  readonly service: ServiceDefinition
+  /** Of this service. */
+  readonly health: Health
+  readonly routes: readonly (RouteFacts & RouteRow)[]
+}
+
+export type Security =
+  | 'identity'
+  | 'dispatchSecret'
+  | 'deepToken'
+  | 'witnessProof'
+  | 'webhookSignature'
+  | 'feedbackSignature'
+
+export interface Parameter {
+  readonly in: 'query' | 'path'
+  readonly name: string
+  /** Any text when left out. */
+  readonly schema?: z.ZodType
+  readonly required?: true
+  readonly description: string
+  readonly example: string | number
+}
+
+/** The answer with a status: a schema and examples for each media type. */
+export interface Answer<Value> {
+  readonly status: number
+  readonly description: string
+  readonly content: Readonly<Record<string, Form<Value> | 'text'>>
+}
+
+/** What the document says of a route; forms, limits and secrets are also what its requests are held to. */
+interface Words<Body, Value> {
+  readonly tag: 'Course' | 'Mail' | 'Payments' | 'Health' | 'Pages' | 'Operations' | 'Analytics'
+  readonly summary: string
+  readonly description?: string
+  /** Of POST, where the route has both methods. */
+  readonly post?: { readonly summary: string; readonly description: string }
+  readonly security?: Security
+  /** Without it less is done, not nothing: the handler looks for it. */
+  readonly securityOptional?: true
+  readonly parameters?: readonly Parameter[]
+  readonly body?: BodySpec<Body>
+  /** The first is what the handler's value becomes. A function where the schemas are not worth loading for an answer. */
+  readonly answers: readonly Answer<Value>[] | ((zod: typeof z) => readonly Answer<Value>[])
+  /** Beyond those that follow from the rest. */
+  readonly errors?: readonly ErrorCode[]
+  readonly errorTexts?: OwnErrorTexts
+}
+
+export interface Route extends Words<unknown, unknown> {
+  readonly open: (site: Site) => Handler
+}
+
+/**
+ * Makes a route of its words and its handler. A secret that it demands is checked before anything is read; what the
+ * handler gives is answered as JSON, unless it is a Response.
+ */
+export function defineRoute<Body, Value>({
+  handle,
+  ...words
+}: Words<Body, Value> & {
+  readonly handle: (site: Site) => (c: RouteContext<Body>) => Promise<Response | NoInfer<Value>>
+}): Route {
+  const { security, securityOptional, body, answers, errorTexts } = words
+  const status = typeof answers === 'function' ? 200 : answers[0]?.status
+  return {
+    ...words,
+    open(site) {
+      const answer = handle(site)
+      return async (given) => {
+        // The body has this form: `json` checks it.
+        const c = given as RouteContext<Body>
+        c.body = body
+        c.errorTexts = errorTexts
+        if (security === 'dispatchSecret') requireSecret(site, c, 'dispatch')
+        if (security === 'deepToken' && !securityOptional) {
+          if (site.settings.health.deepToken === undefined)
+            throw new PlatformError('not_found', 'There is no such page or route.')
+          requireSecret(site, c, 'health')
+        }
+        const value = await answer(c)
+        return value instanceof Response ? value : jsonResponse(value, status)
+      }
+    },
+  }
+}
+
+const SECRETS = {
+  dispatch: 'EMAIL_DISPATCH_SECRET',
+  health: 'HEALTH_DEEP_TOKEN',
+  witness: 'WITNESS_SECRET',
+} as const
+
+/** Lets a request pass that brings the secret as its bearer token, and refuses all others. */
+export function requireSecret(site: Site, c: RouteContext, name: 'dispatch' | 'health'): void {
+  const { dispatch, health } = site.settings
+  if (!hasBearer(c.request, name === 'dispatch' ? dispatch.secret : health.deepToken))
+    throw refusal(site, c, name, `Send ${SECRETS[name]} as Authorization: Bearer.`)
+  c.passed()
+}
+
+/** The 401 for a wrong or missing secret, counted: it is somebody guessing, or a caller that missed a rotation. */
+export function refusal(
+  { metrics, log }: Site,
+  { request }: RouteContext,
+  name: keyof typeof SECRETS,
+  message: string,
+): PlatformError {
+  const given = request.headers.has('authorization') ? 'wrong' : 'none'
+  metrics.secretRefused(name, given)
+  if (given === 'wrong' || name === 'dispatch')
+    log.warn(
+      'secret_refused',
+      `a request was refused: its ${SECRETS[name]} is ${given === 'wrong' ? 'wrong' : 'missing'}`,
+      { secret: SECRETS[name], given },
+    )
+  return new PlatformError('unauthenticated', message)
+}
 
 /** The identity that a request proves, or 401. */
-export async function requireIdentity(
-  identify: Identify,
-  { request, passed }: Pick<RouteRequest, 'request' | 'passed'>,
-): Promise<Identity> {
-  const identity = await identify(request)
+export async function requireIdentity({ identify }: Site, c: RouteContext): Promise<Identity> {
+  const identity = await identify(c.request)
   if (identity === undefined)
     throw new PlatformError('unauthenticated', 'This route needs the token of a signed-in account.')
-  passed()
+  c.passed()
   return identity
 }
 
-/**
- * Did a program fetch this link, and no person follow it? Mail filters, link previews and prefetching browsers open
- * every link of a mail; a person's browser names HTML among what it accepts, and a program that means it asks for JSON.
- * A scanner that behaves as a browser in every respect cannot be told from one: `confirmation: 'button'` and `unsubscription: 'button'` are
- * for that.
- */
-export function isScanner(headers: Headers): boolean {
-  const accept = headers.get('accept') ?? ''
-  if (!/\btext\/html\b|\bapplication\/(?:[\w.-]+\+)?json\b/i.test(accept)) return true
-  if (SCANNER.test(headers.get('user-agent') ?? '')) return true
-  return PURPOSES.some((name) => /prefetch|preview|prerender/i.test(headers.get(name) ?? ''))
+type Examples = Readonly<Record<string, unknown>>
+
+/** A JSON body of at most so many bytes. */
+export const jsonBody = <Value>(
+  bytes: number,
+  name: string,
+  schema: z.ZodType<Value>,
+  examples: Examples,
+  more: Pick<BodySpec<Value>, 'optional' | 'lenient' | 'also'> = {},
+): BodySpec<Value> => ({ bytes, name, schema, examples, ...more })
+
+/** The answer with a JSON document. */
+export const json = <Value>(
+  description: string,
+  name: string,
+  schema: z.ZodType<Value>,
+  examples: Examples,
+  status = 200,
+): Answer<Value> => ({ status, description, content: { 'application/json': { name, schema, examples } } })
+
+/** The same, which a browser gets as a page. */
+export function jsonOrPage<Value>(...words: Parameters<typeof json<Value>>): Answer<Value> {
+  const { content, ...answer } = json(...words)
+  return { ...answer, content: { 'text/html': 'text', ...content } }
 }
 
-/** Headers by which browsers and proxies mark a prefetch. */
-export const PURPOSES = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'] as const
+/** The answer with a text of this media type. */
+export const text = (type: string, description: string): Answer<never> => ({
+  status: 200,
+  description,
+  content: { [type]: 'text' },
+})
 
-const SCANNER =
-  /bot\b|bot\/|crawl|spider|scanner|preview|prefetch|proofpoint|mimecast|barracuda|safelinks|safe links|urldefense|fireeye|trellix|symantec|sophos|forcepoint|ironport|fortinet|zscaler|virustotal|urlscan|checkpoint|trend ?micro|bitdefender|kaspersky|google-safety|google-read-aloud|googleimageproxy|ggpht|yahoomailproxy|yahoo pipes|microsoft office|ms-office|outlook-|facebookexternalhit|whatsapp|telegram|discord|slack|skypeuri|headlesschrome|phantomjs/i
+export const query = (
+  name: string,
+  description: string,
+  example: string | number,
+  schema?: z.ZodType,
+): Parameter => ({ in: 'query', name, description, example, ...(schema && { schema }) })
 
-/** One request's share of the memory for bodies. */
-export interface BodyShare {
-  /** Takes bytes that have arrived; throws when this client or all together hold too many. */
-  take(bytes: number): void
-  /** Gives everything back, once the request is answered. */
-  release(): void
-}
-
-/** A client's share of the memory: one that floods leaves the rest to others. */
-const CLIENT_PART = 8
-
-/**
- * Bounds the bytes of request bodies that are held at once, in all and by one client (docs/limits.md). Counted as they
- * arrive and given back with the answer, because until then the text and what was parsed of it are in memory.
- */
-export function bodyMemory(mostBytes: number): (client: string) => BodyShare {
-  const held = new Map<string, number>()
-  let all = 0
-  return (client) => {
-    let mine = 0
-    const share = client === UNKNOWN_CLIENT ? mostBytes : mostBytes / CLIENT_PART
-    return {
-      take(bytes) {
-        const ofClient = held.get(client) ?? 0
-        if (ofClient + bytes > share)
-          throw new PlatformError(
-            'rate_limited',
-            'Too many large requests at once; send them one after the other.',
-            { retryAfterSeconds: 1 },
-          )
-        if (all + bytes > mostBytes)
-          throw new PlatformError('unavailable', 'Too many large requests at once; try again in a second.', {
-            retryAfterSeconds: 1,
-          })
-        mine += bytes
-        all += bytes
-        held.set(client, ofClient + bytes)
-      },
-      release() {
-        all -= mine
-        const left = (held.get(client) ?? 0) - mine
-        if (left > 0) held.set(client, left)
-        else held.delete(client)
-        mine = 0
-      },
-    }
-  }
-}
+export const inPath = (
+  name: string,
+  description: string,
+  example: string | number,
+  schema: z.ZodType,
+): Parameter => ({ in: 'path', name, description, example, schema, required: true })

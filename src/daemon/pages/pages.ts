@@ -4,7 +4,7 @@ import { NOTICES } from '../../core/course/notices.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { directionOf } from '../../core/messages/messages.ts'
-import { ROUTES } from '../../core/routes.ts'
+import { PATHS } from '../../core/paths.ts'
 import { type Frame, type Page, page } from './layout.ts'
 
 /** The stream of notices has a page of its own words. */
@@ -40,7 +40,7 @@ function cadenceText({ course, time }: Messages, cadence: Cadence): string {
 }
 
 /** A confirmation page with a button, so that opening the link alone confirms nothing. */
-export function confirmPage(frame: Frame, action: string, course: string | null): Page {
+export function confirmPage(frame: Frame, action: string, course: string | undefined): Page {
   const T = courseWords(frame, course)
   return page({
     frame,
@@ -61,7 +61,7 @@ export interface Choice {
 
 interface UnsubscribeLink {
   readonly action: string
-  readonly course: string | null
+  readonly course: string | undefined
   readonly choice: Choice | undefined
 }
 
@@ -135,7 +135,7 @@ export function preferredPage(frame: Frame): Page {
   })
 }
 
-export function resubscribedPage(frame: Frame, course: string | null): Page {
+export function resubscribedPage(frame: Frame, course: string | undefined): Page {
   const T = courseWords(frame, course)
   return page({
     frame,
@@ -186,19 +186,15 @@ export function lessonPage(input: {
 }
 
 /** Texts about a course, or about the stream of notices, which is joined and left in the same way. */
-function courseWords({ messages }: Pick<Frame, 'messages'>, course: string | null | undefined) {
+function courseWords({ messages }: Frame, course: string | undefined) {
   return course === NOTICES ? { ...messages.course, ...messages.notices.words } : messages.course
 }
 
-/** The sign-up form of a course. It needs no script; the endpoint answers it with a page. */
-export function subscribeForm(options: {
-  readonly frame: Pick<Frame, 'messages'>
-  /** Undefined for the platform's first. */
-  readonly course: string | undefined
-  /** The visitor's input, if it was not a valid address. */
-  readonly refused?: string
-}): string {
-  const { frame, course, refused } = options
+/**
+ * The sign-up form of a course, the platform's first when left out. It needs no script; the endpoint answers it with a
+ * page. `refused` is the visitor's input, if it was not a valid address.
+ */
+export function subscribeForm(frame: Frame, course?: string, refused?: string): string {
   const T = courseWords(frame, course)
   const field = course === undefined ? 'subscribe' : `subscribe-${course}`
   const hidden =
@@ -209,7 +205,7 @@ export function subscribeForm(options: {
       : ` value="${escapeHtml(refused)}" aria-invalid="true" aria-describedby="${field}-refused" autofocus`
   const why =
     refused === undefined ? '' : `<p id="${field}-refused" class="failing">${T.subscribeRefused}</p>`
-  return `<form class="subscribe" method="post" action="${ROUTES.subscribe.path}">${hidden}
+  return `<form class="subscribe" method="post" action="${PATHS.subscribe}">${hidden}
 <label for="${field}-email">${T.subscribeLabel}</label>
 <div><input id="${field}-email" name="email" type="email" autocomplete="email" required maxlength="254"${invalid}><button type="submit">${T.subscribeButton}</button></div>
 ${why}<p class="quiet">${T.subscribeNote}</p>
@@ -217,16 +213,13 @@ ${why}<p class="quiet">${T.subscribeNote}</p>
 }
 
 /** The form again, with what is wrong with the address. */
-export function subscribeRefusedPage(
-  frame: Frame,
-  { course, refused }: { readonly course: string | undefined; readonly refused: string },
-): Page {
+export function subscribeRefusedPage(frame: Frame, course: string | undefined, refused: string): Page {
   const T = courseWords(frame, course)
   return page({
     frame,
     title: T.subscribeRefusedTitle,
     style: SUBSCRIBE_STYLE,
-    body: `<h1>${T.subscribeRefusedTitle}</h1>\n${subscribeForm({ frame, course, refused })}`,
+    body: `<h1>${T.subscribeRefusedTitle}</h1>\n${subscribeForm(frame, course, refused)}`,
   })
 }
 

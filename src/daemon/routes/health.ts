@@ -1,50 +1,67 @@
-import { hasBearer } from '../../core/access/identity.ts'
-import { systemClock, type Timer } from '../../core/clock.ts'
-import { PlatformError } from '../../core/errors.ts'
-import type { HealthReport } from '../../core/health/probe.ts'
-import { httpStatus, toHealthJson } from '../../core/health/probe.ts'
-import type { Health } from '../../core/health/runner.ts'
+import type * as z from 'zod'
+import type { Timer } from '../../core/clock.ts'
+import { type HealthReport, httpStatus, toHealthJson } from '../../core/health/probe.ts'
 import { perTick } from '../../core/per-tick.ts'
-import type { SecretPair } from '../../core/secret.ts'
-import { jsonResponse } from '../http/respond.ts'
-import type { RouteHandler } from '../http/route.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
+import { type ServiceDefinition, WEB } from '../../core/service.ts'
+import { jsonResponse, quality } from '../http/respond.ts'
+import { type Answer, defineRoute, query, requireSecret } from '../http/route.ts'
 
-/**
- * Callers that may run deep checks: those with the token, everybody if no token is set, or nobody (false: the service
- * has none).
- */
-type DeepGate =
-  | {
-      readonly token: SecretPair | undefined
-      /** Called for each deep check without the right token. */
-      readonly onRefused?: (given: 'wrong' | 'none') => void
-    }
-  | false
-
-/** A route for a service's health. If a token is set, only requests with it run deep (live) checks. */
-export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): RouteHandler {
-  // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no single
-  // flight would hold it.
-  const shallow = perTick(() => health.check({ deep: false }))
-  const full = perTick(() => health.check({ deep: true }))
-  const open = spaced(() => health.check({ deep: true }), timer)
-  return async (asked) => {
-    const { request, requestId, url } = asked
-    const deep = /^(?:1|true)$/.test(url.searchParams.get('deep') ?? '') && gate
-    if (deep && deep.token !== undefined && !hasBearer(request, deep.token)) {
-      deep.onRefused?.(request.headers.has('authorization') ? 'wrong' : 'none')
-      throw new PlatformError('unauthenticated', 'Deep checks need their token as Authorization: Bearer.')
-    }
-    if (deep && deep.token !== undefined) asked.passed()
-    // Without a token anybody may run deep checks, and each one logs in to other servers: so run them less often.
-    const report = await (deep === false ? shallow() : deep.token === undefined ? open() : full())
-    const status = httpStatus(report.state)
-    if (prefersHealthJson(request.headers.get('accept') ?? ''))
-      return jsonResponse(toHealthJson(report), { status, requestId }, 'application/health+json')
-    return jsonResponse(report, { status, requestId })
-  }
+/** The health of a service. If a token is set, only requests to web with it run deep (live) checks. */
+export const route = ({ probes, services }: ResolvedPlatform, { name, summary }: ServiceDefinition) => {
+  // Web is described by its own store, whatever else its platform has.
+  const own = name === WEB ? [] : probes.filter(({ service }) => service === name)
+  const groups = own.flatMap((probe) => (probe.group === undefined ? [] : probe.name))
+  const shown = own.find(({ group }) => group === undefined)?.name ?? own[0]?.name ?? 'store'
+  return defineRoute({
+    tag: 'Health',
+    summary:
+      name === WEB
+        ? 'Health of the web service'
+        : `Health of ${name}${summary === undefined ? '' : `: ${summary}`}`,
+    description:
+      'Computed for each request. `ok` and `degraded` are 200, `failing` is 503 with the same body. Clients that accept `application/health+json` get that format.',
+    ...(name === WEB && {
+      security: 'deepToken',
+      securityOptional: true,
+      parameters: [
+        query(
+          'deep',
+          '`1` or `true` also tries what is configured: reachability, not configuration alone. Of the web service; the API has one depth, and takes no token.',
+          '1',
+        ),
+      ],
+    }),
+    answers: (zod) => {
+      const names = services.map((one) => one.name)
+      return answersOf(zod, names, name, shown, name === WEB ? ['mail', 'sharedstore'] : groups.slice(0, 2))
+    },
+    handle(site) {
+      const { health, timer, settings } = site
+      // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no
+      // single flight would hold it.
+      const shallow = perTick(() => health.check({ deep: false }))
+      const full = perTick(() => health.check({ deep: true }))
+      const open = spaced(() => health.check({ deep: true }), timer)
+      const isOpen = settings.health.deepToken === undefined
+      return async (c) => {
+        const deep = name === WEB && /^(?:1|true)$/.test(c.query('deep') ?? '')
+        if (deep && !isOpen) requireSecret(site, c, 'health')
+        // Without a token anybody may run deep checks, and each one logs in to other servers: so run them less often.
+        const report = await (!deep ? shallow() : isOpen ? open() : full())
+        const status = httpStatus(report.state)
+        // Named, and not for less than plain JSON (RFC 9110 §12.5.1): wildcards get the platform's own body.
+        const accept = c.request.headers.get('accept') ?? ''
+        const { q } = quality(accept, /^application\/health\+json$/)
+        return q > 0 && q >= quality(accept, /^application\/json$/).q
+          ? jsonResponse(toHealthJson(report), status, { 'Content-Type': `${HEALTH_JSON}; charset=utf-8` })
+          : jsonResponse(report, status)
+      }
+    },
+  })
 }
 
+const HEALTH_JSON = 'application/health+json'
 const SPACE_MS = 1000
 
 /**
@@ -71,15 +88,96 @@ function spaced(check: () => Promise<HealthReport>, timer: Timer): () => Promise
   }
 }
 
-/** Named, and not for less than plain JSON (RFC 9110 §12.5.1): wildcards get the platform's own body. */
-function prefersHealthJson(accept: string): boolean {
-  const weights = new Map(
-    accept.split(',').map((range) => {
-      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-      const weight = Number(parameters.find((part) => part.startsWith('q='))?.slice(2) ?? 1)
-      return [type, weight]
-    }),
-  )
-  const wanted = weights.get('application/health+json') ?? 0
-  return wanted > 0 && wanted >= (weights.get('application/json') ?? 0)
+/** Of both statuses, in both formats. zod comes as an argument, because no answer needs its schemas. */
+function answersOf(
+  zod: typeof z,
+  names: readonly string[],
+  service: string,
+  probe: string,
+  notConfigured: readonly string[],
+): readonly Answer<unknown>[] {
+  const serviceName = zod.enum(names)
+  const probeState = zod.enum(['ok', 'degraded', 'failing', 'skipped'])
+  const pass = zod.enum(['pass', 'warn', 'fail'])
+  const moments = { startedAt: zod.iso.datetime(), time: zod.iso.datetime(), latencyMs: zod.number().min(0) }
+  const report = zod.strictObject({
+    service: serviceName,
+    state: zod.enum(['ok', 'degraded', 'failing']),
+    build: zod.string().nullable(),
+    ...moments,
+    probes: zod.record(
+      zod.string(),
+      zod.strictObject({
+        state: probeState,
+        checked: zod.boolean().describe('False: nothing live was tried.'),
+        reason: zod.string().exactOptional(),
+        latencyMs: zod.number().min(0).exactOptional(),
+      }),
+    ),
+  }) satisfies z.ZodType<HealthReport>
+  // draft-inadarei-api-health-check-06. Fields that the draft does not define have our names.
+  const draft = zod.strictObject({
+    status: pass,
+    releaseId: zod.string().exactOptional(),
+    serviceId: serviceName,
+    description: zod.string(),
+    ...moments,
+    checks: zod.record(
+      zod.string(),
+      zod.array(
+        zod.strictObject({
+          componentId: zod.string(),
+          componentType: zod.literal('component'),
+          status: pass,
+          state: probeState,
+          checked: zod.boolean(),
+          time: zod.iso.datetime(),
+          observedValue: zod.number().exactOptional(),
+          observedUnit: zod.literal('ms').exactOptional(),
+          output: zod.string().exactOptional().describe('With warn and fail only.'),
+          reason: zod.string().exactOptional().describe('With pass only.'),
+        }),
+      ),
+    ),
+  })
+  const time = '2026-11-21T08:00:00.000Z'
+  const when = { startedAt: '2026-11-21T04:00:00.000Z', time, latencyMs: 1.2 }
+  const output = 'did not answer in time'
+  const absent = { state: 'skipped', checked: false, reason: 'not configured' }
+  const probes = Object.fromEntries(notConfigured.map((name) => [name, absent]))
+  return [true, false].map((isUp) => {
+    const [status, state] = isUp ? ['pass', 'ok'] : ['fail', 'failing']
+    const result = { state, checked: true, ...(isUp ? { latencyMs: 0.4 } : { reason: output }) }
+    const check = {
+      ...{ componentId: probe, componentType: 'component', status, state, checked: true, time },
+      ...{ observedValue: 0.4, observedUnit: 'ms', ...(!isUp && { output }) },
+    }
+    const body = { service, state: isUp ? 'degraded' : 'failing', build: '2026-11-21.1', ...when }
+    return {
+      status: isUp ? 200 : 503,
+      description: isUp ? 'Healthy, perhaps with limits.' : 'A probe fails.',
+      content: {
+        'application/json': {
+          name: 'Health',
+          schema: report,
+          examples: {
+            [body.state]: { ...body, probes: { ...(isUp && probes), [probe]: result } },
+          },
+        },
+        [HEALTH_JSON]: {
+          name: 'HealthJson',
+          schema: draft,
+          examples: {
+            draft: {
+              status,
+              serviceId: service,
+              description: `health of ${service}`,
+              ...when,
+              checks: { [probe]: [check] },
+            },
+          },
+        },
+      },
+    }
+  })
 }

@@ -5,10 +5,11 @@ import {
 } from '../../core/analytics/insights-definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import { once } from '../../core/once.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { htmlResponse } from '../http/respond.ts'
-import type { RouteHandler } from '../http/route.ts'
+import { defineRoute, text } from '../http/route.ts'
 import { type Frame, type Page, page } from '../pages/layout.ts'
 
 /** The range that is chosen at first. */
@@ -18,17 +19,7 @@ const CHOSEN_RANGE = '30'
  * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
  * the page is the same for everybody.
  */
-export function insightsPage({
-  frame,
-  script,
-  style,
-  data,
-}: {
-  readonly frame: Frame
-  readonly script: string
-  readonly style: string
-  readonly data: InsightsData
-}): Page {
+export function insightsPage(frame: Frame, script: string, style: string, data: InsightsData): Page {
   const T = frame.messages.insights
   const ranges = (['7', '30', '90', ''] as const).map((value) => [value, T.ranges[value]] as const)
   const tiles = [
@@ -88,24 +79,29 @@ ${figures.map(([id, text]) => `<section class="figure" aria-labelledby="${escape
   })
 }
 
-/** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
-export function insightsRoute(platform: Pick<ResolvedPlatform, 'events' | 'insights'>): RouteHandler {
-  const data = insightsData(platform)
-  let assets: Promise<{ script: string; style: string }> | undefined
-  return async ({ requestId, frame }) => {
-    assets ??= readAssets()
-    const found = await assets.catch(() => undefined)
-    if (found === undefined) {
-      assets = undefined
-      throw new PlatformError('unavailable', 'The script of this page is not built: npm run build makes it.')
-    }
-    return htmlResponse({ requestId, ...insightsPage({ ...found, frame, data }) })
-  }
-}
+const readAssets = async () => ({
+  script: await readPackageFile('dist/insights.js'),
+  style: await readPackageFile('dist/insights.css'),
+})
 
-async function readAssets(): Promise<{ script: string; style: string }> {
-  return {
-    script: await readPackageFile('dist/insights.js'),
-    style: await readPackageFile('dist/insights.css'),
-  }
-}
+/** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
+export const route = (platform: ResolvedPlatform) =>
+  defineRoute({
+    tag: 'Analytics',
+    summary: 'The dashboards of a visitor',
+    description:
+      'A page that draws what this browser has recorded, from its own storage. It is the same for everybody, and sends nothing.',
+    answers: [text('text/html', 'The page, with its script and style.')],
+    errors: ['unavailable'],
+    handle() {
+      const data = insightsData(platform)
+      const assets = once(readAssets)
+      return async ({ frame }) => {
+        const { script, style } = await assets().catch((cause: unknown) => {
+          const message = 'The script of this page is not built: npm run build makes it.'
+          throw new PlatformError('unavailable', message, { cause })
+        })
+        return htmlResponse(insightsPage(frame, script, style, data))
+      }
+    },
+  })

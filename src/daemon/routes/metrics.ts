@@ -1,16 +1,7 @@
 import { hasBearer } from '../../core/access/identity.ts'
-import { PlatformError } from '../../core/errors.ts'
-import { ROUTES } from '../../core/routes.ts'
-import type { SecretPair } from '../../core/secret.ts'
 import { textResponse } from '../http/respond.ts'
-import type { RouteHandler } from '../http/route.ts'
+import { defineRoute, refusal, text } from '../http/route.ts'
 import { type MetricName, ROWS } from '../metrics/catalog.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-
-/** Routes whose counts could reveal who subscribed, confirmed or got a mail, on a platform with few users. */
-const PERSONAL_ROUTES: ReadonlySet<string> = new Set(
-  (['subscribe', 'confirm', 'unsubscribe', 'email', 'dispatch'] as const).map((name) => ROUTES[name].path),
-)
 
 /** The metrics from which nobody's subscription can be inferred (CONTRACT §9.7). */
 export function publicPart(text: string): string {
@@ -18,9 +9,8 @@ export function publicPart(text: string): string {
     .split('\n')
     .filter((line) => {
       const name = /^(?:# (?:HELP|TYPE) )?(\w+)/.exec(line)?.[1] ?? ''
-      if (isPersonal(name)) return false
-      const route = /[{,]route="([^"]*)"/.exec(line)?.[1]
-      return route === undefined || !PERSONAL_ROUTES.has(route)
+      // The counts of these routes could reveal who subscribed, confirmed or got a mail, on a platform with few users.
+      return !isPersonal(name) && !/[{,]route="\/api\/email["/]/.test(line)
     })
     .join('\n')
 }
@@ -32,23 +22,28 @@ function isPersonal(series: string): boolean {
 }
 
 /**
- * 200 whatever fails: a monitor that reads nothing because something fails cannot say what. All metrics for the health
- * token, or without one configured for this machine itself; for everybody else those that tell nothing about one person.
- * With a token, the address proves nothing: a proxy on this machine may add no header.
+ * 200 whatever fails: a monitor that reads nothing because something fails cannot say what. With a token configured, the
+ * address proves nothing: a proxy on this machine may add no header.
  */
-export function metricsRoute(metrics: Pick<Metrics, 'text'>, token: SecretPair | undefined): RouteHandler {
-  return async (asked) => {
-    const shown = hasBearer(asked.request, token)
-    if (shown) asked.passed()
-    else if (token !== undefined && asked.request.headers.has('authorization'))
-      throw new PlatformError(
-        'unauthenticated',
-        'All metrics need the health token as Authorization: Bearer.',
-      )
-    const { type, body } = await metrics.text()
-    return textResponse(shown || (token === undefined && asked.isLocal) ? body : publicPart(body), {
-      requestId: asked.requestId,
-      type,
-    })
-  }
-}
+export const route = () =>
+  defineRoute({
+    tag: 'Operations',
+    summary: 'Metrics for Prometheus',
+    description:
+      'All of them with the health token, or, where none is configured, for the machine itself; for everybody else those that tell nothing about one person.',
+    answers: [text('text/plain', 'The text format, 0.0.4.')],
+    errors: ['unauthenticated'],
+    handle: (site) => {
+      const { metrics, settings } = site
+      const token = settings.health.deepToken
+      return async (c) => {
+        const shown = hasBearer(c.request, token)
+        if (shown) c.passed()
+        else if (token !== undefined && c.request.headers.has('authorization'))
+          throw refusal(site, c, 'health', 'All metrics need the health token as Authorization: Bearer.')
+        const { type, body } = await metrics.text()
+        const isAll = shown || (token === undefined && c.isLocal)
+        return textResponse(isAll ? body : publicPart(body), type)
+      }
+    },
+  })

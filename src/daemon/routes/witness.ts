@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { bearerOf } from '../../core/access/identity.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../../core/durations.ts'
 import { PlatformError } from '../../core/errors.ts'
+import { escapeHtml } from '../../core/mail/render.ts'
 import {
   isProof,
   parseWitnessSecrets,
@@ -13,11 +14,13 @@ import {
   sign,
   signingKey,
 } from '../../core/witness.ts'
-import { jsonResponse } from '../http/respond.ts'
-import type { RouteHandler } from '../http/route.ts'
-import { frameOf } from '../pages/layout.ts'
-import type { Parts } from '../parts.ts'
-import { type StatusNeeds, statusForVisitors } from './status.ts'
+import { defineRoute, json, refusal, type Site } from '../http/route.ts'
+import { type Frame, frameOf } from '../pages/layout.ts'
+import { statusJson } from '../pages/status/answer.ts'
+import { badge } from '../pages/status/badge.ts'
+import { incidentFeed } from '../pages/status/feed.ts'
+import { statusPage } from '../pages/status/page.ts'
+import { inputOf, summaryReader } from './status.ts'
 
 /** What a witness asks. */
 const WitnessAsk = z.object({
@@ -34,7 +37,7 @@ const WitnessAsk = z.object({
     .catch(undefined),
 })
 
-export const WitnessAnswer = z.strictObject({
+const WitnessAnswer = z.strictObject({
   answer: z
     .string()
     .describe('JSON: the nonce, and the signed snapshot if it is another than the witness has.'),
@@ -49,73 +52,98 @@ function readAsk(text: string) {
   }
 }
 
+/** All that visitors can see of the status, for a witness to keep; `facts` changes when what happened does. */
+async function statusForVisitors(site: Site, frame: Frame) {
+  const { labels, platform, settings } = site
+  const summary = await summaryReader(site)()
+  const input = inputOf(site, summary, frame)
+  const { incidents, announcements, state } = summary
+  return {
+    html: statusPage(input).html,
+    kept: escapeHtml(labels.messages.status.kept),
+    json: JSON.stringify(statusJson(input)),
+    atom: incidentFeed(summary, labels, platform.name, settings.site.siteUrl),
+    badge: badge(labels.messages, undefined, state),
+    badgeUnreachable: badge(labels.messages, undefined, 'failing'),
+    facts: JSON.stringify([
+      state,
+      announcements,
+      incidents.map(({ beganAt, endedAt }) => [beganAt, endedAt]),
+    ]),
+  }
+}
+
 /** A snapshot that says nothing new is signed again this often. */
 const SIGNED_AGAIN_MS = 5 * MINUTE_MS
+
+/** Gives the status, signed with a key that witnesses can trust; undefined while no store gives the key. */
+function statusSigner(site: Site, witnesses: Snapshot['witnesses']) {
+  const { platform, settings, signingSecret, clock } = site
+  const frame = frameOf(platform, settings.site.siteUrl)
+  let last: (SignedSnapshot & { readonly at: number; readonly facts: string }) | undefined
+  return async (): Promise<SignedSnapshot> => {
+    const { facts, ...status } = await statusForVisitors(site, frame)
+    const at = clock.now()
+    if (last && last.facts === facts && Math.abs(at - last.at) < SIGNED_AGAIN_MS) return last
+    const key = signingKey(await signingSecret(), 'platform')
+    const { name, language } = platform
+    const snapshot = JSON.stringify({ platform: name, language, at, ...status, witnesses } satisfies Snapshot)
+    last = { snapshot, key: publicKeyOf(key), signature: sign(snapshot, key), at, facts }
+    return last
+  }
+}
 
 /**
  * Gives a witness the signed status, and takes its report. The snapshot's public key is proved under the secret that the
  * witness and the platform share, so nobody between them can put another in its place.
  */
-export function witnessRoute(
-  parts: Parts & StatusNeeds & { readonly refused: (given: 'wrong' | 'none') => void },
-): RouteHandler {
-  const { settings, platform, signingSecret, clock, log } = parts
-  const witnesses = parseWitnessSecrets(settings.value('WITNESS_SECRET') ?? '') ?? []
-  const keys = Object.fromEntries(
-    witnesses.map(({ name, secret }) => [name, publicKeyOf(signingKey(secret, 'witness'))]),
-  )
-  const frame = frameOf(platform, settings.site.siteUrl)
-  let last: (SignedSnapshot & { readonly at: number; readonly facts: string }) | undefined
-  const lastAsked = new Map<string, number>()
-
-  async function signed(): Promise<SignedSnapshot | undefined> {
-    const { facts, ...status } = await statusForVisitors(parts, frame)
-    const at = clock.now()
-    if (last && last.facts === facts && Math.abs(at - last.at) < SIGNED_AGAIN_MS) return last
-    const key = signingKey(await signingSecret(), 'platform')
-    const content: Snapshot = {
-      platform: platform.name,
-      language: platform.language,
-      at,
-      ...status,
-      witnesses: keys,
-    }
-    const snapshot = JSON.stringify(content)
-    last = { snapshot, key: publicKeyOf(key), signature: sign(snapshot, key), at, facts }
-    return last
-  }
-
-  return async (asked) => {
-    const { request, requestId } = asked
-    if (witnesses.length === 0) throw new PlatformError('not_found', 'There is no such page or route.')
-    const { text, proof } = readToken(bearerOf(request) ?? '')
-    const ask = readAsk(text)
-    const witness = witnesses.find(({ name }) => name === ask?.name)
-    if (!ask || !witness || !isProof(proof, text, witness.secret, 'asks')) {
-      parts.refused(request.headers.has('authorization') ? 'wrong' : 'none')
-      throw new PlatformError(
-        'unauthenticated',
-        'WITNESS_SECRET has no witness of this name with this secret.',
-      )
-    }
-    asked.passed()
-    // A report is taken once: a copy of it is not newer than itself.
-    if (ask.at > (lastAsked.get(ask.name) ?? 0) && Math.abs(clock.now() - ask.at) < MOST_SKEW_MS) {
-      lastAsked.set(ask.name, ask.at)
-      if (ask.outage)
-        log.warn('witness_outage', 'a witness could not reach the platform', {
-          witness: ask.name,
-          ...ask.outage,
+export const route = () =>
+  defineRoute({
+    tag: 'Operations',
+    summary: 'The signed status, for a witness',
+    description:
+      'What visitors see of the status, signed with Ed25519. 404 while WITNESS_SECRET is not set. Secrets are never sent: both sides prove that they have the same one.',
+    security: 'witnessProof',
+    answers: [
+      json('Proved under the secret of the witness.', 'Witnessed', WitnessAnswer, {
+        current: {
+          answer: '{"nonce":"Cw2FvNnKp0dYq3ZkqzV1TQ","current":"Hq…"}',
+          proof: 'mGV1Qd0cX2kPqBq3v0r7t9h0s1Zk5m8y4uJw6nL3aEo',
+        },
+      }),
+    ],
+    errors: ['not_found'],
+    handle: (site) => {
+      const { settings, clock, log } = site
+      const witnesses = parseWitnessSecrets(settings.value('WITNESS_SECRET') ?? '') ?? []
+      const keys = witnesses.map(({ name, secret }) => [name, publicKeyOf(signingKey(secret, 'witness'))])
+      const signed = statusSigner(site, Object.fromEntries(keys))
+      const lastAsked = new Map<string, number>()
+      return async (c) => {
+        if (witnesses.length === 0) throw new PlatformError('not_found', 'There is no such page or route.')
+        const { text, proof } = readToken(bearerOf(c.request) ?? '')
+        const ask = readAsk(text)
+        const witness = witnesses.find(({ name }) => name === ask?.name)
+        if (!ask || !witness || !isProof(proof, text, witness.secret, 'asks'))
+          throw refusal(site, c, 'witness', 'WITNESS_SECRET has no witness of this name with this secret.')
+        c.passed()
+        // A report is taken once: a copy of it is not newer than itself.
+        if (ask.at > (lastAsked.get(ask.name) ?? 0) && Math.abs(clock.now() - ask.at) < MOST_SKEW_MS) {
+          lastAsked.set(ask.name, ask.at)
+          if (ask.outage)
+            log.warn('witness_outage', 'a witness could not reach the platform', {
+              witness: ask.name,
+              ...ask.outage,
+            })
+        }
+        // Without a store there is no key: what a witness keeps then stays as it is.
+        const { snapshot, key, signature } = (await signed().catch(() => undefined)) ?? {}
+        const answer = JSON.stringify({
+          nonce: ask.nonce,
+          current: signature,
+          ...(signature !== ask.have && { snapshot: { snapshot, key, signature } }),
         })
-    }
-    // Without a store there is no key: what a witness keeps then stays as it is.
-    const found = await signed().catch(() => undefined)
-    const { snapshot, key, signature } = found ?? {}
-    const answer = JSON.stringify({
-      nonce: ask.nonce,
-      current: signature,
-      ...(signature !== ask.have && { snapshot: { snapshot, key, signature } }),
-    })
-    return jsonResponse({ answer, proof: proofOf(answer, witness.secret, 'answers') }, { requestId })
-  }
-}
+        return { answer, proof: proofOf(answer, witness.secret, 'answers') }
+      }
+    },
+  })

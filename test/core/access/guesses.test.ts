@@ -4,7 +4,6 @@ import { sharedCounter, withFallback } from '../../../src/core/access/limit/open
 import { type Policy, policiesOf } from '../../../src/core/access/limit/policy.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { silentLog } from '../../../src/core/log.ts'
-import { ROUTES, type RouteName } from '../../../src/core/routes.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { REST_TOKEN, restStore } from '../../support/rest-store.ts'
 
@@ -12,7 +11,7 @@ const THREE: Policy = { name: 'three', quota: 3, windowSeconds: 60 }
 
 function guesses() {
   let now = 0
-  const it = createGuesses({ local: localLimiter({ monotonic: () => now }), policy: THREE })
+  const it = createGuesses(localLimiter({ monotonic: () => now }), THREE)
   const begin = async (client = 'a') => {
     const attempt = await it.admit(client)
     if (!('settle' in attempt)) throw new Error('refused')
@@ -87,20 +86,17 @@ test('a look counts nothing, however often', () => {
   for (let n = 0; n < 10; n += 1) expect(it.look('a')).toMatchObject({ allowed: true, remaining: 2 })
 })
 
-test.each(Object.keys(ROUTES) as RouteName[])('the route %s has its documented limit', (route) => {
-  const unlimited = ['webHealth', 'metrics']
-  const calledByProviders = ['feedback', 'unsubscribe']
-  const expected = unlimited.includes(route)
-    ? undefined
-    : route === 'subscribe'
-      ? 30
-      : calledByProviders.includes(route)
-        ? 6000
-        : 300
-  const whatever = expected === undefined || expected === 6000
-  expect(policiesOf(undefined).policyOf(route)?.quota).toBe(expected)
-  expect(policiesOf(29).policyOf(route)?.quota).toBe(whatever ? expected : 29)
-  expect(policiesOf(31).policyOf(route)?.quota).toBe(whatever ? expected : route === 'subscribe' ? 30 : 31)
+test.each([
+  ['default', 300, 29, 31],
+  ['subscribe', 30, 29, 30],
+  ['unsubscribe', 6000, 6000, 6000],
+  ['feedback', 6000, 6000, 6000],
+] as const)('the policy %s has %d a minute, and %d where 29 are configured', (name, quota, of29, of31) => {
+  expect([undefined, 29, 31].map((perMinute) => policiesOf(perMinute)[name].quota)).toEqual([
+    quota,
+    of29,
+    of31,
+  ])
 })
 
 test('wrong secrets have limits of their own, which no configured threshold raises', () => {
@@ -115,24 +111,16 @@ test('wrong secrets have limits of their own, which no configured threshold rais
     expect([policies.authFailure.quota, policies.authFailureOfProxy.quota]).toEqual([client, proxy])
     expect(policies.authFailure.windowSeconds).toBe(60)
   }
-  expect(policiesOf(undefined).policyOf('serviceHealth')).toBeUndefined()
 })
 
-test('every policy has a window of a minute, and a name of its own', () => {
-  const { policyOf, authFailure, authFailureOfProxy } = policiesOf(undefined)
-  const all = [
-    policyOf('lesson'),
-    policyOf('subscribe'),
-    policyOf('feedback'),
-    policyOf('unsubscribe'),
-    authFailure,
-    authFailureOfProxy,
-  ]
-  expect(all.map((policy) => [policy?.name, policy?.quota, policy?.windowSeconds])).toEqual([
+test('every policy has a window of a minute but the one of confirmations, and a name of its own', () => {
+  const all = Object.values(policiesOf())
+  expect(all.map(({ name, quota, windowSeconds }) => [name, quota, windowSeconds])).toEqual([
     ['default', 300, 60],
     ['subscribe', 30, 60],
-    ['feedback', 6000, 60],
+    ['confirmations', 1000, 86_400],
     ['unsubscribe', 6000, 60],
+    ['feedback', 6000, 60],
     ['auth-failure', 20, 60],
     ['auth-failure-proxy', 200, 60],
   ])

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
-import { healthRoute } from '../../../src/daemon/routes/health.ts'
+import type { RouteContext } from '../../../src/daemon/http/context.ts'
+import type { Site } from '../../../src/daemon/http/route.ts'
+import { route } from '../../../src/daemon/routes/health.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 const STATES: readonly ProbeState[] = ['ok', 'degraded', 'failing', 'skipped']
 
@@ -23,18 +26,11 @@ async function answer(states: readonly ProbeState[], accept: string) {
     startedAt: 0,
   })
   const request = new Request('http://web.example/api/health', { headers: { Accept: accept } })
-  const asked = {
-    request,
-    url: new URL(request.url),
-    params: {},
-    requestId: 'request-id',
-    client: 'test',
-    wantsHtml: false,
-    isPassive: false,
-  }
-  const response = await healthRoute(health, { token: undefined })(
-    asked as Parameters<ReturnType<typeof healthRoute>>[0],
-  )
+  const service = { name: 'web', health: '/api/health' }
+  // The route reads nothing else of either.
+  const site = { health, settings: { health: {} }, timer: systemClock } as unknown as Site
+  const c = { request, query: () => undefined } as unknown as RouteContext
+  const response = await route(learning, service).open(site)(c)
   return {
     status: response.status,
     type: response.headers.get('content-type'),

@@ -5,6 +5,7 @@ import { cascade, elements, type Scheme } from '../../../src/core/mail/lint/casc
 import { lintCompiled } from '../../../src/core/mail/lint/lint.ts'
 import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
 import type { Slot } from '../../../src/core/mail/template.ts'
+import { PAGES } from '../../../src/daemon/routes.ts'
 
 interface Given {
   readonly body?: string
@@ -46,6 +47,7 @@ function lint({
     },
     compiled: { slots, subject: [subject], html: [html], text: [text], body: [] },
     shown: (folder, file) => `${folder}/${file}`,
+    pages: PAGES,
   })
 }
 

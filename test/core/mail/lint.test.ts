@@ -6,6 +6,7 @@ import { blend, contrast, parseColour } from '../../../src/core/colour.ts'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
 import { lintCompiled, lintMails } from '../../../src/core/mail/lint/lint.ts'
 import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
+import { PAGES } from '../../../src/daemon/routes.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { MAILS } from '../../support/learning.ts'
 
@@ -37,7 +38,7 @@ async function lint({ source = SOURCE, layout = LAYOUT, name = 'welcome' }: Chan
   const compiled = await compileTemplate({ file, source, layout })
   const definition = MAILS.find((mail) => mail.name === name) ?? { name }
   const files = { definition, file, source, layout, folder: 'mails', layoutFolder: 'mails' }
-  return lintCompiled({ files, compiled, shown }).findings
+  return lintCompiled({ files, compiled, shown, pages: PAGES }).findings
 }
 
 const body = (text: string) => ({ source: `${SOURCE}\n${text}\n` })
@@ -137,7 +138,7 @@ test('every rule about one mail that compiles has a mail that breaks it', () => 
 })
 
 test('the mails of the package pass, with no warning', async () => {
-  const { ok, mails, findings } = await lintMails(learning.mails, shown)
+  const { ok, mails, findings } = await lintMails(learning.mails, shown, PAGES)
   expect(ok).toBe(true)
   expect(mails).toHaveLength(14)
   for (const { htmlBytes } of mails) expect(htmlBytes).toBeLessThanOrEqual(40 * 1024)

@@ -9,7 +9,7 @@ import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { renderMail } from '../../../src/core/mail/render.ts'
 import type { Message } from '../../../src/core/mail/transport.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/resend.ts'
-import { ROUTES } from '../../../src/core/routes.ts'
+import { ROUTES } from '../../../src/daemon/routes.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails, TEMPLATES } from '../../support/learning.ts'
 

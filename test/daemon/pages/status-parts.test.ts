@@ -4,11 +4,11 @@ import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
 import type { DayState, Line, Summary } from '../../../src/core/status/summary.ts'
 import { createLabels } from '../../../src/core/status/words.ts'
+import { badge } from '../../../src/daemon/pages/status/badge.ts'
 import { bars, legend, SIGN_SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/bars.ts'
 import { incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
 import { buildName, momentText } from '../../../src/daemon/pages/status/format.ts'
 import { mailSection } from '../../../src/daemon/pages/status/mail.ts'
-import { badge } from '../../../src/daemon/routes/status.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12, 30)
@@ -102,12 +102,7 @@ const incident = (parts: Partial<RootIncident> = {}): RootIncident => ({
 function feed(incidents: readonly RootIncident[], parts: Partial<Summary> = {}) {
   // A feed reads nothing else of its summary.
   const summary = { now: NOW, since: NOW - 86_400_000, announcements: [], incidents, ...parts } as Summary
-  return incidentFeed({
-    summary,
-    labels: createLabels(learning),
-    name: 'A & <B>',
-    origin: 'https://x.example',
-  })
+  return incidentFeed(summary, createLabels(learning), 'A & <B>', 'https://x.example')
 }
 
 test('the feed is as new as its newest change, and as its first look without any', () => {

@@ -169,8 +169,7 @@ export interface Guesses {
   size(): number
 }
 
-export function createGuesses(input: { readonly local: LocalLimiter; readonly policy: Policy }): Guesses {
-  const { local, policy } = input
+export function createGuesses(local: LocalLimiter, policy: Policy): Guesses {
   const underway = new Map<string, { count: number; waiting: (() => void)[] }>()
 
   function begin(client: string): Attempt {

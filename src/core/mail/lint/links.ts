@@ -1,5 +1,4 @@
 import type { Finding } from '../../finding.ts'
-import { ROUTES } from '../../routes.ts'
 import { elements, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
 import { lintFinding } from './rules.ts'
@@ -18,12 +17,9 @@ const SHORTENERS = new Set([
   'cutt.ly',
 ])
 
-const PAGES = Object.values(ROUTES)
-  .filter((route) => (route.methods as readonly string[]).includes('GET'))
-  .map(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
-
 /** Every link: absolute, honest about where it leads, and to a page that exists when it leads to the platform. */
-export function checkLinks(mail: LintedMail): Finding[] {
+export function checkLinks(mail: LintedMail, pages: readonly string[]): Finding[] {
+  const served = pages.map((path) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
   const found: Finding[] = []
   for (const anchor of elements(mail.document)) {
     const href = anchor.attribs.href
@@ -44,7 +40,7 @@ export function checkLinks(mail: LintedMail): Finding[] {
     }
     // A site that somebody else built has pages of its own; below these, only the engine answers.
     const ours = mail.files.brand === undefined || /^\/(?:api|lessons)\//.test(url.pathname)
-    if (ours && url.hostname === SAMPLE_HOST && !PAGES.some((page) => page.test(url.pathname)))
+    if (ours && url.hostname === SAMPLE_HOST && !served.some((page) => page.test(url.pathname)))
       found.push(
         lintFinding(
           'link-without-route',

@@ -45,12 +45,20 @@ function bySeverityAndPlace(a: Finding, b: Finding): number {
   )
 }
 
-/** Compiles and checks every mail of a set. `language` is the platform's, as a language tag. */
-export async function lintMails(set: Templates, shown: Shown, language = 'en'): Promise<LintReport> {
+/**
+ * Compiles and checks every mail of a set. `pages` are the paths that the platform serves, `language` is its language
+ * tag.
+ */
+export async function lintMails(
+  set: Templates,
+  shown: Shown,
+  pages: readonly string[],
+  language = 'en',
+): Promise<LintReport> {
   const seen = new Map<string, Finding>()
   const mails: LintedSummary[] = []
   for (const definition of set.definitions) {
-    const { summary, findings } = await lintTemplate({ ...set, language }, definition, shown)
+    const { summary, findings } = await lintTemplate({ ...set, language, pages }, definition, shown)
     mails.push(summary)
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
@@ -156,14 +164,17 @@ function inAnotherLanguage(files: TemplateFiles, language: string, shown: Shown)
 }
 
 async function lintTemplate(
-  set: Pick<Templates, 'folders' | 'brand'> & { readonly language: string },
+  set: Pick<Templates, 'folders' | 'brand'> & {
+    readonly language: string
+    readonly pages: readonly string[]
+  },
   definition: MailDefinition,
   shown: Shown,
 ) {
   let files: TemplateFiles | undefined
   try {
     files = await readTemplateFiles(set, definition)
-    const linted = lintCompiled({ files, compiled: await compileFile(files), shown })
+    const linted = lintCompiled({ files, compiled: await compileFile(files), shown, pages: set.pages })
     const foreign = inAnotherLanguage(files, set.language, shown)
     const { summary, findings } = linted
     return {
@@ -199,14 +210,18 @@ export function lintCompiled(input: {
   readonly files: TemplateFiles
   readonly compiled: CompiledMail
   readonly shown: Shown
+  /** The paths that links to the platform may have. */
+  readonly pages: readonly string[]
 }): { readonly summary: LintedSummary; readonly findings: readonly Finding[] } {
-  const { files, compiled, shown } = input
+  const { files, compiled, shown, pages } = input
   const samples = Object.fromEntries(
     Object.entries(compiled.slots).map(([slot, { sample }]) => [slot, sample]),
   )
   const rendered = renderMail(compiled, samples)
   const mail = lintedMail({ files, shown, compiled, rendered })
-  const found = [checkLinks, checkStructure, checkContrast, checkSupport].flatMap((check) => check(mail))
+  const found = [checkLinks, checkStructure, checkContrast, checkSupport].flatMap((check) =>
+    check(mail, pages),
+  )
   const findings = [...new Map(found.map((finding) => [keyOf(finding), finding])).values()]
   return {
     summary: {

@@ -4,7 +4,6 @@ import { type StatusUpdate, UPDATE_STATES } from '../../../core/incidents/incide
 import { DAYS_KEPT } from '../../../core/status/history.ts'
 import type { DayState, Line, Window } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
-import { ServiceName } from '../../service-schema.ts'
 import type { StatusPageInput } from './page.ts'
 
 const seconds = z.int().min(0)
@@ -50,59 +49,62 @@ const line = {
   target: z.string().nullable().exactOptional().describe('With the health token only.'),
 }
 
-export const StatusAnswer = z.strictObject({
-  version: z.literal(1),
-  time: z.iso.datetime(),
-  state: z.enum(['ok', 'degraded', 'failing', 'unknown']),
-  verdict: z.string(),
-  checkedAt: z.iso.datetime().nullable(),
-  recorded: z.enum(['file', 'memory', 'none']).describe('`none`: no daemon records here.'),
-  since: z.iso.datetime().nullable().describe('When the record began.'),
-  skew: z.boolean().describe('The services run different builds.'),
-  services: z.array(
-    z.strictObject({
-      service: ServiceName,
-      seenFrom: ServiceName.exactOptional().describe(
-        'It runs elsewhere: this is what that service’s probe of it saw.',
-      ),
-      build: z.string().nullable(),
-      buildSince: z.iso.datetime().exactOptional(),
-      ...line,
-      probes: z.record(z.string(), z.strictObject(line)),
-    }),
-  ),
-  incidents: z.array(
-    z.strictObject({
-      service: ServiceName,
-      probe: z.string(),
-      state: z.enum(['degraded', 'failing']).describe('The worst it came to.'),
-      beganAt: z.iso.datetime(),
-      endedAt: z.iso.datetime().nullable(),
-      lengthSeconds: seconds,
-      feltBy: z.array(z.string()).describe('Services and probes that failed because of it.'),
-      updates,
-      reason: z.string().nullable().exactOptional().describe('With the health token only.'),
-    }),
-  ),
-  announcements: z
-    .array(
+export const statusAnswer = (names: readonly string[]) => {
+  const service = z.enum(names)
+  return z.strictObject({
+    version: z.literal(1),
+    time: z.iso.datetime(),
+    state: z.enum(['ok', 'degraded', 'failing', 'unknown']),
+    verdict: z.string(),
+    checkedAt: z.iso.datetime().nullable(),
+    recorded: z.enum(['file', 'memory', 'none']).describe('`none`: no daemon records here.'),
+    since: z.iso.datetime().nullable().describe('When the record began.'),
+    skew: z.boolean().describe('The services run different builds.'),
+    services: z.array(
       z.strictObject({
-        id: z.string(),
-        text: z.string(),
-        from: z.iso.datetime(),
-        until: z.iso.datetime().nullable(),
-        updates,
+        service,
+        seenFrom: service
+          .exactOptional()
+          .describe('It runs elsewhere: this is what that service’s probe of it saw.'),
+        build: z.string().nullable(),
+        buildSince: z.iso.datetime().exactOptional(),
+        ...line,
+        probes: z.record(z.string(), z.strictObject(line)),
       }),
-    )
-    .describe('What operators announced and is not over; `from` is in the future for what is planned.'),
-  off: z.array(z.string()).describe('What visitors miss because it is not configured: a sentence each.'),
-  notConfigured: z
-    .array(z.strictObject({ name: z.string(), means: z.string() }))
-    .exactOptional()
-    .describe('With the health token only.'),
-})
+    ),
+    incidents: z.array(
+      z.strictObject({
+        service,
+        probe: z.string(),
+        state: z.enum(['degraded', 'failing']).describe('The worst it came to.'),
+        beganAt: z.iso.datetime(),
+        endedAt: z.iso.datetime().nullable(),
+        lengthSeconds: seconds,
+        feltBy: z.array(z.string()).describe('Services and probes that failed because of it.'),
+        updates,
+        reason: z.string().nullable().exactOptional().describe('With the health token only.'),
+      }),
+    ),
+    announcements: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          text: z.string(),
+          from: z.iso.datetime(),
+          until: z.iso.datetime().nullable(),
+          updates,
+        }),
+      )
+      .describe('What operators announced and is not over; `from` is in the future for what is planned.'),
+    off: z.array(z.string()).describe('What visitors miss because it is not configured: a sentence each.'),
+    notConfigured: z
+      .array(z.strictObject({ name: z.string(), means: z.string() }))
+      .exactOptional()
+      .describe('With the health token only.'),
+  })
+}
 
-type StatusJson = z.infer<typeof StatusAnswer>
+type StatusJson = z.infer<ReturnType<typeof statusAnswer>>
 
 export const EXAMPLE_STATUS: StatusJson = {
   version: 1,

@@ -17,15 +17,14 @@ interface Entry {
 }
 
 /** Incidents and announcements as an Atom feed (RFC 4287), newest first; an entry keeps its id and is updated with its timeline. */
-export function incidentFeed(input: {
-  readonly summary: Summary
-  readonly labels: Labels
+export function incidentFeed(
+  summary: Summary,
+  labels: Labels,
   /** The platform's. */
-  readonly name: string
+  name: string,
   /** Where visitors reach the status page, without a trailing slash. */
-  readonly origin: string
-}): string {
-  const { summary, labels, name, origin } = input
+  origin: string,
+): string {
   const T = labels.messages.status
   const timeline = ({ updates = [] }: { readonly updates?: readonly StatusUpdate[] }) =>
     updates.map(({ at, state, text }) => `${minute(at)}, ${T.updateStates[state ?? 'update']}: ${text}`)

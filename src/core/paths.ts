@@ -1,0 +1,11 @@
+/** Paths of the web service that mails, forms and commands lead to; its routes are served at exactly these. */
+export const PATHS = {
+  lesson: '/lessons/:day',
+  subscribe: '/api/email/subscribe',
+  confirm: '/api/email/confirm',
+  unsubscribe: '/api/email/unsubscribe',
+  dispatch: '/api/email/dispatch',
+  heartbeat: '/api/heartbeats/:name',
+  silence: '/api/alerts/silence',
+  paymentsWebhook: '/api/payments/webhook',
+} as const

@@ -1,0 +1,108 @@
+import * as z from 'zod'
+import { parseAddress } from '../../core/address.ts'
+import { isLanguage, isTimeZone } from '../../core/course/definition.ts'
+import { NOTICES } from '../../core/course/notices.ts'
+import { PlatformError } from '../../core/errors.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
+import { isOwnForm, parseWith, readJson } from '../http/body.ts'
+import { htmlResponse } from '../http/respond.ts'
+import { defineRoute, jsonBody, jsonOrPage } from '../http/route.ts'
+import { subscribedPage, subscribeRefusedPage } from '../pages/pages.ts'
+
+const MOST_BYTES = 8 * 1024
+
+const requestOf = (courses: readonly string[]) =>
+  z.strictObject({
+    email: z
+      .string()
+      .meta({ format: 'email', maxLength: 254 })
+      .transform((text, context) => {
+        const parsed = parseAddress(text)
+        if (parsed.ok) return { spelling: parsed.mailbox.address, identity: parsed.identity }
+        context.addIssue({ code: 'custom', message: parsed.reason })
+        return z.NEVER
+      }),
+    course: z.enum(courses).optional().meta({
+      description:
+        'One of the platform’s courses, its first when left out; or `status`, for mails about incidents.',
+    }),
+    timeZone: z
+      .string()
+      .max(64)
+      .refine(isTimeZone, 'not an IANA time zone, as Europe/Berlin')
+      .optional()
+      .meta({
+        description: 'IANA name, for courses at the subscriber’s local hour.',
+        examples: ['Europe/Berlin'],
+      }),
+    language: z
+      .string()
+      .max(35)
+      .refine(isLanguage, 'not a language tag, as de')
+      .optional()
+      .meta({ description: 'A language tag; that of the platform when left out.', examples: ['de'] }),
+    challenge: z.string().max(4096).optional(),
+  })
+
+const SubscribeAnswer = z.strictObject({
+  status: z.literal('pending'),
+  sent: z.boolean(),
+  reason: z.string().exactOptional(),
+})
+
+export const route = ({ courses: defined }: ResolvedPlatform) => {
+  const ids = defined.map(({ id }) => id)
+  return defineRoute({
+    tag: 'Course',
+    summary: 'Subscribes an address to the course',
+    description:
+      'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address. The form on the pages of the course posts here too, and a browser that sent it gets a page; forms on other sites are refused. Scripts of the origins in CORS_ALLOWED_ORIGINS may post JSON.',
+    body: jsonBody(
+      MOST_BYTES,
+      'SubscribeRequest',
+      requestOf([...ids, NOTICES]),
+      { address: { email: 'ada@example.com' } },
+      { also: 'application/x-www-form-urlencoded' },
+    ),
+    answers: [
+      jsonOrPage(
+        'Taken. `sent` is false only where mail is not configured.',
+        'SubscribeAnswer',
+        SubscribeAnswer,
+        {
+          mailed: { status: 'pending', sent: true },
+          withoutMail: { status: 'pending', sent: false, reason: 'mail is not configured' },
+        },
+        202,
+      ),
+    ],
+    errors: ['challenge_failed', 'store_unavailable'],
+    handle: ({ course, challenge, status }) => {
+      // Incidents only if this process watches for them.
+      const courses = status.recorded === 'none' ? ids : [...ids, NOTICES]
+      const request = requestOf(courses)
+      return async (c) => {
+        if (courses.length === 0)
+          throw new PlatformError('not_found', 'There is nothing to subscribe to here.')
+        const fields = isOwnForm(c.request) ? await c.form() : undefined
+        if (fields !== undefined && c.wantsHtml && !request.shape.email.safeParse(fields.email).success) {
+          const named = courses.find((id, index) => id === fields.course && (index > 0 || id === NOTICES))
+          return htmlResponse(subscribeRefusedPage(c.frame, named, fields.email ?? ''), 400)
+        }
+        const {
+          email,
+          challenge: response,
+          ...wanted
+        } = fields === undefined ? await readJson(c, request, MOST_BYTES) : parseWith(request, fields)
+        if (challenge && !(await challenge({ response, email: email.spelling, client: c.client })))
+          throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
+        const to = wanted.course ?? ids[0]
+        if (to === undefined) throw new PlatformError('not_found', 'There is no course to subscribe to here.')
+        const answer = await (await course()).subscribe({ ...email, ...wanted, course: to })
+        return fields !== undefined && c.wantsHtml
+          ? htmlResponse(subscribedPage(c.frame, answer.sent, to), 202)
+          : answer
+      }
+    },
+  })
+}
