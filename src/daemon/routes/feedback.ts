@@ -3,7 +3,7 @@ import { PlatformError } from '../../core/errors.ts'
 import { FEEDBACK_PROVIDER_NAMES } from '../../core/feedback-providers.ts'
 import { applyFeedback } from '../../core/mail/feedback/changes.ts'
 import { createFetchText } from '../../core/mail/feedback/fetch-text.ts'
-import { readWebhook } from '../../core/mail/feedback/webhook.ts'
+import { readWebhook } from '../../core/mail/feedback/providers.ts'
 import { parseJson } from '../http/body.ts'
 import { defineRoute, inPath, json, jsonBody } from '../http/route.ts'
 
@@ -57,7 +57,7 @@ export const route = () =>
         const body = await c.bytes()
         const now = clock.now()
         const request = { header: (name: string) => headers.get(name) ?? undefined, body }
-        const reading = await readWebhook({ provider, request, secret, now, fetchText }).catch(
+        const reading = await readWebhook(provider, request, { secret, now, fetchText }).catch(
           (cause: unknown) => {
             throw new PlatformError(
               'unavailable',

@@ -1,6 +1,5 @@
 import PostalMime, { type Email } from 'postal-mime'
-import type { FeedbackKind } from './event.ts'
-import { bounceKind, bounceReason, enhancedCode } from './status.ts'
+import { bounceKind, enhancedCode, type FeedbackKind, reasonFor } from './event.ts'
 
 /** One recipient's part of a delivery status notification or an abuse report. */
 export interface ReportedMessage {
@@ -108,10 +107,9 @@ function deliveryStatus(status: string, messageId: string | undefined): Reading 
       // Some servers put a vague 5.0.0 beside a precise reply of the receiving server.
       const precise = code?.endsWith('.0.0') ? enhancedCode(block.get('diagnostic-code') ?? '') : undefined
       const kind = bounceKind(precise ?? code)
-      return [{ ...about, kind, reason: bounceReason(precise ?? code, kind) }]
+      return [{ ...about, kind, reason: reasonFor(kind, precise ?? code) }]
     }
-    if (action === 'delivered')
-      return [{ ...about, kind: 'delivered', reason: 'the receiving server accepted the message' }]
+    if (action === 'delivered') return [{ ...about, kind: 'delivered', reason: reasonFor('delivered', code) }]
     return []
   })
   if (reports.length > 0) return { kind: 'report', source: 'dsn', reports }
@@ -136,7 +134,7 @@ function abuseReport(report: string, messageId: string | undefined): Reading {
         kind: 'complaint',
         address: bareAddress(block?.get('original-rcpt-to') ?? ''),
         messageId,
-        reason: 'the recipient reported the message as spam',
+        reason: reasonFor('complaint', undefined),
       },
     ],
   }
@@ -172,7 +170,7 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
   return {
     kind: 'report',
     source: 'text',
-    reports: [{ kind, address, messageId, reason: bounceReason(code, kind) }],
+    reports: [{ kind, address, messageId, reason: reasonFor(kind, code) }],
   }
 }
 
@@ -196,7 +194,7 @@ function blocks(text: string): readonly ReadonlyMap<string, string>[] {
     .flatMap((block) => {
       const found = new Map<string, string>()
       for (const line of block.split('\n')) {
-        const [, name, value] = /^([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)$/.exec(line) ?? []
+        const [, name, value] = /^([A-Za-z][A-Za-z0-9-]*):(.*)$/s.exec(line) ?? []
         if (name !== undefined && value !== undefined && !found.has(name.toLowerCase()))
           found.set(name.toLowerCase(), value.trim())
       }

@@ -1,5 +1,6 @@
+import { isRecord } from '../../is-record.ts'
 import type { SecretPair } from '../../secret.ts'
-import { type Feedback, FeedbackFormatError } from './event.ts'
+import { type Feedback, type FeedbackEvent, type FeedbackKind, reasonFor } from './event.ts'
 
 /** A webhook as it arrived. `body` holds the bytes that the signature covers. */
 export interface FeedbackRequest {
@@ -27,23 +28,68 @@ export type Verification =
   | { readonly kind: 'confirm'; readonly url: string }
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** How one provider's feedback is verified and read: one file and one row in `providers.ts` each. */
+/** What a provider says of one recipient, before it is checked. */
+export interface Item {
+  /** Undefined: nothing about the recipient's mailbox. */
+  readonly kind: FeedbackKind | undefined
+  /** The same each time the provider delivers the event. Default: the delivery, and the place in it. */
+  readonly id?: unknown
+  readonly address?: unknown
+  readonly messageId?: unknown
+  readonly at?: unknown
+  /** An enhanced status code. */
+  readonly status?: string | undefined
+}
+
+/** A body that reports nothing of a mailbox. */
+export const NOTHING: readonly Item[] = [{ kind: undefined }]
+
+/** How one provider's feedback is verified and read. */
 export interface FeedbackProvider {
   verify(request: FeedbackRequest, options: VerifyOptions): Verification | Promise<Verification>
-  /** `deliveryId` as `verify` gave it. Throws a FeedbackFormatError for a body of another form. */
-  read(value: unknown, context: { readonly now: number; readonly deliveryId: string | undefined }): Feedback
+  /** What a body says. `deliveryId` as `verify` gave it. Throws a FeedbackFormatError for a body of another form. */
+  items(body: unknown, deliveryId: string | undefined): readonly Item[]
+}
+
+/** A provider's answer that is signed correctly but has another form than its documentation says. */
+export class FeedbackFormatError extends Error {
+  override readonly name = 'FeedbackFormatError'
+}
+
+/** The events of a genuine body. A malformed item is ignored, so that the others are heard; one that is alone is a fault. */
+export function readItems(
+  items: readonly Item[],
+  { now, deliveryId }: { readonly now: number; readonly deliveryId: string | undefined },
+): Feedback {
+  const events: FeedbackEvent[] = []
+  for (const [
+    index,
+    { kind, id = deliveryId && `${deliveryId}/${index}`, status, ...item },
+  ] of items.entries()) {
+    if (kind === undefined) continue
+    const [key, address] = [optionalText(id), optionalText(item.address)]
+    if (key !== undefined && address !== undefined)
+      events.push({
+        id: key,
+        kind,
+        address,
+        messageId: optionalText(item.messageId)?.replace(/^<|>$/g, ''),
+        at: timeOf(item.at, now),
+        reason: reasonFor(kind, status),
+      })
+    else if (items.length === 1) throw new FeedbackFormatError('the event has no name or no recipient')
+  }
+  return { events, ignored: items.length - events.length }
 }
 
 /** A signature older or newer than this is a replay. */
 export const TOLERANCE_MS = 5 * 60 * 1000
 
-export const refused = (reason: string): Verification => ({ kind: 'refused', reason })
+export const refused = (reason: string) => ({ kind: 'refused', reason }) as const
 
-/** Unix seconds within the tolerance, or undefined. */
-export function recentSeconds(text: string, now: number): number | undefined {
-  if (!/^\d{1,11}$/.test(text)) return undefined
-  const seconds = Number(text)
-  return Math.abs(now - seconds * 1000) <= TOLERANCE_MS ? seconds : undefined
+/** Unix seconds within the tolerance. */
+export function isRecent(text: string, now: number): boolean {
+  return /^\d{1,11}$/.test(text) && Math.abs(now - Number(text) * 1000) <= TOLERANCE_MS
 }
 
 /** The body as JSON; undefined when it is not valid UTF-8, starts with a byte order mark, or is not JSON. */
@@ -59,39 +105,32 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** An object's own fields; a FeedbackFormatError for anything else. */
 export function fields(value: unknown, where: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new FeedbackFormatError(`${where} is not an object`)
-  // The check above leaves plain objects of JSON, whose keys are strings.
-  return value as Fields
+  if (isRecord(value)) return value
+  throw new FeedbackFormatError(`${where} is not an object`)
 }
 
 export function optionalFields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+  return isRecord(value) ? value : {}
 }
 
 export function list(value: unknown, where: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new FeedbackFormatError(`${where} is not a list`)
-  return value
+  if (Array.isArray(value)) return value
+  throw new FeedbackFormatError(`${where} is not a list`)
 }
 
-export function text(value: unknown, where: string): string {
-  if (typeof value !== 'string' || value === '' || value.length > 1000)
-    throw new FeedbackFormatError(`${where} is not a text of 1 to 1,000 characters`)
-  return value
-}
-
+/** A text of 1 to 1,000 characters. */
 export function optionalText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= 1000 ? value : undefined
 }
 
+/** What a table has under a text from outside. */
+export function lookup<T>(table: Readonly<Record<string, T>>, key: unknown): T | undefined {
+  return typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
+}
+
 /** UTC milliseconds of an ISO 8601 time or of Unix seconds; `now` when it is missing or lies in the future. */
-export function timeOf(value: unknown, now: number): number {
+function timeOf(value: unknown, now: number): number {
   const at =
     typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isFinite(at) && at > 0 ? Math.min(Math.round(at), now) : now
-}
-
-/** A Message-ID without its angle brackets. */
-export function messageId(value: unknown): string | undefined {
-  return optionalText(value)?.replace(/^<|>$/g, '')
 }

@@ -1,23 +1,22 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { isAcceptedSecret } from '../../accepted-secret.ts'
-import type { FeedbackEvent, FeedbackKind } from './event.ts'
+import { enhancedCode } from './event.ts'
 import {
+  FeedbackFormatError,
   type FeedbackProvider,
   fields,
+  type Item,
   list,
-  messageId,
+  lookup,
+  NOTHING,
   optionalFields,
   optionalText,
   parseBody,
   refused,
   TOLERANCE_MS,
-  text,
-  timeOf,
   type Verification,
   type VerifyOptions,
 } from './provider.ts'
-import { reasonFor } from './standard.ts'
-import { enhancedCode } from './status.ts'
 
 /** SNS publishes its certificates, and confirms subscriptions, on these hosts only. */
 const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d\.amazonaws\.com(?:\.cn)?$/
@@ -43,11 +42,12 @@ export const ses: FeedbackProvider = {
     const value = parseBody(body)
     const message = optionalFields(value)
     const type = optionalText(message.Type) ?? ''
-    const names = Object.hasOwn(SIGNED, type) ? SIGNED[type] : undefined
+    const names = lookup(SIGNED, type)
     if (names === undefined) return refused('it is not a notification of SNS')
     if (!isAcceptedSecret(optionalText(message.TopicArn), options.secret))
       return refused('it comes from another topic')
-    if (!isRecent(message.Timestamp, options.now)) return refused('the signature is too old')
+    const age = options.now - Date.parse(optionalText(message.Timestamp) ?? '')
+    if (!(Math.abs(age) <= TOLERANCE_MS)) return refused('the signature is too old')
     const signed = names
       .flatMap((name) => (typeof message[name] === 'string' ? [`${name}\n${message[name]}\n`] : []))
       .join('')
@@ -56,29 +56,15 @@ export const ses: FeedbackProvider = {
       ? confirmation(message.SubscribeURL)
       : { kind: 'genuine', value }
   },
-  read(value, { now }) {
-    const notification = fields(value, 'the body')
-    const id = text(notification.MessageId, 'MessageId')
+  items(body) {
+    const notification = fields(body, 'the body')
+    const id = optionalText(notification.MessageId)
+    if (id === undefined) throw new FeedbackFormatError('MessageId is not a text')
     const report = fields(parseBody(Buffer.from(String(notification.Message))), 'Message')
     const mail = optionalFields(report.mail)
-    const common = optionalFields(mail.commonHeaders)
-    const events = recipientsOf(report).map(
-      ({ address, kind, status, at }, index): FeedbackEvent => ({
-        id: `${id}/${index}`,
-        kind,
-        address,
-        messageId: messageId(common.messageId) ?? messageId(mail.messageId),
-        at: timeOf(at, now),
-        reason: reasonFor(kind, status),
-      }),
-    )
-    return { events, ignored: events.length === 0 ? 1 : 0 }
+    const messageId = optionalText(optionalFields(mail.commonHeaders).messageId) ?? mail.messageId
+    return recipientsOf(report).map((item, index) => ({ ...item, id: `${id}/${index}`, messageId }))
   },
-}
-
-function isRecent(timestamp: unknown, now: number): boolean {
-  const at = Date.parse(optionalText(timestamp) ?? '')
-  return Math.abs(now - at) <= TOLERANCE_MS
 }
 
 /** SNS's own host, over HTTPS, on its usual port. */
@@ -112,75 +98,53 @@ async function isSigned(
   const signature = optionalText(message.Signature)
   if (algorithm === undefined || url === undefined || signature === undefined) return false
   if (!CERTIFICATE_PATH.test(url.pathname) || url.search !== '') return false
-  const certificate = parseCertificate(await fetchText(url.href))
-  if (certificate === undefined) return false
-  const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
-  if (
-    !(from <= now && now <= to) ||
-    !/^CN=sns(?:\.[a-z0-9-]+)?\.amazonaws\.com(?:\.cn)?$/m.test(certificate.subject)
-  )
-    return false
+  const pem = await fetchText(url.href)
   try {
-    return verify(algorithm, Buffer.from(signed), certificate.publicKey, Buffer.from(signature, 'base64'))
+    const { validFrom, validTo, subject, publicKey } = new X509Certificate(pem)
+    const isCurrent = Date.parse(validFrom) <= now && now <= Date.parse(validTo)
+    const isOfSns = /^CN=sns(?:\.[a-z0-9-]+)?\.amazonaws\.com(?:\.cn)?$/m.test(subject)
+    return (
+      isCurrent &&
+      isOfSns &&
+      verify(algorithm, Buffer.from(signed), publicKey, Buffer.from(signature, 'base64'))
+    )
   } catch {
+    // Not a certificate, or not a signature.
     return false
   }
-}
-
-function parseCertificate(pem: string): X509Certificate | undefined {
-  try {
-    return new X509Certificate(pem)
-  } catch {
-    return undefined
-  }
-}
-
-interface Recipient {
-  readonly address: string
-  readonly kind: FeedbackKind
-  readonly status: string | undefined
-  readonly at: unknown
 }
 
 /** `eventType` with event publishing, `notificationType` with feedback notifications: the rest is the same. */
-function recipientsOf(report: Readonly<Record<string, unknown>>): readonly Recipient[] {
+function recipientsOf(report: Readonly<Record<string, unknown>>): readonly Item[] {
   switch (report.eventType ?? report.notificationType) {
     case 'Bounce': {
       const bounce = fields(report.bounce, 'bounce')
       const kind = bounce.bounceType === 'Permanent' ? 'hard-bounce' : 'soft-bounce'
       return list(bounce.bouncedRecipients, 'bounce.bouncedRecipients').map((one) => {
-        const recipient = fields(one, 'bounce.bouncedRecipients[]')
-        return {
-          address: text(recipient.emailAddress, 'emailAddress'),
-          kind,
-          status: enhancedCode(
-            optionalText(recipient.status) ?? optionalText(recipient.diagnosticCode) ?? '',
-          ),
-          at: bounce.timestamp,
-        }
+        const { emailAddress: address, status, diagnosticCode } = optionalFields(one)
+        const code = enhancedCode(optionalText(status) ?? optionalText(diagnosticCode) ?? '')
+        return { kind, address, status: code, at: bounce.timestamp }
       })
     }
     case 'Complaint': {
-      const complaint = fields(report.complaint, 'complaint')
+      const { complaintFeedbackType, complainedRecipients, timestamp } = fields(report.complaint, 'complaint')
       // `not-spam`: the recipient moved the message out of the spam folder.
-      if (complaint.complaintFeedbackType === 'not-spam') return []
-      return list(complaint.complainedRecipients, 'complaint.complainedRecipients').map((one) => ({
-        address: text(fields(one, 'complaint.complainedRecipients[]').emailAddress, 'emailAddress'),
+      if (complaintFeedbackType === 'not-spam') return NOTHING
+      return list(complainedRecipients, 'complaint.complainedRecipients').map((one) => ({
         kind: 'complaint',
-        status: undefined,
-        at: complaint.timestamp,
+        address: optionalFields(one).emailAddress,
+        at: timestamp,
       }))
     }
     case 'Delivery': {
-      const delivery = fields(report.delivery, 'delivery')
-      return list(delivery.recipients, 'delivery.recipients').map((address) => ({
-        address: text(address, 'delivery.recipients[]'),
+      const { recipients, timestamp } = fields(report.delivery, 'delivery')
+      return list(recipients, 'delivery.recipients').map((address) => ({
         kind: 'delivered',
-        status: undefined,
-        at: delivery.timestamp,
+        address,
+        at: timestamp,
       }))
     }
     default:
-      return []
+      return NOTHING
   }
 }

@@ -1,6 +1,6 @@
 import { cellValue, csvLine, readCsv } from '../../csv.ts'
+import { bounceKind, enhancedCode } from './event.ts'
 import type { SuppressionCause } from './mailbox.ts'
-import { bounceKind, enhancedCode } from './status.ts'
 import type { SuppressedAddress } from './store.ts'
 
 /** A file that is no list of suppressed addresses: one sentence with the fix. */

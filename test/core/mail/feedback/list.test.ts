@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createBounceAddresses } from '../../../../src/core/mail/feedback/bounce-address.ts'
+import { bounceKind, enhancedCode, reasonFor } from '../../../../src/core/mail/feedback/event.ts'
 import { matchReports } from '../../../../src/core/mail/feedback/match.ts'
 import type { ReportedMessage } from '../../../../src/core/mail/feedback/message.ts'
 import { createPacer } from '../../../../src/core/mail/feedback/pacer.ts'
@@ -12,7 +13,6 @@ import {
   type MailDayCount,
   sumCounts,
 } from '../../../../src/core/mail/feedback/sending.ts'
-import { bounceKind, bounceReason, enhancedCode } from '../../../../src/core/mail/feedback/status.ts'
 import {
   importSuppressions,
   releaseAddress,
@@ -173,7 +173,7 @@ test('only a mailbox or domain that does not exist is a hard bounce, and the rea
   ])
   expect(
     ['5.1.1', '5.1.8', '5.2.2', '4.3.0', '5.4.1', '5.5.0', '5.6.0', '5.7.1', '5.9.1'].map((one) =>
-      bounceReason(one),
+      reasonFor(bounceKind(one), one),
     ),
   ).toEqual([
     'the address does not exist (5.1.1)',
@@ -186,7 +186,7 @@ test('only a mailbox or domain that does not exist is a hard bounce, and the rea
     'a policy of the receiver refused the message (5.7.1)',
     'the message was returned (5.9.1)',
   ])
-  expect([bounceReason(undefined), bounceReason(undefined, 'hard-bounce')]).toEqual([
+  expect([reasonFor('soft-bounce', undefined), reasonFor('hard-bounce', undefined)]).toEqual([
     'the message was returned',
     'the address does not exist',
   ])

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
-import { FeedbackFormatError } from '../../../../src/core/mail/feedback/event.ts'
-import { FEEDBACK_PROVIDERS, readWebhook } from '../../../../src/core/mail/feedback/webhook.ts'
+import { FeedbackFormatError, readItems } from '../../../../src/core/mail/feedback/provider.ts'
+import { FEEDBACK_PROVIDERS, readWebhook } from '../../../../src/core/mail/feedback/providers.ts'
 import { SAMPLES } from './samples.ts'
 import {
   KEYS,
@@ -20,6 +20,8 @@ import {
 const NAMES = Object.keys(FEEDBACK_PROVIDERS) as FeedbackProviderName[]
 const verify = async (name: FeedbackProviderName, signed: Signed, options = optionsFor(KEYS[name].ours)) =>
   FEEDBACK_PROVIDERS[name].verify(requestOf(signed), options)
+const read = (name: FeedbackProviderName, body: unknown, of: Parameters<typeof readItems>[1]) =>
+  readItems(FEEDBACK_PROVIDERS[name].items(body, of.deliveryId), of)
 const sampleOf = (name: FeedbackProviderName) => {
   const found = SAMPLES.find(({ provider, expected }) => provider === name && expected.length > 0)
   if (found === undefined) throw new RangeError(`no sample of ${name}`)
@@ -36,7 +38,7 @@ describe.each(NAMES)('%s', (name) => {
     async ({ value, expected }) => {
       const verified = await verify(name, signAs(name, value))
       if (verified.kind !== 'genuine') throw new Error(JSON.stringify(verified))
-      const { events, ignored } = FEEDBACK_PROVIDERS[name].read(verified.value, {
+      const { events, ignored } = read(name, verified.value, {
         now: NOW,
         deliveryId: verified.deliveryId,
       })
@@ -59,8 +61,7 @@ describe.each(NAMES)('%s', (name) => {
       [signed, signed].map(async (one) => {
         const verified = await verify(name, one)
         if (verified.kind !== 'genuine') throw new Error(verified.kind)
-        return FEEDBACK_PROVIDERS[name].read(verified.value, { now: NOW, deliveryId: verified.deliveryId })
-          .events[0]?.id
+        return read(name, verified.value, { now: NOW, deliveryId: verified.deliveryId }).events[0]?.id
       }),
     )
     expect(ids[0]).toBeDefined()
@@ -106,7 +107,7 @@ describe.each(NAMES)('%s', (name) => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         try {
-          FEEDBACK_PROVIDERS[name].read(value, { now: NOW, deliveryId: 'd-1' })
+          read(name, value, { now: NOW, deliveryId: 'd-1' })
         } catch (error) {
           expect(error).toBeInstanceOf(FeedbackFormatError)
         }
@@ -136,8 +137,7 @@ describe.each(NAMES.filter((name) => name !== 'postmark' && name !== 'mailgun'))
       const events = async (one: Signed) => {
         const verified = await verify(name, one)
         return verified.kind === 'genuine'
-          ? FEEDBACK_PROVIDERS[name].read(verified.value, { now: NOW, deliveryId: verified.deliveryId })
-              .events
+          ? read(name, verified.value, { now: NOW, deliveryId: verified.deliveryId }).events
           : 'refused'
       }
       const genuine = await events(signed)
@@ -226,8 +226,7 @@ test('Mailgun names an event by its token, so a second body under one signature 
     [signed, forged].map(async (one) => {
       const verified = await verify('mailgun', one)
       if (verified.kind !== 'genuine') throw new Error(verified.kind)
-      return FEEDBACK_PROVIDERS.mailgun.read(verified.value, { now: NOW, deliveryId: verified.deliveryId })
-        .events[0]?.id
+      return read('mailgun', verified.value, { now: NOW, deliveryId: verified.deliveryId }).events[0]?.id
     }),
   )
   expect(ids[0]).toBe(ids[1])
@@ -253,9 +252,7 @@ describe('a webhook', () => {
   const request = async (name: FeedbackProviderName, signed: Signed, key: string = KEYS[name].ours) => {
     const asked: string[] = []
     const options = optionsFor(key)
-    const reading = await readWebhook({
-      provider: name,
-      request: requestOf(signed),
+    const reading = await readWebhook(name, requestOf(signed), {
       ...options,
       fetchText: async (url) => {
         asked.push(url)
