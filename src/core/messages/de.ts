@@ -14,15 +14,17 @@ const dative = lengths({
 })
 const listed = lists('und')
 
-const START = '<a href="/">Zur Startseite</a>'
-const LATER = `Warten Sie einen Augenblick und versuchen Sie es noch einmal. ${START}.`
+const STORE = 'Der Speicher ist gerade nicht erreichbar.'
 const STAYS_GOOD = 'Der Link bleibt gültig: Öffnen Sie ihn in ein paar Minuten noch einmal.'
-const FORM = 'Die Anfrage hat nicht die erwartete Form.'
+const LATER = 'Warten Sie einen Augenblick und versuchen Sie es noch einmal.'
+const FAILED = 'Das hat nicht geklappt'
+const TOO_LARGE = 'Das ist zu viel auf einmal'
+const NOT_NOW = 'Gerade nicht verfügbar'
+const SIGN_IN = 'Ohne gültige Anmeldung geht es hier nicht weiter.'
 const EXPIRED = 'Dieser Link ist abgelaufen. Melden Sie sich noch einmal an, dann bekommen Sie einen neuen.'
 const INVALID = 'Dieser Link gilt nicht. Nehmen Sie den neuesten, oder melden Sie sich noch einmal an.'
-const STORE = 'Der Speicher ist gerade nicht erreichbar.'
-const UNAVAILABLE = 'Etwas, das dafür gebraucht wird, ist gerade nicht erreichbar.'
 
+const lessonCount = (lessons: number) => (lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`)
 const STATE = { ok: 'in Ordnung', degraded: 'eingeschränkt', failing: 'gestört', skipped: 'aus' } as const
 
 /** Everything the engine says, in German. */
@@ -82,8 +84,7 @@ export const de: Messages = {
     lesson: (number) => `Lektion ${number}`,
     lessonOf: (number, last) => `Lektion ${number} von ${last}`,
     heading: 'Der Kurs',
-    invitation: (title, lessons) =>
-      `${title}: ${lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`} per E-Mail.`,
+    invitation: (title, lessons) => `${title}: ${lessonCount(lessons)} per E-Mail.`,
     readFirst: ' <a href="/lessons/1">Die erste gleich hier lesen</a>.',
   },
   notices: {
@@ -133,128 +134,84 @@ export const de: Messages = {
 Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 2-irgendwas.md: Lektionen werden in der Reihenfolge dieser Nummern verschickt.`,
   },
   errors: {
+    start: '<a href="/">Zur Startseite</a>.',
     line: (status, requestId) => `Fehler ${status} · Anfrage ${requestId}`,
     codes: {
-      bad_request: { heading: 'Das hat nicht geklappt', help: `${START}.`, what: FORM },
-      token_invalid: { heading: 'Dieser Link gilt nicht', help: `${START}.`, what: INVALID },
-      token_expired: { heading: 'Dieser Link ist abgelaufen', help: `${START}.`, what: EXPIRED },
-      signature_invalid: {
-        heading: 'Das hat nicht geklappt',
-        help: `${START}.`,
-        what: 'Die Signatur passt nicht zum Inhalt, oder sie ist älter als fünf Minuten.',
-      },
-      challenge_failed: {
-        heading: 'Bitte noch einmal',
-        help: `${START}.`,
-        what: 'Die Prüfung dieses Formulars wurde nicht bestanden. Versuchen Sie es noch einmal.',
-      },
-      unauthenticated: {
-        heading: 'Melden Sie sich an',
-        help: `Melden Sie sich an und versuchen Sie es noch einmal. ${START}.`,
-        what: 'Ohne gültige Anmeldung geht es hier nicht weiter.',
-      },
-      locked: {
-        heading: 'Das ist gesperrt',
-        help: `${START}.`,
-        what: 'Ihr Tarif umfasst es nicht, oder das Kontingent ist aufgebraucht.',
-      },
-      not_found: {
-        heading: 'Hier ist nichts',
-        help: `Vielleicht ist sie vertippt oder veraltet. ${START}.`,
-        what: 'Unter dieser Adresse gibt es keine Seite.',
-      },
-      method_not_allowed: {
-        heading: 'Das geht hier nicht',
-        help: `${START}.`,
-        what: 'Unter dieser Adresse ist diese Art von Anfrage nicht vorgesehen.',
-      },
-      request_timeout: {
-        heading: 'Das hat zu lange gedauert',
-        help: LATER,
-        what: 'Die Anfrage kam nicht rechtzeitig vollständig an.',
-      },
-      conflict: {
-        heading: 'Das hat nicht geklappt',
-        help: LATER,
-        what: 'Der jetzige Zustand lässt das nicht zu.',
-      },
-      payload_too_large: {
-        heading: 'Das ist zu viel auf einmal',
-        help: `${START}.`,
-        what: 'Die Anfrage ist größer als erlaubt.',
-      },
-      uri_too_long: {
-        heading: 'Diese Adresse ist zu lang',
-        help: `Vielleicht ist sie vertippt. ${START}.`,
-        what: 'So lange Adressen gibt es hier nicht.',
-      },
-      unsupported_media_type: {
-        heading: 'Das hat nicht geklappt',
-        help: `${START}.`,
-        what: 'Dieses Format wird hier nicht angenommen.',
-      },
-      rate_limited: {
-        heading: 'Bitte etwas langsamer',
-        help: LATER,
-        what: 'Das waren zu viele Anfragen in kurzer Zeit.',
-      },
-      headers_too_large: {
-        heading: 'Das ist zu viel auf einmal',
-        help: `${START}.`,
-        what: 'Die Kopfzeilen der Anfrage sind zu viele oder zu lang.',
-      },
-      internal: {
-        heading: 'Etwas ist schiefgegangen',
-        help: `Unter der Nummer unten steht es in unserem Protokoll. ${START}.`,
-        what: 'Der Fehler liegt bei uns.',
-      },
-      unavailable: { heading: 'Gerade nicht verfügbar', help: LATER, what: UNAVAILABLE },
-      store_not_persistent: {
-        heading: 'Hier nicht verfügbar',
-        help: `${START}.`,
-        what: 'Dafür braucht es einen dauerhaften Speicher, und hier gibt es keinen.',
-      },
-      store_unavailable: {
-        heading: 'Gerade nicht verfügbar',
-        help: `Es wurde nichts geändert. ${LATER}`,
-        what: STORE,
-      },
-      payments_not_configured: {
-        heading: 'Zahlungen sind hier nicht eingerichtet',
-        help: `Alles Kostenlose funktioniert. ${START}.`,
-        what: 'Hier kann noch nichts bezahlt werden.',
-      },
+      bad_request: [FAILED, '', 'Die Anfrage hat nicht die erwartete Form.'],
+      token_invalid: ['Dieser Link gilt nicht', '', INVALID],
+      token_expired: ['Dieser Link ist abgelaufen', '', EXPIRED],
+      signature_invalid: [FAILED, '', 'Die Signatur passt nicht zum Inhalt oder ist älter als fünf Minuten.'],
+      challenge_failed: [
+        'Bitte noch einmal',
+        'Versuchen Sie es noch einmal.',
+        'Die Prüfung dieses Formulars wurde nicht bestanden.',
+      ],
+      unauthenticated: [
+        'Melden Sie sich an',
+        'Melden Sie sich an und versuchen Sie es noch einmal.',
+        SIGN_IN,
+      ],
+      locked: ['Das ist gesperrt', '', 'Ihr Tarif umfasst es nicht, oder das Kontingent ist aufgebraucht.'],
+      not_found: [
+        'Hier ist nichts',
+        'Vielleicht ist die Adresse vertippt oder veraltet.',
+        'Unter dieser Adresse gibt es keine Seite.',
+      ],
+      method_not_allowed: ['Das geht hier nicht', '', 'Diese Art von Anfrage ist hier nicht vorgesehen.'],
+      request_timeout: [
+        'Das hat zu lange gedauert',
+        LATER,
+        'Die Anfrage kam nicht rechtzeitig vollständig an.',
+      ],
+      conflict: [FAILED, LATER, 'Der jetzige Zustand lässt das nicht zu.'],
+      payload_too_large: [TOO_LARGE, '', 'Die Anfrage ist größer als erlaubt.'],
+      uri_too_long: [
+        'Diese Adresse ist zu lang',
+        'Vielleicht ist sie vertippt.',
+        'So lange Adressen gibt es hier nicht.',
+      ],
+      unsupported_media_type: [FAILED, '', 'Dieses Format wird hier nicht angenommen.'],
+      rate_limited: ['Bitte etwas langsamer', LATER, 'Das waren zu viele Anfragen in kurzer Zeit.'],
+      headers_too_large: [TOO_LARGE, '', 'Die Kopfzeilen der Anfrage sind zu viele oder zu lang.'],
+      internal: [
+        'Etwas ist schiefgegangen',
+        'Unter der Nummer unten steht es in unserem Protokoll.',
+        'Der Fehler liegt bei uns.',
+      ],
+      unavailable: [NOT_NOW, LATER, 'Etwas, das dafür gebraucht wird, ist gerade nicht erreichbar.'],
+      store_not_persistent: [
+        'Hier nicht verfügbar',
+        '',
+        'Dafür braucht es einen dauerhaften Speicher, und hier gibt es keinen.',
+      ],
+      store_unavailable: [NOT_NOW, `Es wurde nichts geändert. ${LATER}`, STORE],
+      payments_not_configured: [
+        'Zahlungen sind hier nicht eingerichtet',
+        'Alles Kostenlose funktioniert.',
+        'Hier kann noch nichts bezahlt werden.',
+      ],
     },
-    forPrograms: {
-      heading: 'Diese Adresse ist für Programme',
-      help: `<a href="/openapi.json">Was sie annimmt</a>. ${START}.`,
-      what: 'Im Browser lässt sie sich nicht öffnen.',
-    },
-    noLesson: (links, lessons): ErrorTexts => ({
-      heading: 'Diese Lektion gibt es nicht',
-      help: links === '' ? `${START}.` : `Zur Auswahl: ${links}.`,
-      what:
-        lessons === 0
-          ? 'Hier gibt es keinen Kurs.'
-          : lessons === 1
-            ? 'Der Kurs hat eine Lektion.'
-            : `Der Kurs hat ${lessons} Lektionen.`,
-    }),
+    forPrograms: [
+      'Diese Adresse ist für Programme',
+      '<a href="/openapi.json">Was sie annimmt</a>.',
+      'Im Browser lässt sie sich nicht öffnen.',
+    ],
+    noLesson: (links, lessons): ErrorTexts => [
+      'Diese Lektion gibt es nicht',
+      links === '' ? '' : `Zur Auswahl: ${links}.`,
+      lessons === 0 ? 'Hier gibt es keinen Kurs.' : `Der Kurs hat ${lessonCount(lessons)}.`,
+    ],
     lessonLink: (number) => `Lektion ${number}`,
-    operatorsOnly: {
-      heading: 'Nur für den Betrieb',
-      help: 'Die <a href="/">Statusseite</a> steht allen offen.',
-      what: 'Gründe und Adressen gibt es nur mit dem Token der Gesundheitsprüfung.',
-    },
-    linkInvalid: { heading: 'Nicht bestätigt', help: `${START}.`, what: INVALID },
-    linkExpired: { heading: 'Nicht bestätigt', help: `${START}.`, what: EXPIRED },
-    notConfirmedYet: { heading: 'Noch nicht bestätigt', help: STAYS_GOOD, what: STORE },
-    notUnsubscribedYet: { heading: 'Noch nicht abgemeldet', help: STAYS_GOOD, what: STORE },
-    notCharged: {
-      heading: 'Gerade nicht verfügbar',
-      help: `Es wurde nichts berechnet. ${LATER}`,
-      what: 'Der Zahlungsdienst ist gerade nicht erreichbar.',
-    },
+    operatorsOnly: [
+      'Nur für den Betrieb',
+      'Die <a href="/">Statusseite</a> steht allen offen.',
+      'Gründe und Adressen gibt es nur mit dem Token der Gesundheitsprüfung.',
+    ],
+    linkInvalid: ['Nicht bestätigt', '', INVALID],
+    linkExpired: ['Nicht bestätigt', '', EXPIRED],
+    notConfirmedYet: ['Noch nicht bestätigt', STAYS_GOOD, STORE],
+    notUnsubscribedYet: ['Noch nicht abgemeldet', STAYS_GOOD, STORE],
+    notCharged: [NOT_NOW, `Es wurde nichts berechnet. ${LATER}`, 'Der Zahlungsdienst ist nicht erreichbar.'],
   },
   status: {
     title: 'Status',
@@ -408,12 +365,7 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
     hideSample: 'Beispieldaten ausblenden',
     controls: 'Filter',
     range: 'Zeitraum',
-    ranges: {
-      '7': 'letzte 7 Tage',
-      '30': 'letzte 30 Tage',
-      '90': 'letzte 90 Tage',
-      '': 'alles',
-    },
+    ranges: { '7': 'letzte 7 Tage', '30': 'letzte 30 Tage', '90': 'letzte 90 Tage', '': 'alles' },
     kind: 'Art',
     allKinds: 'alle Arten',
     tiles: {
@@ -463,20 +415,7 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
     kinds: { 'page.viewed': 'Aufgerufene Seiten', 'course.subscribed': 'Kurs bestellt' },
   },
   time: {
-    months: [
-      'Januar',
-      'Februar',
-      'März',
-      'April',
-      'Mai',
-      'Juni',
-      'Juli',
-      'August',
-      'September',
-      'Oktober',
-      'November',
-      'Dezember',
-    ],
+    months: 'Januar Februar März April Mai Juni Juli August September Oktober November Dezember'.split(' '),
     weekdays: ['Montag', 'Dienstag', 'Mittwoch', 'Donnerstag', 'Freitag', 'Samstag', 'Sonntag'],
     date: (day, month, year) => `${day}. ${month} ${year}`,
   },

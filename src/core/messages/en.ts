@@ -14,17 +14,14 @@ export const duration = lengths({
 })
 const listed = lists('and')
 const COUNTS = ['none', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
-const START = '<a href="/">To the start page</a>'
-const LATER = `Wait a little and try again. ${START}.`
 const STAYS_GOOD = 'The link stays valid: open it again in a few minutes.'
+const LATER = 'Wait a little and try again.'
 
-/** Texts of an error page. `help` gives the next step and may hold our own links. */
-export interface ErrorTexts {
-  readonly heading: string
-  readonly help: string
-  /** Description of the error. Default: the error's own sentence, which is in English. */
-  readonly what?: string
-}
+/**
+ * Texts of an error page. `next` says what to do, and may hold our own links; one to the start page follows. `what` is
+ * the error's own sentence if left out, which is in English.
+ */
+export type ErrorTexts = readonly [heading: string, next?: string, what?: string | undefined]
 
 /** The states that the texts about incidents name. */
 export type State = 'degraded' | 'failing' | 'ok' | 'skipped'
@@ -145,64 +142,50 @@ export const en = {
 This is the first lesson. The next one is a file of its own in this folder, 2-something.md: lessons are sent in the order of these numbers.`,
   },
   errors: {
+    start: '<a href="/">To the start page</a>.',
     line: (status: number, requestId: string) => `Error ${status} · request ${requestId}`,
     codes: {
-      bad_request: { heading: 'That did not work', help: `${START}.` },
-      token_invalid: { heading: 'This link does not work', help: `${START}.` },
-      token_expired: { heading: 'This link has expired', help: `${START}.` },
-      signature_invalid: { heading: 'That did not work', help: `${START}.` },
-      challenge_failed: { heading: 'Please try once more', help: `${START}.` },
-      unauthenticated: { heading: 'Sign in to continue', help: `Sign in and try again. ${START}.` },
-      locked: { heading: 'This is locked', help: `Your plan does not cover it. ${START}.` },
-      not_found: {
-        heading: 'There is nothing here',
-        help: `The address may be mistyped or out of date. ${START}.`,
-      },
-      method_not_allowed: { heading: 'That is not possible here', help: `${START}.` },
-      request_timeout: { heading: 'That took too long', help: LATER },
-      conflict: { heading: 'That did not work', help: LATER },
-      payload_too_large: { heading: 'The request is too large', help: `${START}.` },
-      uri_too_long: { heading: 'This address is too long', help: `It may be mistyped. ${START}.` },
-      unsupported_media_type: { heading: 'That did not work', help: `${START}.` },
-      rate_limited: { heading: 'A little slower, please', help: LATER },
-      headers_too_large: { heading: 'The request is too large', help: `${START}.` },
-      internal: {
-        heading: 'Something went wrong',
-        help: `This is our fault. It is logged under the number below. ${START}.`,
-      },
-      unavailable: { heading: 'Not available just now', help: LATER },
-      store_not_persistent: { heading: 'Not available here', help: `${START}.` },
-      store_unavailable: { heading: 'Not available just now', help: `Nothing was changed. ${LATER}` },
-      payments_not_configured: {
-        heading: 'Payments are not set up here',
-        help: `Everything that is free works. ${START}.`,
-      },
+      bad_request: ['That did not work'],
+      token_invalid: ['This link does not work'],
+      token_expired: ['This link has expired'],
+      signature_invalid: ['That did not work'],
+      challenge_failed: ['Please try once more'],
+      unauthenticated: ['Sign in to continue', 'Sign in and try again.'],
+      locked: ['This is locked', 'Your plan does not cover it.'],
+      not_found: ['There is nothing here', 'The address may be mistyped or out of date.'],
+      method_not_allowed: ['That is not possible here'],
+      request_timeout: ['That took too long', LATER],
+      conflict: ['That did not work', LATER],
+      payload_too_large: ['The request is too large'],
+      uri_too_long: ['This address is too long', 'It may be mistyped.'],
+      unsupported_media_type: ['That did not work'],
+      rate_limited: ['A little slower, please', LATER],
+      headers_too_large: ['The request is too large'],
+      internal: ['Something went wrong', 'This is our fault. It is logged under the number below.'],
+      unavailable: ['Not available just now', LATER],
+      store_not_persistent: ['Not available here'],
+      store_unavailable: ['Not available just now', `Nothing was changed. ${LATER}`],
+      payments_not_configured: ['Payments are not set up here', 'Everything that is free works.'],
     } satisfies Record<ErrorCode, ErrorTexts> as Readonly<Record<ErrorCode, ErrorTexts>>,
-    forPrograms: {
-      heading: 'This address is for programs',
-      help: `See the <a href="/openapi.json">API description</a>. ${START}.`,
-    } as ErrorTexts,
-    noLesson: (links: string, lessons: number): ErrorTexts => ({
-      heading: 'There is no such lesson',
-      help:
-        lessons === 0
-          ? `${START}.`
-          : `The course has ${COUNTS[lessons] ?? lessons}${links === '' ? `. ${START}` : `: ${links}`}.`,
-    }),
+    forPrograms: [
+      'This address is for programs',
+      'See the <a href="/openapi.json">API description</a>.',
+    ] as ErrorTexts,
+    noLesson: (links: string, lessons: number): ErrorTexts => {
+      const end = links === '' ? '.' : `: ${links}.`
+      return [
+        'There is no such lesson',
+        lessons === 0 ? '' : `The course has ${COUNTS[lessons] ?? lessons}${end}`,
+      ]
+    },
     lessonLink: (number: number) => `day ${number}`,
-    operatorsOnly: {
-      heading: 'For operators',
-      help: 'The <a href="/">status page</a> is open to everybody.',
-    } as ErrorTexts,
+    operatorsOnly: ['For operators', 'The <a href="/">status page</a> is open to everybody.'] as ErrorTexts,
     /** The error's own sentence says that the link does not work; the heading says what that means. */
-    linkInvalid: { heading: 'Not confirmed', help: `${START}.` } as ErrorTexts,
-    linkExpired: { heading: 'Not confirmed', help: `${START}.` } as ErrorTexts,
-    notConfirmedYet: { heading: 'Not confirmed yet', help: STAYS_GOOD } as ErrorTexts,
-    notUnsubscribedYet: { heading: 'Not unsubscribed yet', help: STAYS_GOOD } as ErrorTexts,
-    notCharged: {
-      heading: 'Not available just now',
-      help: `Nothing was charged. ${LATER}`,
-    } as ErrorTexts,
+    linkInvalid: ['Not confirmed'] as ErrorTexts,
+    linkExpired: ['Not confirmed'] as ErrorTexts,
+    notConfirmedYet: ['Not confirmed yet', STAYS_GOOD] as ErrorTexts,
+    notUnsubscribedYet: ['Not unsubscribed yet', STAYS_GOOD] as ErrorTexts,
+    notCharged: ['Not available just now', `Nothing was charged. ${LATER}`] as ErrorTexts,
   },
   status: {
     title: 'Status',
@@ -394,7 +377,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     >,
   },
   time: {
-    months: ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'],
+    months: 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' '),
     /** Monday first. */
     weekdays: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'],
     /** `21 Nov 2026` */

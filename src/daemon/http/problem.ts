@@ -9,14 +9,15 @@ type Asked = Pick<RouteContext, 'requestId' | 'wantsHtml' | 'route' | 'errorText
 /** An error as a person sees it: what happened, what to do, and the number that finds it in the log. */
 function errorPage({ code, message }: PlatformError, { requestId, route, errorTexts, frame }: Asked): Page {
   const { errors } = frame.messages
-  const { heading, help, what } =
+  const [heading, next = '', what = message] =
     errorTexts?.(errors, frame)[code] ??
     (route && code === 'method_not_allowed' ? errors.forPrograms : errors.codes[code])
+  const help = next.includes('href="/"') ? next : `${next} ${errors.start}`.trimStart()
   return page({
     frame,
     title: heading,
     body: `<h1>${escapeHtml(heading)}</h1>
-<p>${escapeHtml(what ?? message)}</p>
+<p>${escapeHtml(what)}</p>
 <p>${help.replaceAll('href="/', `href="${escapeHtml(frame.pagesAt)}/`)}</p>
 <p class="quiet">${escapeHtml(errors.line(ERRORS[code].status, requestId))}</p>`,
   })
