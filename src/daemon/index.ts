@@ -9,8 +9,15 @@ export type { HealthReport, ProbeResult, ProbeState } from '../core/health/probe
 export type { Log, LogFields } from '../core/log.ts'
 export type { Directory, Invite, LoginRequest, PassedExam } from '../core/mail/directory.ts'
 export type { AttachmentInput, MailParts } from '../core/mail/mail-parts.ts'
-export type { SendEmail, SendEmailInput, SendEmailResult } from '../core/mail/send-email.ts'
-export type { MailName, MailSlots, MailToSend, SendsMail } from '../core/mail/send-mail.ts'
+export type {
+  MailName,
+  MailSlots,
+  MailToSend,
+  SendEmail,
+  SendEmailInput,
+  SendEmailResult,
+  SendsMail,
+} from '../core/mail/send-email.ts'
 export type { Message, Outcome, Transport } from '../core/mail/transport.ts'
 export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'

@@ -10,9 +10,7 @@ import { openProbes } from '../core/health/definition.ts'
 import { createHealth, logChanges } from '../core/health/runner.ts'
 import type { Log } from '../core/log.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/rates.ts'
-import { streamOf } from '../core/mail/holds.ts'
-import { createSendEmail } from '../core/mail/send-email.ts'
-import { createSendMail } from '../core/mail/send-mail.ts'
+import { createSendEmail, createSendMail } from '../core/mail/send-email.ts'
 import { once } from '../core/once.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { systemRandom } from '../core/random.ts'
@@ -225,10 +223,7 @@ export function openPlatform(options: OpenOptions) {
   }
   const services = serveAll(parts, limiter, proxies, healthOf)
 
-  const sendEmail = createSendEmail(mailer, clock, platform.mails.compiled, {
-    heldOf: (template) => mail.held(streamOf(platform.mails.definitions, template)),
-    kept: keptMail,
-  })
+  const sendEmail = createSendEmail(mailer, clock, platform.mails, { held: mail.held, kept: keptMail })
 
   let closing: Promise<void> | undefined
   const operations: Operations = {

@@ -94,7 +94,7 @@ export function createMails(
   },
 ): () => Promise<number> {
   async function mailOf({ payload, address, createdAt }: QueuedMessage): Promise<Mail | undefined> {
-    // Written by `queueable`, as JSON.
+    // Written by `sendOnce`, as JSON.
     const { name, slots = {}, record, attachments, ...mail } = JSON.parse(payload) as MailPayload
     const found = record && (await again(record.asker, { template: mail.template, inputs: record.inputs }))
     if (record && !found) return undefined

@@ -2,7 +2,7 @@ import type { Identity } from '../access/identity.ts'
 import type { MailBrand } from './brand.ts'
 import type { Directory } from './directory.ts'
 import type { LessonTexts } from './lesson-text.ts'
-import type { Allowance } from './recipient.ts'
+import type { Allowance } from './sent-mail.ts'
 import type { CompiledMails, Slot } from './template.ts'
 
 export type MailAnswer =

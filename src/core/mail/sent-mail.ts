@@ -1,5 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
+import { mailboxKey } from '../address.ts'
 import { DAY_MS } from '../durations.ts'
 import type { Mail } from './mailer.ts'
 import type { CompiledMail } from './template.ts'
@@ -42,9 +43,6 @@ export interface MailPayload extends Pick<Mail, 'template' | 'about' | 'from' | 
   readonly record?: { readonly asker: Identity; readonly inputs: Readonly<Record<string, string>> }
 }
 
-/** The answer to a mail whose recipient has reached a cap. */
-export const CAPPED = 'this recipient has had enough mail for now; try again later'
-
 export interface BegunMail {
   readonly firstAttemptAt: number
   readonly sentId: string | undefined
@@ -74,21 +72,34 @@ export interface SentMailStore {
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
 }
 
+/**
+ * Each class of mail has its own limit, so that mail which strangers request never keeps a person from
+ * signing in. `program` has none: it is what the platform's own code sends at once.
+ */
+const ALLOWANCES = ['sign-in', 'invite', 'other', 'program'] as const
+
+/** The limit per recipient that a mail counts toward. */
+export type Allowance = (typeof ALLOWANCES)[number]
+
+/**
+ * The keyed hash under which mail to a mailbox is counted: the address is not kept, and nobody without the
+ * key can test a list of addresses against it.
+ */
+export function recipientHash(key: string, identity: string, allowance: Allowance = 'other'): string {
+  return keyedHash(key, `recipient:${allowance} ${mailboxKey(identity)}`)
+}
+
+/** All hashes under which mail to an address is counted. Its erasure deletes them. */
+export function recipientHashes(key: string, identity: string): readonly string[] {
+  return ALLOWANCES.map((allowance) => recipientHash(key, identity, allowance))
+}
+
 /** A keyed hash of what a mail says to whom: neither is kept, and nobody without the key can test a guess. */
-export function contentHash(
-  key: string,
-  mail: {
-    readonly template: string
-    readonly identity: string
-    readonly language?: string | undefined
-    readonly slots: Readonly<Record<string, string>>
-    readonly attachments?: readonly Attachment[] | undefined
-  },
-): string {
-  const { template, identity, language, slots, attachments = [] } = mail
+export function contentHash(key: string, identity: string, mail: Mail): string {
+  const { template, language = '', slots, attachments = [] } = mail
   const sorted = Object.entries(slots).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const files = attachments.map(({ name, type, content }) => [name, type, hash('sha256', content, 'base64')])
-  return createHmac('sha256', key)
-    .update(JSON.stringify([template, identity, language ?? '', sorted, ...files]))
-    .digest('base64url')
+  return keyedHash(key, JSON.stringify([template, identity, language, sorted, ...files]))
 }
+
+const keyedHash = (key: string, text: string) => createHmac('sha256', key).update(text).digest('base64url')

@@ -1,15 +1,12 @@
-import { createHash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
 import { type Mailbox, parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import type { Secret } from '../secret.ts'
 import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import type { Directory } from './directory.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import type { Mail, Mailer } from './mailer.ts'
-import { type MailQueue, queueable } from './queueable.ts'
-import { recipientHash } from './recipient.ts'
-import { CAPPED, contentHash, RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
+import { type KeptMail, NOT_MADE, notSent, sendOnce } from './send-once.ts'
+import { RECIPIENT_CAPS } from './sent-mail.ts'
 
 /**
  * The link of a record: an absolute http(s) address as it is, or a path on the site. Undefined for anything else, so
@@ -64,21 +61,6 @@ export interface TransactionalMail {
   again(asker: Identity, asked: MailRequest): Promise<{ to: Mailbox; slots: Mail['slots'] } | undefined>
 }
 
-export interface TransactionalMailOptions {
-  readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
-  readonly directory: Directory
-  readonly mailer: Mailer
-  readonly held?: Held
-  readonly sentMail: SentMailStore
-  /** Hashes recipients, so that their mails can be counted without keeping their addresses. */
-  readonly addressKey: Secret
-  readonly confirmAgain: MailContext['confirmAgain']
-  readonly siteUrl: string
-  readonly clock: Clock
-  /** Undefined where no store outlives the process. */
-  readonly queue?: MailQueue | undefined
-}
-
 type Allowed = Extract<MailResolution, { readonly to: string }>
 
 const BAD_LINK = {
@@ -90,9 +72,25 @@ class BadLinkError extends Error {
   override readonly name = 'BadLinkError'
 }
 
-export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
-  const { mails, directory, mailer, sentMail, siteUrl, clock, confirmAgain, queue } = options
-  const { held = async () => undefined } = options
+export function openTransactionalMail(
+  mailer: Mailer,
+  kept: KeptMail,
+  {
+    mails,
+    directory,
+    held = async () => undefined,
+    confirmAgain,
+    siteUrl,
+    clock,
+  }: {
+    readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
+    readonly directory: Directory
+    readonly held?: Held
+    readonly confirmAgain: MailContext['confirmAgain']
+    readonly siteUrl: string
+    readonly clock: Clock
+  },
+): TransactionalMail {
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
     if (inside === undefined) throw new BadLinkError()
@@ -124,9 +122,8 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
   /** Mails being sent. A second click while the first is in flight shares its outcome. */
   const underway = new Map<string, Promise<MailAnswer>>()
 
-  function sendOnce(asker: Identity, asked: MailRequest, allowed: Allowed): Promise<MailAnswer> {
-    // A hash, so that subjects and ids of records are not stored a second time.
-    const key = createHash('sha256').update(`${asked.template}.${allowed.about}`).digest('base64url')
+  function shared(asker: Identity, asked: MailRequest, allowed: Allowed): Promise<MailAnswer> {
+    const key = `${asked.template}.${allowed.about}`
     const sending = underway.get(key) ?? send(key, allowed, asker, asked).finally(() => underway.delete(key))
     underway.set(key, sending)
     return sending
@@ -138,45 +135,26 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     asker: Identity,
     { template, inputs }: MailRequest,
   ): Promise<MailAnswer> {
-    const notSent = (reason: string) => ({ kind: 'not_sent', reason }) as const
-    if (!mailer.configured) return notSent(mailer.reason ?? 'mail is not configured')
+    if (!mailer.configured) return notSent(mailer.reason ?? NOT_MADE)
     // What is queued waits; what is sent at once cannot.
-    const hold = queue ? undefined : await held(streamOf(mails.definitions, template))
+    const hold = kept.queue ? undefined : await held(streamOf(mails.definitions, template))
     if (hold) return notSent(heldReason(hold))
     const address = parseAddress(to)
     if (!address.ok) return notSent('the record holds no address that can be mailed')
     const { mailbox, identity } = address
     const slots = await inert(template, allowed.slots)
-    const addressKey = options.addressKey.reveal()
     const { allowance } = definitionOf(template) ?? {}
-    const mail = { template, slots, about, to: mailbox, date: new Date(clock.now()) }
-    const ready =
-      queue &&
-      (await queueable(
-        { ...mail, record: allowance === 'sign-in' ? { asker, inputs } : undefined },
-        { mailer, refusal: queue.refusal, compiled: mails.compiled },
-      ))
-    if (typeof ready === 'string') return notSent(ready)
-    const begun = await sentMail.begin({
+    const now = clock.now()
+    const mail = { template, slots, about, to: mailbox, date: new Date(now) }
+    return sendOnce({ mailer, compiled: mails.compiled }, kept, mail, {
       key,
-      now: clock.now(),
-      recipient: recipientHash({ key: addressKey, identity, allowance }),
+      now,
+      identity,
+      allowance,
       caps: RECIPIENT_CAPS,
-      content: contentHash(addressKey, { template, identity, slots }),
-      mail: ready,
+      isStored: kept.queue !== undefined,
+      record: allowance === 'sign-in' ? { asker, inputs } : undefined,
     })
-    if (begun === 'capped') return notSent(CAPPED)
-    if (begun === 'conflict') return { kind: 'conflict' }
-    const { firstAttemptAt, sentId } = begun
-    if (sentId !== undefined) return { kind: 'sent', id: sentId }
-    if (queue) {
-      queue.wake()
-      return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
-    }
-    const outcome = await mailer.send({ ...mail, date: new Date(firstAttemptAt) })
-    if (outcome.kind !== 'sent') return notSent(outcome.reason)
-    await sentMail.recordSent({ key, id: outcome.id })
-    return { kind: 'sent', id: outcome.id }
   }
 
   return {
@@ -188,7 +166,7 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
       // Without types, null is a usual answer for no record.
       if (!resolved) return { kind: 'not_found' }
       if ('locked' in resolved) return { kind: 'locked', message: resolved.locked }
-      return 'answer' in resolved ? resolved.answer : sendOnce(asker, asked, resolved)
+      return 'answer' in resolved ? resolved.answer : shared(asker, asked, resolved)
     },
     async again(asker, asked) {
       const resolved = await resolve(asker, asked)

@@ -11,7 +11,7 @@ import type { Log } from '../../core/log.ts'
 import type { MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
-import type { KeptMail } from '../../core/mail/send-email.ts'
+import type { KeptMail } from '../../core/mail/send-once.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
 import { type Once, once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
@@ -164,29 +164,21 @@ export function openCoursePart({
     })
     return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
   })
-  const allowanceOf = (template: string) =>
-    platform.mails.definitions.find(({ name }) => name === template)?.allowance
-  /** Undefined while nothing outlives the process. */
-  const keptMail = async (): Promise<KeptMail | undefined> => {
-    if (!(await isKept()) || !(await store()).persistent) return undefined
-    return {
-      sentMail: (await store()).sentMail,
-      addressKey: (await keys()).addressKey.reveal(),
-      allowanceOf,
-      refusal: mailer.refusal,
-      wake: (await course()).wake,
-    }
+  const openKept = async (opened: Awaited<ReturnType<typeof store>>): Promise<KeptMail> => ({
+    sentMail: opened.sentMail,
+    addressKey: (await keys()).addressKey.reveal(),
+    queue: opened.persistent ? { refusal: mailer.refusal, wake: (await course()).wake } : undefined,
+  })
+  const keptMail = async () => {
+    const opened = (await isKept()) ? await store() : undefined
+    return opened?.persistent ? openKept(opened) : undefined
   }
   const transactionalMail: Once<TransactionalMail> = once(async () => {
     const opened = await store()
-    return openTransactionalMail({
-      queue: opened.persistent ? { refusal: mailer.refusal, wake: (await course()).wake } : undefined,
+    return openTransactionalMail(mailer, await openKept(opened), {
       mails: platform.mails,
       directory: directory ?? opened.directory,
-      mailer,
       held,
-      sentMail: opened.sentMail,
-      addressKey: (await keys()).addressKey,
       async confirmAgain(email) {
         const address = parseAddress(email)
         const answer = address.ok ? await (await course()).confirmAgain(address.identity) : undefined

@@ -14,6 +14,7 @@ const INPUT: SendEmailInput = {
   slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
   about: 'exam.1',
 }
+const MAILS = { definitions: [], compiled: compiledMails }
 const CANARY = 'canary'
 
 const transport = (send: Transport['send']): Transport => ({
@@ -79,7 +80,7 @@ test('a fault injected at every single step, one after the other, is a reason an
         compiled: async () => watched(compiled),
       }),
       watched({ ...systemClock }),
-      compiledMails,
+      MAILS,
     )
     const result = await sendEmail(watched({ ...INPUT }))
     if (!happened()) {
@@ -113,7 +114,7 @@ test.each(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'END'])(
         },
       })
       onTestFinished(() => mailer.close())
-      expect(await createSendEmail(mailer, systemClock, compiledMails)(INPUT), `${at} ${reply}`).toEqual({
+      expect(await createSendEmail(mailer, systemClock, MAILS)(INPUT), `${at} ${reply}`).toEqual({
         sent: false,
         reason: expect.stringMatching(/^[a-z][^{}]+$/),
       })
@@ -125,7 +126,7 @@ const own = (send: Transport['send']) =>
   createSendEmail(
     openMailer({ compiled: compiledMails, mail: undefined, transport: transport(send) }),
     systemClock,
-    compiledMails,
+    MAILS,
   )
 const takes = own(async () => ({ kind: 'sent', id: 'id' }))
 
@@ -165,11 +166,7 @@ test('an invalid date is a reason too, where the date is written', async () => {
     },
   })
   onTestFinished(() => mailer.close())
-  const result = await createSendEmail(
-    mailer,
-    systemClock,
-    compiledMails,
-  )({ ...INPUT, date: new Date(Number.NaN) })
+  const result = await createSendEmail(mailer, systemClock, MAILS)({ ...INPUT, date: new Date(Number.NaN) })
   expect(result.sent).toBe(false)
 })
 
@@ -199,7 +196,7 @@ test('an address of the transport that cannot be read is a reason', async () => 
       replyTo: undefined,
     },
   })
-  expect(await createSendEmail(mailer, systemClock, compiledMails)(INPUT)).toEqual({
+  expect(await createSendEmail(mailer, systemClock, MAILS)(INPUT)).toEqual({
     sent: false,
     reason: 'the mail transport could not be opened',
   })
@@ -213,10 +210,6 @@ test('mail is configured only with its key, and unconfigured sending says so', a
   expect(isEmailConfigured({ ...env, MAILER_API_KEY: ' ' })).toBe(false)
   expect(isEmailConfigured({ MAILER_API_KEY: 'a-key-of-a-provider' })).toBe(false)
   expect(isEmailConfigured({ ...env, MAILER_API_KEY: 'a-key-of-a-provider' })).toBe(true)
-  const none = createSendEmail(
-    openMailer({ mail: undefined, compiled: compiledMails }),
-    systemClock,
-    compiledMails,
-  )
+  const none = createSendEmail(openMailer({ mail: undefined, compiled: compiledMails }), systemClock, MAILS)
   expect(await none(INPUT)).toEqual({ sent: false, reason: 'mail is not configured' })
 })

@@ -247,7 +247,8 @@ async function transactional(
   let now = NOW
   const definition = (name: string, by: 'person' | 'service', allowance?: 'invite') =>
     ({ name, ask: { by, inputs: [], resolve }, ...(allowance && { allowance }) }) as MailDefinition
-  const { ask } = openTransactionalMail({
+  const kept = { sentMail: store.sentMail, addressKey: 'key', queue: undefined }
+  const { ask } = openTransactionalMail(inner, kept, {
     mails: {
       definitions: [
         definition('exam-passed', 'person'),
@@ -258,9 +259,6 @@ async function transactional(
       compiled: compiledMails,
     },
     directory: store.directory,
-    mailer: inner,
-    sentMail: store.sentMail,
-    addressKey: secret('key'),
     confirmAgain: async () => ({ kind: 'not_found' }),
     siteUrl: 'https://www.example.com',
     clock: { ...systemClock, now: () => now },
