@@ -41,7 +41,7 @@ export function docFaults(input: {
   for (const file of files.filter((name) => /^deploy\/.*\.(?:service|yml)$/.test(name))) {
     const lines = readFileSync(path.join(root, file), 'utf8').split('\n')
     for (const [index, code] of lines.entries())
-      checkCommands(file, index + 1, code.replace(/^Exec\w+=(?:\/usr\/bin\/node -- )?\/usr\/bin\//, ''))
+      checkCommands(file, index + 1, code.replace(/^Exec\w+=\/usr\/bin\//, ''))
   }
 
   for (const { name, matches, words } of LIMITS) {

@@ -36,7 +36,14 @@ bom.components.push({
 writeFileSync(`${out}/sbom.cdx.json`, `${JSON.stringify(bom)}\n`)
 
 /** What an operator reads beside the program. */
-const READ = ['LICENSE', 'README.md', 'CHANGELOG.md', 'deploy/proxy', 'build/THIRD-PARTY-NOTICES.txt']
+const READ = [
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  'deploy/proxy',
+  'deploy/offsite',
+  'build/THIRD-PARTY-NOTICES.txt',
+]
 const copyTo = (folder: string) => {
   for (const one of READ) cpSync(root + one, `${folder}/${one.split('/').at(-1)}`, { recursive: true })
 }

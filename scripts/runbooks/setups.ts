@@ -18,7 +18,7 @@ export const PAGES: readonly string[] = [
 
 /** Bash that prepares the machine for a runbook's commands, by the page's name. */
 export const SETUPS: Readonly<Record<string, string>> = {
-  'runbooks/cloud.md': `cat > production.env <<END
+  'runbooks/kubernetes.md': `cat > production.env <<END
 DEPLOY_ENVIRONMENT=production
 NEXT_PUBLIC_SITE_URL=https://www.example.com
 NEXT_PUBLIC_API_URL=https://api.example.com
@@ -35,6 +35,14 @@ END
 echo EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64) > .env`,
   'runbooks/half-configured.md':
     'echo MAILER_API_KEY=re_4f0c1a77d1 > .env; echo MAILER_API_URL=https://api.mail.example.com >> .env',
+  'runbooks/moving-lists.md': `platformctl db migrate --data /var/lib/platformctl
+cat > subscribed.csv <<END
+"Email Address","First Name",OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,NOTES,TAGS
+ada@example.com,"Ada, Countess","2024-03-01 08:59:10",203.0.113.7,"2024-03-01 09:00:12",203.0.113.7,,
+grace@example.com,Grace,,,"2024-03-02 10:00:00",198.51.100.4,"a ""quoted"" note",
+edsger@example.com,Edsger,"2024-03-03 10:00:00",198.51.100.9,,,,
+END
+printf '"Email Address","First Name",CLEAN_TIME\\nold@example.com,Old,"2024-05-01 10:00:00"\\n' > cleaned.csv`,
   'runbooks/mail-refused.md': `cat > .env <<END
 MAILER_API_KEY=re_4f0c1a77d1
 MAILER_SMTP_URL=smtp://127.0.0.1:2525

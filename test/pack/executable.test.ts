@@ -187,8 +187,14 @@ test('a release has the package, the executable in an archive, and checksums of 
   })
   expect(checked.stdout.match(/: OK$/gm)).toHaveLength(4)
   const { stdout } = await execa('tar', ['-tzf', released('*.tar.gz')])
-  for (const file of ['platformctl', 'LICENSE', 'THIRD-PARTY-NOTICES.txt', 'proxy/nginx.conf'])
-    expect(stdout).toContain(`-linux-${process.arch}/${file}\n`)
+  for (const file of [
+    'platformctl',
+    'LICENSE',
+    'THIRD-PARTY-NOTICES.txt',
+    'proxy/nginx.conf',
+    'offsite/platformctl-offsite',
+  ])
+    expect(stdout.split('\n')).toContain(`platformctl-${packageJson.version}-linux-${process.arch}/${file}`)
   const bom = await readFile(released('sbom.cdx.json'), 'utf8')
   for (const name of ['node', 'better-sqlite3', 'hono']) expect(bom).toContain(`"name":"${name}"`)
 })
@@ -247,4 +253,60 @@ kill $!; wait $!; echo "stopped $?"`,
       stderr: '',
     })
   },
+)
+
+/** The blocks under a heading of a page, as they would be copied. */
+function blocksOf(page: string, heading: string): string[] {
+  const [, section = ''] = page.split(`\n## ${heading}\n`)
+  return [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n([\s\S]+?)^```/gm)].map(
+    ([, text = '']) => text,
+  )
+}
+
+test.skipIf(!isRoot)(
+  'the commands of the page for one box lead from an empty machine without Node to a lesson in one’s own language',
+  async () => {
+    const place = await emptyFolder()
+    const inbox = path.join(place, 'inbox')
+    await mkdir(inbox)
+    const page = await readFile(path.join(root, 'runbooks/one-box.md'), 'utf8')
+    const blocks = blocksOf(page, 'Do')
+    expect(blocks).toHaveLength(4)
+    const mail = (text: string) => `until file=$(grep -ls '${text}' /inbox/*); do sleep 0.2; done`
+    const inside = [
+      'set -eu; cd /root; rm -f $(which -a node npm npx); ! command -v node; cp /released/*.deb .',
+      ...blocks.map(
+        (block, index) =>
+          `began=$EPOCHREALTIME\n${block}\necho; echo "block ${index + 1}: $(echo "$EPOCHREALTIME - $began" | bc) s"`,
+      ),
+      mail('confirm'),
+      `link=$(grep -o 'https://www.example.com/[^ ]*confirm[^ ]*' $file | head -n 1); curl -s -X POST "http://127.0.0.1:3000\${link#https://www.example.com}" -o /dev/null -w '%{http_code}\\n'`,
+      mail('Kneten'),
+      'cat $file; kill $(cat /run/platformctl.service.pid); tail -n 1 /run/platformctl.service.log',
+    ].join('\n')
+    await writeFile(path.join(place, 'inside.sh'), inside)
+    const script = `
+set -eu
+ip link set lo up
+mount -t tmpfs tmpfs /mnt; mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+cd /mnt/root; mount --rbind /proc proc; mount --rbind /dev dev
+mount -t tmpfs tmpfs run; mount -t tmpfs -o mode=1777 tmpfs tmp
+mkdir -p inbox released root; mount --bind ${inbox} inbox; mount --bind ${root}build/release released
+cp ${root}test/support/systemctl.sh usr/bin/systemctl; cp ${place}/inside.sh inside.sh
+${process.execPath} ${root}test/support/inbox-process.ts ${inbox} & server=$!
+chroot /mnt/root /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash /inside.sh || code=$?
+kill $server; exit \${code:-0}`
+    const { exitCode, all } = await execa('unshare', ['--mount', '--net', 'bash', '-c', script], {
+      all: true,
+      reject: false,
+      timeout: 90_000,
+    })
+    expect({ exitCode, all }).toEqual({
+      exitCode: 0,
+      all: expect.stringMatching(/\n200\nDer Ton\n[\s\S]*Kneten Sie ihn/),
+    })
+    process.stdout.write(`${all?.match(/^block .*$/gm)?.join('\n')}\n`)
+  },
+  120_000,
 )
