@@ -189,7 +189,7 @@ const { output } = await build.write({
       {
         name: 'cli',
         priority: 3,
-        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/find\.ts$|src\/cli\/(?:choose-platform|program|exit|options|environment|check-environment|report|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
+        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/find\.ts$|src\/cli\/(?:choose-platform|program|command|inputs|exit|environment|check-environment|report|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
       },
       {
         name: 'definition',

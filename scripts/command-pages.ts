@@ -1,5 +1,6 @@
 import packageJson from '../package.json' with { type: 'json' }
-import { allCommands, type DocumentedCommand, type DocumentedOption, documentedTree } from './command-tree.ts'
+import { allNodes, type CommandNode, type InputNode } from '../src/cli/command.ts'
+import { documentedTree } from './command-tree.ts'
 
 const EXIT_CODES = [
   ['0', 'passed; warnings and degraded are allowed'],
@@ -9,12 +10,12 @@ const EXIT_CODES = [
   ['70', 'an internal fault; please report it'],
 ] as const
 
-const nameOf = ({ path }: DocumentedCommand) => ['platformctl', ...path].join(' ')
+const nameOf = ({ path }: CommandNode) => ['platformctl', ...path].join(' ')
 
 /** `docs/reference/commands.md`: every command, its arguments, options, exit codes and examples. */
 export async function commandsPage(): Promise<string> {
-  const [, ...commands] = allCommands(await documentedTree())
-  const anchor = (command: DocumentedCommand) => nameOf(command).replaceAll(' ', '-')
+  const [, ...commands] = allNodes(await documentedTree())
+  const anchor = (command: CommandNode) => nameOf(command).replaceAll(' ', '-')
   const index = commands
     .filter(({ path }) => path.length === 1)
     .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
@@ -32,11 +33,11 @@ export async function commandsPage(): Promise<string> {
   ].join('\n\n')}\n`
 }
 
-function section(command: DocumentedCommand): string {
+function section(command: CommandNode): string {
   const { args, options, commands } = command
   const rows = [
-    ...args.map((arg) => row(`<${arg.name}>`, arg.description, arg.words, undefined)),
-    ...options.map((option) => row(option.flags, option.description, option.choices, option.defaultValue)),
+    ...args.map((arg) => row(`<${arg.name}>`, arg)),
+    ...options.map((option) => row(option.flags, option)),
   ]
   const parts = [
     `${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`,
@@ -56,15 +57,10 @@ function section(command: DocumentedCommand): string {
   return parts.join('\n\n')
 }
 
-function row(
-  name: string,
-  description: string,
-  choices: readonly string[],
-  preset: string | undefined,
-): string {
-  const one = choices.length > 0 ? `; one of ${choices.map((choice) => `\`${choice}\``).join(', ')}` : ''
-  const otherwise = preset === undefined ? '' : ` (default: \`${preset}\`)`
-  return `| \`${name.replaceAll('|', '\\|')}\` | ${(description + one + otherwise).replaceAll('|', '\\|')} |`
+function row(name: string, { help, words, byDefault }: InputNode): string {
+  const one = words.length > 0 ? `; one of ${words.map((word) => `\`${word}\``).join(', ')}` : ''
+  const otherwise = byDefault === undefined ? '' : ` (default: \`${byDefault}\`)`
+  return `| \`${name.replaceAll('|', '\\|')}\` | ${(help + one + otherwise).replaceAll('|', '\\|')} |`
 }
 
 /** Examples stand in a block of their own, so that they can be copied; the rest is prose. */
@@ -80,7 +76,7 @@ function afterParts(after: string): string[] {
 /** `man/platformctl.1`: the same in the form of the manual (man(7)). */
 export async function manPage(): Promise<string> {
   const program = await documentedTree()
-  const [, ...commands] = allCommands(program)
+  const [, ...commands] = allNodes(program)
   return `${[
     `.TH PLATFORMCTL 1 "" "platformctl ${packageJson.version}" "User Commands"`,
     '.SH NAME',
@@ -111,34 +107,22 @@ export async function manPage(): Promise<string> {
   ].join('\n')}\n`
 }
 
-function manual(command: DocumentedCommand): string[] {
+function manual(command: CommandNode): string[] {
   return [
     `.SS "${roff(command.usage)}"`,
     roff(command.description),
-    ...command.args.flatMap((arg) => [
-      '.TP',
-      `.I ${roff(arg.name)}`,
-      roff(withChoices(arg.description, arg.words)),
-    ]),
-    ...command.options.flatMap((option) => ['.TP', `.B "${roff(option.flags)}"`, roff(optionText(option))]),
-    ...(command.after === ''
-      ? []
-      : [
-          '.PP',
-          '.nf',
-          ...command.after.split('\n').map((line) => (line === '' ? '.sp' : roff(line))),
-          '.fi',
-        ]),
+    ...command.args.flatMap((arg) => ['.TP', `.I ${roff(arg.name)}`, roff(inputText(arg))]),
+    ...command.options.flatMap((option) => ['.TP', `.B "${roff(option.flags)}"`, roff(inputText(option))]),
+    ...(command.after === '' ? [] : command.after.split('\n\n')).flatMap((part) => {
+      const lines = part.split('\n').map(roff)
+      return ['.PP', ...(part.startsWith('Examples:') ? ['.nf', ...lines, '.fi'] : lines)]
+    }),
   ]
 }
 
-function optionText(option: DocumentedOption): string {
-  const preset = option.defaultValue === undefined ? '' : ` (default: ${option.defaultValue})`
-  return withChoices(option.description, option.choices) + preset
-}
-
-function withChoices(description: string, choices: readonly string[]): string {
-  return choices.length === 0 ? description : `${description}; one of ${choices.join(', ')}`
+function inputText({ help, words, byDefault }: InputNode): string {
+  const one = words.length === 0 ? '' : `; one of ${words.join(', ')}`
+  return `${help}${one}${byDefault === undefined ? '' : ` (default: ${byDefault})`}`
 }
 
 /** Escapes what troff would read as its own: backslashes, hyphens that are minus signs, quotes, a control at the start. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { DocumentedCommand } from './command-tree.ts'
+import type { CommandNode } from '../src/cli/command.ts'
 import { anchorsOf, codeOf, commandLines, linksOf } from './markdown.ts'
 
 /** The headings that every runbook must have, in this order. Others may come between them. */
@@ -25,7 +25,7 @@ export function docFaults(input: {
   readonly root: string
   readonly files: readonly string[]
   readonly packed?: readonly string[]
-  readonly commands: readonly DocumentedCommand[]
+  readonly commands: readonly CommandNode[]
   readonly scripts: Readonly<Record<string, string>>
 }): readonly string[] {
   const { root, scripts, packed = [] } = input
@@ -93,7 +93,7 @@ export function docFaults(input: {
 
   /** Walks down the tree as the program would. */
   function commandFault(words: readonly string[]): string | undefined {
-    let at: DocumentedCommand | undefined = commands.get('')
+    let at: CommandNode | undefined = commands.get('')
     let index = 0
     for (; index < words.length; index += 1) {
       const next = commands.get([...(at?.path ?? []), words[index]].join(' '))
@@ -108,7 +108,7 @@ export function docFaults(input: {
     for (const word of rest) {
       const option = /^(--[a-z][a-z-]*)(?:=.*)?$/.exec(word)?.[1]
       if (option === undefined || ['--help', '--version', '--no-color', '--color'].includes(option)) continue
-      if (!at.options.some(({ long }) => long === option))
+      if (!at.options.some(({ name }) => name === option))
         return `names an option that does not exist (${option})`
     }
     return undefined

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
-import { allCommands, documentedTree } from './command-tree.ts'
+import { allNodes } from '../src/cli/command.ts'
+import { documentedTree } from './command-tree.ts'
 import { docFaults } from './doc-faults.ts'
 
 /** Holds every page of the repository to what is there: `npm run check` runs it. */
@@ -22,7 +23,7 @@ const faults = docFaults({
     cwd: root,
     encoding: 'utf8',
   }).split('\n'),
-  commands: allCommands(await documentedTree()),
+  commands: allNodes(await documentedTree()),
   scripts: packageJson.scripts,
 })
 for (const fault of faults) console.log(fault)

@@ -18,8 +18,8 @@ interface CheckInput extends ReportOptions {
   readonly files: readonly string[]
   /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess: boolean
-  readonly dialect?: Dialect
-  readonly readers?: readonly Dialect[]
+  readonly dialect?: Dialect | undefined
+  readonly readers?: readonly Dialect[] | undefined
   /** Live checks too, of what is configured. */
   readonly deep?: { readonly timeoutMs: number; readonly dkimSelectors: readonly string[] } | undefined
 }

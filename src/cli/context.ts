@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { Command } from 'commander'
 import type { Operator } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { RecordedPlatform } from '../core/daemon-record.ts'
@@ -10,7 +9,6 @@ import type { LiveNetwork } from '../core/live/network.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import type { Service } from '../core/service.ts'
-import type { ExitCode } from './exit.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
 export interface Output {
@@ -83,14 +81,6 @@ export interface Context {
    */
   readonly onFault?: (report: (error: unknown) => void | Promise<void>) => void
 }
-
-/** Describes a command and says what it does; `whole` gives the program with every command described. */
-export type Configure = (
-  command: Command,
-  context: Context,
-  settle: (code: ExitCode) => void,
-  whole: () => Promise<Command>,
-) => void
 
 /**
  * Where the daemon and the store commands keep their files: `--data`, else the folder of the daemon that is used, else

@@ -78,9 +78,9 @@ function refusal(folder: string, error: unknown): CommandError {
 const FILE = 'platform.config.ts'
 
 export interface InitOptions {
-  readonly from?: string
-  readonly course?: string
-  readonly language?: string
+  readonly from: string | undefined
+  readonly course: string | undefined
+  readonly language: string | undefined
 }
 
 /** Writes a definition to start from, with the first lesson of a course if one is named, and says what was guessed. */

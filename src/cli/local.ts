@@ -12,6 +12,7 @@ import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/platform.ts'
 import { openPlatform } from '../daemon/platform.ts'
 import { type Context, dataFolder } from './context.ts'
+import { assertNotDenied } from './environment.ts'
 import { CommandError, EXIT, wrongUsage } from './exit.ts'
 
 /** STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. */
@@ -53,10 +54,8 @@ function assertSameStore(
 
 /** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */
 export async function assertExists({ env }: Context, address: StoreAddress): Promise<void> {
-  if (address.kind !== 'sqlite') return
-  const { existsSync } = await import('node:fs')
-  if (existsSync(address.file)) return
-  ;(await import('./environment.ts')).assertNotDenied(address.file)
+  if (address.kind !== 'sqlite' || existsSync(address.file)) return
+  assertNotDenied(address.file)
   throw wrongUsage(
     `there is no store at ${address.file}: ${(await import('./running-daemons.ts')).dataHint(env)}, or set STORE_URL.`,
   )

@@ -23,10 +23,14 @@ export function printJson<Command extends DocumentedCommand>(
 /** Applies to each form of a document by itself. */
 type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
 
-/** Rows as columns, each as wide as its widest cell. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Rows as columns, each as wide as its widest cell; `numbers` end below each other in all but the first. */
+export function table(rows: readonly (readonly string[])[], { numbers = false } = {}): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => {
+      const width = widths[column] ?? 0
+      return numbers && column > 0 ? cell.padStart(width) : cell.padEnd(width)
+    })
   return rows.map((row) => `${line(row).join('  ').trimEnd()}\n`).join('')
 }
 

@@ -1,145 +1,107 @@
-import { Command, CommanderError } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { storeFault, storeFaultReason } from '../core/store-fault.ts'
-import { type Configure, type Context, terminalColumns } from './context.ts'
+import {
+  type Answer,
+  afterHelp,
+  type CommandData,
+  type CommandNode,
+  camel,
+  type Define,
+  descriptionOf,
+  inputOf,
+  nodeOf,
+} from './command.ts'
+import { type Context, terminalColumns } from './context.ts'
+import type { DocumentedCommand } from './documents/documents.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
+import type { Input } from './inputs.ts'
 import { wrap } from './output/text.ts'
+import { jsonText } from './print.ts'
 import { withGuardedOutput } from './terminal.ts'
 
-/**
- * Adds a command's options, sub-commands and actions. Each action ends with `settle(exitCode)`; what it needs
- * beyond parsing its options it imports when it runs, so that `--help` stays instant.
- */
+/** The commands in the order of the help. What a command needs beyond its inputs it imports when it runs. */
+const SUMMARIES = {
+  preflight: 'validate the environment of the three services before a deploy',
+  env: 'the contract of variables: check, list, explain, example, diff, verify, schema, dialects',
+  init: 'write a platform definition to start from',
+  deploy: 'write what a server needs to run the platform: units, images, manifests',
+  status: 'the daemon on one screen: services, store, schedule, backlog, problems',
+  health: 'ask the running services for their health; the smoke test of a deployment',
+  dispatch: 'send the lessons that are due',
+  course: 'manage courses, subscriptions and deliveries that need a decision',
+  db: 'manage the store: status, migrate, backup, restore, copy, verify',
+  alert: 'alerts about incidents: list, test, ack, silence',
+  beat: 'report that a job ran, or run it and report how it ended',
+  billing: 'try payments end to end without moving money',
+  email: 'preview, check and send mails, and act on bounces and complaints',
+  mail: 'stop mail in an emergency, resume it, and see what waits',
+  analytics: 'count the stored events of visitors by kind and day',
+  daemon: 'run the services, the store and the schedule in one process',
+  witness: 'watch the platform from another machine, and serve its status when it cannot',
+  demo: 'run the whole platform on this machine, with a mail inbox and a fast clock',
+  runbook: 'print what to do about an alert, or how to run, back up and upgrade the platform',
+  completion: 'print a completion script for bash, zsh or fish',
+} as const
 
-interface Row {
-  readonly name: string
-  readonly summary: string
-  readonly load: () => Promise<{ readonly configure: Configure }>
+type CommandName = keyof typeof SUMMARIES
+
+/** Each in a file of its own, loaded only when it is called. */
+const FILES: Readonly<Record<CommandName, () => Promise<{ readonly define: Define }>>> = {
+  alert: () => import('./commands/alert.ts'),
+  analytics: () => import('./commands/analytics.ts'),
+  beat: () => import('./commands/beat.ts'),
+  billing: () => import('./commands/billing.ts'),
+  completion: () => import('./commands/completion.ts'),
+  course: () => import('./commands/course.ts'),
+  daemon: () => import('./commands/daemon.ts'),
+  db: () => import('./commands/db.ts'),
+  demo: () => import('./commands/demo.ts'),
+  deploy: () => import('./commands/deploy.ts'),
+  dispatch: () => import('./commands/dispatch.ts'),
+  email: () => import('./commands/email.ts'),
+  env: () => import('./commands/env.ts'),
+  health: () => import('./commands/health.ts'),
+  init: () => import('./commands/init.ts'),
+  mail: () => import('./commands/mail.ts'),
+  preflight: () => import('./commands/preflight.ts'),
+  runbook: () => import('./commands/runbook.ts'),
+  status: () => import('./commands/status.ts'),
+  witness: () => import('./commands/witness.ts'),
 }
 
-/** The command tree: one row a command, one file each, loaded only when it is called. */
-const COMMANDS: readonly Row[] = [
-  {
-    name: 'preflight',
-    summary: 'validate the environment of the three services before a deploy',
-    load: () => import('./commands/preflight.ts'),
-  },
-  {
-    name: 'env',
-    summary: 'the contract of variables: check, list, explain, example, diff, verify, schema, dialects',
-    load: () => import('./commands/env.ts'),
-  },
-  {
-    name: 'init',
-    summary: 'write a platform definition to start from',
-    load: () => import('./commands/init.ts'),
-  },
-  {
-    name: 'deploy',
-    summary: 'write what a server needs to run the platform: units, images, manifests',
-    load: () => import('./commands/deploy.ts'),
-  },
-  {
-    name: 'status',
-    summary: 'the daemon on one screen: services, store, schedule, backlog, problems',
-    load: () => import('./commands/status.ts'),
-  },
-  {
-    name: 'health',
-    summary: 'ask the running services for their health; the smoke test of a deployment',
-    load: () => import('./commands/health.ts'),
-  },
-  {
-    name: 'dispatch',
-    summary: 'send the lessons that are due',
-    load: () => import('./commands/dispatch.ts'),
-  },
-  {
-    name: 'course',
-    summary: 'manage courses, subscriptions and deliveries that need a decision',
-    load: () => import('./commands/course.ts'),
-  },
-  {
-    name: 'db',
-    summary: 'manage the store: status, migrate, backup, restore, copy, verify',
-    load: () => import('./commands/db.ts'),
-  },
-  {
-    name: 'alert',
-    summary: 'alerts about incidents: list, test, ack, silence',
-    load: () => import('./commands/alert.ts'),
-  },
-  {
-    name: 'beat',
-    summary: 'report that a job ran, or run it and report how it ended',
-    load: () => import('./commands/beat.ts'),
-  },
-  {
-    name: 'billing',
-    summary: 'try payments end to end without moving money',
-    load: () => import('./commands/billing.ts'),
-  },
-  {
-    name: 'email',
-    summary: 'preview, check and send mails, and act on bounces and complaints',
-    load: () => import('./commands/email.ts'),
-  },
-  {
-    name: 'mail',
-    summary: 'stop mail in an emergency, resume it, and see what waits',
-    load: () => import('./commands/mail.ts'),
-  },
-  {
-    name: 'analytics',
-    summary: 'count the stored events of visitors by kind and day',
-    load: () => import('./commands/analytics.ts'),
-  },
-  {
-    name: 'daemon',
-    summary: 'run the services, the store and the schedule in one process',
-    load: () => import('./commands/daemon.ts'),
-  },
-  {
-    name: 'witness',
-    summary: 'watch the platform from another machine, and serve its status when it cannot',
-    load: () => import('./commands/witness.ts'),
-  },
-  {
-    name: 'demo',
-    summary: 'run the whole platform on this machine, with a mail inbox and a fast clock',
-    load: () => import('./commands/demo.ts'),
-  },
-  {
-    name: 'runbook',
-    summary: 'print what to do about an alert, or how to run, back up and upgrade the platform',
-    load: () => import('./commands/runbook.ts'),
-  },
-  {
-    name: 'completion',
-    summary: 'print a completion script for bash, zsh or fish',
-    load: () => import('./commands/completion.ts'),
-  },
-]
+export const COMMAND_NAMES = Object.keys(SUMMARIES) as readonly CommandName[]
 
-export const COMMAND_NAMES: readonly string[] = COMMANDS.map(({ name }) => name)
+const ROOT: CommandData = {
+  description:
+    'Validate, run and operate a small web platform: every integration optional, every degradation visible.',
+  inputs: {
+    '-V, --version': 'print the version',
+    '--no-color': 'write without color (as NO_COLOR does)',
+    '--config <file>': 'the platform definition (default: platform.config.* in the working directory)',
+    '--no-config': 'ignore the definition in the working directory',
+  },
+}
 
-/** Builds the program with the named command configured (`undefined`: all of them). */
-export async function buildProgram(
+async function load(name: CommandName, context: Context): Promise<CommandData> {
+  const { define } = await FILES[name]()
+  return { ...define(context, () => commandTree(context)), summary: SUMMARIES[name] }
+}
+
+/** The whole command tree as data, for completion and the pages made from it. */
+export async function commandTree(context: Context): Promise<CommandNode> {
+  const loaded = COMMAND_NAMES.map(async (name) => [name, await load(name, context)] as const)
+  return nodeOf([], { ...ROOT, commands: Object.fromEntries(await Promise.all(loaded)) })
+}
+
+/** Builds the program with the named command, or with the names and summaries of all. */
+async function buildProgram(
   context: Context,
-  name: string | undefined,
+  named: string,
   settle: (code: ExitCode) => void,
 ): Promise<Command> {
   const program = new Command('platformctl')
-    .description(
-      'Validate, run and operate a small web platform: every integration optional, every degradation visible.',
-    )
     .version(packageJson.version, '-V, --version', 'print the version')
-    .option('--no-color', 'write without color (as NO_COLOR does)')
-    .option(
-      '--config <file>',
-      'the platform definition (default: platform.config.* in the working directory)',
-    )
-    .option('--no-config', 'ignore the definition in the working directory')
     .helpOption('-h, --help', 'show help')
     .configureHelp({ minWidthToWrap: 15 })
     .helpCommand('help [command]', 'show help for a command')
@@ -154,14 +116,74 @@ export async function buildProgram(
       getOutHasColors: () => context.colour.stdout,
       getErrHasColors: () => context.colour.stderr,
     })
-  for (const row of COMMANDS) {
-    const command = program.command(row.name).summary(row.summary).description(row.summary)
-    if (name === undefined || name === row.name) {
-      const { configure } = await row.load()
-      configure(command, context, settle, () => buildProgram(context, undefined, settle))
-    }
+  const { '-V, --version': _, ...inputs } = ROOT.inputs ?? {}
+  attach(program, [], { ...ROOT, inputs }, context, settle)
+  const known = COMMAND_NAMES.find((name) => name === named)
+  // The others are in the way of a cold start: only a mistyped name is compared with them.
+  for (const name of known === undefined ? COMMAND_NAMES : [known]) {
+    const data = name === known ? await load(name, context) : { description: SUMMARIES[name] }
+    attach(program.command(name).summary(SUMMARIES[name]), [name], data, context, settle)
   }
   return program
+}
+
+function attach(
+  command: Command,
+  path: readonly string[],
+  data: CommandData,
+  context: Context,
+  settle: (code: ExitCode) => void,
+): void {
+  const { inputs = {}, commands = {}, run } = data
+  command.description(descriptionOf(data)).addHelpText('after', afterHelp(path, data))
+  for (const [flags, input] of Object.entries(inputs))
+    if (flags.startsWith('-')) command.addOption(optionOf(flags, inputOf(input)))
+    else command.addArgument(argumentOf(flags, inputOf(input)))
+  if (run)
+    command.action(async () =>
+      settle(await finished(context, await run(context, valuesOf(command)), command)),
+    )
+  for (const [name, child] of Object.entries(commands))
+    attach(command.command(name).summary(child.summary ?? ''), [...path, name], child, context, settle)
+}
+
+function optionOf(
+  flags: string,
+  { help, words, parse, byDefault, shown, required, hidden }: Input<unknown>,
+): Option {
+  const option = new Option(flags, help).makeOptionMandatory(required === true).hideHelp(hidden === true)
+  if (words) option.choices(words)
+  if (parse) option.argParser(parse)
+  return byDefault === undefined || required ? option : option.default(byDefault, shown)
+}
+
+function argumentOf(flags: string, { help, words, parse, byDefault }: Input<unknown>): Argument {
+  const argument = new Argument(flags, help).default(byDefault)
+  if (words) argument.choices(words)
+  return parse ? argument.argParser(parse) : argument
+}
+
+/** The parsed options and arguments by name. A parent with options of the same names takes those of its sub-command. */
+function valuesOf(command: Command): Readonly<Record<string, unknown>> {
+  const args = command.registeredArguments.map((argument, index) => [
+    camel(argument.name()),
+    command.processedArgs[index],
+  ])
+  return { ...command.optsWithGlobals(), ...Object.fromEntries(args) }
+}
+
+/** Writes an answer in the form that was asked for, and gives the exit code. */
+async function finished(
+  context: Context,
+  result: Answer<DocumentedCommand> | ExitCode,
+  command: Command,
+): Promise<ExitCode> {
+  if (typeof result === 'number') return result
+  const { json, text, exit = EXIT.passed, fault } = result
+  const isJson = command.optsWithGlobals().format === 'json'
+  context.stdout.write(isJson ? jsonText({ version: 1, ...json }) : text)
+  if (fault !== undefined) throw new CommandError(exit === EXIT.passed ? EXIT.failed : exit, fault)
+  return exit
 }
 
 /** Help wrapped to the terminal. Commander has wrapped its lists; an example stays on its line, to be copied. */

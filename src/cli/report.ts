@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RecordedPlatform } from '../core/daemon-record.ts'
 import type { Report } from '../core/env/validate.ts'
@@ -9,28 +8,27 @@ import { type Context, whichPlatform } from './context.ts'
 import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
-import { baselineOption, formatOption } from './options.ts'
+import { format, type Values } from './inputs.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
 import { loadPaint } from './terminal.ts'
 
-export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
-export type ReportFormat = (typeof REPORT_FORMATS)[number]
+/** How such a report is written. */
+export const REPORT_FORMAT = format('text', 'json', 'github', 'sarif', 'junit')
 
-export interface ReportOptions {
-  readonly format: ReportFormat
-  readonly strict?: true
-  readonly notices?: true
-  /** A report of this command in JSON whose warnings are accepted, by id and variable. */
-  readonly baseline?: string
-}
+export const BASELINE = {
+  '--baseline <file>': 'accept the warnings of an earlier --format json report',
+} as const
 
-/** Adds the options of a command that writes such a report. */
-export const withReportOptions = (command: Command): Command =>
-  command
-    .option('--strict', 'fail on warnings too')
-    .option('--notices', 'show what is not configured and what that means as findings')
-    .addOption(baselineOption())
-    .addOption(formatOption(REPORT_FORMATS))
+/** The inputs of a command that reports on an environment. */
+export const REPORT_INPUTS = {
+  '--strict': 'fail on warnings too',
+  '--notices': 'show what is not configured and what that means as findings',
+  ...BASELINE,
+  ...REPORT_FORMAT,
+} as const
+
+export type ReportOptions = Partial<Values<typeof REPORT_INPUTS>> &
+  Pick<Values<typeof REPORT_INPUTS>, 'format'>
 
 /** A report, and with `--deep` what the live checks gave. */
 export interface CheckedReport extends Report {

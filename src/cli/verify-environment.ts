@@ -11,14 +11,14 @@ import { parsed } from './dispatch/web-endpoint.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { parseAddress } from './health/targets.ts'
-import { unknownName } from './options.ts'
+import { unknownName } from './inputs.ts'
 import { type Replica, type Verified, writeVerified } from './output/verified.ts'
 
 export interface VerifyOptions {
   readonly envFile: readonly string[]
   readonly url: readonly string[]
-  readonly tokenEnv?: string
-  readonly tokenFile?: string
+  readonly tokenEnv: string | undefined
+  readonly tokenFile: string | undefined
   readonly timeout: number
   readonly format: 'text' | 'json' | 'github' | 'sarif'
 }

@@ -82,11 +82,11 @@ test('a sound configuration passes, against the API and a running daemon', async
   const first = await smoke(env, '--url', daemon.urls.web)
   const again = await smoke(env, '--url', daemon.urls.web, '--format', 'json')
   await daemon.stop()
-  expect(first.stdout).toBe(`✓ keys                test mode
-✓ price pro-monthly   active, €19.00 a month
-✓ price pro-yearly    active, €190.00 a year
-✓ checkout            a session was opened and expired
-✓ webhook             a signed event was taken once, its repetition known, a forged one refused
+  expect(first.stdout).toBe(`✔ keys                test mode
+✔ price pro-monthly   active, €19.00 a month
+✔ price pro-yearly    active, €190.00 a year
+✔ checkout            a session was opened and expired
+✔ webhook             a signed event was taken once, its repetition known, a forged one refused
 `)
   expect(first.code).toBe(0)
   expect(JSON.parse(again.stdout)).toMatchObject({ version: 1, ok: true, mode: 'test' })

@@ -109,7 +109,7 @@ test('visitors’ events are backed up during writes, verified, and restored tog
       /^b\.sqlite\.zst: .*\nb-analytics\.sqlite\.zst: [\d.]+ k?B, events of visitors, rows: visits 1\b[^\n]*\nchecked/,
     ),
   })
-  expect((await db('verify')).stdout).toMatch(/✓ the file of analytics is sound\n$/)
+  expect((await db('verify')).stdout).toMatch(/✔ the file of analytics is sound\n$/)
   await append(2)
   await store.close()
   const before = (await readdir(data)).sort()
@@ -168,7 +168,7 @@ test('verify finds a damaged file of events', async () => {
   await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
   expect(await db('verify')).toMatchObject({
     code: 1,
-    stdout: expect.stringMatching(/✓ the file is sound[\s\S]*✖ failed; the file of analytics is damaged/),
+    stdout: expect.stringMatching(/✔ the file is sound[\s\S]*✖ failed; the file of analytics is damaged/),
   })
 })
 

@@ -162,6 +162,34 @@ test('a dry run says what is due, oldest first, and sends nothing', async () => 
   expect(inbox.mails).toEqual([])
 })
 
+test('a dry run lists what the same call would send: as many as EMAIL_DISPATCH_LIMIT, or all with --drain', async () => {
+  const { data, env } = await due(130)
+  const listed = async (limit: string | undefined, ...more: string[]) => {
+    const args = ['dispatch', '--local', '--dry-run', '--data', data, ...more]
+    const limited = limit === undefined ? env : { ...env, EMAIL_DISPATCH_LIMIT: limit }
+    return (await run(args, { env: limited })).stdout.split('\n').filter((line) => line.startsWith('day 1'))
+      .length
+  }
+  expect(await listed(undefined)).toBe(100)
+  expect(await listed('120')).toBe(120)
+  expect(await listed('3', '--limit', '5')).toBe(5)
+  expect(await listed('3', '--drain')).toBe(130)
+})
+
+test('a drain that the service cuts by its shutdown fails, and says what is left', async () => {
+  const { data, inbox, env } = await due(400)
+  const secret = 'a-secret-of-sixteen-or-more'
+  const daemon = await startLearningDaemon({
+    env: { ...env, EMAIL_DISPATCH_SECRET: secret },
+    dataFolder: data,
+  })
+  void inbox.waitFor(() => inbox.mails.length >= 5, AbortSignal.timeout(10_000)).then(() => daemon.close())
+  const args = ['dispatch', '--drain', '--limit', '10000', '--url', daemon.urls.web ?? '']
+  const { code, stdout } = await run(args, { env: { EMAIL_DISPATCH_SECRET: secret } })
+  expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('it was stopped before all') })
+  expect(inbox.mails.length).toBeLessThan(400)
+}, 30_000)
+
 test('an interrupted drain ends after the messages in flight, and the next goes on', async () => {
   const { data, inbox, env } = await due(400)
   const interrupt = new AbortController()

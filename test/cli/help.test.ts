@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { allCommands, documentedTree } from '../../scripts/command-tree.ts'
+import { documentedTree } from '../../scripts/command-tree.ts'
 import { commandLines } from '../../scripts/markdown.ts'
+import { allNodes } from '../../src/cli/command.ts'
 
-const commands = allCommands(await documentedTree()).filter(({ path }) => path.length > 0)
+const commands = allNodes(await documentedTree()).filter(({ path }) => path.length > 0)
 
 test.each(commands.map((command) => [command.path.join(' '), command] as const))(
   'the help of %s has an example of itself, and every example names options that exist',
@@ -19,7 +20,7 @@ test.each(commands.map((command) => [command.path.join(' '), command] as const))
       expect(found, words.join(' ')).toBeDefined()
       for (const word of path.filter((one) => /^--[a-z]/.test(one)))
         expect(
-          found?.options.map(({ long }) => long),
+          found?.options.map(({ name }) => name),
           words.join(' '),
         ).toContain(word.split('=')[0])
     }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { CommandError } from '../../src/cli/exit.ts'
 import { storeAddress, storeFaultError } from '../../src/cli/local.ts'
-import { withPlatform } from '../../src/cli/options.ts'
+import { withPlatform } from '../../src/cli/opened.ts'
 import { writeRecord } from '../../src/core/daemon-record.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -61,7 +61,7 @@ test('a command has closed its store when it is over, whether its work was done 
   await (await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })).close()
   const { context } = testContext({ cwd: data })
   const work = (outcome: () => Promise<string>) =>
-    withPlatform(context, { envFile: [], data }, async (platform) => {
+    withPlatform(context, { envFile: [], data }, async ({ platform }) => {
       await (await platform.store()).ping()
       return outcome()
     })

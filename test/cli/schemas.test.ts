@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { allCommands, documentedTree } from '../../scripts/command-tree.ts'
+import { documentedTree } from '../../scripts/command-tree.ts'
 import { jsonSchemas, SCHEMA_OF } from '../../scripts/json-schemas.ts'
+import { allNodes } from '../../src/cli/command.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -87,10 +88,8 @@ test('the schemas refuse what is not a report', async () => {
 })
 
 test('every command that writes JSON has a published schema', async () => {
-  const commands = allCommands(await documentedTree())
-    .filter(({ options }) =>
-      options.some(({ long, choices }) => long === '--format' && choices.includes('json')),
-    )
+  const commands = allNodes(await documentedTree())
+    .filter(({ options }) => options.some(({ name, words }) => name === '--format' && words.includes('json')))
     .map(({ path: words }) => words.join(' '))
   expect(commands.filter((command) => SCHEMA_OF[command] === undefined)).toEqual([])
   const published = Object.keys(jsonSchemas(learning))

@@ -1,11 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { allCommands, documentedTree } from '../../scripts/command-tree.ts'
+import { documentedTree } from '../../scripts/command-tree.ts'
 import { docFaults } from '../../scripts/doc-faults.ts'
+import { allNodes } from '../../src/cli/command.ts'
 import { emptyFolder } from '../support/folder.ts'
 
-const commands = allCommands(await documentedTree())
+const commands = allNodes(await documentedTree())
 
 /** The faults of a page, beside a page `other.md` with one heading. */
 async function faultsIn(page: string): Promise<readonly string[]> {

@@ -34,7 +34,7 @@ test.skipIf(!here)('a backup to a disk that is full is refused, and leaves nothi
   expect(stderr).toBe(
     'platformctl: the disk of /mnt is full; nothing was left there: free some space, or name another disk.',
   )
-  expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription is consistent/)
+  expect(stdout).toMatch(/^exit 1\n✔ the file is sound, and 1 subscription is consistent/)
 })
 
 test.skipIf(!here)(
@@ -51,7 +51,7 @@ test.skipIf(!here)(
      platformctl daemon --data /mnt --web-port 0 --api-port 0 --agent-port 0 > /srv/log; echo "exit $?"`,
     )
     expect(stdout).toMatch(
-      /^store .*\n\/srv\/b\.sqlite\.zst: .*\nchecked, .*\n✓ the file is sound.*\nother\n(?:platform[-.a-z]+\n)+exit 2\nexit 2$/,
+      /^store .*\n\/srv\/b\.sqlite\.zst: .*\nchecked, .*\n✔ the file is sound.*\nother\n(?:platform[-.a-z]+\n)+exit 2\nexit 2$/,
     )
     const full = 'platformctl: /mnt/platform.sqlite cannot grow: the disk is full. Make room on it.'
     expect(stderr.split('\n').filter((line) => /disk|opened/.test(line))).toEqual([full, full])
@@ -69,7 +69,7 @@ test.skipIf(!here)('a restore to a disk that is full leaves the store that was t
   expect(stderr).toMatch(
     /the backup unpacks to \d+ MB, and the disk it is restored to has room for 0 MB: free some space/,
   )
-  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription is consistent/)
+  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✔ the file is sound, and 1 subscription is consistent/)
 })
 
 test.skipIf(!here)(

@@ -1,87 +1,69 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { heartbeatState } from '../../core/heartbeats.ts'
 import { PATHS } from '../../core/paths.ts'
-import type { Configure, Context } from '../context.ts'
+import { command, type Define } from '../command.ts'
+import type { Context } from '../context.ts'
+import { loadEnvironment } from '../environment.ts'
 import { CommandError, type ExitCode, wrongUsage } from '../exit.ts'
-import { envFileOption } from '../options.ts'
+import { ENV_FILE, type Values } from '../inputs.ts'
+import { withStore } from '../opened.ts'
 import { printText } from '../print.ts'
 
-export const configure: Configure = (command, context, settle) => {
-  command
-    .description(
+const INPUTS = {
+  '<name>': 'the heartbeat',
+  '[command...]': 'after --: what to run; its output, signals and exit code pass through',
+  '--url <url>': 'address of the web service (default: NEXT_PUBLIC_SITE_URL)',
+  '--local': 'write into this machine’s store, without the web service',
+  '--data <folder>': 'with --local: the data folder, when STORE_URL is not set (default: .platformctl)',
+  ...ENV_FILE,
+} as const
+
+export const define: Define = () =>
+  command({
+    description:
       'Report that a job ran, or run a command and report how it ended. The definition names the heartbeats; a late or failed one raises an alert.',
-    )
-    .argument('<name>', 'the heartbeat')
-    .argument('[command...]', 'after --: what to run; its output, signals and exit code pass through')
-    .option('--url <url>', 'address of the web service (default: NEXT_PUBLIC_SITE_URL)')
-    .option('--local', 'write into this machine’s store, without the web service')
-    .option(
-      '--data <folder>',
-      'with --local: the data folder, when STORE_URL is not set (default: .platformctl)',
-    )
-    .addOption(envFileOption())
-    .addHelpText(
-      'after',
-      `
-The secret is EMAIL_DISPATCH_SECRET. With a command, the exit code is the command's own, even if the
+    notes: `The secret is EMAIL_DISPATCH_SECRET. With a command, the exit code is the command's own, even if the
 service cannot be reached: a line on standard error says so, and the heartbeat becomes late.
 
-Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refused.
-
-Examples:
-  platformctl beat backup --url https://www.example.com -- ./backup.sh
-  platformctl beat backup --local --data /var/lib/platformctl`,
-    )
-    .action(async (name: string, words: readonly string[], options: BeatOptions) =>
-      settle(await beat(context, name, words, options)),
-    )
-}
-
-async function beat(
-  context: Context,
-  name: string,
-  words: readonly string[],
-  options: BeatOptions,
-): Promise<ExitCode> {
-  if (words.length === 0) {
-    if (options.local && options.url !== undefined) throw wrongUsage('choose one of --local and --url.')
-    const { nextBy } = await reportBeat(context, { ...options, name, exitCode: 0 })
-    return printText(context, `recorded ${name}; the next one is due by ${nextBy}\n`)
-  }
-  const { exitCode, interrupted } = await runWrapped(context, words)
-  // Exit with the command's own code, even if the report fails.
-  const reporting = Object.create(context, { signal: { value: interrupted } }) as Context
-  await reportBeat(reporting, { ...options, name, exitCode }).catch((error: unknown) =>
-    context.stderr.write(
-      `platformctl: the heartbeat ${name} was not recorded: ${error instanceof CommandError ? error.message : 'internal fault.'}\n`,
-    ),
-  )
-  // Another program's exit code can be any number.
-  return exitCode as ExitCode
-}
-
-interface BeatOptions {
-  readonly url?: string
-  readonly local?: true
-  readonly data?: string
-  readonly envFile: readonly string[]
-}
+Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refused.`,
+    examples: [
+      'backup --url https://www.example.com -- ./backup.sh',
+      'backup --local --data /var/lib/platformctl',
+    ],
+    inputs: INPUTS,
+    async run(context, values) {
+      const { name, command: words } = values
+      if (words.length === 0) {
+        if (values.local && values.url !== undefined) throw wrongUsage('choose one of --local and --url.')
+        const nextBy = await reportBeat(context, values, 0)
+        return printText(context, `recorded ${name}; the next one is due by ${nextBy}\n`)
+      }
+      const { exitCode, interrupted } = await runWrapped(context, words)
+      // Exit with the command's own code, even if the report fails.
+      const reporting = Object.create(context, { signal: { value: interrupted } }) as Context
+      await reportBeat(reporting, values, exitCode).catch((error: unknown) =>
+        context.stderr.write(
+          `platformctl: the heartbeat ${name} was not recorded: ${error instanceof CommandError ? error.message : 'internal fault.'}\n`,
+        ),
+      )
+      // Another program's exit code can be any number.
+      return exitCode as ExitCode
+    },
+  })
 
 /** Reports a heartbeat to the web service, or writes it into this machine's store; gives when the next one is due. */
 async function reportBeat(
   context: Context,
-  { name, exitCode, ...options }: BeatOptions & { readonly name: string; readonly exitCode: number },
-): Promise<{ readonly nextBy: string }> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  if (!options.local) {
+  { name, local, url, ...place }: Values<typeof INPUTS>,
+  exitCode: number,
+): Promise<string> {
+  if (!local) {
+    const { env } = await loadEnvironment(context, place.envFile)
     const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
     const path = PATHS.heartbeat.replace(':name', encodeURIComponent(name))
-    const answer = await postToWeb(context, {
-      ...webEndpoint(env, options.url, path, context.daemon),
-      body: { exitCode },
-    })
-    return { nextBy: String(answer.nextBy) }
+    const endpoint = webEndpoint(env, url, path, context.daemon)
+    return String((await postToWeb(context, { ...endpoint, body: { exitCode } })).nextBy)
   }
   const definition = context.platform.heartbeats.find((one) => one.name === name)
   if (definition === undefined) {
@@ -90,19 +72,16 @@ async function reportBeat(
       `the definition has no heartbeat ${JSON.stringify(name)}${known === '' ? ', nor any other: run this where platform.config.ts is, or name the file with --config' : `; it has ${known}`}.`,
     )
   }
-  const { openLocalStore } = await import('../local.ts')
-  const { heartbeatState } = await import('../../core/heartbeats.ts')
-  const store = await openLocalStore(context, env, options.data)
-  try {
+  return withStore(context, place, async ({ store }) => {
     const now = context.clock.now()
-    const failed = exitCode === 0 ? undefined : { exitCode }
-    const record = await store.heartbeats.beat({ name, now, failed })
-    return { nextBy: new Date(heartbeatState(definition, record, now).dueBy).toISOString() }
-  } finally {
-    await store.close()
-  }
+    const record = await store.heartbeats.beat({
+      name,
+      now,
+      failed: exitCode === 0 ? undefined : { exitCode },
+    })
+    return new Date(heartbeatState(definition, record, now).dueBy).toISOString()
+  })
 }
-
 /** The exit codes of a shell for a command that does not exist, and for one that is not executable. */
 const NOT_FOUND = 127
 const NOT_RUNNABLE = 126

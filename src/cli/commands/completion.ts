@@ -1,50 +1,6 @@
-import type { Command } from 'commander'
-import type { Configure } from '../context.ts'
-import { EXIT } from '../exit.ts'
-import { choiceArgument } from '../options.ts'
-
-/** The command tree as plain data: what completions and the reference page are made from. */
-export interface CommandNode {
-  /** From the program on: `['env', 'check']`; empty for the program itself. */
-  readonly path: readonly string[]
-  readonly summary: string
-  readonly options: readonly OptionNode[]
-  readonly commands: readonly CommandNode[]
-  /** Closed sets of words that its arguments take, in order. */
-  readonly words: readonly string[]
-}
-
-export interface OptionNode {
-  /** `--env-file`; short options are not worth a completion. */
-  readonly name: string
-  readonly summary: string
-  readonly takesValue: boolean
-  readonly values: readonly string[]
-}
-
-export function commandTree(command: Command, path: readonly string[] = []): CommandNode {
-  return {
-    path,
-    summary: command.summary() || command.description(),
-    options: command.options.flatMap((option) =>
-      option.long && !option.hidden
-        ? {
-            name: option.long,
-            summary: option.description,
-            takesValue: option.required || option.optional,
-            values: option.argChoices ?? [],
-          }
-        : [],
-    ),
-    commands: command.commands.map((child) => commandTree(child, [...path, child.name()])),
-    words: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
-  }
-}
-
-/** Every node of the tree, the root first. */
-export function allNodes(node: CommandNode): CommandNode[] {
-  return [node, ...node.commands.flatMap(allNodes)]
-}
+import { allNodes, type CommandNode, command, type Define, type InputNode } from '../command.ts'
+import { choice } from '../inputs.ts'
+import { printText } from '../print.ts'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
@@ -56,19 +12,21 @@ export function completionScript(shell: Shell, root: CommandNode): string {
 
 const NAME = 'platformctl'
 
+const offersOf = ({ args }: CommandNode) => args.flatMap(({ offers }) => offers)
+
 /** Words that may follow a command: its sub-commands, its arguments' closed sets, its options. */
 function following(node: CommandNode): string[] {
   return [
     ...node.commands.map((child) => child.path.at(-1) ?? ''),
-    ...node.words,
+    ...offersOf(node),
     ...node.options.map((option) => option.name),
     '--help',
   ]
 }
 
 /** Options that take a value: with their closed set of values, or with a file name. */
-function valued(root: CommandNode): OptionNode[] {
-  const seen = new Map<string, OptionNode>()
+function valued(root: CommandNode): InputNode[] {
+  const seen = new Map<string, InputNode>()
   for (const option of allNodes(root).flatMap((node) => node.options)) {
     if (option.takesValue && !seen.has(option.name)) seen.set(option.name, option)
   }
@@ -82,12 +40,12 @@ function valued(root: CommandNode): OptionNode[] {
 function valuePatterns(
   root: CommandNode,
 ): { readonly pattern: string; readonly values: readonly string[] }[] {
-  return valued(root).flatMap(({ name, values }) => {
+  return valued(root).flatMap(({ name, offers }) => {
     const taking = allNodes(root).flatMap(({ path, options }) =>
-      options.filter((option) => option.name === name).map((option) => ({ path, values: option.values })),
+      options.filter((option) => option.name === name).map((option) => ({ path, values: option.offers })),
     )
-    return taking.every((one) => one.values.join() === values.join())
-      ? [{ pattern: `*' ${name}'`, values }]
+    return taking.every((one) => one.values.join() === offers.join())
+      ? [{ pattern: `*' ${name}'`, values: offers }]
       : taking.map((one) => ({ pattern: `'${one.path.join(' ')} ${name}'`, values: one.values }))
   })
 }
@@ -142,8 +100,8 @@ function zsh(root: CommandNode): string {
   const described = (node: CommandNode) =>
     [
       ...node.commands.map((child) => `'${child.path.at(-1)}:${quote(child.summary)}'`),
-      ...node.words.map((word) => `'${word}'`),
-      ...node.options.map((option) => `'${option.name}:${quote(option.summary)}'`),
+      ...offersOf(node).map((word) => `'${word}'`),
+      ...node.options.map((option) => `'${option.name}:${quote(option.help)}'`),
       "'--help:show help'",
     ].join(' ')
   const values = valuePatterns(root).map(({ pattern, values }) =>
@@ -189,38 +147,30 @@ function fish(root: CommandNode): string {
     const start = `complete -c ${NAME} -n ${quote(here)}`
     return [
       ...node.commands.map((child) => `${start} -f -a ${child.path.at(-1)} -d ${quote(child.summary)}`),
-      ...node.words.map((word) => `${start} -f -a ${word}`),
+      ...offersOf(node).map((word) => `${start} -f -a ${word}`),
       ...node.options.map((option) => {
         const value =
-          option.values.length > 0
-            ? ` -x -a ${quote(option.values.join(' '))}`
+          option.offers.length > 0
+            ? ` -x -a ${quote(option.offers.join(' '))}`
             : option.takesValue
               ? ' -r'
               : ' -f'
-        return `${start} -l ${option.name.replace(/^--/, '')}${value} -d ${quote(option.summary)}`
+        return `${start} -l ${option.name.replace(/^--/, '')}${value} -d ${quote(option.help)}`
       }),
     ]
   })
   return `# platformctl completion for fish: platformctl completion fish > ~/.config/fish/completions/${NAME}.fish\n${lines.join('\n')}\n`
 }
 
-export const configure: Configure = (command, context, settle, whole) => {
-  command
-    .description('Print a completion script for a shell; it completes without starting platformctl.')
-    .addArgument(
-      choiceArgument('<shell>', 'which shell', { kind: 'shell', choices: SHELLS, listAlways: true }),
-    )
-    .addHelpText(
-      'after',
-      `
-Examples:
-  source <(platformctl completion bash)                                              for this bash
-  platformctl completion bash > ~/.local/share/bash-completion/completions/platformctl   for every bash
-  platformctl completion zsh > "\${fpath[1]}/_platformctl"                            for every zsh
-  platformctl completion fish > ~/.config/fish/completions/platformctl.fish           for every fish`,
-    )
-    .action(async (shell: Shell) => {
-      context.stdout.write(completionScript(shell, commandTree(await whole())))
-      settle(EXIT.passed)
-    })
-}
+export const define: Define = (_, tree) =>
+  command({
+    description: 'Print a completion script for a shell; it completes without starting platformctl.',
+    examples: [
+      'source <(platformctl completion bash)                                              for this bash',
+      'bash > ~/.local/share/bash-completion/completions/platformctl   for every bash',
+      `zsh > "\${fpath[1]}/_platformctl"                            for every zsh`,
+      'fish > ~/.config/fish/completions/platformctl.fish           for every fish',
+    ],
+    inputs: { '<shell>': choice('which shell', SHELLS, { kind: 'shell', listAlways: true }) },
+    run: async (context, { shell }) => printText(context, completionScript(shell, await tree())),
+  })

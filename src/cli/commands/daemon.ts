@@ -1,15 +1,18 @@
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
-import { InvalidArgumentError, Option } from 'commander'
 import { ownPointerFolder } from '../../core/daemon-places.ts'
+import { readSettings } from '../../core/env/settings.ts'
+import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/error-code.ts'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
 import { untilAborted } from '../../core/wait.ts'
-import { type Configure, type Context, dataFolder } from '../context.ts'
-import type { LoadedEnvironment } from '../environment.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
-import { envFileOption, port, serviceOption } from '../options.ts'
+import { namesNotRead } from '../check-environment.ts'
+import { camel, command, type Define } from '../command.ts'
+import { type Context, dataFolder, recordedPlatform, whichPlatform } from '../context.ts'
+import { type LoadedEnvironment, loadEnvironment } from '../environment.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { ENV_FILE, port, seconds, serviceInput, type Values, value } from '../inputs.ts'
 import { findingText } from '../output/findings-text.ts'
 import { inertJson, loadPaint, ours } from '../terminal.ts'
 
@@ -18,166 +21,153 @@ const REPORT_MS = 1000
 /** Writing the compile cache takes some milliseconds, so not while the first requests arrive. */
 const CACHE_AFTER_MS = 2000
 
-interface Options {
-  readonly service?: readonly Service[]
-  readonly host: string
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly schedule: boolean
-  readonly adopt?: true
-  readonly grace: number
-  readonly deadline: number
-}
+const toAnHour = seconds(0, 3600)
 
-export const configure: Configure = (command, context, settle) => {
-  const { platform } = context
-  const own = platform.services.filter((service) => service.port !== undefined)
-  const ports = own.map((service) => ({
-    name: service.name,
-    option: new Option(`--${service.name}-port <port>`, `port of ${service.name}; 0 takes a free one`)
-      .argParser(port)
-      .default(service.port),
-  }))
-  command
-    .description(
+const INPUTS = {
+  '--data <folder>': 'where the SQLite file lives when STORE_URL is not set (default: .platformctl)',
+  ...ENV_FILE,
+  '--no-schedule': 'do not dispatch, because something else calls the dispatch endpoint',
+  '--adopt': 'take the store over from a platform of another name, as after the platform was renamed',
+  '--grace <seconds>': value(
+    'keep serving while reporting unhealthy after SIGTERM, so that load balancers can drain; Ctrl-C skips this',
+    toAnHour,
+    1,
+  ),
+  '--deadline <seconds>': value(
+    'wait this many more seconds for requests and messages in flight (the default is how long a send may take), then cut them and log how many may be repeated',
+    toAnHour,
+    90,
+  ),
+} as const
+
+export const define: Define = ({ platform }) => {
+  const own = platform.services
+    .filter((service) => service.port !== undefined)
+    .map(({ name, port }) => ({ name, port }))
+  const names = own.map(({ name }) => name)
+  const ports = own.map(({ name, port: usual = 0 }) => [
+    `--${name}-port <port>`,
+    value(`port of ${name}; 0 takes a free one`, port, usual),
+  ])
+  return command({
+    description:
       'Run the services, the store and the schedule in one process. The environment is validated before anything listens; logs are JSON lines on standard output, one of which says where each service listens.',
-    )
-    .addOption(serviceOption(own.map(({ name }) => name)))
-    .option('--host <host>', 'the address to listen on', '127.0.0.1')
-  for (const { option } of ports) command.addOption(option)
-  command
-    .option(
-      '--data <folder>',
-      'where the SQLite file lives when STORE_URL is not set (default: .platformctl)',
-    )
-    .addOption(envFileOption())
-    .option('--no-schedule', 'do not dispatch, because something else calls the dispatch endpoint')
-    .option(
-      '--adopt',
-      'take the store over from a platform of another name, as after the platform was renamed',
-    )
-    .option(
-      '--grace <seconds>',
-      'keep serving while reporting unhealthy after SIGTERM, so that load balancers can drain; Ctrl-C skips this',
-      seconds,
-      1,
-    )
-    .option(
-      '--deadline <seconds>',
-      'wait this many more seconds for requests and messages in flight (the default is how long a send may take), then cut them and log how many may be repeated',
-      seconds,
-      90,
-    )
-    .addHelpText(
-      'after',
-      `
-On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP reloads nothing: it is logged and ignored, and on a terminal that closes it stops the daemon as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.
-
-Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL or the key of a webhook malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
-
-Examples:
-  platformctl daemon --env-file .env
-  platformctl daemon --service web --web-port 8080 --host 0.0.0.0
-  platformctl daemon --data /var/lib/platformctl --grace 10`,
-    )
-    .action(async (options: Options) => {
-      const { loadEnvironment } = await import('../environment.ts')
-      const { createLog } = await import('../../daemon/log.ts')
-      const { startDaemon } = await import('../../daemon/start.ts')
-      const { readSettings } = await import('../../core/env/settings.ts')
-      const loaded = await loadEnvironment(context, options.envFile)
-      const { env } = loaded
-      const services = options.service ?? own.map(({ name }) => name)
-      const { logLevel, buildStamp } = readSettings(platform, env).site
-      const log = createLog({
-        write: await logOutput(context),
-        level: logLevel,
-        build: buildStamp,
-      })
-      const { recordedPlatform, whichPlatform } = await import('../context.ts')
-      const { name, ...definition } = recordedPlatform(context)
-      log.info('platform', whichPlatform(context), { platform: name, ...definition })
-      const { namesNotRead } = await import('../check-environment.ts')
-      const unread = namesNotRead(context, { loaded, services })
-      for (const { id, severity, cause, fix } of unread)
-        if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })
-      const { openReporting } = await import('../../daemon/reporting.ts')
-      const { reportError } = await import('../../core/reporting/facade.ts')
-      const reporting = await openReporting({ platform, env, log })
-      context.onFault?.(async (error) => {
-        log.error('fault', 'the daemon met a fault that nothing handled, and ends', faultFields(error))
-        log.flush()
-        reportError(error)
-        await reporting.close(REPORT_MS)
-      })
-      try {
-        const daemon = await startDaemon({
-          env,
-          platform,
-          services,
-          host: options.host,
-          ports: Object.fromEntries(
-            ports.map(({ name, option }) => [name, command.getOptionValue(option.attributeName())]),
-          ),
-          dataFolder: dataFolder(context, options.data),
-          schedule: options.schedule,
-          adopt: options.adopt,
-          pointerFolder: ownPointerFolder(context.env),
-          envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
-          isFromFile: (name) => loaded.origin(name) !== undefined,
-          clock: context.clock,
-          random: context.random,
-          log,
-        }).catch((error: unknown) => explain(error, context, { services, loaded }))
-        // Without a listener, Node exits at once. Off a terminal, SIGHUP asks for a reload, which does not exist here: a
-        // clean exit would look like success to a supervisor, which would then not restart the daemon.
-        if (process.listenerCount('SIGHUP') === 0)
-          process.on('SIGHUP', () => {
-            if (context.stdout.isTTY) process.kill(process.pid, 'SIGTERM')
-            else
-              log.warn(
-                'sighup_ignored',
-                'SIGHUP changes nothing: settings are read at the start, so restart the daemon',
-              )
-          })
-        const { releaseWhenIdle } = await import('../release-memory.ts')
-        const memory = releaseWhenIdle()
-        // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
-        setTimeout(() => flushCompileCache?.(), CACHE_AFTER_MS).unref()
-        const { notifySystemd } = await import('../../daemon/systemd.ts')
-        const systemd = notifySystemd({ env: context.env, log })
-        systemd.ready(Object.values(daemon.urls).join(', '))
-        const lost = await Promise.race([
-          untilAborted(context.signal).then(() => false),
-          daemon.storeLost.then(() => true),
-        ])
-        systemd.stopping()
-        memory.stop()
-        const byHand =
-          context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
-        await daemon.close({
-          graceMs: byHand || lost ? 0 : options.grace * 1000,
-          deadlineMs: options.deadline * 1000,
-        })
-        await systemd.close()
-        if (lost)
-          throw new CommandError(
-            EXIT.internal,
-            'the disk did not confirm a write, so the daemon ended: check the disk, then start it again.',
-          )
-      } finally {
-        await reporting.close(REPORT_MS)
-        log.flush()
-      }
-      settle(EXIT.passed)
-    })
+    notes:
+      'On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP reloads nothing: it is logged and ignored, and on a terminal that closes it stops the daemon as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.',
+    exits:
+      '0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL or the key of a webhook malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.',
+    examples: [
+      '--env-file .env',
+      '--service web --web-port 8080 --host 0.0.0.0',
+      '--data /var/lib/platformctl --grace 10',
+    ],
+    inputs: {
+      ...serviceInput(names),
+      '--host <host>': value('the address to listen on', String, '127.0.0.1'),
+      // Their values are read by name: no type knows the services of a definition.
+      ...(Object.fromEntries(ports) as Record<never, never>),
+      ...INPUTS,
+    },
+    run: (context, values) =>
+      runDaemon(context, {
+        ...values,
+        services: values.service ?? names,
+        ports: Object.fromEntries(names.map((name) => [name, Reflect.get(values, camel(`${name}-port`))])),
+      }),
+  })
 }
 
-function seconds(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !(value >= 0 && value <= 3600))
-    throw new InvalidArgumentError('A number of seconds from 0 to 3600 is needed.')
-  return value
+interface Options extends Values<typeof INPUTS> {
+  readonly services: readonly Service[]
+  readonly host: string
+  readonly ports: Readonly<Record<Service, number>>
+}
+
+async function runDaemon(context: Context, options: Options): Promise<ExitCode> {
+  const { platform } = context
+  const { services } = options
+  const { createLog } = await import('../../daemon/log.ts')
+  const { startDaemon } = await import('../../daemon/start.ts')
+  const loaded = await loadEnvironment(context, options.envFile)
+  const { env } = loaded
+  const { logLevel, buildStamp } = readSettings(platform, env).site
+  const log = createLog({
+    write: await logOutput(context),
+    level: logLevel,
+    build: buildStamp,
+  })
+  const { name, ...definition } = recordedPlatform(context)
+  log.info('platform', whichPlatform(context), { platform: name, ...definition })
+
+  const unread = namesNotRead(context, { loaded, services })
+  for (const { id, severity, cause, fix } of unread)
+    if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })
+  const { openReporting } = await import('../../daemon/reporting.ts')
+  const { reportError } = await import('../../core/reporting/facade.ts')
+  const reporting = await openReporting({ platform, env, log })
+  context.onFault?.(async (error) => {
+    log.error('fault', 'the daemon met a fault that nothing handled, and ends', faultFields(error))
+    log.flush()
+    reportError(error)
+    await reporting.close(REPORT_MS)
+  })
+  try {
+    const daemon = await startDaemon({
+      env,
+      platform,
+      services,
+      host: options.host,
+      ports: options.ports,
+      dataFolder: dataFolder(context, options.data),
+      schedule: options.schedule,
+      adopt: options.adopt,
+      pointerFolder: ownPointerFolder(context.env),
+      envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
+      isFromFile: (name) => loaded.origin(name) !== undefined,
+      clock: context.clock,
+      random: context.random,
+      log,
+    }).catch((error: unknown) => explain(error, context, { services, loaded }))
+    // Without a listener, Node exits at once. Off a terminal, SIGHUP asks for a reload, which does not exist here: a
+    // clean exit would look like success to a supervisor, which would then not restart the daemon.
+    if (process.listenerCount('SIGHUP') === 0)
+      process.on('SIGHUP', () => {
+        if (context.stdout.isTTY) process.kill(process.pid, 'SIGTERM')
+        else
+          log.warn(
+            'sighup_ignored',
+            'SIGHUP changes nothing: settings are read at the start, so restart the daemon',
+          )
+      })
+    const { releaseWhenIdle } = await import('../release-memory.ts')
+    const memory = releaseWhenIdle()
+    // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
+    setTimeout(() => flushCompileCache?.(), CACHE_AFTER_MS).unref()
+    const { notifySystemd } = await import('../../daemon/systemd.ts')
+    const systemd = notifySystemd({ env: context.env, log })
+    systemd.ready(Object.values(daemon.urls).join(', '))
+    const lost = await Promise.race([
+      untilAborted(context.signal).then(() => false),
+      daemon.storeLost.then(() => true),
+    ])
+    systemd.stopping()
+    memory.stop()
+    const byHand = context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
+    await daemon.close({
+      graceMs: byHand || lost ? 0 : options.grace * 1000,
+      deadlineMs: options.deadline * 1000,
+    })
+    await systemd.close()
+    if (lost)
+      throw new CommandError(
+        EXIT.internal,
+        'the disk did not confirm a write, so the daemon ended: check the disk, then start it again.',
+      )
+  } finally {
+    await reporting.close(REPORT_MS)
+    log.flush()
+  }
+  return EXIT.passed
 }
 
 /** Where it happened, never what it said: an error's text can quote a value. */
@@ -199,7 +189,6 @@ async function explain(
   const { ListenError } = await import('../../daemon/start.ts')
   if (error instanceof InvalidEnvironmentError) {
     const paint = await loadPaint(context.colour.stderr)
-    const { validate } = await import('../../core/env/validate.ts')
     // Validate again: the services know the values, but only this command knows which file set them.
     const { findings } = validate(context.platform.contract, loaded.env, services, loaded.origin)
     const errors = findings.filter(({ severity }) => severity === 'error')
@@ -225,7 +214,6 @@ async function explain(
   }
   if (error instanceof Error && error.name === 'StoreOpenError') {
     // A server that is not up yet is not wrong usage: a supervisor tries again.
-    const { readSettings } = await import('../../core/env/settings.ts')
     const store = readSettings(context.platform, loaded.env).store.address
     if (store !== undefined) throw (await import('../local.ts')).storeFaultError(store, error)
     throw wrongUsage(error.message)

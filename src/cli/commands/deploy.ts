@@ -1,59 +1,175 @@
-import { Argument } from 'commander'
-import type { Configure } from '../context.ts'
-import type { Target } from '../deploy/files.ts'
-import type { DeployOptions } from '../deploy/run.ts'
-import { formatOption } from '../options.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { codeOf } from '../../core/error-code.ts'
+import { shellWord } from '../../core/next-step.ts'
+import { command, type Define } from '../command.ts'
+import { type Context, programName, whichPlatform } from '../context.ts'
+import { deployFiles, FOLDERS, TARGETS, type Target } from '../deploy/files.ts'
+import { readSubject } from '../deploy/subject.ts'
+import { EXIT, wrongUsage } from '../exit.ts'
+import { writeNewFiles } from '../init-definition.ts'
+import { choice } from '../inputs.ts'
+import { printText } from '../print.ts'
 
-export const configure: Configure = (command, context, settle) => {
-  command
-    .description(
-      'Write the files that run this platform on a server, made from its definition: services, ports, mails, lessons, secrets as files. Tell later what has drifted.',
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  platformctl deploy init systemd\n  platformctl deploy init compose --out ops\n  platformctl deploy check',
-    )
-  const outOption = [
-    '--out <folder>',
+const OUT = {
+  '--out <folder>':
     'where the files are (default: deploy beside the definition; for systemd and kubernetes, a folder in it)',
-  ] as const
-  command
-    .command('init')
-    .summary('write the files of one way of deploying')
-    .description(
-      'Write the files of one way of deploying. The first lines of each say how to use it. Nothing is overwritten: a file that is there stays as it is.',
+} as const
+
+/** The file whose first lines say how to use the files of a target. */
+const FIRST: Readonly<Record<Target, string>> = {
+  systemd: 'platformctl.service',
+  docker: 'Dockerfile',
+  compose: 'compose.yaml',
+  kubernetes: 'platform.yaml',
+}
+
+export const define: Define = () => ({
+  description:
+    'Write the files that run this platform on a server, made from its definition: services, ports, mails, lessons, secrets as files. Tell later what has drifted.',
+  examples: ['init systemd', 'init compose --out ops', 'check'],
+  commands: { init, check },
+})
+
+const init = command({
+  summary: 'write the files of one way of deploying',
+  description:
+    'Write the files of one way of deploying. The first lines of each say how to use it. Nothing is overwritten: a file that is there stays as it is.',
+  exits:
+    '0 written, or there already; 1 a file that is there differs; 2 a file cannot be written, or the definition names files that cannot be deployed.',
+  examples: ['systemd', 'kubernetes --out manifests'],
+  document: 'deploy init',
+  inputs: { '<target>': choice('the way of deploying', TARGETS, { kind: 'target' }), ...OUT },
+  async run(context, { target, out }) {
+    const files = filesFor(context, out)(target).map((file) => compared(context, file, 'written'))
+    const missing = files.filter(({ state }) => state === 'written')
+    writeNewFiles(
+      context.cwd,
+      missing.map(({ file, text }) => ({ file: path.relative(context.cwd, file), text })),
     )
-    .addArgument(
-      new Argument('<target>', 'the way of deploying').choices([
-        'systemd',
-        'docker',
-        'compose',
-        'kubernetes',
-      ]),
-    )
-    .option(...outOption)
-    .addOption(formatOption(['text', 'json']))
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 written, or there already; 1 a file that is there differs; 2 a file cannot be written, or the definition names files that cannot be deployed.\n\nExamples:\n  platformctl deploy init systemd\n  platformctl deploy init kubernetes --out manifests',
-    )
-    .action(async (target: Target, options: DeployOptions) =>
-      settle((await import('../deploy/run.ts')).initDeployment(context, target, options)),
-    )
-  command
-    .command('check')
-    .summary('tell which files differ from what init would write')
-    .description(
-      'Compare the files that are there with what init would write now: after a change of the definition or an upgrade of platformctl.',
-    )
-    .option(...outOption)
-    .option('--print <file>', 'print what init would write into this file, to compare or to copy')
-    .addOption(formatOption(['text', 'json']))
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 all the same, 1 a file differs or is missing, 2 there are no files to check.\n\nExamples:\n  platformctl deploy check\n  platformctl deploy check --out /etc/systemd/system\n  platformctl deploy check --print deploy/compose.yaml | diff deploy/compose.yaml -',
-    )
-    .action(async (options: DeployOptions) =>
-      settle((await import('../deploy/run.ts')).checkDeployment(context, options)),
-    )
+    const differs = files.some(({ state }) => state === 'differs')
+    const first = files.find(({ file }) => path.basename(file) === FIRST[target])?.file ?? ''
+    const next = differs ? '' : `Next: follow the first lines of ${shown(context, first)}.\n`
+    return {
+      json: { files: files.map(({ file, state }) => ({ file, state })) },
+      text: filesText(context, files, out) + next,
+      exit: differs ? EXIT.failed : EXIT.passed,
+    }
+  },
+})
+
+const check = command({
+  summary: 'tell which files differ from what init would write',
+  description:
+    'Compare the files that are there with what init would write now: after a change of the definition or an upgrade of platformctl.',
+  exits: '0 all the same, 1 a file differs or is missing, 2 there are no files to check.',
+  examples: ['', '--out /etc/systemd/system', '--print deploy/compose.yaml | diff deploy/compose.yaml -'],
+  document: 'deploy check',
+  inputs: {
+    ...OUT,
+    '--print <file>': 'print what init would write into this file, to compare or to copy',
+  },
+  async run(context, { out, print }) {
+    const filesOf = filesFor(context, out)
+    const planned = new Map<string, string>()
+    const wanted = new Map<string, string>()
+    for (const target of TARGETS) {
+      const own = filesOf(target).filter(({ file }) => !planned.has(file))
+      const isUsed = own.some(({ file }) => existsSync(file))
+      for (const { file, text } of own) {
+        planned.set(file, text)
+        if (isUsed) wanted.set(file, text)
+      }
+    }
+    if (print !== undefined) {
+      const text = planned.get(path.resolve(context.cwd, print))
+      if (text !== undefined) return printText(context, text)
+      const names = [...planned.keys()].map((file) => shown(context, file))
+      throw wrongUsage(`${print} is not one of these files: ${names.join(', ')}.`)
+    }
+    if (wanted.size === 0)
+      throw wrongUsage(
+        `there are no files to check${out === undefined ? '' : ` in ${out}`}: ${programName(context.env)} deploy init writes them, and --out names another folder.`,
+      )
+    const files = [...wanted].map(([file, text]) => compared(context, { file, text }, 'missing'))
+    return {
+      json: { files: files.map(({ file, state }) => ({ file, state })) },
+      text: filesText(context, files, out),
+      exit: files.every(({ state }) => state === 'same') ? EXIT.passed : EXIT.failed,
+    }
+  },
+})
+
+interface Planned {
+  /** Absolute. */
+  readonly file: string
+  readonly text: string
+}
+
+/** Gives the files of a target, where they belong. */
+function filesFor(context: Context, out: string | undefined): (target: Target) => readonly Planned[] {
+  const { cwd, platform } = context
+  if (out?.trim() === '') throw wrongUsage('--out is empty. Is the shell variable unset?')
+  const source = platform.definition === undefined ? cwd : path.dirname(platform.definition.file)
+  const subject = readSubject(platform, source)
+  const slashed = (name: string) => name.replaceAll(path.sep, '/')
+  return (target) => {
+    const folder = out === undefined ? path.join(source, FOLDERS[target]) : path.resolve(cwd, out)
+    const places = {
+      folder: slashed(path.relative(source, folder)),
+      up: slashed(path.relative(folder, source)),
+    }
+    return deployFiles(target, subject, places).map(({ path: name, text }) => ({
+      file: path.join(folder, name),
+      text,
+    }))
+  }
+}
+
+/** A planned file, beside what is there; `absent` is the state of one that is not. */
+function compared<Absent extends string>(context: Context, planned: Planned, absent: Absent) {
+  const found = contentOf(context, planned.file)
+  const state: Absent | 'same' | 'differs' =
+    found === undefined ? absent : found === planned.text ? 'same' : 'differs'
+  return { ...planned, state }
+}
+
+/** Undefined: there is no such file. */
+function contentOf(context: Context, file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw wrongUsage(`cannot read ${shown(context, file)} (${code}): move it away, or check who owns it.`, {
+      cause: error,
+    })
+  }
+}
+
+/** A line for each file, and for one that differs the command that shows how. */
+function filesText(
+  context: Context,
+  files: readonly { readonly file: string; readonly state: string }[],
+  out: string | undefined,
+): string {
+  const { platform, cwd, env } = context
+  const source = platform.definition?.file
+  const words = [
+    `${programName(env)} deploy check`,
+    ...(source === undefined || path.dirname(source) === cwd ? [] : [`--config ${shellWord(source)}`]),
+    ...(out === undefined ? [] : [`--out ${shellWord(out)}`]),
+  ]
+  const lines = files.flatMap(({ file, state }) => {
+    const name = shown(context, file)
+    const compare = `${words.join(' ')} --print ${shellWord(name)} | diff ${shellWord(name)} -`
+    return [`${state.padEnd(7)}  ${name}`, ...(state === 'differs' ? [`         ${compare}`] : [])]
+  })
+  return `${[whichPlatform(context), ...lines].join('\n')}\n`
+}
+
+/** A path as it would be typed in the working directory. */
+function shown({ cwd }: Context, file: string): string {
+  const name = path.relative(cwd, file)
+  return name.startsWith('..') ? file : name
 }

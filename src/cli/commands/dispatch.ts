@@ -1,106 +1,120 @@
 import type { DispatchResult } from '../../core/course/course.ts'
-import type { Configure, Context } from '../context.ts'
-import type { DispatchOptions } from '../dispatch/drain.ts'
-import { EXIT, type ExitCode, wrongUsage } from '../exit.ts'
-import { envFileOption, formatOption, wholeNumber } from '../options.ts'
-import { printJson } from '../print.ts'
+import { nextDay } from '../../core/course/schedule.ts'
+import type { Environment } from '../../core/env/environment.ts'
+import { readSettings } from '../../core/env/settings.ts'
+import { type Answer, command, type Define } from '../command.ts'
+import type { Context } from '../context.ts'
+import { type DispatchOptions, drain, elapsedText, type Source } from '../dispatch/drain.ts'
+import { loadEnvironment } from '../environment.ts'
+import { EXIT, wrongUsage } from '../exit.ts'
+import { ENV_FILE, value, wholeNumber } from '../inputs.ts'
 
-export const configure: Configure = (command, context, settle) => {
-  command
-    .description(
+export const define: Define = () =>
+  command({
+    description:
       'Send the lessons that are due: through the dispatch endpoint (secret from EMAIL_DISPATCH_SECRET), or with --local from this machine’s store.',
-    )
-    .option('--limit <n>', 'how many lessons one call sends at most (1 to 10000)', wholeNumber(1, 10_000))
-    .option(
-      '--drain',
-      'send without a limit, at most one lesson to each subscription, with progress on standard error',
-    )
-    .option('--dry-run', 'show what is due and send nothing (needs --local)')
-    .option('--url <url>', 'address of the web service (default: NEXT_PUBLIC_SITE_URL)')
-    .option('--local', 'dispatch from this machine’s store')
-    .option(
-      '--data <folder>',
-      'with --local: the data folder, when STORE_URL is not set (default: .platformctl)',
-    )
-    .addOption(envFileOption())
-    .addOption(formatOption(['text', 'json']))
-    .addHelpText(
-      'after',
-      `
-Exit codes: 0 sent what was due, 1 stopped or some lessons were not sent (with --drain also those that wait for their next attempt), 2 wrong usage, 3 not reached or refused.
+    exits:
+      '0 sent what was due, 1 stopped or some lessons were not sent (with --drain also those that wait for their next attempt), 2 wrong usage, 3 not reached or refused.',
+    examples: [
+      '--limit 100 --url https://www.example.com',
+      '--local --dry-run',
+      '--local --drain --env-file .env',
+    ],
+    document: 'dispatch',
+    inputs: {
+      '--limit <n>': value('how many lessons one call sends at most (1 to 10000)', wholeNumber(1, MOST)),
+      '--drain':
+        'send without a limit, at most one lesson to each subscription, with progress on standard error',
+      '--dry-run': 'show what is due and send nothing (needs --local)',
+      '--url <url>': 'address of the web service (default: NEXT_PUBLIC_SITE_URL)',
+      '--local': 'dispatch from this machine’s store',
+      '--data <folder>': 'with --local: the data folder, when STORE_URL is not set (default: .platformctl)',
+      ...ENV_FILE,
+    },
+    async run(context, values) {
+      const { local, url, dryRun, envFile } = values
+      if (local && url !== undefined) throw wrongUsage('choose one of --local and --url.')
+      if (dryRun && !local) throw wrongUsage('--dry-run looks into the store, so it needs --local.')
+      const { env } = await loadEnvironment(context, envFile)
+      const source = local
+        ? await localSource(context, env, values)
+        : (await import('../dispatch/web-endpoint.ts')).remoteSource(context, env, values)
+      try {
+        if (dryRun) return await dueNow(source)
+        const began = context.clock.monotonic()
+        const total = await drain(context, source, values)
+        return resultOf(total, values, context.clock.monotonic() - began)
+      } finally {
+        await source.close()
+      }
+    },
+  })
 
-Examples:
-  platformctl dispatch --limit 100 --url https://www.example.com
-  platformctl dispatch --local --dry-run
-  platformctl dispatch --local --drain --env-file .env`,
-    )
-    .action(async (options: DispatchOptions) => settle(await dispatch(context, options)))
-}
+/** Of one call, and of what a dry run lists. */
+const MOST = 10_000
 
-async function dispatch(context: Context, options: DispatchOptions): Promise<ExitCode> {
-  if (options.local && options.url !== undefined) throw wrongUsage('choose one of --local and --url.')
-  if (options.dryRun && !options.local)
-    throw wrongUsage('--dry-run looks into the store, so it needs --local.')
-  const { loadEnvironment } = await import('../environment.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const source = options.local
-    ? await (await import('../dispatch/local.ts')).localSource(context, env, options)
-    : (await import('../dispatch/web-endpoint.ts')).remoteSource(context, env, options)
-  try {
-    if (options.dryRun) return await (await import('../dispatch/local.ts')).dryRun(context, source, options)
-    const began = context.clock.monotonic()
-    const total = await (await import('../dispatch/drain.ts')).drain(context, source, options)
-    await write(context, total, options, context.clock.monotonic() - began)
-    const undone = total.failed + total.unknown > 0 || total.reason !== undefined
-    return undone || (options.drain && (total.waiting ?? 0) > 0) ? EXIT.failed : EXIT.passed
-  } finally {
-    await source.close()
+/** Dispatch from this machine's store: the same code path as the endpoint and the schedule. */
+async function localSource(context: Context, env: Environment, options: DispatchOptions): Promise<Source> {
+  const { openLocal } = await import('../local.ts')
+  const { platform, close } = await openLocal(context, env, options.data)
+  const course = await platform.course()
+  const limit = options.drain
+    ? Number.POSITIVE_INFINITY
+    : (options.limit ?? readSettings(context.platform, env).dispatch.limit)
+  return {
+    call: (onProgress) => course.dispatch({ limit, signal: context.signal, onProgress }),
+    remaining: async () => (await course.backlog()).due,
+    due: () => course.due(Math.min(limit, MOST)),
+    close,
   }
 }
 
-async function write(
-  context: Context,
-  total: DispatchResult,
-  options: DispatchOptions,
-  tookMs: number,
-): Promise<void> {
-  if (options.format === 'json') {
-    // JSON knows no infinity: a run without a limit has none.
-    const limit = Number.isFinite(total.limit) ? total.limit : null
-    printJson(context, 'dispatch', { ...total, limit })
-    return
-  }
-  for (const result of total.results) {
-    if (!result.sent)
-      context.stdout.write(
-        `not sent: day ${result.day} of ${result.subscription}: ${result.reason ?? 'no reason given'}\n`,
-      )
-  }
-  const failed = total.failed > 0 ? `, ${total.failed} failed` : ''
-  const unknown = total.unknown > 0 ? `, ${total.unknown} unknown` : ''
-  const reason = total.reason === undefined ? '' : `: ${total.reason}`
-  const { elapsedText } = await import('../dispatch/drain.ts')
-  const time = total.processed === 0 ? '' : ` in ${elapsedText(tookMs / 1000)}`
-  context.stdout.write(
-    `${total.sent} sent${time}${failed}${unknown}, ${total.remaining} still due${waitingText(total)}${reason}\n${nextStep(total, options)}`,
+/** What a call would send, in the order in which it would, without claiming anything. */
+async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
+  const due = ((await source.due?.()) ?? []).map(({ id, sentDays, lessons, nextAttemptAt }) => ({
+    ...{ id, day: nextDay(sentDays, lessons), nextAttemptAt },
+  }))
+  const lines = due.map(
+    ({ id, day, nextAttemptAt }) =>
+      `day ${day} of ${id}, due since ${new Date(nextAttemptAt ?? 0).toISOString()}\n`,
   )
+  const all = Math.max(due.length, (await source.remaining?.()) ?? 0)
+  const shown = all > due.length ? `, the first ${due.length} shown` : ''
+  const end = all === 0 ? 'nothing is due' : `${all} due${shown}; nothing was sent`
+  return { json: { due }, text: `${lines.join('')}${end}\n` }
 }
 
-/** Lessons in backoff are due, too: a drain that leaves them has not sent all. */
-function waitingText({ waiting = 0, nextTryAt }: DispatchResult): string {
-  return waiting === 0 ? '' : `, ${waiting} waiting after a failure (next try ${nextTryAt ?? 'unknown'})`
+function resultOf(total: DispatchResult, options: DispatchOptions, tookMs: number): Answer<'dispatch'> {
+  const { processed, sent, failed, unknown, remaining, waiting = 0, nextTryAt, reason } = total
+  const unsent = total.results
+    .filter((result) => !result.sent)
+    .map(
+      ({ day, subscription, reason: why = 'no reason given' }) =>
+        `not sent: day ${day} of ${subscription}: ${why}\n`,
+    )
+  const summary = [
+    `${sent} sent${processed === 0 ? '' : ` in ${elapsedText(tookMs / 1000)}`}`,
+    failed > 0 && `${failed} failed`,
+    unknown > 0 && `${unknown} unknown`,
+    `${remaining} still due`,
+    // Lessons in backoff are due, too: a drain that leaves them has not sent all.
+    waiting > 0 && `${waiting} waiting after a failure (next try ${nextTryAt ?? 'unknown'})`,
+  ].filter((part) => part !== false)
+  const why = reason === undefined ? '' : `: ${reason}`
+  const undone = failed + unknown > 0 || reason !== undefined || (options.drain && waiting > 0)
+  return {
+    // JSON knows no infinity: a run without a limit has none.
+    json: { ...total, limit: Number.isFinite(total.limit) ? total.limit : null },
+    text: `${unsent.join('')}${summary.join(', ')}${why}\n${nextStep(total, options)}`,
+    exit: undone ? EXIT.failed : EXIT.passed,
+  }
 }
 
 /** The command to type next, if this run leaves something to do. */
 function nextStep(total: DispatchResult, { drain, local, url, data }: DispatchOptions): string {
-  const where = [
-    ...(local ? ['--local'] : []),
-    ...(url === undefined ? [] : [`--url ${url}`]),
-    ...(data === undefined ? [] : [`--data ${data}`]),
-  ]
   if (total.failed + total.unknown > 0)
     return 'Next: platformctl course status, on the machine of the store, shows what waits for a decision.\n'
-  if (total.reason === undefined && total.remaining > 0 && !drain)
-    return `Next: ${['platformctl dispatch --drain', ...where].join(' ')} sends the rest.\n`
-  return ''
+  if (total.reason !== undefined || total.remaining === 0 || drain) return ''
+  const where = [local && '--local', url && `--url ${url}`, data && `--data ${data}`].filter(Boolean)
+  return `Next: ${['platformctl dispatch --drain', ...where].join(' ')} sends the rest.\n`
 }

@@ -1,20 +1,16 @@
-import type { Configure } from '../context.ts'
-import type { InitOptions } from '../init-definition.ts'
+import { command, type Define } from '../command.ts'
 
-export const configure: Configure = (command, context, settle) => {
-  command
-    .description(
+export const define: Define = () =>
+  command({
+    description:
       'Write a platform.config.ts to start from, made from an .env.schema or .env.example where there is one. Nothing is overwritten.',
-    )
-    .option('--from <file>', 'an .env.example or .env.schema (default: the one in the working directory)')
-    .option('--course <id>', 'begin a course of this id, with its first lesson')
-    .option('--language <tag>', 'the language of the platform, as de (default: en)')
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 written, 2 there is a definition or a folder of that course already, or the file cannot be read.\n\nExamples:\n  platformctl init\n  platformctl init --from ../web/.env.example\n  platformctl init --course first-steps --language de',
-    )
-    .action(async (options: InitOptions) => {
-      const { initDefinition } = await import('../init-definition.ts')
-      settle(await initDefinition(context, options))
-    })
-}
+    exits:
+      '0 written, 2 there is a definition or a folder of that course already, or the file cannot be read.',
+    examples: ['', '--from ../web/.env.example', '--course first-steps --language de'],
+    inputs: {
+      '--from <file>': 'an .env.example or .env.schema (default: the one in the working directory)',
+      '--course <id>': 'begin a course of this id, with its first lesson',
+      '--language <tag>': 'the language of the platform, as de (default: en)',
+    },
+    run: async (context, values) => (await import('../init-definition.ts')).initDefinition(context, values),
+  })

@@ -1,181 +1,158 @@
-import { parseAddress } from '../../core/address.ts'
+import type { Course } from '../../core/course/course.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
-import type { OpenedPlatform } from '../../daemon/platform.ts'
-import { type Context, operatorOf, whichPlatform } from '../context.ts'
-import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
-import { unknownName } from '../options.ts'
+import { operatorOf, whichPlatform } from '../context.ts'
+import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { unknownName } from '../inputs.ts'
+import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
-import { printJson, printText, table } from '../print.ts'
-
-export interface EnrolOptions {
-  readonly format: 'text' | 'json'
-  readonly course?: string
-  readonly timeZone?: string
-  readonly language?: string
-  readonly key?: string
-}
-
-type Opened = Pick<OpenedPlatform, 'course'>
+import { plural } from '../output/text.ts'
+import { table } from '../print.ts'
+import { identityOf } from './people.ts'
 
 /** The courses of the platform with how many are in each, or those of one person. */
-export async function listCourses(
-  context: Context,
-  platform: Opened,
-  address: string | undefined,
-  { format }: EnrolOptions,
-): Promise<ExitCode> {
-  const course = await platform.course()
-  if (address !== undefined) {
-    const enrolments = await asked(openCourses(platform.course).list({ email: address }))
-    if (format === 'json') return printJson(context, 'course list', { enrolments })
-    return printText(
-      context,
-      enrolments.length === 0
-        ? 'this address is in no course\n'
-        : table(
-            enrolments.map(({ course, state, sent, lessons, nextAt, id }) => [
-              course,
-              state,
-              `${sent} of ${lessons} sent`,
-              nextAt === undefined ? 'nothing planned' : `next ${new Date(nextAt).toISOString()}`,
-              id,
-            ]),
-          ),
-    )
-  }
-  const { byCourse } = await course.counts()
-  const courses = await Promise.all(
-    course.courses.map(async ({ id, title, lessons, cadence }) => {
-      const deleted = await course.deletedLessons(id)
+export const list = courseCommand({
+  summary: 'the courses of the platform, or those of one person',
+  examples: ['', 'ada@example.com', '--format json'],
+  document: 'course list',
+  inputs: { '[address]': 'the address of a person' },
+  async run(context, { address }, { course }) {
+    if (address !== undefined) {
+      const enrolments = await asked(openCourses(async () => course).list({ email: address }))
+      const rows = enrolments.map(({ course, state, sent, lessons, nextAt, id }) => {
+        const next = nextAt === undefined ? 'nothing planned' : `next ${new Date(nextAt).toISOString()}`
+        return [course, state, `${sent} of ${lessons} sent`, next, id]
+      })
       return {
-        id,
-        title,
-        lessons: lessons.length,
-        cadence: cadenceText(cadence),
-        ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
-        ...(deleted.length > 0 && { deleted }),
+        json: { enrolments },
+        text: rows.length === 0 ? 'this address is in no course\n' : table(rows),
       }
-    }),
-  )
-  context.stderr.write(`${whichPlatform(context)}\n`)
-  if (format === 'json') return printJson(context, 'course list', { courses })
-  return printText(
-    context,
-    courses.length === 0
-      ? 'this platform has no course\n'
-      : table(
-          courses.map(({ id, lessons, cadence, confirmed }) => [
-            id,
-            `${lessons} ${lessons === 1 ? 'lesson' : 'lessons'}`,
-            cadence,
-            `${confirmed} confirmed`,
-          ]),
-        ) +
-          courses
-            .flatMap(({ id, deleted = [] }) =>
-              deleted.map(
-                ({ lesson, people }) =>
-                  `${lesson} is no longer in ${id}: ${people === 1 ? '1 person' : `${people} people`} in the middle of the course had it and will get the lessons they have not had\n`,
-              ),
-            )
-            .join(''),
-  )
-}
+    }
+    const { byCourse } = await course.counts()
+    const courses = await Promise.all(
+      course.courses.map(async ({ id, title, lessons, cadence }) => {
+        const deleted = await course.deletedLessons(id)
+        return {
+          ...{ id, title, lessons: lessons.length, cadence: cadenceText(cadence) },
+          ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
+          ...(deleted.length > 0 && { deleted }),
+        }
+      }),
+    )
+    context.stderr.write(`${whichPlatform(context)}\n`)
+    const rows = courses.map(({ id, lessons, cadence, confirmed }) => [
+      ...[id, plural(lessons, 'lesson'), cadence, `${confirmed} confirmed`],
+    ])
+    const gone = courses.flatMap(({ id, deleted = [] }) =>
+      deleted.map(
+        ({ lesson, people }) =>
+          `${lesson} is no longer in ${id}: ${plural(people, 'person', 'people')} in the middle of the course had it and will get the lessons they have not had\n`,
+      ),
+    )
+    return {
+      json: { courses },
+      text: rows.length === 0 ? 'this platform has no course\n' : table(rows) + gone.join(''),
+    }
+  },
+})
 
 /** Begins a course for a person. */
-export async function enrolPerson(
-  context: Context,
-  platform: Opened,
-  address: string,
-  options: EnrolOptions,
-): Promise<ExitCode> {
-  const { course, timeZone, language, key } = options
-  const answer = await asked(
-    openCourses(platform.course, operatorOf(context)).enrol({
-      email: address,
-      ...(course !== undefined && { course }),
-      ...(timeZone !== undefined && { timeZone }),
-      ...(language !== undefined && { language }),
-      ...(key !== undefined && { idempotencyKey: key }),
-    }),
-  )
-  if (!answer.enrolled) {
-    if (answer.reason === 'no_such_course') await checkCourse(platform, course)
-    throw new CommandError(EXIT.failed, REFUSALS[answer.reason])
-  }
-  if (options.format === 'json') return printJson(context, 'course enrol', { ...answer })
-  return printText(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
-}
+export const enrol = courseCommand({
+  summary: 'begin a course for somebody who agreed to it elsewhere, without a confirmation mail',
+  examples: [
+    'ada@example.com',
+    'ada@example.com --course glazing --time-zone Europe/Berlin --key order-1047',
+  ],
+  document: 'course enrol',
+  inputs: {
+    '<address>': 'the address',
+    '--course <id>': 'the course (default: the first of the platform)',
+    '--time-zone <name>': 'IANA name, for courses at the subscriber’s local hour',
+    '--language <tag>': 'a language tag (default: that of the platform)',
+    '--key <text>': 'an idempotency key: a second call with the same key changes nothing',
+  },
+  async run(context, values, { course }) {
+    const { address, course: id, timeZone, language, key } = values
+    const answer = await asked(
+      openCourses(async () => course, operatorOf(context)).enrol({
+        email: address,
+        ...(id !== undefined && { course: id }),
+        ...(timeZone !== undefined && { timeZone }),
+        ...(language !== undefined && { language }),
+        ...(key !== undefined && { idempotencyKey: key }),
+      }),
+    )
+    if (!answer.enrolled) {
+      if (answer.reason === 'no_such_course') checkCourse(course, id)
+      throw new CommandError(EXIT.failed, REFUSALS[answer.reason])
+    }
+    return { json: answer, text: `enrolled as ${answer.id}; the first lesson goes out when it is due\n` }
+  },
+})
 
 /** Changes the language or time zone of a person, by address or by the id of one enrolment. */
-export async function setPreferences(
-  context: Context,
-  platform: Opened,
-  who: string,
-  { course: id, timeZone, language, format }: EnrolOptions,
-): Promise<ExitCode> {
-  const wanted = { timeZone, language }
-  if (timeZone === undefined && language === undefined)
-    throw wrongUsage('say what to set: --language TAG, --time-zone ZONE or both.')
-  await asked((async () => checkPreferences(wanted))())
-  await checkCourse(platform, id)
-  const byAddress = who.includes('@')
-  const course = await platform.course()
-  const person = byAddress ? { identity: identityOf(who) } : { id: who }
-  const enrolments = await course.set({ ...person, ...wanted, course: id }, operatorOf(context))
-  if (enrolments === 0)
-    throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
-  if (format === 'json') return printJson(context, 'course set', { enrolments })
-  const courses = enrolments === 1 ? 'one course' : `${enrolments} courses`
-  return printText(context, `set for ${courses}; the lessons and mails to come follow\n`)
-}
+export const set = courseCommand({
+  summary: 'change the language or time zone of a person; the lessons and mails to come follow',
+  examples: ['ada@example.com --language de', 'SUBSCRIPTION --time-zone Europe/Vienna'],
+  document: 'course set',
+  inputs: {
+    '<address-or-id>': 'the address, for all courses of this person, or a subscription’s id',
+    '--course <id>': 'only this course',
+    '--language <tag>': 'a language tag, as de or pt-BR',
+    '--time-zone <name>': 'IANA name, as Europe/Vienna',
+  },
+  async run(context, values, { course }) {
+    const { addressOrId: who, course: id, timeZone, language } = values
+    if (timeZone === undefined && language === undefined)
+      throw wrongUsage('say what to set: --language TAG, --time-zone ZONE or both.')
+    await asked((async () => checkPreferences({ timeZone, language }))())
+    checkCourse(course, id)
+    const byAddress = who.includes('@')
+    const person = byAddress ? { identity: identityOf(who) } : { id: who }
+    const enrolments = await course.set({ ...person, timeZone, language, course: id }, operatorOf(context))
+    if (enrolments === 0)
+      throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
+    const courses = enrolments === 1 ? 'one course' : `${enrolments} courses`
+    return { json: { enrolments }, text: `set for ${courses}; the lessons and mails to come follow\n` }
+  },
+})
 
 /** Ends a course for a person. */
-export async function cancelEnrolment(
-  context: Context,
-  platform: Opened,
-  address: string,
-  { course: id, format }: EnrolOptions,
-): Promise<ExitCode> {
-  const { cancelled } = await asked(
-    openCourses(platform.course, operatorOf(context)).cancel({
-      email: address,
-      ...(id !== undefined && { course: id }),
-    }),
-  )
-  // A course that is no longer in the definition can still be ended.
-  if (!cancelled) await checkCourse(platform, id)
-  if (format === 'json') return printJson(context, 'course cancel', { cancelled })
-  return printText(
-    context,
-    cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n',
-  )
-}
+export const cancel = courseCommand({
+  summary: 'end a course for a person, as an unsubscribe does',
+  examples: ['ada@example.com --course glazing'],
+  document: 'course cancel',
+  inputs: { '<address>': 'the address', '--course <id>': 'the course (default: the first of the platform)' },
+  async run(context, { address, course: id }, { course }) {
+    const { cancelled } = await asked(
+      openCourses(async () => course, operatorOf(context)).cancel({
+        email: address,
+        ...(id !== undefined && { course: id }),
+      }),
+    )
+    // A course that is no longer in the definition can still be ended.
+    if (!cancelled) checkCourse(course, id)
+    const text = cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n'
+    return { json: { cancelled }, text }
+  },
+})
 
 /** Mails the confirmation link to an unconfirmed address again. */
-export async function resendConfirmation(
-  context: Context,
-  platform: Opened,
-  address: string,
-  { format }: EnrolOptions,
-): Promise<ExitCode> {
-  const answer = await (await platform.course()).confirmAgain(identityOf(address), { wait: true })
-  if (answer.kind === 'none')
-    throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
-  if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
-  if (format === 'json')
-    return printJson(context, 'course resend-confirmation', { sent: true, id: answer.id })
-  return printText(context, 'a confirmation with a new link was sent\n')
-}
-
-function identityOf(address: string): string {
-  const parsed = parseAddress(address)
-  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
-  return parsed.identity
-}
+export const resendConfirmation = courseCommand({
+  summary: 'mail the confirmation link to an unconfirmed address again, within the limits of subscribing',
+  examples: ['ada@example.com'],
+  document: 'course resend-confirmation',
+  inputs: { '<address>': 'the address' },
+  async run(_, { address }, { course }) {
+    const answer = await course.confirmAgain(identityOf(address), { wait: true })
+    if (answer.kind === 'none')
+      throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
+    if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
+    return { json: { sent: true, id: answer.id }, text: 'a confirmation with a new link was sent\n' }
+  },
+})
 
 /** A value that has the wrong form is wrong usage. */
 async function asked<T>(answer: Promise<T>): Promise<T> {
@@ -187,8 +164,7 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
 }
 
 /** A mistyped name of a course is wrong usage. */
-export async function checkCourse(platform: Opened, name: string | undefined): Promise<void> {
-  const { courses } = await platform.course()
+export function checkCourse({ courses }: Course, name: string | undefined): void {
   const known = courses.map(({ id }) => id)
   if (name !== undefined && known.length > 0 && !known.includes(name) && name !== NOTICES)
     throw unknownName({ kind: 'course', name, known })

@@ -1,5 +1,6 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { auditEntry } from '../../core/audit.ts'
 import { readSettings } from '../../core/env/settings.ts'
 import { codeOf } from '../../core/error-code.ts'
 import type { AfterRestoreOptions } from '../../core/store/postgres/after-restore.ts'
@@ -7,56 +8,64 @@ import type { Replayed } from '../../core/store/replay.ts'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { readTextFile } from '../environment.ts'
-import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
-import { sizeText } from '../output/text.ts'
-import { printJson, printText } from '../print.ts'
-import { type Job, rowsText } from './store.ts'
+import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { repeatable } from '../inputs.ts'
+import { plural, sizeText } from '../output/text.ts'
+import { onPlace, onStore, rowsText } from './job.ts'
 
-export async function backup(job: Job, name: string): Promise<ExitCode> {
-  const { context, options } = job
-  const recipients = await recipientsOf(context, options.recipient)
-  if (!/\.(?:zst|gz|sqlite)(?:\.age)?$/.test(name))
-    throw wrongUsage(
-      `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
-    )
-  const folder = path.dirname(path.resolve(context.cwd, name))
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
-    throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
-  const now = context.clock.now()
-  const result = await (await job.maintenance()).backup(path.resolve(context.cwd, name), now, { recipients })
-  const analytics = await backupAnalytics(job, name, recipients)
-  if (options.format === 'json')
-    return printJson(context, 'db backup', { result, ...(analytics && { analytics: analytics.result }) })
-  const beside = analytics
-    ? `${analytics.name}: ${sizeText(analytics.result.bytes)}, events of visitors, rows: ${rowsText(analytics.result.counts)}\n`
-    : ''
-  return printText(
-    context,
-    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, ${name.includes('.sqlite.') ? 'packed, ' : ''}${recipients.length > 0 ? 'encrypted, ' : ''}read back and compared\n`,
-  )
-}
-
-/** The file of analytics beside the store's, into a file beside the backup's. */
-async function backupAnalytics(
-  { context, options, analyticsMaintenance }: Job,
-  store: string,
-  recipients: readonly string[],
-) {
-  const maintenance = options.analytics === false ? undefined : await analyticsMaintenance()
-  if (maintenance === undefined) return undefined
-  const { analyticsBackup } = await import('../../core/store/open.ts')
-  const name = analyticsBackup(store)
-  const result = await maintenance
-    .backup(path.resolve(context.cwd, name), context.clock.now(), { recipients })
-    .catch((error: unknown) => {
-      if (!(error instanceof Error && error.name === 'StoreMaintenanceError')) throw error
-      throw new CommandError(
-        EXIT.failed,
-        `${store} is complete, but the events of visitors were not backed up: ${error.message}`,
+export const backup = onStore({
+  summary:
+    'write a consistent backup, also while the daemon runs. It is checked and read back before it gets its name. Visitors’ events, if they are stored, go into a second file beside it',
+  examples: [
+    'platform.sqlite.zst    packed by zstd',
+    'platform.sqlite.gz     packed by gzip',
+    'copy.sqlite            as it is',
+    'platform.sqlite.zst.age --recipient recipients.txt',
+  ],
+  document: 'db backup',
+  inputs: {
+    '<file>': 'a new file; its ending says how it is packed: .sqlite.zst, .sqlite.gz or .sqlite',
+    '--recipient <key>': repeatable(
+      'encrypt for this public key of age (age1…), or for those in a file; repeatable; the name then ends in .age',
+    ),
+    '--no-analytics': 'leave out visitors’ events, which have a file of their own',
+  },
+  async run(context, { file: name, recipient, analytics }, job) {
+    const recipients = await recipientsOf(context, recipient)
+    if (!/\.(?:zst|gz|sqlite)(?:\.age)?$/.test(name))
+      throw wrongUsage(
+        `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
       )
-    })
-  return { name, result }
-}
+    const file = path.resolve(context.cwd, name)
+    const folder = path.dirname(file)
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
+      throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
+    const now = context.clock.now()
+    const result = await (await job.maintenance()).backup(file, now, { recipients })
+    const { analyticsBackup } = await import('../../core/store/open.ts')
+    const events = analytics ? await job.analyticsMaintenance() : undefined
+    // The file of analytics beside the store's, into a file beside the backup's.
+    const copied = await events
+      ?.backup(analyticsBackup(file), now, { recipients })
+      .catch((error: unknown) => {
+        if (!(error instanceof Error && error.name === 'StoreMaintenanceError')) throw error
+        throw new CommandError(
+          EXIT.failed,
+          `${name} is complete, but the events of visitors were not backed up: ${error.message}`,
+        )
+      })
+    const lines = [
+      `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}`,
+      ...(copied
+        ? [
+            `${analyticsBackup(name)}: ${sizeText(copied.bytes)}, events of visitors, rows: ${rowsText(copied.counts)}`,
+          ]
+        : []),
+      `checked, ${name.includes('.sqlite.') ? 'packed, ' : ''}${recipients.length > 0 ? 'encrypted, ' : ''}read back and compared`,
+    ]
+    return { json: { result, ...(copied && { analytics: copied }) }, text: `${lines.join('\n')}\n` }
+  },
+})
 
 /** Public keys of age, named as they are or by files with one a line. */
 async function recipientsOf(context: Context, named: readonly string[]): Promise<readonly string[]> {
@@ -79,78 +88,120 @@ async function keysIn(context: Context, file: string, prefix: string): Promise<r
   return keys
 }
 
-export async function restore({ context, options, address }: Job, name: string): Promise<ExitCode> {
-  if (!existsSync(path.resolve(context.cwd, name)))
-    throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
-  if (statSync(path.resolve(context.cwd, name)).isDirectory())
-    throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
-  const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
-  const { analytics, ...result } = await restoreStore(address, {
-    from: path.resolve(context.cwd, name),
-    force: options.force === true,
-    now: context.clock.now(),
-    identities: await identitiesOf(context, options.identity),
-    journal: options.journal && path.resolve(context.cwd, options.journal),
-    withoutJournal: options.withoutJournal,
-    sentFrom: options.sentFrom && path.resolve(context.cwd, options.sentFrom),
-    audit: await auditOf({ context }, path.basename(name)),
-  })
-  for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
-  if (options.format === 'json')
-    return printJson(context, 'db restore', { result, ...(analytics && { analytics }) })
-  const kept = (what: string, where: string | undefined) =>
-    where === undefined ? '' : `${what} before it is kept as ${where}\n`
-  const events = analytics
-    ? `restored ${analyticsBackup(name)}: events of visitors, rows: ${rowsText(analytics.counts)}\n${kept('the file', analytics.kept)}`
-    : ''
-  return printText(
-    context,
-    `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${coveredText(result)}${sentText(result)}${kept('the store', result.kept)}${events}`,
-  )
-}
+export const restore = onPlace({
+  summary:
+    'replace the store with a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are replayed from the journal beside the store. For PostgreSQL, use its own tools and after-restore',
+  examples: [
+    'platform.sqlite.zst --data /var/lib/platformctl',
+    'platform.sqlite.zst --force    also when there is a store; stop the daemon first',
+    'platform.sqlite.zst --data /srv/new --journal platform-journal.jsonl    elsewhere',
+  ],
+  document: 'db restore',
+  inputs: {
+    '<file>': 'the backup; the backup of visitors’ events beside it is restored too, if there is one',
+    '--identity <file>': 'the file with the secret key of age (AGE-SECRET-KEY-1…) for an encrypted backup',
+    '--force': 'replace an existing store; it is kept beside the new one under another name',
+    '--journal <file>': 'the journal from beside the replaced store, for a restore elsewhere',
+    '--without-journal':
+      'restore although the journal is lost; people who left since the backup are mailed again',
+    '--sent-from <file>':
+      'the replaced store’s file; lessons that it sent since the backup are not sent again',
+  },
+  async run(context, values, { address }) {
+    const { file: name, force, identity, journal, withoutJournal, sentFrom } = values
+    const from = path.resolve(context.cwd, name)
+    if (!existsSync(from)) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
+    if (statSync(from).isDirectory())
+      throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
+    const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
+    const { analytics, ...result } = await restoreStore(address, {
+      from,
+      force: force === true,
+      now: context.clock.now(),
+      identities: await identitiesOf(context, identity),
+      journal: journal && path.resolve(context.cwd, journal),
+      withoutJournal,
+      sentFrom: sentFrom && path.resolve(context.cwd, sentFrom),
+      audit: auditOf(context, path.basename(name)),
+    })
+    for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
+    const kept = (what: string, where: string | undefined) =>
+      where === undefined ? '' : `${what} before it is kept as ${where}\n`
+    const events = analytics
+      ? `restored ${analyticsBackup(name)}: events of visitors, rows: ${rowsText(analytics.counts)}\n${kept('the file', analytics.kept)}`
+      : ''
+    return {
+      json: { result, ...(analytics && { analytics }) },
+      text: `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${coveredText(result)}${sentText(result)}${kept('the store', result.kept)}${events}`,
+    }
+  },
+})
 
-export async function afterRestore({ context, options, address }: Job): Promise<ExitCode> {
-  const { afterRestore: apply } = await import('../../core/store/open.ts')
-  const result = await apply(address, {
-    from: replacedStore(context, options.from),
-    journal: options.journal && path.resolve(context.cwd, options.journal),
-    withoutJournal: options.withoutJournal,
-    now: context.clock.now(),
-    audit: await auditOf({ context }, 'after-restore'),
-  })
-  if (options.format === 'json') return printJson(context, 'db after-restore', { result })
-  const { replayed, restoredTo, coveredTo } = result
-  return printText(
-    context,
-    coveredTo === undefined
-      ? uncoveredText(restoredTo)
-      : `${replayedText(replayed)}changes up to ${new Date(coveredTo).toISOString()} are covered; later ones are lost\n`,
-  )
-}
+export const afterRestore = onStore({
+  summary:
+    'after PostgreSQL was restored to an older state: apply what people and operators ended since, so that nobody who left is mailed. Stop the daemon first; running it twice changes nothing more',
+  examples: [
+    '--from platformctl_before    the replaced schema, in the same database',
+    '--from postgres://platform@old.example.com/platform    the replaced database',
+    '--journal journal.jsonl    what db journal wrote',
+  ],
+  document: 'db after-restore',
+  inputs: {
+    '--from <store>': 'the replaced store: the URL of its database, or its schema’s name in this one',
+    '--journal <file>': 'a journal of the replaced store',
+    '--without-journal': 'go on although nobody knows who left since; they are mailed again',
+  },
+  async run(context, { from, journal, withoutJournal }, { address }) {
+    const { afterRestore: apply } = await import('../../core/store/open.ts')
+    const result = await apply(address, {
+      from: replacedStore(context, from),
+      journal: journal && path.resolve(context.cwd, journal),
+      withoutJournal,
+      now: context.clock.now(),
+      audit: auditOf(context, 'after-restore'),
+    })
+    const { replayed, restoredTo, coveredTo } = result
+    return {
+      json: { result },
+      text:
+        coveredTo === undefined
+          ? uncoveredText(restoredTo)
+          : `${replayedText(replayed)}changes up to ${new Date(coveredTo).toISOString()} are covered; later ones are lost\n`,
+    }
+  },
+})
 
 /** Writes who left the store into a new file, which a restore takes as `--journal`. */
-export async function journal({ context, options, maintenance }: Job, name: string): Promise<ExitCode> {
-  const { linesOf } = await import('../../core/store/journal.ts')
-  const entries = await (await maintenance()).journal(context.clock.now())
-  const file = path.resolve(context.cwd, name)
-  try {
-    // For its owner only: it names suppressed addresses.
-    writeFileSync(file, linesOf(entries), { flag: 'wx', mode: 0o600, flush: true })
-  } catch (error) {
-    throw new CommandError(
-      EXIT.failed,
-      codeOf(error) === 'EEXIST'
-        ? `${name} exists and was left as it is: give the journal a new name.`
-        : `${name} cannot be written (${codeOf(error)}): name another place.`,
-    )
-  }
-  return options.format === 'json'
-    ? printJson(context, 'db journal', { file: name, entries: entries.length })
-    : printText(context, `${name}: ${entries.length} changes that a restore must not undo\n`)
-}
+export const journal = onStore({
+  summary:
+    'write into a new file who left the store, for a restore after both the store and its machine are lost. Keep it elsewhere, and write it more often than backups; it names suppressed addresses',
+  examples: ['/var/backups/journal-2026-11-23T14.jsonl'],
+  document: 'db journal',
+  inputs: { '<file>': 'a new file' },
+  async run(context, { file: name }, { maintenance }) {
+    const { linesOf } = await import('../../core/store/journal.ts')
+    const entries = await (await maintenance()).journal(context.clock.now())
+    const file = path.resolve(context.cwd, name)
+    try {
+      // For its owner only: it names suppressed addresses.
+      writeFileSync(file, linesOf(entries), { flag: 'wx', mode: 0o600, flush: true })
+    } catch (error) {
+      throw new CommandError(
+        EXIT.failed,
+        codeOf(error) === 'EEXIST'
+          ? `${name} exists and was left as it is: give the journal a new name.`
+          : `${name} cannot be written (${codeOf(error)}): name another place.`,
+      )
+    }
+    return {
+      json: { file: name, entries: entries.length },
+      text: `${name}: ${entries.length} changes that a restore must not undo\n`,
+    }
+  },
+})
 
 /** An address of a database, or the name of a schema. */
-function replacedStore(context: Job['context'], from: string | undefined): AfterRestoreOptions['from'] {
+function replacedStore(context: Context, from: string | undefined): AfterRestoreOptions['from'] {
   if (from === undefined) return undefined
   if (!from.includes(':')) return { schema: from }
   const address = readSettings(context.platform, { STORE_URL: from }).store.address
@@ -161,15 +212,10 @@ function replacedStore(context: Job['context'], from: string | undefined): After
   return address.url
 }
 
-async function auditOf({ context }: Pick<Job, 'context'>, details: string) {
-  const { auditEntry } = await import('../../core/audit.ts')
-  return auditEntry({
-    action: 'restore',
-    operator: operatorOf(context),
-    now: context.clock.now(),
-    random: context.random,
-    details,
-  })
+function auditOf(context: Context, details: string) {
+  const { clock, random } = context
+  const operator = operatorOf(context)
+  return auditEntry({ action: 'restore', operator, now: clock.now(), random, details })
 }
 
 function coveredText({ replayed, uncoveredSince }: RestoreResult): string {
@@ -198,13 +244,11 @@ function replayedText({ unsubscribed, undone, erased, suppressed, released }: Re
 function sentText({ repeats, taken }: RestoreResult): string {
   const took =
     taken > 0
-      ? `${lessons(taken)} sent after the backup ${taken === 1 ? 'is' : 'are'} recorded as sent\n`
+      ? `${plural(taken, 'lesson')} sent after the backup ${taken === 1 ? 'is' : 'are'} recorded as sent\n`
       : ''
   if (repeats === undefined)
     return `${took}lessons sent after the backup are sent again: without the replaced store they cannot be counted\n`
   return repeats === 0
     ? took
-    : `${took}${lessons(repeats)} sent after the backup will be sent again: restore with --sent-from and the replaced store’s file to prevent it, or use course resolve SUBSCRIPTION sent\n`
+    : `${took}${plural(repeats, 'lesson')} sent after the backup will be sent again: restore with --sent-from and the replaced store’s file to prevent it, or use course resolve SUBSCRIPTION sent\n`
 }
-
-const lessons = (count: number) => (count === 1 ? '1 lesson' : `${count} lessons`)

@@ -1,5 +1,7 @@
 import { type DispatchProgress, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
+import type { Subscription } from '../../core/course/store.ts'
 import type { Context } from '../context.ts'
+import { thousands } from '../output/text.ts'
 import { openProgress } from '../terminal.ts'
 
 const BAR = 24
@@ -81,11 +83,11 @@ export function progressLine(at: {
 }): string {
   const done = at.sent + at.failed + at.unknown
   const rate = at.seconds > 0 ? done / at.seconds : 0
-  const parts = [`${number(at.sent)} sent`]
-  if (at.failed > 0) parts.push(`${number(at.failed)} failed`)
-  if (at.unknown > 0) parts.push(`${number(at.unknown)} unknown`)
-  if (at.left !== undefined) parts.push(`${number(at.left)} left`)
-  if (rate > 0) parts.push(rate < 10 ? `${rate.toFixed(1)}/s` : `${number(Math.round(rate))}/s`)
+  const parts = [`${thousands(at.sent)} sent`]
+  if (at.failed > 0) parts.push(`${thousands(at.failed)} failed`)
+  if (at.unknown > 0) parts.push(`${thousands(at.unknown)} unknown`)
+  if (at.left !== undefined) parts.push(`${thousands(at.left)} left`)
+  if (rate > 0) parts.push(rate < 10 ? `${rate.toFixed(1)}/s` : `${thousands(Math.round(rate))}/s`)
   if (rate > 0 && at.left !== undefined && at.left > 0) parts.push(`about ${elapsedText(at.left / rate)}`)
   const share = at.left === undefined ? undefined : done / Math.max(1, done + at.left)
   const full = Math.floor((share ?? 0) * BAR)
@@ -96,10 +98,6 @@ export function progressLine(at: {
   return bar + parts.join(', ')
 }
 
-function number(value: number): string {
-  return value.toLocaleString('en')
-}
-
 /** `4 s`, `3 min`, `1.5 h`; rounded up, because somebody waits for it. */
 export function elapsedText(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
@@ -107,16 +105,13 @@ export function elapsedText(seconds: number): string {
   return `${(seconds / 3600).toFixed(1)} h`
 }
 
-/** Command-line options of `dispatch`. */
+/** The inputs of `dispatch` that say what it sends, and from where. */
 export interface DispatchOptions {
-  readonly limit?: number
-  readonly drain?: true
-  readonly dryRun?: true
-  readonly url?: string
-  readonly local?: true
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
+  readonly limit?: number | undefined
+  readonly drain?: true | undefined
+  readonly url?: string | undefined
+  readonly local?: true | undefined
+  readonly data?: string | undefined
 }
 
 /** Where lessons are dispatched: here, or at an endpoint. */
@@ -124,12 +119,7 @@ export interface Source {
   /** One dispatch call; a remote one tells its progress only when it has ended. */
   readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
   readonly remaining?: () => Promise<number>
-  readonly due?: (limit: number) => Promise<
-    readonly {
-      readonly id: string
-      readonly day: number | undefined
-      readonly nextAttemptAt: number | undefined
-    }[]
-  >
+  /** What a call would send. */
+  readonly due?: () => Promise<readonly Subscription[]>
   readonly close: () => Promise<void>
 }

@@ -5,7 +5,7 @@ import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import { type Context, terminalColumns } from '../context.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
-import { unknownName } from '../options.ts'
+import { unknownName } from '../inputs.ts'
 import { beside } from '../output/text.ts'
 import { printText } from '../print.ts'
 import { loadPaint } from '../terminal.ts'
@@ -20,7 +20,7 @@ const DEFAULT_NAME = 'HEALTH_DEEP_TOKEN'
  */
 export async function readToken(
   context: Context,
-  { tokenEnv, tokenFile }: { readonly tokenEnv?: string; readonly tokenFile?: string },
+  { tokenEnv, tokenFile }: Partial<Readonly<Record<'tokenEnv' | 'tokenFile', string | undefined>>>,
   env: Context['env'],
   targets: readonly HealthEndpoint[],
 ): Promise<string | undefined> {
@@ -57,20 +57,20 @@ function isExposed(url: string): boolean {
 }
 
 export interface HealthCommandOptions {
-  readonly deep?: true
+  readonly deep: true | undefined
   readonly url: readonly string[]
-  readonly service?: readonly Service[]
-  readonly tokenEnv?: string
-  readonly tokenFile?: string
+  readonly service: readonly Service[] | undefined
+  readonly tokenEnv: string | undefined
+  readonly tokenFile: string | undefined
   readonly envFile: readonly string[]
   readonly timeout: number
-  readonly wait?: number
-  readonly consecutive?: number
-  readonly expectBuild?: string
-  readonly watch?: true
-  readonly interval?: number
-  readonly strict?: true
-  readonly quiet?: true
+  readonly wait: number | undefined
+  readonly consecutive: number | undefined
+  readonly expectBuild: string | undefined
+  readonly watch: true | undefined
+  readonly interval: number | undefined
+  readonly strict: true | undefined
+  readonly quiet: true | undefined
   readonly format: 'text' | 'json' | 'junit' | 'prom'
 }
 

@@ -2,7 +2,7 @@ import { nearestOf } from '../../core/nearest.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
 import type { Context, UsedDaemon } from '../context.ts'
 import { wrongUsage } from '../exit.ts'
-import { alternatives, unknownName } from '../options.ts'
+import { alternatives, unknownName } from '../inputs.ts'
 
 export interface HealthEndpoint {
   readonly service: Service
@@ -19,7 +19,10 @@ export interface HealthEndpoint {
  */
 export function targetsOf(
   services: readonly ServiceDefinition[],
-  { url, service: wanted }: { readonly url: readonly string[]; readonly service?: readonly Service[] },
+  {
+    url,
+    service: wanted,
+  }: { readonly url: readonly string[]; readonly service?: readonly Service[] | undefined },
   fileEnv: Context['env'] | undefined,
   running: UsedDaemon['urls'] = {},
 ): readonly HealthEndpoint[] {

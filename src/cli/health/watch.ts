@@ -140,7 +140,7 @@ function painted(line: Line, columns: number, paint: Paint): string {
 
 export interface WatchOptions {
   readonly timeout: number
-  readonly interval?: number
+  readonly interval: number | undefined
   readonly format: 'text' | 'json' | 'junit' | 'prom'
 }
 

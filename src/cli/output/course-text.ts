@@ -3,7 +3,7 @@ import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
-import { beside } from './text.ts'
+import { beside, thousands } from './text.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
 
@@ -25,12 +25,12 @@ export function courseStatusText(input: {
       : [
           row(
             lessonsSent(sent, counts.byLessons.length - 1),
-            `${number(count)} ${bar(count, counts.byLessons)}`,
+            `${thousands(count)} ${bar(count, counts.byLessons)}`,
           ),
         ],
   )
   const lines = [
-    ...Object.entries(counts.byState).map(([state, count]) => row(state, number(count))),
+    ...Object.entries(counts.byState).map(([state, count]) => row(state, thousands(count))),
     '',
     ...progress,
     ...(progress.length > 0 ? [''] : []),
@@ -42,11 +42,11 @@ export function courseStatusText(input: {
           ),
         ]
       : []),
-    row('due now', number(counts.dueNow) + since(counts.oldestDueAt, now)),
-    row('in backoff', number(counts.waiting) + nextTry(counts.nextTryAt)),
+    row('due now', thousands(counts.dueNow) + since(counts.oldestDueAt, now)),
+    row('in backoff', thousands(counts.waiting) + nextTry(counts.nextTryAt)),
     row('next 24 hours', dueText(counts.dueByHour, now)),
-    row('parked', number(counts.parked)),
-    row('unknown', number(counts.unknown)),
+    row('parked', thousands(counts.parked)),
+    row('unknown', thousands(counts.unknown)),
   ]
   if (problems.length > 0) lines.push('', ...problems.map((one) => problemText(one, columns)))
   return `${lines.join('\n')}\n`
@@ -55,7 +55,6 @@ export function courseStatusText(input: {
 const lessonsSent = (sent: number, all: number) =>
   sent === 0 ? 'none sent' : sent === all ? 'all sent' : `day ${sent} sent`
 
-const number = (value: number) => value.toLocaleString('en')
 const bar = (count: number, all: readonly number[]) =>
   '█'.repeat(Math.max(1, Math.round((count / Math.max(...all)) * 24)))
 
@@ -68,7 +67,7 @@ function dueText(byHour: readonly number[], now: number): string {
     .map((count) => (count === 0 ? '·' : BARS[Math.ceil((count / most) * BARS.length) - 1]))
     .join('')
   const peak = new Date(now + byHour.indexOf(most) * HOUR_MS).toISOString().slice(11, 16)
-  return `${number(total)}  ${chart}  an hour each; most ${number(most)}, from ${peak} UTC`
+  return `${thousands(total)}  ${chart}  an hour each; most ${thousands(most)}, from ${peak} UTC`
 }
 
 function nextTry(at: number | undefined): string {

@@ -1,7 +1,7 @@
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding, Location } from '../../core/finding.ts'
 import type { Paint } from '../terminal.ts'
-import { beside, wrap } from './text.ts'
+import { beside, plural, wrap } from './text.ts'
 
 export interface TextOptions {
   readonly paint: Paint
@@ -121,8 +121,4 @@ function verdict(report: Report, { paint, strict, columns }: TextOptions): strin
     colour(paint.bold(`${failed ? 'failed' : 'passed'}: ${found}`)),
     columns,
   )
-}
-
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -2,8 +2,8 @@ import type { Finding } from '../../core/finding.ts'
 import type { LiveResult, LiveState } from '../../core/live/live.ts'
 import type { LintReport } from '../../core/mail/lint/lint.ts'
 import type { Paint } from '../terminal.ts'
-import { findingText, plural, type TextOptions } from './findings-text.ts'
-import { beside } from './text.ts'
+import { findingText, type TextOptions } from './findings-text.ts'
+import { beside, plural } from './text.ts'
 
 const SIGN: Readonly<Record<LiveState, string>> = { passed: '✔', warning: '▲', failed: '✖', skipped: '○' }
 

@@ -29,7 +29,7 @@ const ALERT_CHANNELS = [
 /** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
 export async function gatherStatus(
   context: Context,
-  options: { readonly data?: string; readonly envFile: readonly string[] },
+  options: { readonly data: string | undefined; readonly envFile: readonly string[] },
 ): Promise<PlatformStatus> {
   const folder = dataFolder(context, options.data)
   const record = readRecord(folder)

@@ -23,8 +23,6 @@ const results = (from: number, count: number) =>
     sent: false,
   })) as unknown as DispatchResult['results']
 const options = (parts: Partial<DispatchOptions> = {}): DispatchOptions => ({
-  envFile: [],
-  format: 'text',
   ...parts,
 })
 

@@ -234,7 +234,6 @@ test('events are summed up by kind and day, over the days that were asked for an
   ]
   const summary = summariseEvents(counts, stored, NOW, 2)
   expect(summary).toEqual({
-    version: 1,
     from: '2026-11-21',
     to: '2026-11-22',
     total: 8,
@@ -248,7 +247,7 @@ test('events are summed up by kind and day, over the days that were asked for an
     ],
     stored,
   })
-  const lines = summaryText(summary, { paint, columns: 60 }).split('\n')
+  const lines = summaryText(summary, paint, 60).split('\n')
   expect(lines.slice(0, 2)).toEqual([
     '8 events from 2026-11-21 to 2026-11-22 (UTC)',
     '9 stored in all, in 1 batch',
@@ -261,7 +260,7 @@ test('events are summed up by kind and day, over the days that were asked for an
     NOW,
     3,
   )
-  const text = summaryText(rare, { paint, columns: 60 })
+  const text = summaryText(rare, paint, 60)
   // What is there at all has a bar, and the quiet days before the first event have no line.
   expect(text).toMatch(/ {2}a {8}1 {4}0\.0 % {2}▏\n/)
   expect(text).not.toContain('  2026-11-20')

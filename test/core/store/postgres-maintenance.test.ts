@@ -58,7 +58,7 @@ test('on a server the command promises nothing about a file, and says when a per
   }
   expect(await run('db', 'verify')).toEqual({
     code: 0,
-    stdout: '✓ 1 subscription is consistent\n',
+    stdout: '✔ 1 subscription is consistent\n',
   })
   expect((await run('course', 'show', ada.address)).stdout).not.toContain('unsubscribed')
   await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1000 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { alternatives, collect, duration, port, serviceOption, wholeNumber } from '../../src/cli/options.ts'
+import { alternatives, duration, port, repeatable, wholeNumber, words } from '../../src/cli/inputs.ts'
 
 test.each([
   ['500ms', 500],
@@ -14,10 +14,11 @@ test.each([
   ['0', undefined],
   ['0ms', undefined],
   ['-1s', undefined],
-  ['1.2345s', undefined],
-  ['1h30m', undefined],
+  ['1h30m', 5_400_000],
+  ['30m1h', undefined],
   ['', undefined],
-  ['1d', undefined],
+  ['1d', 86_400_000],
+  ['2d', undefined],
 ])('the duration %j is %s ms', (text, ms) => {
   if (ms === undefined) expect(() => duration(text)).toThrow('A duration such as')
   else expect(duration(text)).toBe(ms)
@@ -43,17 +44,16 @@ test('a port is from 0 to 65,535', () => {
 })
 
 test('services are taken together or one by one, each once and in the order of the platform', () => {
-  const parse = serviceOption(['web', 'api', 'agent']).parseArg as (
-    value: string,
-    before?: readonly string[],
-  ) => readonly string[]
+  const input = words('which', 'service', ['web', 'api', 'agent'])
+  const parse = (text: string, before?: typeof input.byDefault) => input.parse?.(text, before)
   expect(parse('agent, web')).toEqual(['web', 'agent'])
   expect(parse('web', parse('api,web'))).toEqual(['web', 'api'])
   expect(() => parse('web,apy')).toThrow("unknown service 'apy'. Did you mean api?")
 })
 
 test('a repeated option is a list, and words are told apart by commas and or', () => {
-  expect(collect('b', collect('a'))).toEqual(['a', 'b'])
+  const { parse } = repeatable('again')
+  expect(parse?.('b', parse('a'))).toEqual(['a', 'b'])
   expect([
     alternatives([]),
     alternatives(['a']),

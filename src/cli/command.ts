@@ -1,0 +1,186 @@
+import type { Context } from './context.ts'
+import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
+import type { ExitCode } from './exit.ts'
+import { format, type Input, type Inputs, type Values } from './inputs.ts'
+
+/** A result as `--format` writes it, and how the command ends. */
+export interface Answer<Document extends DocumentedCommand> {
+  /** The compiler holds it to the schema that is published for the command. */
+  readonly json: Unversioned<DocumentOf<Document>>
+  readonly text: string
+  readonly exit?: ExitCode
+  /** Why the command fails although it has a result. */
+  readonly fault?: string | undefined
+}
+
+/** Applies to each form of a document separately. */
+type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
+
+/** What the help, the reference, the manual and completion say of a command. */
+interface Described {
+  /** In the list of commands; absent for those of the program, whose list is in `program.ts`. */
+  readonly summary?: string
+  /** The summary as a sentence when left out. */
+  readonly description?: string
+  readonly notes?: string
+  /** What its exit codes mean. */
+  readonly exits?: string
+  /** Each as it follows the command, or a whole line that names the program. */
+  readonly examples?: readonly string[]
+  readonly commands?: Readonly<Record<string, CommandData>>
+}
+
+/** A command with its sub-commands, as data: the program, completion and the reference are made from it. */
+export interface CommandData extends Described {
+  readonly inputs?: Inputs
+  /** `values` is what was parsed for `inputs`. */
+  readonly run?: (context: Context, values: unknown) => Promise<Answer<DocumentedCommand> | ExitCode>
+}
+
+/** Describes a command for the platform of the context; `tree` loads every command. */
+export type Define = (context: Context, tree: () => Promise<CommandNode>) => CommandData
+
+type Documented = DocumentedCommand | undefined
+type None = Record<never, never>
+
+interface Typed<Of extends Inputs, Document extends Documented, More extends Inputs, Given extends unknown[]>
+  extends Described {
+  /** Under this name the schema of its JSON is published; it takes `--format text` and `json` then. */
+  readonly document?: Document
+  readonly inputs?: Of
+  readonly run: (
+    context: Context,
+    values: Values<Of & More>,
+    ...given: Given
+  ) => Promise<ExitCode | (Document extends DocumentedCommand ? Answer<Document> : never)>
+}
+
+/** A command whose `run` gets its inputs typed. */
+export function command<const Of extends Inputs = None, Document extends Documented = undefined>({
+  document,
+  inputs,
+  run,
+  ...described
+}: Typed<Of, Document, None, []>): CommandData {
+  return {
+    ...described,
+    inputs: { ...inputs, ...(document !== undefined && format('text', 'json')) },
+    // The program parses `values` by these same inputs.
+    run: run as NonNullable<CommandData['run']>,
+  }
+}
+
+/** The form of commands that take `more` inputs, and whose `run` gets what `open` opens for them. */
+export function commandOn<More extends Inputs, Given>(
+  more: More,
+  open: <T>(context: Context, values: Values<More>, work: (given: Given) => Promise<T>) => Promise<T>,
+) {
+  return <const Of extends Inputs = None, Document extends Documented = undefined>({
+    inputs,
+    run,
+    ...data
+  }: Typed<Of, Document, More, [Given]>): CommandData =>
+    command<Of & More, Document>({
+      ...data,
+      inputs: { ...more, ...inputs } as Of & More,
+      run: (context, values) => open(context, values as Values<More>, (given) => run(context, values, given)),
+    })
+}
+
+/** A command as its help shows it. */
+export interface CommandNode {
+  /** `['db', 'backup']`; empty for the program itself. */
+  readonly path: readonly string[]
+  readonly summary: string
+  readonly description: string
+  /** `platformctl db backup [options] <file>` */
+  readonly usage: string
+  readonly args: readonly InputNode[]
+  readonly options: readonly InputNode[]
+  /** Help text after the options: notes, exit codes, examples. */
+  readonly after: string
+  readonly commands: readonly CommandNode[]
+}
+
+export interface InputNode {
+  /** `-e, --env-file <file>` */
+  readonly flags: string
+  /** `--env-file`; of an argument, `file`. */
+  readonly name: string
+  readonly takesValue: boolean
+  readonly help: string
+  readonly words: readonly string[]
+  readonly offers: readonly string[]
+  /** As one would type it. */
+  readonly byDefault: string | undefined
+}
+
+/** The command with all below it, for completion and pages. */
+export function nodeOf(path: readonly string[], data: CommandData): CommandNode {
+  const inputs = Object.entries(data.inputs ?? {}).flatMap(([flags, input]) => inputNode(flags, input))
+  const args = inputs.filter(({ flags }) => !flags.startsWith('-'))
+  const below = Object.entries(data.commands ?? {})
+  return {
+    path,
+    summary: data.summary ?? descriptionOf(data),
+    description: descriptionOf(data),
+    usage: [
+      'platformctl',
+      ...path,
+      '[options]',
+      ...(below.length > 0 ? ['[command]'] : []),
+      ...args.map(({ flags }) => flags),
+    ].join(' '),
+    args,
+    options: inputs.filter((one) => !args.includes(one)),
+    after: afterHelp(path, data).trim(),
+    commands: below.map(([name, one]) => nodeOf([...path, name], one)),
+  }
+}
+
+/** Every node of the tree, the root first. */
+export function allNodes(node: CommandNode): readonly CommandNode[] {
+  return [node, ...node.commands.flatMap(allNodes)]
+}
+
+function inputNode(flags: string, given: string | Input<unknown>): InputNode[] {
+  const { help, words = [], offers = words, byDefault, shown, hidden } = inputOf(given)
+  if (hidden) return []
+  const preset = shown ?? (byDefault === undefined ? undefined : String(byDefault))
+  return [
+    {
+      flags,
+      name: /--[\w-]+/.exec(flags)?.[0] ?? flags.replace(/^\W|\W+$/g, ''),
+      takesValue: / [<[]/.test(flags),
+      help,
+      words,
+      offers,
+      byDefault: preset === 'none' ? undefined : preset,
+    },
+  ]
+}
+
+export const inputOf = (given: string | Input<unknown>): Input<unknown> =>
+  typeof given === 'string' ? { help: given } : given
+
+export function descriptionOf({ summary = '', description }: Described): string {
+  return description ?? `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`
+}
+
+/** What the help says after the options. */
+export function afterHelp(path: readonly string[], { notes, exits, examples }: Described): string {
+  const own = ['platformctl', ...path].join(' ')
+  const lines = examples?.map(
+    (one) => `\n  ${/(?:^|[ "|(])platformctl [a-z]/.test(one) ? one : `${own} ${one}`.trimEnd()}`,
+  )
+  return [
+    notes && `\n${notes}\n`,
+    exits && `\nExit codes: ${exits}\n`,
+    lines && `\nExamples:${lines.join('')}`,
+  ]
+    .filter(Boolean)
+    .join('')
+}
+
+/** The name under which a command gets an input. */
+export const camel = (name: string) => name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())

@@ -1,0 +1,238 @@
+import { InvalidArgumentError } from 'commander'
+import { DAY_MS } from '../core/durations.ts'
+import type { Dialect } from '../core/env/dialects/read.ts'
+import { parseDuration } from '../core/env/values.ts'
+import { nearestOf } from '../core/nearest.ts'
+import type { Service } from '../core/service.ts'
+import { type CommandError, wrongUsage } from './exit.ts'
+
+/** An option or argument with a value of its own type; one that takes text, or a flag, is just its help. */
+export interface Input<T> {
+  readonly help: string
+  /** `before`: the value so far, if the option is given again. */
+  parse?(text: string, before?: T): T
+  readonly byDefault?: T
+  /** The default as one would type it. */
+  readonly shown?: string
+  /** The only words that it takes. */
+  readonly words?: readonly string[]
+  /** What completion offers, although other words are taken too. */
+  readonly offers?: readonly string[]
+  readonly required?: true
+  readonly hidden?: true
+}
+
+/** Options (`-e, --env-file <file>`, `--no-webhook`) and arguments (`<file>`, `[command...]`) in the order of the help. */
+export type Inputs = Readonly<Record<string, string | Input<unknown>>>
+
+type Camel<Text extends string> = Text extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Text
+type Name<Key extends string> = Key extends `-${string}, ${infer Long}`
+  ? Name<Long>
+  : Key extends `--no-${infer Flag}`
+    ? Camel<Flag>
+    : Key extends `--${infer Option} ${string}`
+      ? Camel<Option>
+      : Key extends `--${infer Flag}`
+        ? Camel<Flag>
+        : Key extends `<${infer Argument}>` | `[${infer Argument}...]` | `[${infer Argument}]`
+          ? Camel<Argument>
+          : never
+type Value<Key extends string, Spec> =
+  Spec extends Input<infer T>
+    ? Key extends `<${string}`
+      ? Exclude<T, undefined>
+      : T
+    : Key extends `--no-${string}`
+      ? boolean
+      : Key extends `[${string}...]`
+        ? readonly string[]
+        : Key extends `<${string}`
+          ? string
+          : Key extends `${string}<${string}` | `[${string}`
+            ? string | undefined
+            : true | undefined
+
+/** What a command gets of its inputs: each under its long name in camel case. */
+export type Values<Of extends Inputs> = {
+  readonly [Key in keyof Of & string as Name<Key>]: Value<Key, Of[Key]>
+}
+
+/** A value that is parsed; undefined when it is not given and has no default. */
+export function value<T>(help: string, parse: (text: string) => T): Input<T | undefined>
+export function value<T>(help: string, parse: (text: string) => T, byDefault: T, shown?: string): Input<T>
+export function value<T>(help: string, parse: (text: string) => T, byDefault?: T, shown?: string) {
+  return {
+    help,
+    parse,
+    ...(byDefault !== undefined && { byDefault }),
+    ...(shown !== undefined && { shown }),
+  }
+}
+
+/** A value that must be given. */
+export function required(help: string): Input<string>
+export function required<T>(help: string, parse: (text: string) => T): Input<T>
+export function required<T>(help: string, parse?: (text: string) => T) {
+  return { help, required: true as const, ...(parse && { parse }) }
+}
+
+/** An option that may be given again: a list. */
+export const repeatable = (help: string): Input<readonly string[]> => ({
+  help,
+  parse: (text, before = []) => [...before, text],
+  byDefault: [],
+  shown: 'none',
+})
+
+/** One of these words. */
+export function choice<const Word extends string>(
+  help: string,
+  words: readonly Word[],
+  { kind = 'format', listAlways = false } = {},
+): Input<Word | undefined> {
+  return {
+    help,
+    words,
+    parse(name) {
+      const found = words.find((word) => word === name)
+      if (found === undefined) throw unknownName({ kind, name, known: words, listAlways })
+      return found
+    },
+  }
+}
+
+/** `--format`: the first of these words is the default. */
+export const format = <const Word extends string>(...words: readonly [Word, ...Word[]]) => ({
+  '--format <format>': {
+    ...(choice('how the result is written', words) as Input<Word>),
+    byDefault: words[0],
+  },
+})
+
+/** Some of these words, repeatable or separated by commas; given in the order of `known`. */
+export function words<const Word extends string>(
+  help: string,
+  kind: string,
+  known: readonly Word[],
+): Input<readonly Word[] | undefined> {
+  return {
+    help,
+    offers: known,
+    parse(text, before = []) {
+      const named = text.split(',').map((word) => word.trim())
+      for (const name of named)
+        if (!known.some((word) => word === name)) throw unknownName({ kind, name, known })
+      return known.filter((word) => before.includes(word) || named.includes(word))
+    },
+  }
+}
+
+/** The same wherever an environment is read. Node reads the long name itself; not `-e`. */
+export const ENV_FILE = {
+  '-e, --env-file <file>': repeatable(
+    'an env file; repeatable, a later one wins, the process environment wins over all',
+  ),
+} as const
+
+/** Which store a command works on. */
+export const STORE = {
+  '--data <folder>': 'the data folder, when STORE_URL is not set (default: .platformctl)',
+  ...ENV_FILE,
+} as const
+
+export const serviceInput = (services: readonly Service[]) => ({
+  '--service <service>': words(
+    `${alternatives(services)}; repeatable; all when not given`,
+    'service',
+    services,
+  ),
+})
+
+const DIALECTS = [
+  'node',
+  'dotenv',
+  'dotenv-expand',
+  'compose',
+  'docker',
+  'systemd',
+] as const satisfies readonly Dialect[]
+
+/** How env files are read, and by which readers in a deployment. */
+export const READERS = {
+  '--dialect <reader>': choice('read the files as this reader would', DIALECTS, { kind: 'reader' }),
+  '--readers <list>': words(
+    'warn where these readers of the files would disagree (default: node,compose,docker,systemd)',
+    'reader',
+    DIALECTS,
+  ),
+} as const
+
+/** `web`, `web or api`, `web, api or agent`. */
+export function alternatives(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+}
+
+/** A whole number within bounds, both included. */
+export function wholeNumber(low: number, high: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (!(number >= low && number <= high))
+      throw new InvalidArgumentError(`A whole number from ${low} to ${high} is needed.`)
+    return number
+  }
+}
+
+export const port = wholeNumber(0, 65_535)
+
+/** Seconds, with a fraction. */
+export function seconds(low: number, high: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (text.trim() === '' || !(value >= low && value <= high))
+      throw new InvalidArgumentError(`A number of seconds from ${low} to ${high} is needed.`)
+    return value
+  }
+}
+
+/** `30m`, `1h30m` in milliseconds, of at most `most`. */
+export function durationUpTo(most: number, fault: string): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text) ?? 0
+    if (!(ms > 0 && ms <= most)) throw new InvalidArgumentError(fault)
+    return ms
+  }
+}
+
+const upToADay = durationUpTo(DAY_MS, 'A duration such as 500ms, 60s or 2m is needed.')
+
+/** `500ms`, `5s`, `1h30m`; a bare number is seconds. */
+export const duration = (text: string) => upToADay(/^[\d.]+$/.test(text) ? `${text}s` : text)
+
+/** Text of 1 to `most` characters, without white space around it. */
+export function text(most: number, fault: string): (text: string) => string {
+  return (given) => {
+    const said = given.trim()
+    if (said === '' || said.length > most) throw new InvalidArgumentError(fault)
+    return said
+  }
+}
+
+/** Why somebody does something, for those who read of it later. */
+export const reason = text(200, 'A reason of 1 to 200 characters is needed.')
+
+/** `unknown template 'weclome'. Did you mean welcome?`: the one form in which a mistyped name is answered. */
+export function unknownName(input: {
+  readonly kind: string
+  readonly name: string
+  readonly known: readonly string[]
+  /** Set where a close name is no likely slip, as with `tcsh` and bash: then the names are always listed. */
+  readonly listAlways?: boolean
+  /** The next step if no known name is close; by default, the list of names. */
+  readonly otherwise?: string
+}): CommandError {
+  const { kind, name, known, listAlways, otherwise = `Choose one of ${known.join(', ')}.` } = input
+  const near = listAlways ? undefined : nearestOf(name, known)
+  return wrongUsage(`unknown ${kind} '${name}'. ${near === undefined ? otherwise : `Did you mean ${near}?`}`)
+}

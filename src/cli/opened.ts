@@ -1,0 +1,55 @@
+import type { Course } from '../core/course/course.ts'
+import type { Environment } from '../core/env/environment.ts'
+import { readSettings } from '../core/env/settings.ts'
+import type { Channel } from '../core/incidents/teller.ts'
+import type { Store } from '../core/store/store.ts'
+import type { OpenedPlatform } from '../daemon/platform.ts'
+import { commandOn } from './command.ts'
+import type { Context } from './context.ts'
+import { loadEnvironment } from './environment.ts'
+import { STORE, type Values } from './inputs.ts'
+
+type Place = Values<typeof STORE>
+
+/** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
+export async function withPlatform<T>(
+  context: Context,
+  { envFile, data }: Place,
+  work: (opened: { readonly platform: OpenedPlatform; readonly env: Environment }) => Promise<T>,
+): Promise<T> {
+  const { openLocal } = await import('./local.ts')
+  const { env } = await loadEnvironment(context, envFile)
+  const { platform, close } = await openLocal(context, env, data)
+  return work({ platform, env }).finally(close)
+}
+
+/** The same with the store alone. */
+export async function withStore<T>(
+  context: Context,
+  { envFile, data }: Place,
+  work: (opened: { readonly store: Store; readonly env: Environment }) => Promise<T>,
+): Promise<T> {
+  const { openLocalStore } = await import('./local.ts')
+  const { env } = await loadEnvironment(context, envFile)
+  const store = await openLocalStore(context, env, data)
+  return work({ store, env }).finally(() => store.close())
+}
+
+/** A command that works on the platform over its store. */
+export const platformCommand = commandOn(STORE, withPlatform)
+/** A command that works on the courses of a store. */
+export const courseCommand = commandOn<
+  typeof STORE,
+  { readonly platform: OpenedPlatform; readonly course: Course }
+>(STORE, (context, values, work) =>
+  withPlatform(context, values, async ({ platform }) => work({ platform, course: await platform.course() })),
+)
+/** A command that works on the store alone. */
+export const storeCommand = commandOn(STORE, withStore)
+
+/** The channels for alerts that the environment configures. */
+export async function alertChannelsOf(context: Context, env: Environment): Promise<Channel[]> {
+  const { alertChannels } = await import('../daemon/alerts.ts')
+  const { platform, clock } = context
+  return alertChannels({ platform, settings: readSettings(platform, env), clock })
+}
