@@ -27,7 +27,7 @@ const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f
 const INVISIBLE =
   /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 /** The beginning of a line that GitHub or Azure would take for a workflow command. */
-const COMMAND = /^([^\S\n]*)(?=::|##(?:vso)?\[)/gm
+const COMMAND = /^([^\S\n\r\u2028\u2029]*)(?=::|##(?:vso)?\[)/gm
 
 /** The text with every control character spelled out (`\u001b`), and with our own sequences as they are. */
 export function shown(text: string, isTerminal: boolean): string {

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parseSync, Visitor } from 'oxc-parser'
+import { check } from 'recheck'
 import { timeOf } from './growth.ts'
 
 /** A regular expression of the sources. */
@@ -8,7 +9,7 @@ export interface Expression {
   readonly pattern: RegExp
 }
 
-/** Every regular expression that is written in a file of src. */
+/** Every regular expression that is written as a literal. */
 export function expressionsIn(glob: string): readonly Expression[] {
   return globSync(glob)
     .sort()
@@ -24,47 +25,45 @@ export function expressionsIn(glob: string): readonly Expression[] {
     })
 }
 
+/** Files that put expressions together from texts. */
+export function filesWithBuiltExpressions(glob: string): readonly string[] {
+  return globSync(glob)
+    .sort()
+    .filter((file) => /\bRegExp\(/.test(readFileSync(file, 'utf8')))
+}
+
 /** Whether a match can be of any length: otherwise it takes as long on every text. */
 export function isUnbounded({ source }: RegExp): boolean {
   return /[*+]|\{\d+,\}/.test(source)
 }
 
-const USUAL = ['a', '0', ' ', '"', '\\', 'é']
-
 /**
- * Texts of one length on which an expression may backtrack: its own characters and the usual ones, alone and in pairs,
- * repeated after one of its own, with an end that fits nothing.
+ * The exponent with which an expression's time grows on the text that is worst for it, which an analysis of the
+ * expression finds: 1 if nothing makes it backtrack.
  */
-function* hostileTexts({ source }: RegExp, length: number): Generator<string> {
-  const literal = source.replace(/\\[a-z]|\\u\{[^}]*\}|\(\?[:=!<]+/gi, '').replace(/[()[\]{}|?*+^$\\]/g, '')
-  const own = [...new Set(literal)].slice(0, 8)
-  const pumps = [...own, ...USUAL, ...own.flatMap((one) => [`a${one}`, `${one}${own[0]}`])]
-  for (const pump of pumps) {
-    const pumped = pump.repeat(Math.ceil(length / pump.length))
-    for (const start of ['', ...own]) yield `${start}${pumped}\0`
+export async function worstGrowth(pattern: RegExp): Promise<number> {
+  const found = await check(pattern.source, pattern.flags.replace('v', 'u'), ANALYSIS)
+  if (found.status === 'safe') return 1
+  if (found.status === 'unknown') throw new Error(`${pattern} cannot be analyzed: ${found.error.kind}`)
+  const { pumps, suffix } = found.attack
+  const cost = (size: number) => {
+    const pumped = pumps.map(({ prefix, pump }) => prefix + pump.repeat(size / pumps.length / pump.length))
+    const text = pumped.join('') + suffix
+    return Math.min(...[1, 2, 3].map(() => timeOf(() => run(pattern, text))))
   }
+  let before = 0
+  for (let size = 1000; size <= 1_000_000; size *= 2) {
+    const now = cost(size)
+    if (now > FELT_MS) return Math.log2(now / before)
+    before = now
+  }
+  return 1
 }
 
-/** Milliseconds for 32,000 characters of what is slowest on a thousand: one for what is linear, half a second for what is not. */
-export function worstTime(pattern: RegExp): number {
-  const screened = [...hostileTexts(pattern, SCREENED)]
-    .map((text, index) => {
-      // By the clock, because the time of a thread is counted in whole milliseconds. A pause by chance costs a second look.
-      const before = performance.now()
-      run(pattern, text)
-      return { index, ms: performance.now() - before }
-    })
-    .filter(({ ms }) => ms > FELT_MS)
-    .sort((one, other) => other.ms - one.ms)
-    .slice(0, 3)
-  if (screened.length === 0) return 0
-  const long = [...hostileTexts(pattern, 32 * SCREENED)]
-  return Math.max(...screened.map(({ index }) => timeOf(() => run(pattern, long[index] ?? ''))))
-}
-
-const SCREENED = 1000
-/** On a thousand characters, which a linear expression reads in a tenth of this. */
-const FELT_MS = 0.15
+/** Without a limit in time, so that a slow machine leaves nothing undecided. */
+const ANALYSIS = { maxNFASize: 3000, timeout: null }
+/** The time of a thread is counted in whole milliseconds: below this, a rate says nothing. */
+const FELT_MS = 40
 
 /** Uses the expression as the sources do: all matches if it is global, else the first. */
 function run(pattern: RegExp, text: string): void {
@@ -75,7 +74,7 @@ function run(pattern: RegExp, text: string): void {
   }
 }
 
-/** Files with a loop that goes over the characters of a text. */
+/** Files with a loop that looks at a text again and again. */
 export function filesWithTextLoops(glob: string): readonly string[] {
   return globSync(glob)
     .sort()
@@ -85,12 +84,15 @@ export function filesWithTextLoops(glob: string): readonly string[] {
       const look = ({ start, end }: { readonly start: number; readonly end: number }) => {
         found ||= STEP.test(source.slice(start, end))
       }
-      new Visitor({ WhileStatement: look, ForStatement: look, DoWhileStatement: look }).visit(
-        parseSync(file, source).program,
-      )
+      new Visitor({
+        WhileStatement: look,
+        ForStatement: look,
+        ForOfStatement: look,
+        DoWhileStatement: look,
+      }).visit(parseSync(file, source).program)
       return found
     })
 }
 
 const STEP =
-  /\.(?:charCodeAt|codePointAt|charAt|(?:lastI|i)ndexOf|exec|startsWith)\(|\b(?:text|source|line|value)\[\w/
+  /\.(?:charCodeAt|codePointAt|charAt|(?:lastI|i)ndexOf|exec|startsWith|matchAll|split|replace|replaceAll)\(|\b(?:text|source|line|value)\[\w/

@@ -102,7 +102,7 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
         200,
         'text/html; charset=utf-8',
         inScheme(mail.html, url.searchParams.get('scheme')).replace(
-          /<head[^>]*>/i,
+          /<head\b[^<>]*>/i,
           '$&<base target="_blank">',
         ),
       )

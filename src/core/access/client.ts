@@ -89,7 +89,7 @@ function holds(list: BlockList, address: string): boolean {
 /** An address without port, brackets, zone or IPv4-in-IPv6 form; undefined if the text is not an address. */
 function plain(text: string): string | undefined {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
-  const address = bare.replace(/%.*$/, '')
+  const address = bare.replace(/%.*$/s, '')
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
   return isIP(mapped ?? address) === 0 ? undefined : (mapped ?? address)
 }

@@ -94,7 +94,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
     }
     const quote = start[0]
     if (quote !== '"' && quote !== "'" && quote !== '`') {
-      assignments.push({ name, value: start.replace(/(^|\s)#.*$/, '').trim(), location, excerpt })
+      assignments.push({ name, value: start.replace(/(^|\s)#.*$/s, '').trim(), location, excerpt })
       continue
     }
     const quoted = readQuoted(lines, index, start.slice(1), quote)

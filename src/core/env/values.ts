@@ -205,7 +205,7 @@ const SESSIONS = new Set(['any', 'read-write', 'primary'])
  */
 export function postgresServers(value: string): readonly string[] | undefined {
   const [, before = '', hosts = '', after = ''] =
-    /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^@/?#\s]+)([^\s]*)$/i.exec(value) ?? []
+    /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^@/?#\s]+)([/?#]\S*)?$/i.exec(value) ?? []
   const servers = hosts.split(',').map((host) => `${before}${host}${after}`)
   return servers.every(isServer) ? servers : undefined
 }

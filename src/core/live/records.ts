@@ -75,7 +75,7 @@ function readTerm(text: string): Term | undefined {
     if ((name === 'redirect' || name === 'exp') && value === '') return undefined
     return { name, target: value, asks: name === 'redirect' }
   }
-  const [, mechanism = '', rest = ''] = /^[+?~-]?([a-z0-9]+)(.*)$/i.exec(text) ?? []
+  const [, mechanism = '', rest = ''] = /^[+?~-]?([a-z0-9]+)(.*)$/is.exec(text) ?? []
   const name = mechanism.toLowerCase()
   const target = rest.startsWith(':') ? rest.slice(1) : ''
   const asks = { name, target, asks: true }

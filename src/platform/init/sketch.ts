@@ -36,7 +36,7 @@ export function readExample(text: string): readonly Sketch[] {
       if (!sketches.has(name)) sketches.set(name, { name, value: valueIn(rest), comments, marks, heading })
       forget()
     } else if (titled !== undefined) {
-      heading = (ruled ?? hashed)?.replace(/[:.].*$/, '').trim()
+      heading = (ruled ?? hashed)?.replace(/[:.].*$/s, '').trim()
       forget()
     } else if (/^\s*#/.test(line)) {
       const said = line.replace(/^\s*#+\s?/, '').trim()
@@ -52,7 +52,7 @@ export function readExample(text: string): readonly Sketch[] {
 function valueIn(rest: string): string {
   const text = rest.trim()
   const quoted = /^(["'`])(.*?)\1/.exec(text)?.[2]
-  return (quoted ?? text.replace(/(?:^|\s)#.*$/, '')).trim()
+  return (quoted ?? text.replace(/(?:^|\s)#.*$/s, '')).trim()
 }
 
 function marksOf(line: string): readonly (readonly [string, string])[] {

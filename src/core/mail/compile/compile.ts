@@ -11,7 +11,7 @@ import { plainText, wrapText } from './plain-text.ts'
 import { readTemplate, type TemplateSource } from './source.ts'
 import { LAYOUT, TemplateError } from './template-error.ts'
 
-const SLOT = /\{\{\s*([^{}]*?)\s*\}\}/g
+const SLOT = /\{\{([^{}]*)\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
 const token = (name: string, line: number) => `slotx${Buffer.from(name).toString('hex')}x${line}x`
 const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
@@ -93,7 +93,8 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
 }
 
 async function layOut(input: CompileInput, filled: Readonly<Record<string, string>>): Promise<string> {
-  const mjml = input.layout.replace(SLOT, (_, name: string, at: number) => {
+  const mjml = input.layout.replace(SLOT, (_, inside: string, at: number) => {
+    const name = inside.trim()
     const value = filled[name]
     if (value === undefined)
       throw new TemplateError(
@@ -202,7 +203,8 @@ function checkDeclared(
 function checkUsed(template: TemplateSource, lines: readonly string[]): void {
   const used = new Set<string>()
   for (const [index, line] of lines.entries()) {
-    for (const [, name = ''] of line.matchAll(SLOT)) {
+    for (const [, inside = ''] of line.matchAll(SLOT)) {
+      const name = inside.trim()
       if (!Object.hasOwn(template.slots, name)) {
         throw new TemplateError(
           template.file,
@@ -231,12 +233,12 @@ function lineOf(lines: readonly string[], key: string): number {
 
 /** A slot carries its line number through Markdown and MJML, so that a later fault can name the line. */
 function withTokens(text: string, lines: readonly string[]): string {
-  return text.replace(SLOT, (written: string, name: string, at: number) => {
+  return text.replace(SLOT, (written: string, inside: string, at: number) => {
     const start = text.lastIndexOf('\n', at) + 1
     const end = text.indexOf('\n', at)
     const around = text.slice(start, end === -1 ? undefined : end)
     const line = lines.findIndex((one) => one.includes(around)) + 1
-    return token(name, line || lines.findIndex((one) => one.includes(written)) + 1 || 1)
+    return token(inside.trim(), line || lines.findIndex((one) => one.includes(written)) + 1 || 1)
   })
 }
 

@@ -68,7 +68,7 @@ function inline(tokens: readonly Token[]): string {
       return decode('text' in token ? String(token.text) : token.raw)
     })
     .join('')
-    .replaceAll(/\s*\n\s*/g, ' ')
+    .replaceAll(/\s+/g, ' ')
 }
 
 function decode(text: string): string {
