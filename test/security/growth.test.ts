@@ -44,6 +44,7 @@ const BUILT_LATER: Readonly<Record<string, string>> = {
   'src/core/env/contract.ts': 'patterns of a definition',
   'src/platform/check/variables.ts': 'patterns of a definition',
   'src/platform/init/sketch.ts': 'words of an operator’s own example',
+  'src/core/mail/lint/links.ts': 'paths of our own pages',
   'src/core/mail/lint/support.ts': 'names of HTML and CSS, for an author’s own templates',
 }
 
@@ -150,7 +151,7 @@ const OWN: Readonly<Record<string, string>> = {
   'src/core/store-fault.ts': 'causes of an error',
   'src/core/store/sqlite/': 'names of files',
   'src/daemon/http/respond.ts': 'a header, of which 64 parts are read',
-  'src/daemon/openapi/document.ts': 'our own routes',
+  'src/daemon/openapi': 'our own routes',
   'src/platform/': 'a definition',
 }
 

@@ -1,9 +1,7 @@
 import { type Element, isTag, isText } from 'domhandler'
 import { blend, type Colour, contrast, parseColour } from '../../colour.ts'
-import type { Finding } from '../../finding.ts'
 import { cascade, elements, type Scheme } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
-import { lintFinding } from './rules.ts'
 
 /** A browser's default colors (HTML §15.3, `color-scheme`). */
 const CANVAS: Record<Scheme, { ink: Colour; ground: Colour; link: Colour }> = {
@@ -12,11 +10,10 @@ const CANVAS: Record<Scheme, { ink: Colour; ground: Colour; link: Colour }> = {
 }
 
 /** Checks the contrast of every text of the mail with its background, in both color schemes. */
-export function checkContrast(mail: LintedMail): Finding[] {
-  return (['light', 'dark'] as const).flatMap((scheme) => {
+export function checkContrast(mail: LintedMail): void {
+  for (const scheme of ['light', 'dark'] as const) {
     const styles = cascade(mail.document, scheme)
     const declared = (element: Element, property: string) => styles.get(element)?.get(property)?.value
-    const found: Finding[] = []
     for (const element of elements(mail.document)) {
       const text = element.children
         .map((child) => (isText(child) ? child.data : ''))
@@ -30,19 +27,18 @@ export function checkContrast(mail: LintedMail): Finding[] {
       if (ink === undefined || ground === undefined) continue
       const ratio = contrast(blend(ink, ground), ground)
       const needed = isLarge(above, declared) ? 3 : 4.5
-      if (ratio >= needed) continue
-      found.push(
-        lintFinding(
+      if (ratio < needed)
+        mail.report(
           'contrast-low',
           `The text “${shorten(text)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`,
-          `Increase the contrast between text and background${scheme === 'dark' ? ', under prefers-color-scheme: dark' : ''}.`,
           mail.place(text.slice(0, 40)),
-        ),
-      )
+          scheme === 'dark' ? UNDER_DARK : undefined,
+        )
     }
-    return found
-  })
+  }
 }
+
+const UNDER_DARK = 'Increase the contrast between text and background, under prefers-color-scheme: dark.'
 
 type Declared = (element: Element, property: string) => string | undefined
 

@@ -1,26 +1,13 @@
-import type { Finding } from '../../finding.ts'
 import { elements, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
-import { lintFinding } from './rules.ts'
 
 /** The host of every sample link; a real mail has the platform's own address instead. */
 const SAMPLE_HOST = 'www.example.com'
-const SHORTENERS = new Set([
-  'bit.ly',
-  't.co',
-  'tinyurl.com',
-  'goo.gl',
-  'ow.ly',
-  'is.gd',
-  'buff.ly',
-  'rb.gy',
-  'cutt.ly',
-])
+const SHORTENERS = 'bit.ly t.co tinyurl.com goo.gl ow.ly is.gd buff.ly rb.gy cutt.ly'.split(' ')
 
 /** Every link: absolute, honest about where it leads, and to a page that exists when it leads to the platform. */
-export function checkLinks(mail: LintedMail, pages: readonly string[]): Finding[] {
+export function checkLinks(mail: LintedMail, pages: readonly string[]): void {
   const served = pages.map((path) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
-  const found: Finding[] = []
   for (const anchor of elements(mail.document)) {
     const href = anchor.attribs.href
     if (anchor.name !== 'a' || href === undefined) continue
@@ -28,50 +15,26 @@ export function checkLinks(mail: LintedMail, pages: readonly string[]): Finding[
     const place = mail.place(slot === undefined ? href : `${slot}:`)
     const url = URL.canParse(href) ? new URL(href) : undefined
     if (url === undefined || !/^(?:https?|mailto):$/.test(url.protocol)) {
-      found.push(
-        lintFinding(
-          'link-unsafe',
-          `The link ${href} is not an absolute URL.`,
-          'Write the full URL, starting with https://.',
-          place,
-        ),
-      )
+      mail.report('link-unsafe', `The link ${href} is not an absolute URL.`, place)
       continue
     }
     // A site that somebody else built has pages of its own; below these, only the engine answers.
     const ours = mail.files.brand === undefined || /^\/(?:api|lessons)\//.test(url.pathname)
+    const named = slot === undefined ? 'The link' : `The link of the slot ${slot}`
     if (ours && url.hostname === SAMPLE_HOST && !served.some((page) => page.test(url.pathname)))
-      found.push(
-        lintFinding(
-          'link-without-route',
-          `The link${slot === undefined ? '' : ` of the slot ${slot}`} leads to ${url.pathname}, which the platform does not serve.`,
-          'Link to a page that the platform serves; /openapi.json lists them.',
-          place,
-        ),
+      mail.report(
+        'link-without-route',
+        `${named} leads to ${url.pathname}, which the platform does not serve.`,
+        place,
       )
-    if (SHORTENERS.has(url.hostname))
-      found.push(
-        lintFinding(
-          'link-shortened',
-          `The link ${href} is shortened.`,
-          'Use the URL it redirects to.',
-          place,
-        ),
-      )
+    if (SHORTENERS.includes(url.hostname))
+      mail.report('link-shortened', `The link ${href} is shortened.`, place)
     const shown = /^\s*(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?:[/?#]\S*)?\s*$/i.exec(
       textOf(anchor),
     )?.[1]
     if (shown !== undefined && url.protocol !== 'mailto:' && site(shown) !== site(url.hostname))
-      found.push(
-        lintFinding(
-          'link-misleads',
-          `The link text shows ${shown}, but the link opens ${url.hostname}.`,
-          'Describe the destination in the link text, or show the actual URL.',
-          place,
-        ),
-      )
+      mail.report('link-misleads', `The link text shows ${shown}, but the link opens ${url.hostname}.`, place)
   }
-  return found
 }
 
 function site(host: string): string {

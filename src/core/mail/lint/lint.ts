@@ -89,12 +89,11 @@ async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
       ])
       const files = (await fileNames(folder)).filter((name) => !name.startsWith('.') && !used.has(name))
       return files.map((name) =>
-        lintFinding(
-          'template-unused',
-          `No mail uses ${name}.`,
-          'Name it like a mail, as platformctl email list shows them, or remove it.',
-          { file: shown(folder, name), line: 1, column: 1 },
-        ),
+        lintFinding('template-unused', `No mail uses ${name}.`, {
+          file: shown(folder, name),
+          line: 1,
+          column: 1,
+        }),
       )
     }),
   )
@@ -122,8 +121,8 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
         lintFinding(
           'translation-missing',
           `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`,
-          `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder ${where}.`,
           { file: shown(folder, file), line: 1, column: 1 },
+          `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder ${where}.`,
         ),
       ]
     })
@@ -138,6 +137,7 @@ function unspokenLanguage(language: string): readonly Finding[] {
     lintFinding(
       'language-unspoken',
       `The platform is in ${own}, which platformctl does not speak: its pages, and the footer that it adds to a mail, are in ${its}.`,
+      undefined,
       `Write because: and unsubscribe: in ${own} in the front matter of each mail. The pages stay ${its}.`,
     ),
   ]
@@ -157,8 +157,8 @@ function inAnotherLanguage(files: TemplateFiles, language: string, shown: Shown)
     lintFinding(
       'translation-missing',
       `${definition.name} is in ${its}, and the platform is in ${own}: every reader gets it in ${its}.`,
-      `Write ${file} in ${own}, in the folder that mails of the definition names.`,
       { file: shown(folder, file), line: 1, column: 1 },
+      `Write ${file} in ${own}, in the folder that mails of the definition names.`,
     ),
   ]
 }
@@ -198,7 +198,7 @@ export function brokenTemplate(
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
   const folder = error.folder ?? (typeof at === 'string' ? at : file === LAYOUT ? at.layoutFolder : at.folder)
-  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, 'Correct this line.', {
+  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, {
     file: shown(folder, file),
     line,
     column: 1,
@@ -218,11 +218,9 @@ export function lintCompiled(input: {
     Object.entries(compiled.slots).map(([slot, { sample }]) => [slot, sample]),
   )
   const rendered = renderMail(compiled, samples)
-  const mail = lintedMail({ files, shown, compiled, rendered })
-  const found = [checkLinks, checkStructure, checkContrast, checkSupport].flatMap((check) =>
-    check(mail, pages),
-  )
-  const findings = [...new Map(found.map((finding) => [keyOf(finding), finding])).values()]
+  const mail = lintedMail(files, compiled, rendered, shown)
+  for (const check of [checkLinks, checkStructure, checkContrast, checkSupport]) check(mail, pages)
+  const findings = [...new Map(mail.findings.map((finding) => [keyOf(finding), finding])).values()]
   return {
     summary: {
       name: files.definition.name,

@@ -1,10 +1,11 @@
 import type { Document } from 'domhandler'
 import { parseDocument } from 'htmlparser2'
+import type { Finding } from '../../finding.ts'
 import type { TemplateFiles } from '../compile/files.ts'
 import { LAYOUT } from '../compile/template-error.ts'
 import type { Rendered } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
-import type { SourceLocation } from './rules.ts'
+import { type LintRule, lintFinding, type SourceLocation } from './rules.ts'
 
 /** A file of a folder, as findings name it. */
 export type Shown = (folder: string, file: string) => string
@@ -23,18 +24,19 @@ export interface LintedMail {
    * neither contains any.
    */
   place(...needles: readonly Needle[]): SourceLocation
+  /** Notes a finding, at the template's first line if it names no place. */
+  report(id: LintRule, cause: string, location?: SourceLocation, fix?: string): void
+  readonly findings: readonly Finding[]
   /** Like `place`, but undefined if neither file contains a needle: then nobody wrote it by hand. */
   written(...needles: readonly Needle[]): SourceLocation | undefined
 }
 
-export function lintedMail(input: {
-  readonly files: TemplateFiles
-  /** A file as findings name it: relative to where the command runs. */
-  readonly shown: Shown
-  readonly compiled: CompiledMail
-  readonly rendered: Rendered
-}): LintedMail {
-  const { files, shown } = input
+export function lintedMail(
+  files: TemplateFiles,
+  compiled: CompiledMail,
+  rendered: Rendered,
+  shown: Shown,
+): LintedMail {
   const template = shown(files.folder, files.file)
   const written = (...needles: readonly Needle[]): SourceLocation | undefined => {
     for (const needle of needles.filter(Boolean))
@@ -49,12 +51,17 @@ export function lintedMail(input: {
       }
     return undefined
   }
+  const place: LintedMail['place'] = (...needles) =>
+    written(...needles) ?? { file: template, line: 1, column: 1 }
+  const findings: Finding[] = []
   return {
     files,
-    compiled: input.compiled,
-    rendered: input.rendered,
-    document: parseDocument(input.rendered.html),
+    compiled,
+    rendered,
+    document: parseDocument(rendered.html),
     written,
-    place: (...needles) => written(...needles) ?? { file: template, line: 1, column: 1 },
+    place,
+    findings,
+    report: (id, cause, location = place(), fix) => void findings.push(lintFinding(id, cause, location, fix)),
   }
 }

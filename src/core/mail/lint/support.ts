@@ -1,7 +1,5 @@
 import { caniemail, rawData } from 'caniemail'
-import type { Finding } from '../../finding.ts'
 import type { LintedMail } from './mail.ts'
-import { lintFinding } from './rules.ts'
 
 /** The clients that matter: together they open nearly all mail (Litmus and Email on Acid publish the shares). */
 const CLIENTS = {
@@ -32,10 +30,9 @@ const GRACEFUL =
  * HTML and CSS that the operator wrote and a client that matters does not support. What MJML writes by itself is made
  * for these clients, with tables and conditional comments for those that lack more, and is not reported.
  */
-export function checkSupport(mail: LintedMail): Finding[] {
+export function checkSupport(mail: LintedMail): void {
   fillGaps()
   const { issues } = caniemail({ clients: NAMES, html: mail.rendered.html })
-  const findings: Finding[] = []
   for (const [id, byClient] of [
     ['support-missing', issues.errors],
     ['support-partial', issues.warnings],
@@ -50,17 +47,15 @@ export function checkSupport(mail: LintedMail): Finding[] {
       if (place === undefined) continue
       const names = [...clients].map((client) => CLIENTS[client]).join(', ')
       const url = rawData.data.find((feature) => feature.title === title)?.url ?? 'https://www.caniemail.com'
-      findings.push(
-        lintFinding(
-          id,
-          `Mail clients ${id === 'support-missing' ? 'do not support' : 'only partly support'} ${title}: ${names}.`,
-          `Avoid it, or check what these clients show instead: ${url}`,
-          place,
-        ),
+      const lacks = id === 'support-missing' ? 'do not support' : 'only partly support'
+      mail.report(
+        id,
+        `Mail clients ${lacks} ${title}: ${names}.`,
+        place,
+        `Avoid it, or check what these clients show instead: ${url}`,
       )
     }
   }
-  return findings
 }
 
 /** Where the operator wrote a feature, by hand or in Markdown; undefined if only MJML's output has it. */
