@@ -10,7 +10,7 @@ import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { LINES } from '../../../src/core/mail/transport.ts'
-import { jsonPiecesOf } from '../../../src/core/mail/transports/resend.ts'
+import { jsonPiecesOf } from '../../../src/core/mail/transports/forms.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 

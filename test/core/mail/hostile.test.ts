@@ -7,7 +7,7 @@ import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
-import { jsonPiecesOf } from '../../../src/core/mail/transports/resend.ts'
+import { jsonPiecesOf } from '../../../src/core/mail/transports/forms.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 

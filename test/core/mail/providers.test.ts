@@ -7,7 +7,7 @@ import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { openApi } from '../../../src/core/mail/transports/api.ts'
-import { signedHeaders } from '../../../src/core/mail/transports/ses.ts'
+import { signedHeaders } from '../../../src/core/mail/transports/forms.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails } from '../../support/learning.ts'
@@ -155,8 +155,8 @@ test.each([
       secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
       region: 'us-east-1',
       service: 'service',
-      now: Date.UTC(2015, 7, 30, 12, 36),
     },
+    Date.UTC(2015, 7, 30, 12, 36),
   )
   expect(signed.authorization).toBe(
     `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature=${signature}`,

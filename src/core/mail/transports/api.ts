@@ -6,10 +6,7 @@ import { isRecord } from '../../is-record.ts'
 import type { Secret } from '../../secret.ts'
 import { httpOutcome } from '../outcome.ts'
 import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../transport.ts'
-import type { ApiForm, Exchange, ProviderResponse } from './api-form.ts'
-import { postmark } from './postmark.ts'
-import { resend } from './resend.ts'
-import { ses } from './ses.ts'
+import { API_FORMS, type ProviderResponse } from './forms.ts'
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
 
@@ -20,13 +17,14 @@ const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOS
  * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
  * a few bytes would cost as much as the request. Rejects with undici's error.
  */
-function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<ProviderResponse> {
+function exchange(
+  pool: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  signal: AbortSignal | undefined,
+): Promise<ProviderResponse> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(notSent())
-    let status = 0
-    let retryAfter: string | undefined
-    let date: string | undefined
-    let errorType: string | undefined
+    let start: Omit<ProviderResponse, 'text'> | undefined
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
@@ -38,11 +36,9 @@ function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<P
         signal?.addEventListener('abort', stop, { once: true })
       },
       onResponseStart(_, statusCode, fields) {
-        status = statusCode
-        const text = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined)
-        retryAfter = text(fields['retry-after'])
-        date = text(fields.date)
-        errorType = text(fields['x-amzn-errortype'])
+        const text = (name: string) => [fields[name]].flat().at(0)
+        const [retryAfter, date, errorType] = [text('retry-after'), text('date'), text('x-amzn-errortype')]
+        start = { status: statusCode, retryAfter, date, errorType }
       },
       onResponseData(_, chunk) {
         if (length < LARGEST_ANSWER_BYTES) chunks.push(chunk)
@@ -50,7 +46,7 @@ function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<P
       },
       onResponseEnd() {
         ended()
-        resolve({ status, retryAfter, date, errorType, text: Buffer.concat(chunks).toString() })
+        if (start) resolve({ ...start, text: Buffer.concat(chunks).toString() })
       },
       onResponseError(_, error) {
         ended()
@@ -59,8 +55,6 @@ function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<P
     })
   })
 }
-
-const FORMS = { resend, postmark, ses } as const satisfies Readonly<Record<ApiProvider, ApiForm>>
 
 const CONNECT_MS = 10_000
 const ANSWER_MS = 30_000
@@ -81,7 +75,7 @@ export function openApi({
   /** The real time, which signatures hold. */
   readonly now?: () => number
 }): Transport {
-  const form: ApiForm = FORMS[provider]
+  const form = API_FORMS[provider]
   const url = new URL(text)
   const { origin, pathname, search } = url
   const path = pathname === '/' && form.path !== undefined ? form.path : pathname + search
@@ -101,13 +95,8 @@ export function openApi({
   async function post(message: Message, signal: AbortSignal | undefined): Promise<Outcome> {
     try {
       const { headers, body } = spoken.request(message, path)
-      const answer = await exchange(pool, {
-        method: 'POST',
-        path,
-        headers: { 'content-type': 'application/json', ...headers },
-        body,
-        signal,
-      })
+      const typed = { 'content-type': 'application/json', ...headers }
+      const answer = await exchange(pool, { method: 'POST', path, headers: typed, body }, signal)
       const { status } = answer
       const read = objectIn(answer.text)
       if (status < 200 || status >= 300)
@@ -136,7 +125,7 @@ export function openApi({
         : slots(() => post(message, signal), recorded)
     },
     async verify(signal) {
-      const answer = await exchange(pool, { path, ...spoken.check(), body: null, signal }).catch(
+      const answer = await exchange(pool, { path, ...spoken.check(), body: null }, signal).catch(
         (error: unknown) => {
           const { reason, kind } = httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
           throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)

@@ -47,7 +47,7 @@ export function openSession(
 ): Promise<SmtpSession> {
   return new Promise((resolve, reject: (fault: SmtpFault) => void) => {
     const line = new SMTPConnection(options)
-    const state = { alive: true, sent: 0 }
+    const session = { alive: true, sent: 0, send, quit: () => line.quit() }
     let before: WaitUntilRecorded | undefined
     const stopWaiting = () => {
       clearTimeout(patience)
@@ -63,38 +63,12 @@ export function openSession(
     signal?.addEventListener('abort', stop, { once: true })
     const ready = () => {
       stopWaiting()
-      resolve({
-        get alive() {
-          return state.alive
-        },
-        get sent() {
-          return state.sent
-        },
-        send(message, abort, recorded) {
-          state.sent += 1
-          return sendOn({
-            line,
-            message,
-            signal: abort,
-            silenceMs,
-            finalReplyMs,
-            mayComplete: recorded && before,
-            // A message that was handed over counts as taken until the server says otherwise.
-            onHandOver: () => {
-              before = recorded ?? before
-            },
-            onRefusal: () => {
-              if (before === recorded) before = undefined
-            },
-          })
-        },
-        quit: () => line.quit(),
-      })
+      resolve(session)
     }
     // Once open, a fault of the connection also fails the message in flight; an idle connection just ends.
     line.on('error', fail)
     line.once('end', () => {
-      state.alive = false
+      session.alive = false
       fail(undefined)
       if (before === undefined) onEnd()
       else before().then(onEnd, onEnd)
@@ -108,61 +82,37 @@ export function openSession(
         line.close()
       } else line.login({ ...auth }, (refused) => (refused ? fail(refused) : ready()))
     })
-  })
-}
 
-function sendOn({
-  line,
-  message: { from, to, bytes },
-  signal,
-  mayComplete,
-  onHandOver,
-  onRefusal,
-  silenceMs,
-  finalReplyMs,
-}: {
-  readonly line: SMTPConnection
-  readonly message: SmtpMessage
-  readonly signal: AbortSignal | undefined
-  /** Resolves when the message may be completed; rejects if it must not be. */
-  readonly mayComplete: WaitUntilRecorded | undefined
-  /** Called when the message is complete: from now on the server may take it. */
-  readonly onHandOver: () => void
-  /** Called when the server has said that it did not take the message. */
-  readonly onRefusal: () => void
-  readonly silenceMs: number
-  readonly finalReplyMs: number
-}): Promise<SmtpFault | undefined> {
-  return new Promise((resolve) => {
-    let handedOver = false
-    let patience: NodeJS.Timeout | undefined
-    let ended = false
-    const end = () => {
-      ended = true
-      clearTimeout(patience)
-      signal?.removeEventListener('abort', stop)
-    }
-    const giveUp = (command: SmtpFault['command']) => {
-      end()
-      line.close()
-      resolve({ ...NO_REPLY, command, handedOver })
-    }
-    const stop = () => giveUp('data')
-    if (signal?.aborted) return stop()
-    patience = setTimeout(stop, silenceMs)
-    signal?.addEventListener('abort', stop, { once: true })
-    const finish = (fault: SmtpFault | undefined) => {
-      end()
-      resolve(fault)
-    }
-    // nodemailer calls only `pipe`, once the server is ready for the message. That moment decides whether a
-    // broken connection leaves the outcome unknown. A real stream would do the same with ten times the work.
-    const source = {
-      pipe(target: Transform) {
-        const complete = () => {
+    function send(
+      { from, to, bytes }: SmtpMessage,
+      abort: AbortSignal | undefined,
+      recorded?: WaitUntilRecorded,
+    ): Promise<SmtpFault | undefined> {
+      session.sent += 1
+      const mayComplete = recorded && before
+      return new Promise((finished) => {
+        let handedOver = false
+        let ended = false
+        let patience: NodeJS.Timeout | undefined
+        const finish = (fault: SmtpFault | undefined) => {
+          ended = true
+          clearTimeout(patience)
+          abort?.removeEventListener('abort', stop)
+          finished(fault)
+        }
+        const giveUp = (command: SmtpFault['command']) => {
+          line.close()
+          finish({ ...NO_REPLY, command, handedOver })
+        }
+        const stop = () => giveUp('data')
+        if (abort?.aborted) return stop()
+        patience = setTimeout(stop, silenceMs)
+        abort?.addEventListener('abort', stop, { once: true })
+        const complete = (target: Transform) => {
           if (ended) return
           handedOver = true
-          onHandOver()
+          // A message that was handed over counts as taken until the server says otherwise.
+          before = recorded ?? before
           clearTimeout(patience)
           patience = setTimeout(stop, finalReplyMs)
           // nodemailer's stream looks at every byte for dots to escape: use it only if there are any.
@@ -172,25 +122,35 @@ function sendOn({
             target.push(null)
           }
         }
-        if (mayComplete === undefined) complete()
-        else mayComplete().then(complete, () => ended || giveUp('record'))
-      },
-    } as unknown as Readable
-    line.send({ from, to: [to], size: bytes.length }, source, (error) => {
-      if (!error) return finish(undefined)
-      const fault = faultOf(error, handedOver)
-      if (fault.code !== undefined) onRefusal()
-      if (fault.code === undefined || fault.code === 421) return finish(fault)
-      // The server refused only this message: reset the connection for the next one. A connection that ends
-      // now never answers the reset.
-      const refused = () => finish(fault)
-      line.once('end', refused)
-      line.reset((broken) => {
-        if (broken) line.close()
-        line.off('end', refused)
-        refused()
+        // nodemailer calls only `pipe`, once the server is ready for the message. That moment decides whether a
+        // broken connection leaves the outcome unknown. A real stream would do the same with ten times the work.
+        const source = {
+          pipe(target: Transform) {
+            if (mayComplete === undefined) complete(target)
+            else
+              mayComplete().then(
+                () => complete(target),
+                () => ended || giveUp('record'),
+              )
+          },
+        } as unknown as Readable
+        line.send({ from, to: [to], size: bytes.length }, source, (error) => {
+          if (!error) return finish(undefined)
+          const fault = faultOf(error, handedOver)
+          if (fault.code !== undefined && before === recorded) before = undefined
+          if (fault.code === undefined || fault.code === 421) return finish(fault)
+          // The server refused only this message: reset the connection for the next one. A connection that ends
+          // now never answers the reset.
+          const refused = () => finish(fault)
+          line.once('end', refused)
+          line.reset((broken) => {
+            if (broken) line.close()
+            line.off('end', refused)
+            refused()
+          })
+        })
       })
-    })
+    }
   })
 }
 
@@ -219,30 +179,27 @@ function faultOf(error: unknown, handedOver: boolean): SmtpFault {
     message = '',
   } = (error ?? {}) as Partial<
     Record<'response' | 'code' | 'command' | 'originalCode' | 'message', string>
-  > & {
-    responseCode?: number
-  }
+  > & { responseCode?: number }
   return {
     // A message that is larger than the server's SIZE is refused before it is asked.
     code: code === 'EMESSAGE' && command === 'MAIL FROM' && responseCode === undefined ? 552 : responseCode,
     enhanced: /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1],
-    command: commandOf({ code, command, detail: `${originalCode} ${message}` }),
+    command: commandOf(code, command, `${originalCode} ${message}`),
     handedOver,
   }
 }
 
 const TLS_FAULT =
   /\b(?:CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)|certificate|altname|self.signed/i
+const COMMANDS: Readonly<Record<string, SmtpFault['command']>> = {
+  API: 'local',
+  'MAIL FROM': 'mail',
+  'RCPT TO': 'rcpt',
+  DATA: 'data',
+}
 
-function commandOf({
-  code,
-  command,
-  detail,
-}: Record<'code' | 'command' | 'detail', string>): SmtpFault['command'] {
+function commandOf(code: string, command: string, detail: string): SmtpFault['command'] {
   if (code === 'ETLS' || command === 'STARTTLS' || TLS_FAULT.test(detail)) return 'tls'
   if (code === 'EAUTH' || command.startsWith('AUTH')) return 'auth'
-  if (command === 'API') return 'local'
-  if (command === 'MAIL FROM') return 'mail'
-  if (command === 'RCPT TO') return 'rcpt'
-  return command === 'DATA' ? 'data' : 'connect'
+  return COMMANDS[command] ?? 'connect'
 }

@@ -1,0 +1,243 @@
+import { createHash, createHmac } from 'node:crypto'
+import { asciiAddress, type Mailbox } from '../../address.ts'
+import type { ApiProvider } from '../../env/settings.ts'
+import type { Secret } from '../../secret.ts'
+import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
+import { mimeOf } from '../mime/mime.ts'
+import type { HttpFault } from '../outcome.ts'
+import type { Message } from '../transport.ts'
+
+export interface ProviderResponse {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** The provider's own time: a date in `retryAfter` is later than this, whatever our clock says. */
+  readonly date: string | undefined
+  /** Amazon's name of an error. */
+  readonly errorType: string | undefined
+  /** The beginning of it. */
+  readonly text: string
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** How one provider's API is spoken. */
+export interface ApiForm {
+  /** The transport's kind. */
+  readonly kind: string
+  /** Whether the provider delivers a message once, however often it comes with the same key. */
+  readonly honorsKey: boolean
+  /** The path for an address without one. */
+  readonly path?: string
+  open(
+    key: Secret,
+    url: URL,
+    now: () => number,
+  ): {
+    request(message: Message, path: string): { readonly headers: Headers; readonly body: Uint8Array }
+    /** A request that shows whether the key is known, and sends nothing. */
+    check(): { readonly headers: Headers; readonly method: 'GET' | 'HEAD'; readonly path?: string }
+  }
+  /** The field of an answer that holds the provider's id of the message. */
+  readonly idIn: string
+  /** The row of HTTP_OUTCOMES for a refusal whose status says less than its body. */
+  readonly rowOf?: (
+    answer: ProviderResponse,
+    body: Readonly<Record<string, unknown>>,
+  ) => HttpFault['row'] | undefined
+  /** Whether a refused check came from a provider that knows the key. */
+  readonly knowsKey?: (answer: ProviderResponse) => boolean
+}
+
+/** ASCII characters that a JSON string may hold unescaped (RFC 8259 §7). */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+const WIDE = /[\u0080-\uffff]/g
+
+/** ASCII only, so that bytes and characters are the same and are written as they are. */
+const asciiJson: Encoding = {
+  encode: (text) =>
+    PLAIN.test(text)
+      ? text
+      : JSON.stringify(text)
+          .slice(1, -1)
+          .replace(WIDE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
+}
+const fill = encodedFill(asciiJson)
+const quoted = (text: string): string => `"${asciiJson.encode(text)}"`
+
+/** An address with its name, as a mail API parses it. */
+function quotedMailbox({ name, address }: Mailbox): string {
+  const bare = asciiAddress(address)
+  return quoted(name === undefined ? bare : `"${name.replace(/["\\]/g, '\\$&')}" <${bare}>`)
+}
+
+/** The JSON of one message, in pieces: the same message has the same bytes. `attachment` names its fields. */
+function piecesOf(
+  message: Message,
+  parts: readonly [before: string, between: string, after: string],
+  [list, ...attachment]: readonly [list: string, name: string, type: string, content: string],
+): readonly Piece[] {
+  const [before, between, after] = parts
+  const pieces: Piece[] = [before]
+  fillPart(message, 'html', pieces)
+  pieces.push(between)
+  fillPart(message, 'text', pieces)
+  const files = (message.attachments ?? []).map(({ name, type, content }) => {
+    const values = [quoted(name), quoted(type), `"${content.toString('base64')}"`]
+    return `{${attachment.map((field, index) => `"${field}":${values[index]}`).join()}}`
+  })
+  pieces.push(files.length === 0 ? `${after}}` : `${after},"${list}":[${files.join()}]}`)
+  return pieces
+}
+
+function fillPart(message: Message, part: 'html' | 'text', pieces: Piece[]): void {
+  if (message.source === undefined) pieces.push(asciiJson.encode(message[part]))
+  else fill(message.source.compiled[part], message.source.slots, pieces)
+}
+
+const senders = new WeakMap<Mailbox, string>()
+
+/** The sender is nearly always the same. */
+function senderOf(from: Mailbox): string {
+  const written = senders.get(from) ?? quotedMailbox(from)
+  senders.set(from, written)
+  return written
+}
+
+/** The body of a request to Resend (docs/mail-api.md). */
+export function jsonPiecesOf(message: Message): readonly Piece[] {
+  const { from, to, replyTo, subject, headers, messageId } = message
+  const reply = replyTo === undefined ? '' : `"reply_to":${quotedMailbox(replyTo)},`
+  let after = '","headers":{'
+  // A header's name is a token (RFC 5322 §2.2) and needs no escaping.
+  for (const name in headers) after += `"${name}":${quoted(headers[name] ?? '')},`
+  const before = `{"from":${senderOf(from)},"to":[${quoted(asciiAddress(to.address))}],${reply}"subject":${quoted(subject)},"html":"`
+  return piecesOf(
+    message,
+    [before, '","text":"', `${after}"Message-ID":${quoted(`<${messageId}>`)}}`],
+    ['attachments', 'filename', 'content_type', 'content'],
+  )
+}
+
+/** The API of Resend, and of services that take the same requests. */
+const resend: ApiForm = {
+  kind: 'api',
+  honorsKey: true,
+  open(key) {
+    const authorization = `Bearer ${key.reveal()}`
+    return {
+      request: (message) => ({
+        headers: { authorization, 'idempotency-key': message.key },
+        body: joinPieces(jsonPiecesOf(message)),
+      }),
+      check: () => ({ method: 'HEAD', headers: { authorization } }),
+    }
+  },
+  idIn: 'id',
+}
+
+/** Over SMTP a header names Postmark's message stream; the API has a field for it. */
+const STREAM = 'x-pm-message-stream'
+/** `ErrorCode` of a recipient that bounced, complained or was suppressed: Postmark delivers nothing to it. */
+const INACTIVE_RECIPIENT = 406
+
+function postmarkBody(message: Message): Buffer {
+  const { from, to, replyTo, subject, headers, messageId } = message
+  const [streams = [], others = []] = [true, false].map((isStream) =>
+    Object.entries(headers).filter(([name]) => (name.toLowerCase() === STREAM) === isStream),
+  )
+  // Without X-PM-KeepID, Postmark replaces the Message-ID.
+  const kept = [...others, ['Message-ID', `<${messageId}>`], ['X-PM-KeepID', 'true']].map(
+    ([name = '', value = '']) => `{"Name":"${name}","Value":${quoted(value)}}`,
+  )
+  const [, stream] = streams[0] ?? []
+  const before = [
+    `{"From":${senderOf(from)},"To":${quoted(asciiAddress(to.address))}`,
+    ...(replyTo === undefined ? [] : [`"ReplyTo":${quotedMailbox(replyTo)}`]),
+    ...(stream === undefined ? [] : [`"MessageStream":${quoted(stream)}`]),
+    `"Subject":${quoted(subject)},"HtmlBody":"`,
+  ]
+  const parts = [before.join(), '","TextBody":"', `","Headers":[${kept.join()}]`] as const
+  return joinPieces(piecesOf(message, parts, ['Attachments', 'Name', 'ContentType', 'Content']))
+}
+
+/** Postmark's API (postmarkapp.com/developer/api/email-api). It recognizes no repeats. */
+const postmark: ApiForm = {
+  kind: 'postmark',
+  honorsKey: false,
+  path: '/email',
+  open(key) {
+    const headers = { accept: 'application/json', 'x-postmark-server-token': key.reveal() }
+    return {
+      request: (message) => ({ headers, body: postmarkBody(message) }),
+      check: () => ({ method: 'GET', path: '/server', headers }),
+    }
+  },
+  idIn: 'MessageID',
+  rowOf: (_, { ErrorCode }) => (ErrorCode === INACTIVE_RECIPIENT ? 'recipient-inactive' : undefined),
+}
+
+/** The region in an address of Amazon, as in `email.eu-central-1.amazonaws.com`. */
+const REGION = /\b[a-z]{2,4}(?:-[a-z]+){1,2}-\d\b/
+
+/** Headers that sign a request without a query: AWS Signature Version 4. */
+export function signedHeaders(
+  { method, host, path, body }: Record<'method' | 'host' | 'path' | 'body', string>,
+  { id, secret, region, service }: Record<'id' | 'secret' | 'region' | 'service', string>,
+  now: number,
+): Headers {
+  const date = new Date(now).toISOString().replace(/[-:]|\.\d{3}/g, '')
+  const day = date.slice(0, 8)
+  const scope = `${day}/${region}/${service}/aws4_request`
+  const canonical = `${method}\n${path}\n\nhost:${host}\nx-amz-date:${date}\n\nhost;x-amz-date\n${sha256(body)}`
+  const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(hmac, `AWS4${secret}`)
+  const signature = hmac(key, `AWS4-HMAC-SHA256\n${date}\n${scope}\n${sha256(canonical)}`).toString('hex')
+  return {
+    'x-amz-date': date,
+    authorization: `AWS4-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=host;x-amz-date, Signature=${signature}`,
+  }
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
+
+/** Errors of SES whose status says less than their name. */
+const ROWS: readonly (readonly [error: RegExp, row: HttpFault['row']])[] = [
+  [/^(?:Throttling|TooManyRequests|LimitExceeded)/, 'rate-limited'],
+  [/^(?:SendingPaused|AccountSuspended|MailFromDomainNotVerified)/, 'key-refused'],
+  // The configuration set that a header names.
+  [/^NotFound/, 'request-refused'],
+]
+
+/** Amazon SES, version 2 of its API, with the whole message as MIME. It recognizes no repeats. */
+const ses: ApiForm = {
+  kind: 'ses',
+  honorsKey: false,
+  path: '/v2/email/outbound-emails',
+  open(key, url, now) {
+    const [id = '', secret = ''] = key.reveal().split(/:(.*)/s)
+    const signing = { id, secret, region: REGION.exec(url.href)?.[0] ?? 'us-east-1', service: 'ses' }
+    const sign = (method: 'GET' | 'POST', path: string, body: string) =>
+      signedHeaders({ method, host: url.host, path, body }, signing, now())
+    return {
+      request(message, path) {
+        const body = JSON.stringify({
+          FromEmailAddress: asciiAddress(message.from.address),
+          Destination: { ToAddresses: [asciiAddress(message.to.address)] },
+          Content: { Raw: { Data: mimeOf(message).toString('base64') } },
+        })
+        return { headers: sign('POST', path, body), body: Buffer.from(body) }
+      },
+      check: () => ({
+        method: 'GET',
+        path: '/v2/email/account',
+        headers: sign('GET', '/v2/email/account', ''),
+      }),
+    }
+  },
+  idIn: 'MessageId',
+  rowOf: ({ errorType = '' }) => ROWS.find(([error]) => error.test(errorType))?.[1],
+  // A key that may only send is refused everything else by this name, and a wrong key by another.
+  knowsKey: ({ errorType = '' }) => errorType.startsWith('AccessDenied'),
+}
+
+export const API_FORMS: Readonly<Record<ApiProvider, ApiForm>> = { resend, postmark, ses }
