@@ -10,7 +10,18 @@ start() {
   exec setpriv --reuid=64321 --regid=64321 --clear-groups --no-new-privs --inh-caps=-all \
     env -i PATH="$PATH" RUNTIME_DIRECTORY=/run/platformctl $line
 }
-[ "$1" = enable ] || exit 0
+case $1 in
+  enable | try-restart) ;;
+  *) exit 0 ;;
+esac
 for unit; do
-  case $unit in *.service) start "$unit" >"/run/$unit.log" 2>&1 & echo $! >"/run/$unit.pid" ;; esac
+  case $unit in *.service) ;; *) continue ;; esac
+  if [ -e "/run/$unit.pid" ]; then
+    kill "$(cat "/run/$unit.pid")"
+    while kill -0 "$(cat "/run/$unit.pid")" 2>/dev/null; do sleep 0.1; done
+  elif [ "$1" = try-restart ]; then
+    continue
+  fi
+  start "$unit" >>"/run/$unit.log" 2>&1 &
+  echo $! >"/run/$unit.pid"
 done

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { webhookFormat } from '../../src/core/incidents/webhook.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
+
+const page = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8')
+const BLOCKS = [...page('alerts').matchAll(/^## (.+)\n[^#]*?```env\n([\s\S]+?)```/gm)].map(
+  ([, name = '', text = '']) => ({ name, text }),
+)
+/** What each receiver documents as the field that holds the message. */
+const EXPECTED: Readonly<Record<string, readonly [format: string, body: RegExp]>> = {
+  Slack: ['slack', /^\{"text":/],
+  Discord: ['discord', /^\{"content":/],
+  'Microsoft Teams': ['teams', /AdaptiveCard/],
+  Telegram: ['telegram', /^\{"chat_id":"-1001837465920","text":/],
+  ntfy: ['ntfy', /^[^{]/],
+  PagerDuty: ['pagerduty', /"routing_key":"f3a9c1e75b2d48608e4c7a1d90b5f362","event_action":"trigger"/],
+  'A program of your own': ['json', /^\{"type":"alert.test"/],
+  'By mail, and to a second place': ['slack', /^\{"text":/],
+}
+
+test('each chat of the page has a block', () => {
+  expect(BLOCKS.map(({ name }) => name)).toEqual(Object.keys(EXPECTED))
+})
+
+test.each(BLOCKS)(
+  'the block for $name passes strictly, and a test alert arrives as its receiver reads it',
+  async ({ name, text }) => {
+    const [format, body = /^$/] = EXPECTED[name] ?? []
+    const cwd = await emptyFolder()
+    const [, mail = ''] = /```env\n([\s\S]+?)```/.exec(page('mail-providers')) ?? []
+    await writeFile(path.join(cwd, '.env'), text.includes('EMAIL_TO') ? `${mail}${text}` : text)
+    const checked = testContext({ cwd })
+    expect(await runProgram(['env', 'check', '.env', '--strict'], checked.context), checked.stdout()).toBe(0)
+
+    const bodies: string[] = []
+    const url = await serve(async (request, response) => {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      bodies.push(Buffer.concat(chunks).toString())
+      response.end()
+    })
+    // The address decides the format, and leads to this machine here.
+    const { ALERT_WEBHOOK_URL = '', ALERT_WEBHOOK_SECRET } = parseEnv(text)
+    const env = {
+      ALERT_WEBHOOK_URL: `${url}/${new URL(ALERT_WEBHOOK_URL).search}`,
+      ALERT_WEBHOOK_FORMAT: webhookFormat(ALERT_WEBHOOK_URL),
+      ...(ALERT_WEBHOOK_SECRET && { ALERT_WEBHOOK_SECRET }),
+    }
+    const { context, stdout } = testContext({ cwd, env })
+    expect(await runProgram(['alert', 'test'], context), stdout()).toBe(0)
+    expect([env.ALERT_WEBHOOK_FORMAT, bodies[0]]).toEqual([format, expect.stringMatching(body)])
+  },
+)
