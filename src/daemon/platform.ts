@@ -63,7 +63,7 @@ export function openPlatform(options: OpenOptions) {
   const { store, jobStore } = stores
   const mail = openMail({ transport: options.mailer, settings, platform, stores, clock })
   const { mailer, suppressionList } = mail
-  const limiter = openLimiter({ sharedStore: settings.sharedStore, clock, log })
+  const limiter = openLimiter({ clock, log }, settings.sharedStore)
   const { ingest, analytics } = openAnalytics({
     platform,
     settings,
@@ -108,7 +108,7 @@ export function openPlatform(options: OpenOptions) {
       ? openSharedHistory(settings.store.address, log)
       : undefined,
   )
-  const proxies = createProxyWatch({ trustProxy: settings.site.trustProxy, clock, log })
+  const proxies = createProxyWatch({ clock, log }, settings.site.trustProxy)
   const neighbours = new Map<Service, string | null>()
   const probeParts: ProbeParts = {
     settings,
@@ -149,12 +149,11 @@ export function openPlatform(options: OpenOptions) {
   const checkout =
     payments &&
     once(async () =>
-      (await import('../core/payments/checkout.ts')).openCheckout({
+      (await import('../core/payments/checkout.ts')).openCheckout(
+        { clock, log },
         payments,
-        siteUrl: settings.site.siteUrl,
-        clock,
-        log,
-      }),
+        settings.site.siteUrl,
+      ),
     )
   const withToken = settings.health.deepToken === undefined ? undefined : platform.definition
   const challenge = options.challenge ?? platform.challenge
@@ -184,7 +183,7 @@ export function openPlatform(options: OpenOptions) {
     mailsIncidents: takesSubscribers && options.history !== undefined,
     identify: options.identify
       ? checked(options.identify)
-      : jwtIdentify({ tokens: settings.datastore?.tokens, claims: settings.identity, clock }),
+      : jwtIdentify(clock, settings.datastore?.tokens, settings.identity),
     transactionalMail,
     suppressionList,
     checkout,

@@ -749,7 +749,7 @@ test.each(FAULTS)('%s = %j is a fault at %s', (at, value, path, cause, fix) => {
 })
 
 test('no section of the insights can have the id of another part of the page', () => {
-  const { html } = insightsPage(frameOf(learning, ''), '', '', { events: [], sections: [], sample: [] })
+  const { html } = insightsPage(frameOf(learning, ''), '', '', { events: [], insights: { sections: [] } })
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id)
   expect(ids).toContain('recording')
   const heads = ids.flatMap((id) => (id.endsWith('-head') ? [id.replace(/-head$/, '')] : []))

@@ -108,10 +108,7 @@ test('events stop well before the disk is full, and what the disk holds is read 
   const clock = { now: () => 0, monotonic: () => 0 }
   const refusal = (free: number, size: number) => {
     used.disk = { free, size }
-    return createBudget({ budget: { totalBytes: 1e12, dailyBytes: 1e12 }, clock }).refusal(
-      { usage },
-      undefined,
-    )
+    return createBudget(clock, { totalBytes: 1e12, dailyBytes: 1e12 }).refusal({ usage }, undefined)
   }
   expect(await refusal(2 * 1024 * MB, 100 * 1024 * MB)).toBeUndefined()
   expect(await refusal(1000 * MB, 100 * 1024 * MB)).toBe('disk')

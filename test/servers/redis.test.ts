@@ -12,7 +12,7 @@ async function open(count: number, spy: (command: Command) => Command = (command
   const command = await redis()
   const store = await restStore(spy(command))
   const machines = Array.from({ length: count }, () => {
-    const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 5000 })
+    const counter = sharedCounter(store.url, secret(REST_TOKEN), 5000)
     onTestFinished(() => counter.close())
     return counter
   })

@@ -46,19 +46,16 @@ export const define: Define = () => ({
           throw wrongUsage(
             'PAYMENTS_SECRET_KEY is a live key, so nothing was tried: use a test key, or add --live.',
           )
-        const { clock, random, signal } = context
         const paint = await loadPaint(context.colour.stdout)
         const webUrl = webhook ? addressOf(url ?? site.siteUrl) : undefined
         const checks: SmokeCheck[] = []
         const progress = await openProgress(context, 'asking the payments API')
-        for await (const check of smoke({
+        for await (const check of smoke(context, {
           payments,
           webUrl,
           siteUrl: site.siteUrl,
           mode,
-          clock,
-          random,
-          signal,
+          signal: context.signal,
         })) {
           checks.push(check)
           progress.show(`${check.name}: ${check.state}`)

@@ -1,6 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Host } from '../host.ts'
 
 export interface Peer {
   /** The address at the other end of the socket; undefined where an embedding program has none. */
@@ -17,13 +16,7 @@ export const UNKNOWN_CLIENT = 'embedded'
  * trusted proxies and no further: whatever is left of the first untrusted address was written by the sender.
  */
 export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
-  const trusted = new BlockList()
-  for (const proxy of trustProxy) {
-    const [address = '', bits] = proxy.split('/')
-    const family = isIPv4(address) ? 'ipv4' : 'ipv6'
-    if (bits === undefined) trusted.addAddress(address, family)
-    else trusted.addSubnet(address, Number(bits), family)
-  }
+  const trusted = listOf(trustProxy)
   const isTrusted = (address: string) => holds(trusted, address)
 
   return ({ socket, forwarded }) => {
@@ -66,25 +59,29 @@ export function isLoopback(socket: string | undefined): boolean {
   return address !== undefined && holds(LOOPBACK, address)
 }
 
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
-LOOPBACK.addAddress('::1', 'ipv6')
-const NEARBY = new BlockList()
-for (const [address, bits] of [
-  ['127.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['100.64.0.0', 10],
-] as const)
-  NEARBY.addSubnet(address, bits, 'ipv4')
-NEARBY.addAddress('::1', 'ipv6')
-NEARBY.addSubnet('fc00::', 7, 'ipv6')
-NEARBY.addSubnet('fe80::', 10, 'ipv6')
+const THIS_MACHINE = ['127.0.0.0/8', '::1']
+const LOOPBACK = listOf(THIS_MACHINE)
+const NEARBY = listOf([
+  ...THIS_MACHINE,
+  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7', 'fe80::/10'],
+])
 
-function holds(list: BlockList, address: string): boolean {
-  return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+/** Addresses and networks. */
+function listOf(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/')
+    if (bits === undefined) list.addAddress(address, familyOf(address))
+    else list.addSubnet(address, Number(bits), familyOf(address))
+  }
+  return list
 }
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv4(address) ? 'ipv4' : 'ipv6'
+}
+
+const holds = (list: BlockList, address: string) => list.check(address, familyOf(address))
 
 /** An address without port, brackets, zone or IPv4-in-IPv6 form; undefined if the text is not an address. */
 function plain(text: string): string | undefined {
@@ -119,18 +116,13 @@ const MEMORY_MS = 60 * 60 * 1000
  * Notices a proxy that TRUST_PROXY does not name: a machine nearby that forwards for more than one client.
  * All its visitors then count as one client, which nobody would notice otherwise.
  */
-export function createProxyWatch(input: {
-  readonly trustProxy: readonly string[]
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly log: Log
-}): { note(peer: Peer): void; seen(): boolean } {
-  const { trustProxy, clock, log } = input
+export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, trustProxy: readonly string[]) {
   const clientOf = untrustedClient(trustProxy)
   let first: string | undefined
   let lastSeen = Number.NEGATIVE_INFINITY
   const seen = () => clock.monotonic() - lastSeen < MEMORY_MS
   return {
-    note(peer) {
+    note(peer: Peer): void {
       const client = clientOf(peer)
       if (client === undefined || peer.socket === undefined || !isNearby(peer.socket)) return
       first ??= client

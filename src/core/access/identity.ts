@@ -1,4 +1,4 @@
-import type { JWTVerifyGetKey } from 'jose'
+import type { JWTPayload, JWTVerifyGetKey } from 'jose'
 import { isAcceptedSecret } from '../accepted-secret.ts'
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
@@ -39,96 +39,35 @@ const LONGEST_SUBJECT = 255
 /** The longest that the datastore lets a person's token live. Its service key, which the back end keeps, lives for years. */
 const LONGEST_LIFE_SECONDS = 7 * 24 * 3600
 /** With a key set the algorithm must be an asymmetric one: a public key taken for an HMAC secret is the classic forgery. */
-const KEY_SET_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-const EDWARDS_ALGORITHMS = ['EdDSA', 'Ed25519']
+const KEY_SET_ALGORITHMS = [
+  ...['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['EdDSA', 'Ed25519'],
+]
+
+/** The audience and issuer that every token must name if they are set, even one of the service role. */
+interface Claims {
+  readonly audience?: string | undefined
+  readonly issuer?: string | undefined
+}
 
 /** Verifies `Authorization: Bearer` JWTs as the datastore signs them (CONTRACT §4, Identity). */
-export function jwtIdentify(input: {
-  readonly tokens: TokenVerification | undefined
-  readonly clock: Clock
-  /** The audience and issuer that every token must name if they are set, even one of the service role. */
-  readonly claims?: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
+export function jwtIdentify(
+  clock: Pick<Clock, 'now'>,
+  tokens: TokenVerification | undefined,
+  claims: Claims = {},
   /** How long a key set is used before it is fetched again. */
-  readonly keyLifeMs?: number
-}): Identify {
-  const { tokens, clock, claims = {}, keyLifeMs = KEY_LIFE_MS } = input
+  keyLifeMs = KEY_LIFE_MS,
+): Identify {
   if (tokens === undefined) return async () => undefined
   // Loaded at the first token: a daemon that nobody signs in to never pays for it.
-  const verifier = once(() => openVerifier({ tokens, claims, clock, keyLifeMs }))
+  const verifier = once(() => openVerifier(clock, tokens, claims, keyLifeMs))
   return async (request) => {
     const token = /^Bearer ([\w-]{1,2048}\.[\w-]{1,8192}\.[\w-]{1,2048})$/i.exec(
       request.headers.get('authorization') ?? '',
     )?.[1]
     if (token === undefined) return undefined
-    return (await verifier())(token)
-  }
-}
-
-async function openVerifier(input: {
-  readonly tokens: TokenVerification
-  readonly claims: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
-  readonly clock: Clock
-  readonly keyLifeMs: number
-}) {
-  const {
-    tokens,
-    claims: { audience, issuer },
-    clock,
-    keyLifeMs,
-  } = input
-
-  const jose = await import('jose')
-  const options = {
-    algorithms: tokens.kind === 'secret' ? ['HS256'] : [...KEY_SET_ALGORITHMS, ...EDWARDS_ALGORITHMS],
-    clockTolerance: CLOCK_TOLERANCE_SECONDS,
-    requiredClaims: ['exp'],
-    ...(audience === undefined ? {} : { audience }),
-    ...(issuer === undefined ? {} : { issuer }),
-  }
-  const verify =
-    tokens.kind === 'secret'
-      ? (() => {
-          const keys = tokens.secret.accepted.map((one) => new TextEncoder().encode(one.reveal()))
-          return async (token: string) => {
-            const dated = { ...options, currentDate: new Date(clock.now()) }
-            const [first, ...others] = keys.map((key) => () => jose.jwtVerify(token, key, dated))
-            if (first === undefined) throw new TypeError('a secret holds at least one value')
-            // An older secret is tried only if the newest did not make the signature.
-            return others.reduce(
-              (verified, next) =>
-                verified.catch((error: unknown) => {
-                  if (error instanceof jose.errors.JWSSignatureVerificationFailed) return next()
-                  throw error
-                }),
-              first(),
-            )
-          }
-        })()
-      : (() => {
-          const remote = jose.createRemoteJWKSet(new URL(tokens.url), {
-            timeoutDuration: JWKS_DEADLINE_MS,
-            cacheMaxAge: keyLifeMs,
-            [jose.customFetch]: async (url, init) => {
-              const response = await fetch(url, init)
-              return new Response(await boundedBody(response, LARGEST_KEY_SET_BYTES), response)
-            },
-          })
-          // An outage of the key server signs nobody out: its last keys are used until it is back.
-          const keys: JWTVerifyGetKey = async (header, token) => {
-            try {
-              return await remote(header, token)
-            } catch (error) {
-              const last = remote.jwks()
-              if (last === undefined || isTokenFault(error)) throw error
-              return jose.createLocalJWKSet(last)(header, token)
-            }
-          }
-          return (token: string) =>
-            jose.jwtVerify(token, keys, { ...options, currentDate: new Date(clock.now()) })
-        })()
-  return async (token: string): Promise<Identity | undefined> => {
     try {
-      return identityOf((await verify(token)).payload, clock.now())
+      return identityOf(await (await verifier())(token), clock.now())
     } catch (error) {
       if (isTokenFault(error)) return undefined
       throw new PlatformError(
@@ -138,6 +77,58 @@ async function openVerifier(input: {
       )
     }
   }
+}
+
+async function openVerifier(
+  clock: Pick<Clock, 'now'>,
+  tokens: TokenVerification,
+  { audience, issuer }: Claims,
+  keyLifeMs: number,
+): Promise<(token: string) => Promise<JWTPayload>> {
+  const jose = await import('jose')
+  const dated = () => ({
+    algorithms: tokens.kind === 'secret' ? ['HS256'] : KEY_SET_ALGORITHMS,
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    requiredClaims: ['exp'],
+    ...(audience !== undefined && { audience }),
+    ...(issuer !== undefined && { issuer }),
+    currentDate: new Date(clock.now()),
+  })
+  if (tokens.kind === 'secret') {
+    const keys = tokens.secret.accepted.map((one) => new TextEncoder().encode(one.reveal()))
+    return async (token) => {
+      let fault: unknown = new TypeError('a secret holds at least one value')
+      // An older secret is tried only if the newest did not make the signature.
+      for (const key of keys) {
+        try {
+          return (await jose.jwtVerify(token, key, dated())).payload
+        } catch (error) {
+          if (!(error instanceof jose.errors.JWSSignatureVerificationFailed)) throw error
+          fault = error
+        }
+      }
+      throw fault
+    }
+  }
+  const remote = jose.createRemoteJWKSet(new URL(tokens.url), {
+    timeoutDuration: JWKS_DEADLINE_MS,
+    cacheMaxAge: keyLifeMs,
+    [jose.customFetch]: async (url, init) => {
+      const response = await fetch(url, init)
+      return new Response(await boundedBody(response.body, LARGEST_KEY_SET_BYTES), response)
+    },
+  })
+  // An outage of the key server signs nobody out: its last keys are used until it is back.
+  const keys: JWTVerifyGetKey = async (header, token) => {
+    try {
+      return await remote(header, token)
+    } catch (error) {
+      const last = remote.jwks()
+      if (last === undefined || isTokenFault(error)) throw error
+      return jose.createLocalJWKSet(last)(header, token)
+    }
+  }
+  return async (token) => (await jose.jwtVerify(token, keys, dated())).payload
 }
 
 function isTokenFault(error: unknown): boolean {

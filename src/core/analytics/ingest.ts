@@ -63,7 +63,7 @@ export function createIngest(input: {
 }): Ingest {
   const { destination, events: kinds, budget, clock, onRefused = () => {} } = input
   const sanitise = createSanitiser(kinds)
-  const keeper = createBudget({ budget, clock })
+  const keeper = createBudget(clock, budget)
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS
   let prunedOn: number | undefined
   /** Prunes once a day without delaying an answer; after a failure, again with the next batch. */

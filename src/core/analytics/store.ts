@@ -98,11 +98,7 @@ const DISK_RESERVE_BYTES = 1024 ** 3
 const DISK_RESERVE_PART = 5
 
 /** Keeps events from filling the disk that subscriptions are on (docs/limits.md). */
-export function createBudget(input: {
-  readonly budget: AnalyticsBudget
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-}): BudgetKeeper {
-  const { budget, clock } = input
+export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: AnalyticsBudget): BudgetKeeper {
   let known: { readonly day: number; readonly until: number; used: AnalyticsUsage } | undefined
   let shares = { day: 0, spent: new Map<string, number>() }
 

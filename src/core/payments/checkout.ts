@@ -1,95 +1,90 @@
 import { createHash } from 'node:crypto'
-import { Agent, request } from 'undici'
+import { Agent } from 'undici'
 import type { Identity } from '../access/identity.ts'
-import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
 import { PlatformError } from '../errors.ts'
-import type { Log } from '../log.ts'
-
-export interface CheckoutSession {
-  readonly id: string
-  /** Where the customer pays. */
-  readonly url: string
-}
-
-/** Opens a checkout session for a configured price; `unknown_price` for any other. */
-export interface Checkout {
-  /** Plan names (`pro-monthly`) and price ids, of the configured ones only. */
-  open(
-    asker: Extract<Identity, { kind: 'person' }>,
-    price: string,
-  ): Promise<{ readonly kind: 'unknown_price' } | ({ readonly kind: 'opened' } & CheckoutSession)>
-  close(): Promise<void>
-}
+import type { Host } from '../host.ts'
+import { exchange } from '../network/exchange.ts'
 
 const ANSWER_MS = 10_000
 const LARGEST_ANSWER_BYTES = 256 * 1024
 /** Two clicks within this time get the same session, because the provider repeats its answer to a repeated key. */
 const SAME_SESSION_MS = 10 * 60 * 1000
 
+export type Checkout = ReturnType<typeof openCheckout>
+
 /**
  * The payments API (form-encoded POST to `/v1/checkout/sessions`, `Authorization: Bearer`, `Idempotency-Key`): the
  * price comes from the configuration, the customer from the identity, the way back from the site's address.
  */
-export function openCheckout(input: {
-  readonly payments: NonNullable<Settings['payments']>
-  readonly siteUrl: string
-  readonly clock: Clock
-  readonly log: Log
-}): Checkout {
-  const { payments, siteUrl, clock, log } = input
-  const agent = new Agent({
-    headersTimeout: ANSWER_MS,
-    bodyTimeout: ANSWER_MS,
-    connect: { timeout: ANSWER_MS },
-    maxResponseSize: LARGEST_ANSWER_BYTES,
-  })
-  const configured = new Map<string, string>()
-  for (const [plan, id] of Object.entries(payments.prices)) configured.set(plan, id).set(id, id)
+export function openCheckout(
+  { clock, log }: Pick<Host, 'clock' | 'log'>,
+  { prices, apiUrl, secretKey }: NonNullable<Settings['payments']>,
+  siteUrl: string,
+) {
+  const dispatcher = new Agent()
+  const configured = new Map(Object.entries(prices).flatMap(([plan, id]) => [[plan, id] as const, [id, id]]))
 
   return {
-    async open(asker, price) {
+    /** Takes plan names (`pro-monthly`) and price ids, of the configured ones only: undefined for any other. */
+    async open(
+      { subject, email }: Extract<Identity, { kind: 'person' }>,
+      price: string,
+    ): Promise<CheckoutSession | undefined> {
       const id = configured.get(price)
-      if (id === undefined) return { kind: 'unknown_price' }
-      const body = new URLSearchParams({
-        mode: 'subscription',
-        'line_items[0][price]': id,
-        'line_items[0][quantity]': '1',
-        client_reference_id: asker.subject,
-        customer_email: asker.email,
-        success_url: `${siteUrl}/?checkout=done`,
-        cancel_url: `${siteUrl}/?checkout=cancelled`,
-      }).toString()
+      if (id === undefined) return undefined
+      const body = sessionForm(id, siteUrl, { client_reference_id: subject, customer_email: email })
       const window = Math.floor(clock.now() / SAME_SESSION_MS)
-      const key = createHash('sha256').update(`${window}\n${body}`).digest('base64url')
+      const headers = {
+        authorization: `Bearer ${secretKey.reveal()}`,
+        'content-type': 'application/x-www-form-urlencoded',
+        'idempotency-key': createHash('sha256').update(`${window}\n${body}`).digest('base64url'),
+      }
       try {
-        const answer = await request(`${payments.apiUrl}/v1/checkout/sessions`, {
-          method: 'POST',
-          dispatcher: agent,
-          headers: {
-            authorization: `Bearer ${payments.secretKey.reveal()}`,
-            'content-type': 'application/x-www-form-urlencoded',
-            'idempotency-key': key,
-          },
-          body,
-          signal: AbortSignal.timeout(ANSWER_MS),
-        })
-        if (answer.statusCode !== 200) {
-          await answer.body.dump({ limit: LARGEST_ANSWER_BYTES })
-          throw new AnswerError(`the payments API answered ${answer.statusCode}`)
-        }
-        return { kind: 'opened', ...sessionOf(await answer.body.json()) }
-      } catch (error) {
-        log.warn('checkout_failed', 'the payments provider opened no checkout', { reason: reasonOf(error) })
+        const { status, text } = await exchange(
+          `${apiUrl}/v1/checkout/sessions`,
+          { method: 'POST', headers, body, dispatcher },
+          LARGEST_ANSWER_BYTES,
+          ANSWER_MS,
+        )
+        if (status !== 200) throw new AnswerError(`the payments API answered ${status}`)
+        return sessionOf(JSON.parse(text))
+      } catch (cause) {
+        // Another error's message could quote the request.
+        const reason =
+          cause instanceof AnswerError ? cause.message : 'the payments API could not be reached in time'
+        log.warn('checkout_failed', 'the payments provider opened no checkout', { reason })
         throw new PlatformError(
           'unavailable',
           'The payments provider opened no checkout now; nothing was charged. Try again later.',
-          { cause: error },
+          { cause },
         )
       }
     },
-    close: () => agent.close(),
+    close: () => dispatcher.close(),
   }
+}
+
+interface CheckoutSession {
+  readonly id: string
+  /** Where the customer pays. */
+  readonly url: string
+}
+
+/** The form that opens a session for a price. */
+export function sessionForm(
+  price: string,
+  siteUrl: string,
+  customer: Readonly<Record<string, string>>,
+): string {
+  return new URLSearchParams({
+    mode: 'subscription',
+    'line_items[0][price]': price,
+    'line_items[0][quantity]': '1',
+    ...customer,
+    success_url: `${siteUrl}/?checkout=done`,
+    cancel_url: `${siteUrl}/?checkout=cancelled`,
+  }).toString()
 }
 
 function sessionOf(answer: unknown): CheckoutSession {
@@ -99,11 +94,7 @@ function sessionOf(answer: unknown): CheckoutSession {
   throw new AnswerError('the payments API answered no session')
 }
 
-/** An error of ours, whose sentence may be logged. Another error's message could quote the request. */
+/** An error of ours, whose sentence may be logged. */
 class AnswerError extends Error {
   override readonly name = 'AnswerError'
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof AnswerError ? error.message : 'the payments API could not be reached in time'
 }

@@ -1,9 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { DAY_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
-import type { Log } from '../log.ts'
-import type { SecretPair } from '../secret.ts'
+import type { Host } from '../host.ts'
+import type { Secret, SecretPair } from '../secret.ts'
 
 /** A verified event of the payments provider. What its `data` means is for the host to decide. */
 export interface PaymentEvent {
@@ -29,26 +28,26 @@ const WINDOW_SECONDS = 300
 const LEASE_MS = 60_000
 const MOST_SIGNATURES = 8
 
+const hmac = (secret: Secret, time: number | string, body: string) =>
+  createHmac('sha256', secret.reveal()).update(`${time}.${body}`)
+
+/** The provider's signature of a webhook body: `t=UNIX_SECONDS,v1=HEX`, HMAC-SHA256 over `t.body`. */
+export function signatureOf(body: string, secret: Secret, now: number): string {
+  const time = Math.floor(now / 1000)
+  return `t=${time},v1=${hmac(secret, time, body).digest('hex')}`
+}
+
 /**
- * Whether a body is signed. The header is `t=UNIX_SECONDS,v1=HEX[,v1=HEX]`, the signature HMAC-SHA256 over
- * `t.body`. The header has several signatures while the provider rotates its secret, and two secrets are
- * accepted while we rotate ours. All are compared in constant time.
+ * Whether a body is signed. The header has several signatures while the provider rotates its secret, and two secrets
+ * are accepted while we rotate ours. All are compared in constant time.
  */
-export function isSigned(input: {
-  readonly body: string
-  readonly header: string
-  readonly secret: SecretPair
-  readonly nowMs: number
-}): boolean {
-  const { body, header, secret, nowMs } = input
+export function isSigned(body: string, header: string, secret: SecretPair, now: number): boolean {
   const fields = header.split(',').map((field) => field.trim().split('=') as [string, string | undefined])
   const times = fields.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))
   const [time = ''] = times
   if (times.length !== 1 || !/^\d{1,12}$/.test(time)) return false
-  if (Math.abs(nowMs / 1000 - Number(time)) > WINDOW_SECONDS) return false
-  const expected = secret.accepted.map((one) =>
-    createHmac('sha256', one.reveal()).update(`${time}.${body}`).digest(),
-  )
+  if (Math.abs(now / 1000 - Number(time)) > WINDOW_SECONDS) return false
+  const expected = secret.accepted.map((one) => hmac(one, time, body).digest())
   const given = fields.flatMap(([name, value = '']) =>
     name === 'v1' && /^[0-9a-f]{64}$/i.test(value) ? [Buffer.from(value, 'hex')] : [],
   )
@@ -58,32 +57,25 @@ export function isSigned(input: {
 }
 
 /** Hands each event to the host once. `busy`: another delivery of it is being handled at this moment. */
-export async function handlePaymentEvent(input: {
-  readonly event: PaymentEvent
-  readonly store: PaymentEventStore
-  readonly onEvent: OnPaymentEvent | undefined
-  readonly clock: Clock
-  readonly log: Log
-}): Promise<'handled' | 'known' | 'busy'> {
-  const { event, store, onEvent, clock, log } = input
+export async function handlePaymentEvent(
+  { clock, log }: Pick<Host, 'clock' | 'log'>,
+  event: PaymentEvent,
+  store: PaymentEventStore,
+  onEvent: OnPaymentEvent | undefined,
+): Promise<'handled' | 'known' | 'busy'> {
   const { id, type } = event
   const claim = await store.claim({ id, type, now: clock.now(), leaseMs: LEASE_MS })
   if (claim !== 'claimed') return claim === 'handled' ? 'known' : 'busy'
   try {
     await onEvent?.(event)
-  } catch (error) {
+  } catch (cause) {
     await store.settle({ id, handled: false, now: clock.now() })
     log.error(
       'payment_event_failed',
       'the host could not handle a payment event; it will be delivered again',
-      {
-        type,
-        fault: error instanceof Error ? error.name : 'unknown',
-      },
+      { type, fault: cause instanceof Error ? cause.name : 'unknown' },
     )
-    throw new PlatformError('unavailable', 'The event could not be handled now; deliver it again.', {
-      cause: error,
-    })
+    throw new PlatformError('unavailable', 'The event could not be handled now; deliver it again.', { cause })
   }
   await store.settle({ id, handled: true, now: clock.now() })
   log.info('payment_event', 'a payment event was handled', { type, handledByHost: onEvent !== undefined })

@@ -1,3 +1,4 @@
+import { isRecord } from '../is-record.ts'
 import type { Scrub } from './scrub.ts'
 
 /** An envelope as the SDKs hand it to their transport: its headers, and its items with a header each. */
@@ -17,11 +18,11 @@ const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction'])
  */
 export function scrubEnvelope([headers, items]: Envelope, scrub: Scrub): Envelope | undefined {
   const kept = items.flatMap(([header, payload]) =>
-    SENT_TYPES.has(header.type) && isFields(payload) ? [[header, scrubPayload(payload, scrub)] as const] : [],
+    SENT_TYPES.has(header.type) && isRecord(payload) ? [[header, scrubPayload(payload, scrub)] as const] : [],
   )
   if (kept.length === 0) return undefined
   // Routing (DSN, ids, public key) stays as it is; names of transactions are texts like any other.
-  const trace = isFields(headers.trace)
+  const trace = isRecord(headers.trace)
     ? { trace: { ...headers.trace, ...texts(headers.trace, ['transaction'], scrub) } }
     : {}
   return [{ ...headers, ...trace }, kept]
@@ -42,38 +43,36 @@ function scrubPayload(payload: Fields, scrub: Scrub): Fields {
     data,
     ...rest
   } = payload
-  return defined({
+  // As JSON, so that what is undefined is not there.
+  return {
     ...(deepTexts(rest, scrub) as Fields),
-    user: isFields(user) && typeof user.id === 'string' ? { id: scrub.text(user.id) } : undefined,
+    user: isRecord(user) && typeof user.id === 'string' ? { id: scrub.text(user.id) } : undefined,
     extra: scrub.value(extra),
     tags: scrub.value(tags),
     data: scrub.value(data),
-    contexts: isFields(contexts) ? scrubContexts(contexts, scrub) : undefined,
+    contexts: isRecord(contexts) ? scrubContexts(contexts, scrub) : undefined,
     breadcrumbs: list(breadcrumbs)?.map((crumb) => withData(crumb, scrub)),
     spans: list(spans)?.map((span) => withData(span, scrub)),
-  })
+  }
 }
 
 /** Scrubs contexts. The trace keeps its ids, which are needed, and not its data, which is free-form. */
 function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
   const { trace, runtime, os, browser, ...others } = contexts
-  return defined({
+  return {
     trace: withData(trace, scrub),
     runtime: deepTexts(runtime, scrub),
     os: deepTexts(os, scrub),
     browser: deepTexts(browser, scrub),
     // Details of the device are dropped, because they tell devices apart.
     ...(scrub.value(without(others, ['device', 'app', 'culture', 'cloud_resource'])) as Fields),
-  })
+  }
 }
 
 function withData(value: unknown, scrub: Scrub): unknown {
-  if (!isFields(value)) return undefined
+  if (!isRecord(value)) return undefined
   const { data, ...rest } = value
-  return defined({
-    ...(deepTexts(rest, scrub) as Fields),
-    data: scrub.value(data),
-  })
+  return { ...(deepTexts(rest, scrub) as Fields), data: scrub.value(data) }
 }
 
 /** Scrubs every text in a value and keeps its structure. Local variables of stack frames are dropped. */
@@ -81,7 +80,7 @@ function deepTexts(value: unknown, scrub: Scrub, depth = 0): unknown {
   if (typeof value === 'string') return scrub.text(value)
   if (depth > 12) return undefined
   if (Array.isArray(value)) return value.map((item) => deepTexts(item, scrub, depth + 1))
-  if (!isFields(value)) return value
+  if (!isRecord(value)) return value
   return Object.fromEntries(
     Object.entries(without(value, ['vars', 'sdkProcessingMetadata'])).map(([key, item]) => [
       key,
@@ -98,14 +97,6 @@ function texts(fields: Fields, names: readonly string[], scrub: Scrub): Fields {
 
 function without(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
-}
-
-function defined(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function list(value: unknown): unknown[] | undefined {

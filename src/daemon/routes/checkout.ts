@@ -27,11 +27,11 @@ export const route = () =>
       if (asker.kind !== 'person')
         throw new PlatformError('unauthenticated', 'A checkout is for a person’s account.')
       const { price } = await c.json()
-      const outcome = await (await site.checkout()).open(asker, price)
-      if (outcome.kind === 'unknown_price')
+      const session = await (await site.checkout()).open(asker, price)
+      if (session === undefined)
         throw new PlatformError('bad_request', 'There is no such price on this platform.', {
           issues: [{ path: 'price', message: 'not a configured price' }],
         })
-      return { id: outcome.id, url: outcome.url }
+      return session
     },
   })

@@ -1,8 +1,4 @@
-import {
-  type InsightsData,
-  type InsightsPageData,
-  insightsData,
-} from '../../core/analytics/insights-definition.ts'
+import type { InsightsPageData } from '../../core/analytics/insights-definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import { once } from '../../core/once.ts'
@@ -19,20 +15,23 @@ const CHOSEN_RANGE = '30'
  * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
  * the page is the same for everybody.
  */
-export function insightsPage(frame: Frame, script: string, style: string, data: InsightsData): Page {
+export function insightsPage(
+  frame: Frame,
+  script: string,
+  style: string,
+  { events, insights: { sections, sample } }: Pick<ResolvedPlatform, 'events' | 'insights'>,
+): Page {
   const T = frame.messages.insights
   const ranges = (['7', '30', '90', ''] as const).map((value) => [value, T.ranges[value]] as const)
   const tiles = [
     ...Object.entries(T.tiles),
-    ...data.sections.flatMap(({ id, tile }) => (tile ? [[`${id}-tile`, tile.label] as const] : [])),
+    ...sections.flatMap(({ id, tile }) => (tile ? [[`${id}-tile`, tile.label] as const] : [])),
   ]
-  const figures = [
-    ['kinds', T.did],
-    ...data.sections.map(({ id, heading }) => [id, heading] as const),
-  ] as const
+  const figures = [['kinds', T.did], ...sections.map(({ id, heading }) => [id, heading] as const)] as const
   const carried: InsightsPageData = {
-    ...data,
-    events: data.events.map((event) => ({ label: T.kinds[event.name] ?? event.name, ...event })),
+    sections,
+    sample: sample?.(0) ?? [],
+    events: events.map((event) => ({ label: T.kinds[event.name] ?? event.name, ...event })),
     texts: T.script,
     language: frame.messages.language,
   }
@@ -94,14 +93,13 @@ export const route = (platform: ResolvedPlatform) =>
     answers: [text('text/html', 'The page, with its script and style.')],
     errors: ['unavailable'],
     handle() {
-      const data = insightsData(platform)
       const assets = once(readAssets)
       return async ({ frame }) => {
         const { script, style } = await assets().catch((cause: unknown) => {
           const message = 'The script of this page is not built: npm run build makes it.'
           throw new PlatformError('unavailable', message, { cause })
         })
-        return htmlResponse(insightsPage(frame, script, style, data))
+        return htmlResponse(insightsPage(frame, script, style, platform))
       }
     },
   })

@@ -46,11 +46,11 @@ export const route = () =>
         // The signature is over the bytes as sent: nothing may be parsed before it.
         const body = await c.text()
         const header = c.request.headers.get(SIGNATURE_HEADER) ?? ''
-        if (!isSigned({ body, header, secret: payments.webhookSecret, nowMs: clock.now() }))
+        if (!isSigned(body, header, payments.webhookSecret, clock.now()))
           throw new PlatformError('signature_invalid', 'The signature does not fit the body, or is too old.')
         const { id, type, created, data } = parseJson(body, PaymentEvent)
         const event = { id, type, createdAt: created * 1000, data }
-        const outcome = await handlePaymentEvent({ event, store: await paymentEvents(), onEvent, clock, log })
+        const outcome = await handlePaymentEvent({ clock, log }, event, await paymentEvents(), onEvent)
         if (outcome === 'busy')
           throw new PlatformError('conflict', 'This event is being handled; deliver it again later.')
         return { received: true as const, duplicate: outcome === 'known' }

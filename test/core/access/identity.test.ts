@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Identity, jwtIdentify, parseIdentity } from '../../../src/core/access/identity.ts'
 import { clock, JWT_SECRET, NOW, pairOf, token } from '../../support/accounts.ts'
 
-const bySecret = jwtIdentify({ tokens: { kind: 'secret', secret: pairOf(JWT_SECRET) }, clock })
+const bySecret = jwtIdentify(clock, { kind: 'secret', secret: pairOf(JWT_SECRET) })
 const ask = (authorization: string | undefined) =>
   new Request('http://web.example/', {
     headers: authorization === undefined ? {} : { Authorization: authorization },
@@ -123,7 +123,7 @@ async function keySet() {
 
 test('with a key set its own keys are taken, and fetched once for many tokens', async () => {
   const set = await keySet()
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })
   const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
   expect(await Promise.all(Array.from({ length: 20 }, () => identify(ask(good))))).toEqual(
     Array(20).fill(ADA),
@@ -133,7 +133,7 @@ test('with a key set its own keys are taken, and fetched once for many tokens', 
 
 test('with a key set, rejects an HMAC made from the public key, and an unknown key', async () => {
   const set = await keySet()
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })
   const confused = await set.sign('HS256').sign(new TextEncoder().encode(JSON.stringify(set.jwk)))
   expect(await identify(ask(`Bearer ${confused}`))).toBeUndefined()
   const other = await generateKeyPair('ES256')
@@ -166,7 +166,7 @@ test('with a key set every algorithm of public keys is taken', async () => {
     kid: `key-${index}`,
   }))
   const url = await keyServer((_, response) => response.end(JSON.stringify({ keys: set })))
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url })
   for (const [index, [{ privateKey }, ...algorithms]] of keys.entries())
     for (const alg of algorithms) {
       const signed = await new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 })
@@ -181,7 +181,7 @@ test('rejects a token that two keys of the set could have signed', async () => {
   const url = await keyServer((_, response) =>
     response.end(JSON.stringify({ keys: [set.jwk, { ...set.jwk, kid: 'second' }] })),
   )
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url })
   const unnamed = await new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 })
     .setProtectedHeader({ alg: 'ES256' })
     .sign(set.pair.privateKey)
@@ -192,7 +192,7 @@ test('a key set is used for ten minutes, then asked for anew', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: NOW })
   onTestFinished(() => void vi.useRealTimers())
   const set = await keySet()
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })
   const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
   for (const [after, asked] of [
     [0, 1],
@@ -216,7 +216,7 @@ test.each([
   ['drops the line', (response: Parameters<RequestListener>[1]) => response.destroy()],
 ])('treats a key server that %s as an outage, not as a wrong token', async (_, answer) => {
   const url = await keyServer((_request, response) => void answer(response))
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url })
   const set = await keySet()
   const good = await set.sign().sign(set.pair.privateKey)
   await expect(identify(ask(`Bearer ${good}`))).rejects.toMatchObject({ code: 'unavailable' })
@@ -243,7 +243,7 @@ test.each([
     response.on('error', () => {})
     more()
   })
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url })
   const good = ask(`Bearer ${await set.sign().sign(set.pair.privateKey)}`)
   if (isRead) expect(await identify(good)).toEqual(ADA)
   else await expect(identify(good)).rejects.toMatchObject({ code: 'unavailable' })
@@ -256,7 +256,7 @@ test('keeps users signed in with the last known keys while the key server is dow
     if (up) response.end(JSON.stringify({ keys: [set.jwk] }))
     else response.writeHead(500).end()
   })
-  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock, keyLifeMs: 0 })
+  const identify = jwtIdentify(clock, { kind: 'jwks', url }, {}, 0)
   const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
   expect(await identify(ask(good))).toEqual(ADA)
   up = false
@@ -266,7 +266,7 @@ test('keeps users signed in with the last known keys while the key server is dow
 })
 
 test('identifies nobody if accounts are not configured', async () => {
-  expect(await jwtIdentify({ tokens: undefined, clock })(ask(`Bearer ${await token()}`))).toBeUndefined()
+  expect(await jwtIdentify(clock, undefined)(ask(`Bearer ${await token()}`))).toBeUndefined()
 })
 
 test('validates an identity given by the host like one from a token', () => {
@@ -322,9 +322,9 @@ test('rejects the role anon, even if every other claim is valid', async () => {
 })
 
 test('accepts tokens signed with either of two secrets, reports an expired one of the older as expired, and rejects a third', async () => {
-  const both = jwtIdentify({
-    tokens: { kind: 'secret', secret: pairOf(`a-new-secret-of-32-bytes-at-least,${JWT_SECRET}`) },
-    clock,
+  const both = jwtIdentify(clock, {
+    kind: 'secret',
+    secret: pairOf(`a-new-secret-of-32-bytes-at-least,${JWT_SECRET}`),
   })
   expect(await both(ask(`Bearer ${await token()}`))).toEqual(ADA)
   expect(await both(ask(`Bearer ${await token({}, 'a-new-secret-of-32-bytes-at-least')}`))).toEqual(ADA)
@@ -338,7 +338,7 @@ test.each([
   ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, { iss: 'https://a.example/' }],
   ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, {}],
 ])('with an %s configured a token must name it, the service’s too', async (_, claims, good, bad) => {
-  const strict = jwtIdentify({ tokens: { kind: 'secret', secret: pairOf(JWT_SECRET) }, clock, claims })
+  const strict = jwtIdentify(clock, { kind: 'secret', secret: pairOf(JWT_SECRET) }, claims)
   expect(await strict(ask(`Bearer ${await token(good)}`))).toEqual(ADA)
   expect(await strict(ask(`Bearer ${await token(bad)}`))).toBeUndefined()
   expect(await strict(ask(`Bearer ${await token({ ...bad, role: 'service_role' })}`))).toBeUndefined()

@@ -138,13 +138,8 @@ async function shared(timeoutMs = 10_000) {
     error() {},
   }
   const open = (token = REST_TOKEN) => {
-    const limiter = withFallback({
-      shared: sharedCounter({ url: store.url, token: secret(token), timeoutMs }),
-      ahead: localLimiter({ monotonic: () => 0 }),
-      local: localLimiter({ monotonic: () => 0 }),
-      clock: stepped.clock,
-      log,
-    })
+    const clock = { ...stepped.clock, monotonic: () => 0 }
+    const limiter = withFallback({ clock, log }, sharedCounter(store.url, secret(token), timeoutMs))
     onTestFinished(() => limiter.close())
     return limiter
   }
@@ -211,7 +206,7 @@ test.each([
   [null, 'the shared store did not run the script'],
 ])('a count of the form %j is a fault, not a decision', async (result, fault) => {
   const store = await restStore(async () => ({ result }))
-  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 10_000 })
+  const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
   onTestFinished(() => counter.close())
   await expect(counter.take(TEN, 'a')).rejects.toThrow(fault)
   await expect(counter.ping()).rejects.toThrow('the shared store did not answer PING')
@@ -221,7 +216,7 @@ test('an answer of 4,096 characters is read, and a longer one is a fault', async
   let length = 0
   // Around the padding: {"result":"PONG","padding":""}
   const store = await restStore(async () => ({ result: 'PONG', padding: 'x'.repeat(length - 30) }))
-  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 10_000 })
+  const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
   onTestFinished(() => counter.close())
   length = 4096
   await counter.ping()
@@ -237,7 +232,7 @@ test('the script is named by its hash, and sent whole to a store that does not k
       ? { error: 'NOSCRIPT No matching script.' }
       : { result: [0, 0, 60_000_000, 7] }
   })
-  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 10_000 })
+  const counter = sharedCounter(store.url, secret(REST_TOKEN), 10_000)
   onTestFinished(() => counter.close())
   expect(await counter.take(TEN, '192.0.2.77')).toEqual({
     allowed: false,
@@ -264,17 +259,19 @@ test('while the shared store is down it is asked every two seconds, and no more 
   const waits: number[] = []
   const stepped = steppedClock()
   const store = await restStore(arrivalStore(() => 0))
-  const limiter = openLimiter({
-    sharedStore: { url: store.url, token: secret('another-token') },
-    clock: {
-      ...stepped.clock,
-      sleep: (ms, signal) => {
-        waits.push(ms)
-        return stepped.clock.sleep(ms, signal)
+  const limiter = openLimiter(
+    {
+      clock: {
+        ...stepped.clock,
+        sleep: (ms, signal) => {
+          waits.push(ms)
+          return stepped.clock.sleep(ms, signal)
+        },
       },
+      log: silentLog,
     },
-    log: silentLog,
-  })
+    { url: store.url, token: secret('another-token') },
+  )
   expect(limiter.counting()).toBe('shared')
   await limiter.take(TEN, 'a')
   expect([limiter.counting(), waits]).toEqual(['fallback', [2000]])
@@ -284,11 +281,7 @@ test('while the shared store is down it is asked every two seconds, and no more 
 })
 
 test('without a shared store nothing is asked of the network', () => {
-  const limiter = openLimiter({
-    sharedStore: undefined,
-    clock: steppedClock().clock,
-    log: silentLog,
-  })
+  const limiter = openLimiter({ clock: steppedClock().clock, log: silentLog }, undefined)
   expect(limiter.take(TEN, 'a')).toMatchObject({ allowed: true })
   expect(limiter.counting()).toBe('local')
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createProxyWatch, untrustedClient } from '../../../src/core/access/client.ts'
+import { systemClock } from '../../../src/core/clock.ts'
 import { silentLog } from '../../../src/core/log.ts'
 
 const HOUR = 60 * 60 * 1000
@@ -7,11 +8,13 @@ const HOUR = 60 * 60 * 1000
 function watch(trustProxy: readonly string[] = []) {
   let now = 0
   const warned: string[] = []
-  const proxies = createProxyWatch({
+  const proxies = createProxyWatch(
+    {
+      clock: { ...systemClock, monotonic: () => now },
+      log: { ...silentLog, warn: (event) => void warned.push(event) },
+    },
     trustProxy,
-    clock: { monotonic: () => now },
-    log: { ...silentLog, warn: (event) => void warned.push(event) },
-  })
+  )
   const note = (socket: string | undefined, forwarded: string | null) => proxies.note({ socket, forwarded })
   const pass = (ms: number) => {
     now += ms

@@ -15,10 +15,10 @@ function keeper(usage: Partial<AnalyticsUsage> = {}) {
       return state.usage
     },
   }
-  const budget = createBudget({
-    budget: { totalBytes: 1000, dailyBytes: 800 },
-    clock: { now: () => time.now, monotonic: () => time.passed },
-  })
+  const budget = createBudget(
+    { now: () => time.now, monotonic: () => time.passed },
+    { totalBytes: 1000, dailyBytes: 800 },
+  )
   return { ...budget, time, state, ask: (client?: string) => budget.refusal(store, client), store }
 }
 

@@ -70,15 +70,16 @@ async function run(
     prices: { 'pro-monthly': 'm', 'pro-yearly': 'y' },
   }
   const checks: SmokeCheck[] = []
-  for await (const check of smoke({
-    payments,
-    webUrl: web ? url : undefined,
-    siteUrl: 'https://www.example.com',
-    mode: keyModeOf(payments),
-    clock: { ...systemClock, now: () => NOW },
-    random: systemRandom,
-    signal: AbortSignal.timeout(10_000),
-  }))
+  for await (const check of smoke(
+    { clock: { ...systemClock, now: () => NOW }, random: systemRandom },
+    {
+      payments,
+      webUrl: web ? url : undefined,
+      siteUrl: 'https://www.example.com',
+      mode: keyModeOf(payments),
+      signal: AbortSignal.timeout(10_000),
+    },
+  ))
     checks.push(check)
   return { asked, checks, of: (name: string) => checks.find((one) => one.name === name), url }
 }
@@ -112,6 +113,13 @@ test('a sound configuration is asked for everything once, with the key, and no s
     success_url: 'https://www.example.com/?checkout=done',
     cancel_url: 'https://www.example.com/?checkout=cancelled',
   })
+})
+
+test('an answer that is too large is none, and is not read to its end', async () => {
+  const large = { pad: 'x'.repeat(256 * 1024) }
+  const { of } = await run(({ at }) => (at === 'GET /v1/prices/m' ? [200, large] : undefined))
+  expect(of('price pro-monthly')).toMatchObject({ state: 'unreached' })
+  expect(of('price pro-yearly')).toMatchObject({ state: 'passed' })
 })
 
 test('the service gets one event three times: first with a signature that does not fit, then with its own', async () => {

@@ -14,7 +14,7 @@ export function createFetchText(get: typeof fetch = fetch): (url: string) => Pro
     const known = kept.get(url)
     if (known !== undefined) return known
     const response = await get(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) })
-    const body = await boundedBody(response, MOST_BYTES)
+    const body = await boundedBody(response.body, MOST_BYTES)
     if (!response.ok) throw new RangeError(`the answer is ${response.status}`)
     const text = body.toString()
     if (new URL(url).pathname.endsWith('.pem')) {

@@ -1,0 +1,33 @@
+import { type Dispatcher, request } from 'undici'
+import { within } from '../wait.ts'
+import { boundedBody } from './bounded-body.ts'
+
+interface ExchangeOptions {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Record<string, string>
+  readonly body?: string
+  readonly signal?: AbortSignal
+  readonly dispatcher?: Dispatcher
+}
+
+/**
+ * One request and its whole answer, of at most so many bytes and over in so many milliseconds; rejects otherwise. Raced
+ * against a timer, not only aborted, because name resolution ignores a signal.
+ */
+export function exchange(
+  url: string,
+  { signal, ...options }: ExchangeOptions,
+  mostBytes: number,
+  withinMs: number,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const stop = new AbortController()
+  const ask = async () => {
+    const ends = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
+    const { statusCode, body } = await request(url, { ...options, signal: ends })
+    return { status: statusCode, text: (await boundedBody(body, mostBytes)).toString() }
+  }
+  return within(withinMs, ask(), () => {
+    stop.abort()
+    throw new Error('no answer in time')
+  })
+}
