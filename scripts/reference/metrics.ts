@@ -3,7 +3,10 @@ import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 /** docs/reference/metrics.md: made from the catalog. */
 export function metricsReference(): string {
   const rows = Object.entries(ROWS).map(([name, { type, help, labels = {}, personal = false }]) => {
-    const values = Object.entries(labels).map(([label, of]) => `\`${label}\`: ${of}`)
+    const values = Object.entries(labels).map(
+      ([label, of]) =>
+        `\`${label}\`: ${typeof of === 'string' ? of : of.map((value) => `\`${value}\``).join(', ')}`,
+    )
     return `| \`${name}\` | ${type} | ${personal ? '**Token.** ' : ''}${help} | ${values.join('<br>')} |`
   })
   return `# Metrics

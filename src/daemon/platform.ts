@@ -72,25 +72,13 @@ export function openPlatform(options: OpenOptions) {
     log,
     onLost,
   })
-  const metrics: Metrics = openMetrics({
+  const metrics: Metrics = openMetrics(clock, {
     build: settings.site.buildStamp,
-    clock,
     counting: limiter.counting,
     mailConfigured: mailer.configured,
     feedbackProvider: settings.feedback?.provider,
     analyticsBytes: async () => ((await analytics?.opened()) ? ingest.size() : undefined),
-    async readStore() {
-      const opened = await stores.known()
-      return (
-        opened && {
-          backlog: () => opened.course.backlog(clock.now()),
-          counts: () => opened.course.counts(clock.now()),
-          status: () => opened.status(),
-          mail: () => opened.sending.days(clock.now()),
-          holds: () => opened.sending.holds(),
-        }
-      )
-    },
+    knownStore: stores.known,
   })
   const { course, transactionalMail, keptMail, confirmationsExhausted } = openCoursePart({
     platform,

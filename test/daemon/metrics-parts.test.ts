@@ -7,30 +7,50 @@ import { type MetricsOptions, openMetrics } from '../../src/daemon/metrics/metri
 import { publicPart } from '../../src/daemon/routes/metrics.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
-type Opened = NonNullable<Awaited<ReturnType<MetricsOptions['readStore']>>>
+type Opened = NonNullable<Awaited<ReturnType<MetricsOptions['knownStore']>>>
+interface Read {
+  readonly backlog: Opened['course']['backlog']
+  readonly counts: Opened['course']['counts']
+  readonly status: Opened['status']
+  readonly mail: Opened['sending']['days']
+  readonly holds: Opened['sending']['holds']
+}
 
 /** Metrics over a store that answers so, and their values by series. */
-function metricsOf(store: Partial<Opened> | undefined = undefined, options: Partial<MetricsOptions> = {}) {
+function metricsOf(store: Partial<Read> | undefined = undefined, options: Partial<MetricsOptions> = {}) {
   const time = { monotonic: 0 }
   const counts = { byState: { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }, parked: 0, unknown: 0 }
-  const whole = {
+  const {
+    backlog,
+    counts: counted,
+    status,
+    mail,
+    holds,
+  } = {
     backlog: async () => ({ due: 0, waiting: 0, retries: 0, oldestDueAt: undefined }),
     counts: async () => counts,
-    status: async () => ({ kind: 'sqlite' }),
+    status: async () => ({ kind: 'sqlite' as const }),
     mail: async () => [],
     holds: async () => [],
     ...store,
+  }
+  const opened = {
+    course: { backlog, counts: counted },
+    status,
+    sending: { days: mail, holds },
   } as unknown as Opened
-  const metrics = openMetrics({
-    build: undefined,
-    clock: { ...systemClock, now: () => NOW, monotonic: () => time.monotonic },
-    counting: () => 'local',
-    mailConfigured: true,
-    feedbackProvider: undefined,
-    analyticsBytes: async () => undefined,
-    readStore: async () => (store === undefined ? undefined : whole),
-    ...options,
-  })
+  const metrics = openMetrics(
+    { ...systemClock, now: () => NOW, monotonic: () => time.monotonic },
+    {
+      build: undefined,
+      counting: () => 'local',
+      mailConfigured: true,
+      feedbackProvider: undefined,
+      analyticsBytes: async () => undefined,
+      knownStore: async () => (store === undefined ? undefined : opened),
+      ...options,
+    },
+  )
   const read = async () => {
     const lines = (await metrics.text()).body
       .split('\n')

@@ -145,14 +145,13 @@ test('a scrape opens nothing: without a store there are no figures of one', asyn
 })
 
 test('a look at the configuration does not hide what a live check found', async () => {
-  const metrics = openMetrics({
+  const metrics = openMetrics(systemClock, {
     build: undefined,
-    clock: systemClock,
     counting: () => 'local',
     mailConfigured: false,
     feedbackProvider: undefined,
     analyticsBytes: async () => undefined,
-    readStore: async () => undefined,
+    knownStore: async () => undefined,
   })
   const states: ProbeState[] = ['ok', 'failing', 'ok', 'degraded']
   const health = metrics.health(
