@@ -29,9 +29,9 @@ function closure(present: readonly string[], rules: readonly Rule[]): ReadonlySe
 
 function impliedBy(rule: Rule, known: ReadonlySet<string>): readonly string[] {
   const has = (name: string) => known.has(name)
-  if (rule.kind === 'all-or-none') return rule.variables.some(has) ? rule.variables : []
-  if (rule.kind !== 'requires' || rule.where) return []
-  return (rule.match === 'any' ? rule.when.some(has) : rule.when.every(has)) ? rule.needs : []
+  if (!('needs' in rule) || rule.enough === 'any' || rule.where) return []
+  const { when = [], match, needs } = rule
+  return (match === 'any' ? when.some(has) : when.every(has)) ? needs : []
 }
 
 /** A declaration file of what `readPlatformEnv` gives, for programs that do not import the definition. */

@@ -1,38 +1,31 @@
 import type { Requirement, RuleCondition, RuleDefinition } from './definition.ts'
 
+interface Implication {
+  /** `required`: the definition says so of a variable or a group, and no rule between variables does. */
+  readonly kind: 'implication' | 'required'
+  /** The rule applies when any (or all) of these are set; in any case when left out. */
+  readonly when?: readonly string[]
+  readonly match: 'any' | 'all'
+  /** Then any (or all) of these have to be. */
+  readonly needs: readonly string[]
+  readonly enough: 'any' | 'all'
+}
+
+type Form =
+  | Implication
+  /** At most one of them is set. */
+  | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
+  | { readonly kind: 'forbidden-value'; readonly variable: string; readonly value: string | RegExp }
+
 /** A rule over which variables of a group are present (CONTRACT §2, errors). */
-export type Rule = {
+export type Rule = Form & {
   /** Stable id, explained by `platformctl env explain ID`. */
   readonly id: string
   readonly group: string
   readonly cause: string
   readonly fix: string
-} & (
-  | { readonly kind: 'all-or-none'; readonly variables: readonly string[] }
-  /** When all (or any) of `when` are present, every one of `needs` must be. */
-  | {
-      readonly kind: 'requires'
-      readonly when: readonly string[]
-      readonly match: 'any' | 'all'
-      readonly needs: readonly string[]
-      readonly where?: RuleCondition
-    }
-  | { readonly kind: 'at-least-one'; readonly when: readonly string[]; readonly of: readonly string[] }
-  | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
-  /** One of `variables` must be set; with `when` or `where`, only while one of those is set, or that is met. */
-  | {
-      readonly kind: 'required'
-      readonly variables: readonly string[]
-      readonly when?: readonly string[]
-      readonly where?: RuleCondition
-    }
-  | {
-      readonly kind: 'forbidden-value'
-      readonly variable: string
-      readonly value: string | RegExp
-      readonly where?: RuleCondition
-    }
-)
+  readonly where?: RuleCondition
+}
 
 /** ` in production`, ` while NAME is set`, or nothing. */
 export function whenRequired(required: Requirement): string {
@@ -47,112 +40,107 @@ export function requiredRule(
   switches: (name: string) => readonly string[] | undefined,
 ): Rule {
   const { group, what, variables } = of
+  const production = { variable: 'DEPLOY_ENVIRONMENT', of: ['production'] }
+  const isConditional = typeof required === 'object'
   // A group that is always on is set in any case.
-  const when = typeof required === 'object' ? switches(required.when) : undefined
-  const instead = typeof required === 'object' ? `, or remove ${required.when}` : ''
+  const when = isConditional ? switches(required.when) : required === 'production' && [production.variable]
   return {
     kind: 'required',
     id: 'required-missing',
     group,
-    variables,
     ...(when && { when }),
-    ...(required === 'production' && { where: { variable: 'DEPLOY_ENVIRONMENT', of: ['production'] } }),
+    match: 'any',
+    needs: variables,
+    enough: 'any',
+    ...(required === 'production' && { where: production }),
     cause: `${what} is required${whenRequired(required)}, and it is not set.`,
-    fix: `Set ${joined(variables, 'or')}${instead}.`,
+    fix: `Set ${or(variables)}${isConditional ? `, or remove ${required.when}` : ''}.`,
   }
 }
 
-/** A group's rule with its id and its sentences; `ids` counts those that the group already has, by kind. */
+/** A group's rule with its id and its sentences; `ids` counts those that the group already has, by form. */
 export function resolveRule(definition: RuleDefinition, group: string, ids: Map<string, number>): Rule {
-  const shape = shapeOf(definition)
-  const said = sentences(shape)
+  const { name, form, cause, fix } = formOf(definition)
+  const count = (ids.get(name) ?? 0) + 1
+  if (definition.id === undefined) ids.set(name, count)
   return {
-    id: definition.id ?? madeId(group, shape.kind, ids),
+    id: definition.id ?? `${group}-${name}${count === 1 ? '' : `-${count}`}`,
     group,
-    cause: definition.cause ?? said.cause,
-    fix: definition.fix ?? said.fix,
-    ...shape,
+    cause: definition.cause ?? cause,
+    fix: definition.fix ?? fix,
+    ...form,
+    ...('where' in definition && definition.where && { where: definition.where }),
   }
 }
 
-type Shape<Each = Rule> = Each extends { kind: 'required' }
-  ? never
-  : Each extends Rule
-    ? Omit<Each, 'id' | 'group' | 'cause' | 'fix'>
-    : never
+interface Described {
+  /** For the ids of rules that have none of their own. */
+  readonly name: string
+  readonly form: Form
+  readonly cause: string
+  readonly fix: string
+}
 
-function shapeOf(definition: RuleDefinition): Shape {
-  if ('allOrNone' in definition) return { kind: 'all-or-none', variables: definition.allOrNone }
+function formOf(definition: RuleDefinition): Described {
+  if ('allOrNone' in definition) {
+    const { allOrNone: names } = definition
+    return {
+      name: 'all-or-none',
+      form: { kind: 'implication', when: names, match: 'any', needs: names, enough: 'all' },
+      cause: `${and(names)} work only together.`,
+      fix: names.length === 2 ? 'Set both, or neither.' : 'Set all of them, or none.',
+    }
+  }
   if ('requires' in definition) {
-    const { when, match = 'any', requires, where } = definition
-    return { kind: 'requires', when, match, needs: requires, ...(where && { where }) }
+    const { when, match = 'any', requires: needs } = definition
+    return {
+      name: 'requires',
+      form: { kind: 'implication', when, match, needs, enough: 'all' },
+      cause: `${match === 'any' ? or(when) : and(when)} is set without ${and(needs)}.`,
+      fix: `Set ${and(needs)}, or remove ${and(when)}.`,
+    }
   }
-  if ('atLeastOne' in definition)
-    return { kind: 'at-least-one', when: definition.when, of: definition.atLeastOne }
-  if ('exclusive' in definition) return { kind: 'exclusive', variables: definition.exclusive }
-  const { forbidden: variable, value, where } = definition
-  return { kind: 'forbidden-value', variable, value, ...(where && { where }) }
-}
-
-function madeId(group: string, kind: string, ids: Map<string, number>): string {
-  const count = (ids.get(kind) ?? 0) + 1
-  ids.set(kind, count)
-  return `${group}-${kind}${count === 1 ? '' : `-${count}`}`
-}
-
-function sentences(rule: Shape): { cause: string; fix: string } {
-  switch (rule.kind) {
-    case 'all-or-none':
-      return {
-        cause: `${joined(rule.variables, 'and')} work only together.`,
-        fix: rule.variables.length === 2 ? 'Set both, or neither.' : 'Set all of them, or none.',
-      }
-    case 'requires':
-      return {
-        cause: `${joined(rule.when, rule.match === 'any' ? 'or' : 'and')} is set without ${joined(rule.needs, 'and')}.`,
-        fix: `Set ${joined(rule.needs, 'and')}, or remove ${joined(rule.when, 'and')}.`,
-      }
-    case 'at-least-one':
-      return {
-        cause: `${joined(rule.when, 'and')} is set without ${joined(rule.of, 'or')}.`,
-        fix: `Set at least one of ${joined(rule.of, 'and')}, or remove ${joined(rule.when, 'and')}.`,
-      }
-    case 'exclusive':
-      return {
-        cause: `Only one of ${joined(rule.variables, 'and')} may be set.`,
-        fix: 'Keep one, and remove the rest.',
-      }
-    case 'forbidden-value':
-      return {
-        cause: `${rule.variable} holds a value that is not allowed.`,
-        fix: `Change ${rule.variable}, or remove it.`,
-      }
+  if ('atLeastOne' in definition) {
+    const { when, atLeastOne: needs } = definition
+    return {
+      name: 'at-least-one',
+      form: { kind: 'implication', when, match: 'all', needs, enough: 'any' },
+      cause: `${and(when)} is set without ${or(needs)}.`,
+      fix: `Set at least one of ${and(needs)}, or remove ${and(when)}.`,
+    }
+  }
+  if ('exclusive' in definition) {
+    const { exclusive: variables } = definition
+    return {
+      name: 'exclusive',
+      form: { kind: 'exclusive', variables },
+      cause: `Only one of ${and(variables)} may be set.`,
+      fix: 'Keep one, and remove the rest.',
+    }
+  }
+  const { forbidden: variable, value } = definition
+  return {
+    name: 'forbidden-value',
+    form: { kind: 'forbidden-value', variable, value },
+    cause: `${variable} holds a value that is not allowed.`,
+    fix: `Change ${variable}, or remove it.`,
   }
 }
 
-function joined(names: readonly string[], word: 'and' | 'or'): string {
-  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`
-}
+const joined = (word: string) => (names: readonly string[]) =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`
+const and = joined('and')
+const or = joined('or')
 
 /** The names of all variables in a rule. */
 export function variablesOf(rule: Rule): readonly string[] {
-  return [...new Set(namesIn(rule))]
-}
-
-function namesIn(rule: Rule): readonly string[] {
-  switch (rule.kind) {
-    case 'all-or-none':
-    case 'exclusive':
-      return rule.variables
-    case 'requires':
-      return [...rule.when, ...rule.needs, ...(rule.where ? [rule.where.variable] : [])]
-    case 'at-least-one':
-      return [...rule.when, ...rule.of]
-    case 'required':
-      return [...rule.variables, ...(rule.when ?? []), ...(rule.where ? [rule.where.variable] : [])]
-    case 'forbidden-value':
-      return [rule.variable, ...(rule.where ? [rule.where.variable] : [])]
-  }
+  const names =
+    rule.kind === 'exclusive'
+      ? rule.variables
+      : rule.kind === 'forbidden-value'
+        ? [rule.variable]
+        : [...(rule.when ?? []), ...rule.needs]
+  return [...new Set([...names, ...(rule.where ? [rule.where.variable] : [])])]
 }
 
 /** How a rule is broken: which of its variables are present, and which are missing. */
@@ -164,43 +152,22 @@ export interface Breach {
 /** Gives how the values break a rule; undefined if the rule holds. */
 export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
   const has = (name: string) => value(name) !== undefined
-  if ('where' in rule && rule.where && !meets(rule.where.of, value(rule.where.variable) ?? ''))
-    return undefined
-  switch (rule.kind) {
-    case 'all-or-none': {
-      const present = rule.variables.filter(has)
-      const missing = rule.variables.filter((name) => !has(name))
-      return present.length > 0 && missing.length > 0 ? { present, missing } : undefined
-    }
-    case 'requires': {
-      const present = rule.when.filter(has)
-      const missing = rule.needs.filter((name) => !has(name))
-      const applies = rule.match === 'any' ? present.length > 0 : present.length === rule.when.length
-      return applies && missing.length > 0 ? { present, missing } : undefined
-    }
-    case 'at-least-one':
-      return rule.when.every(has) && !rule.of.some(has) ? { present: rule.when, missing: rule.of } : undefined
-    case 'exclusive': {
-      const present = rule.variables.filter(has)
-      return present.length > 1 ? { present, missing: [] } : undefined
-    }
-    case 'required': {
-      const { variables, when, where } = rule
-      const present = [...(when ?? []).filter(has), ...(where ? [where.variable] : [])]
-      const applies = when === undefined || present.length > 0
-      return applies && !variables.some(has) ? { present, missing: variables } : undefined
-    }
-    case 'forbidden-value': {
-      const { where } = rule
-      const set = value(rule.variable)
-      return set !== undefined && forbids(rule.value, set)
-        ? {
-            present: [rule.variable],
-            missing: where && value(where.variable) === undefined ? [where.variable] : [],
-          }
-        : undefined
-    }
+  const { where } = rule
+  if (where && !meets(where.of, value(where.variable) ?? '')) return undefined
+  if (rule.kind === 'exclusive') {
+    const present = rule.variables.filter(has)
+    return present.length > 1 ? { present, missing: [] } : undefined
   }
+  if (rule.kind === 'forbidden-value') {
+    const set = value(rule.variable)
+    if (set === undefined || !forbids(rule.value, set)) return undefined
+    return { present: [rule.variable], missing: where && !has(where.variable) ? [where.variable] : [] }
+  }
+  const { when, match, needs, enough } = rule
+  const present = (when ?? []).filter(has)
+  const applies = when === undefined || (match === 'any' ? present.length > 0 : when.every(has))
+  if (!applies || (enough === 'any' ? needs.some(has) : needs.every(has))) return undefined
+  return { present, missing: needs.filter((name) => !has(name)) }
 }
 
 function meets(of: readonly string[] | RegExp, value: string): boolean {

@@ -72,40 +72,25 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
       ? { not: has(variable) }
       : { required: [variable], properties: { [variable]: { enum: of } } }
   }
-  const anyOf = (names: readonly string[]): Schema => ({ anyOf: names.map(has) })
-  const allOf = (names: readonly string[]): Schema => ({ allOf: names.map(has) })
-  switch (rule.kind) {
-    case 'all-or-none':
-      return [implies(anyOf(rule.variables), allOf(rule.variables))]
-    case 'requires': {
-      const present = rule.match === 'any' ? anyOf(rule.when) : allOf(rule.when)
-      return [implies(rule.where ? { allOf: [present, meets(rule.where)] } : present, allOf(rule.needs))]
-    }
-    case 'at-least-one':
-      return [implies(allOf(rule.when), anyOf(rule.of))]
-    case 'exclusive':
-      return pairs(rule.variables).map((pair) => ({ not: allOf(pair) }))
-    case 'required': {
-      const { when, where } = rule
-      const set = anyOf(rule.variables)
-      if (when) return when.length === 0 ? [] : [implies(anyOf(when), set)]
-      return [where ? implies(meets(where), set) : set]
-    }
-    case 'forbidden-value':
-      // Without a condition, the schema of the property says this.
-      return rule.where === undefined
-        ? []
-        : [
-            implies(
-              { allOf: [has(rule.variable), meets(rule.where)] },
-              { properties: { [rule.variable]: { anyOf: [{ pattern: '^\\s*$' }, refused(rule.value)] } } },
-            ),
-          ]
-  }
-}
-
-function pairs(names: readonly string[]): string[][] {
-  return names.flatMap((one, index) => names.slice(index + 1).map((other) => [one, other]))
+  const of = (names: readonly string[], how: 'any' | 'all'): Schema => ({ [`${how}Of`]: names.map(has) })
+  if (rule.kind === 'exclusive')
+    return rule.variables.flatMap((one, index) =>
+      rule.variables.slice(index + 1).map((other) => ({ not: of([one, other], 'all') })),
+    )
+  const condition = rule.where ? [meets(rule.where)] : []
+  if (rule.kind === 'forbidden-value')
+    // Without a condition, the schema of the property says this.
+    return condition.length === 0
+      ? []
+      : [
+          implies(
+            { allOf: [has(rule.variable), ...condition] },
+            { properties: { [rule.variable]: { anyOf: [{ pattern: '^\\s*$' }, refused(rule.value)] } } },
+          ),
+        ]
+  const { when, match, needs, enough } = rule
+  if (when === undefined) return [of(needs, enough)]
+  return when.length === 0 ? [] : [implies({ allOf: [of(when, match), ...condition] }, of(needs, enough))]
 }
 
 function refused(value: string | RegExp | undefined): Schema {
