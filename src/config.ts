@@ -4,7 +4,7 @@ export type { Report } from './core/env/validate.ts'
 export type { Finding } from './core/finding.ts'
 export type { Secret } from './core/secret.ts'
 export { registerPlatform, validatePlatformEnv } from './platform/boot.ts'
-export type { Fault } from './platform/check/fault.ts'
+export type { Fault } from './platform/check/place.ts'
 export { definePlatform } from './platform/checked.ts'
 export type {
   CheckContext,

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from 'no
 import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
 import { isTemplateFile } from '../core/mail/mail-path.ts'
-import { type Fault, type Place, placeIn, quoted } from './check/fault.ts'
+import { type Fault, type Place, placeIn, quoted } from './check/place.ts'
 import type { PlatformDefinition } from './definition.ts'
 
 /** Contents of a definition's files, as far as the platform needs them at startup. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { Fault } from './check/fault.ts'
+import type { Fault } from './check/place.ts'
 
 /** The names under which a definition is found, in the order in which documents list them. */
 export const DEFINITION_FILES = [

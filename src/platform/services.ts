@@ -2,7 +2,7 @@ import type { ResolvedPlatform } from '../core/platform.ts'
 import type { HealthFormat, ServiceDefinition } from '../core/service.ts'
 import type { PlatformDefinition, ServiceInput } from './definition.ts'
 
-const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
+export const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
   platformctl: '/api/health',
   'health+json': '/health',
   spring: '/actuator/health',

@@ -177,7 +177,13 @@ const FAULTS: readonly SpoiledRow[] = [
     /variable of the kind url/,
   ],
   ['services/bookings/address', undefined, 'services.bookings', /nothing says where it is/, /address/],
-  ['services/bookings/health', 'healthz', 'services.bookings.health', /begins with \//, /\/healthz/],
+  [
+    'services/bookings/health',
+    'healthz',
+    'services.bookings.health',
+    /not the path of a health/,
+    /with \/, .*\/healthz/,
+  ],
   [
     'services/bookings/format',
     'sprnig',

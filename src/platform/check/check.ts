@@ -1,88 +1,62 @@
 import { isPersonalKey } from '../../core/analytics/personal.ts'
 import { isLanguage } from '../../core/course/definition.ts'
-import {
-  type Fault,
-  type Fields,
-  fieldsAt,
-  formAt,
-  knownFieldsAt,
-  listAt,
-  nameAt,
-  namesAt,
-  type Place,
-  placeIn,
-  quoted,
-  textAt,
-  typeName,
-} from './fault.ts'
-import { checkGroups } from './groups.ts'
-import { checkInsights } from './insights.ts'
-import { checkCourses, checkHeartbeats, checkTemplates } from './mails.ts'
-import { collectNames, entries, field, type Names, type PresetParts } from './names.ts'
-import { checkProbes, checkServices } from './services.ts'
+import type { PlatformDefinition, SecurityInput } from '../definition.ts'
+import { groups } from './groups.ts'
+import { insights } from './insights.ts'
+import { courses, heartbeats, templates } from './mails.ts'
+import { collectNames, entries, field, type Names, type PresetParts, textOf } from './names.ts'
+import { type Fault, type Place, placeIn, quoted } from './place.ts'
+import { probes, services } from './services.ts'
+import { aFunction, type Check, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
 
-export const SECURITY_FIELDS = [
-  'contact',
-  'expires',
-  'encryption',
-  'policy',
-  'acknowledgments',
-  'languages',
-] as const
+const uri = (form: RegExp) =>
+  text(300, {
+    is: (value) => form.test(value),
+    not: 'an address that this field takes',
+    fix: 'Write it whole: https://…, or mailto:… for a contact.',
+  })
+const contact = uri(/^(?:mailto:|tel:|https:\/\/)\S+$/)
+const NO_CONTACT = ['There is no contact.', "Write it as contact: 'mailto:security@example.com'."] as const
 
 /** Where a weakness is reported (RFC 9116). */
-function checkSecurity(place: Place, value: unknown): void {
-  if (value === undefined) return
-  const fields = knownFieldsAt(place, value, 'a security contact', SECURITY_FIELDS)
-  if (fields === undefined) return
-  const contact = place.at('contact')
-  if (fields.contact === undefined)
-    contact.fault('There is no contact.', "Write it as contact: 'mailto:security@example.com'.")
-  else if (typeof fields.contact === 'string')
-    checkUri(contact, fields.contact, /^(?:mailto:|tel:|https:\/\/)\S+$/)
-  else {
-    const contacts = listAt(contact, fields.contact, 'addresses') ?? []
-    if (Array.isArray(fields.contact) && contacts.length === 0)
-      contact.fault('There is no contact.', "Write it as contact: 'mailto:security@example.com'.")
-    for (const [index, one] of contacts.entries())
-      checkUri(contact.at(index), one, /^(?:mailto:|tel:|https:\/\/)\S+$/)
-  }
-  const expires = textAt(place.at('expires'), fields.expires)
-  if (
-    expires !== undefined &&
-    !(/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(expires) && Date.parse(expires) > 0)
-  )
-    place.fault(
-      `${quoted(expires)} is not a time.`,
-      "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
-      'expires',
-    )
-  for (const name of ['encryption', 'policy', 'acknowledgments'] as const)
-    if (fields[name] !== undefined)
-      checkUri(
-        place.at(name),
-        fields[name],
-        name === 'encryption' ? /^(?:https:\/\/|dns:|openpgp4fpr:)\S+$/ : /^https:\/\/\S+$/,
-      )
-  const languages =
-    fields.languages === undefined
-      ? []
-      : (listAt(place.at('languages'), fields.languages, 'language tags') ?? [])
-  for (const [index, tag] of languages.entries())
-    if (typeof tag !== 'string' || !isLanguage(tag))
-      place
-        .at('languages')
-        .fault('This is not a language tag.', "Write it as languages: ['en', 'de'].", index)
+export const security = object<SecurityInput>('a security contact', {
+  contact: needed(
+    (place, value, names) => {
+      if (typeof value === 'string') return contact(place, value, names)
+      return Array.isArray(value) && value.length === 0
+        ? place.fault(...NO_CONTACT)
+        : list('addresses', contact)(place, value, names)
+    },
+    ...NO_CONTACT,
+  ),
+  expires: text(300, {
+    is: (time) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(time) && Date.parse(time) > 0,
+    not: 'a time',
+    fix: "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
+  }),
+  encryption: uri(/^(?:https:\/\/|dns:|openpgp4fpr:)\S+$/),
+  policy: uri(/^https:\/\/\S+$/),
+  acknowledgments: uri(/^https:\/\/\S+$/),
+  languages: list('language tags', languageTag("Write it as languages: ['en', 'de'].")),
+})
+
+function languageTag(fix: string): Check {
+  return text(300, { is: isLanguage, not: 'a language tag', fix })
 }
 
-function checkUri(place: Place, value: unknown, form: RegExp): void {
-  const text = textAt(place, value)
-  if (text !== undefined && !form.test(text))
-    place.fault(
-      `${quoted(text)} is not an address that this field takes.`,
-      'Write it whole: https://…, or mailto:… for a contact.',
-    )
-}
+export const brand = object<NonNullable<PlatformDefinition['brand']>>('a brand', {
+  color: text(300, {
+    is: (color) => /^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(color),
+    not: 'a color',
+    fix: "Write it as color: '#9a3412'.",
+  }),
+  logo: text(300, {
+    is: (file) => /\.(?:png|svg|jpe?g|webp)$/i.test(file),
+    not: 'an image that every browser shows',
+    fix: 'Use a PNG, SVG, JPEG or WebP file.',
+  }),
+  language: languageTag("Write it as language: 'de'."),
+})
 
 const EVENT_NAME = {
   pattern: /^[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)+$/,
@@ -90,134 +64,41 @@ const EVENT_NAME = {
   example: 'kiln.booked',
 }
 const PROPERTY_NAME = { pattern: /^[A-Za-z][A-Za-z0-9_]{0,63}$/, what: 'a property', example: 'kiln' }
+const propertyType = oneOf(['string', 'number', 'boolean'], 'a type of property')
 
-function checkEvents(place: Place, value: unknown, names: Names): void {
-  if (value === undefined) return
-  for (const [kind, properties] of Object.entries(fieldsAt(place, value, 'events') ?? {})) {
-    const here = place.at(kind)
-    formAt(here, kind, EVENT_NAME)
-    if (names.preset.events.includes(kind))
-      here.fault(
-        `The preset has the event kind ${kind} already.`,
-        'Choose another name, or remove it: that kind is counted anyway.',
-      )
-    for (const [property, type] of Object.entries(
-      fieldsAt(here, properties, 'the properties of an event') ?? {},
-    )) {
-      formAt(here.at(property), property, PROPERTY_NAME)
-      nameAt(here.at(property), type, ['string', 'number', 'boolean'], 'a type of property')
-      if (isPersonalKey(property))
-        here.fault(
-          `${property} reads like personal data, which is never stored.`,
-          'Count something that says nothing about a person, or rename it.',
-          property,
-        )
-    }
-  }
-}
-
-export const BRAND_FIELDS = ['color', 'logo', 'language'] as const
-
-function checkBrand(place: Place, value: unknown): void {
-  if (value === undefined) return
-  const fields = knownFieldsAt(place, value, 'a brand', BRAND_FIELDS)
-  const color = textAt(place.at('color'), fields?.color)
-  if (color !== undefined && !/^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(color))
-    place.at('color').fault(`${quoted(color)} is not a color.`, "Write it as color: '#9a3412'.")
-  const logo = textAt(place.at('logo'), fields?.logo)
-  if (logo !== undefined && !/\.(?:png|svg|jpe?g|webp)$/i.test(logo))
+const properties = map('the properties of an event', PROPERTY_NAME, (place, type, names) => {
+  propertyType(place, type, names)
+  if (isPersonalKey(place.key))
     place.fault(
-      'The logo is not an image that every browser shows.',
-      'Use a PNG, SVG, JPEG or WebP file.',
-      'logo',
+      `${place.key} reads like personal data, which is never stored.`,
+      'Count something that says nothing about a person, or rename it.',
     )
-  const language = textAt(place.at('language'), fields?.language)
-  if (language !== undefined && !isLanguage(language))
-    place.at('language').fault(`${quoted(language)} is not a language tag.`, "Write it as language: 'de'.")
-}
+})
 
-export const DEFINITION_FIELDS = [
-  'preset',
-  'name',
-  'brand',
-  'without',
-  'services',
-  'groups',
-  'probes',
-  'mails',
-  'templates',
-  'courses',
-  'events',
-  'insights',
-  'heartbeats',
-  'confirmation',
-  'unsubscription',
-  'challenge',
-  'security',
-  'folder',
-] as const
-
-/** Everything that is wrong with a definition, in its own order; none when it can be used. Reads no file. */
-export function checkDefinition(
-  definition: unknown,
-  presets: Readonly<Record<string, PresetParts>>,
-): readonly Fault[] {
-  const faults: Fault[] = []
-  const place = placeIn(faults)
-  const fields = knownFieldsAt(place, definition, 'a definition', DEFINITION_FIELDS)
-  if (fields === undefined) return faults
-  const names = collectNames(fields, presets)
-  if (fields.preset !== undefined) nameAt(place.at('preset'), fields.preset, Object.keys(presets), 'a preset')
-  textAt(place.at('name'), fields.name, 60)
-  checkBrand(place.at('brand'), fields.brand)
-  checkWithout(place.at('without'), fields, names)
-  checkServices(place.at('services'), fields.services, names)
-  checkGroups(place.at('groups'), fields.groups, names)
-  const foreign =
-    fields.services === undefined
-      ? names.preset.services.filter(({ format }) => format !== undefined).map(({ name }) => name)
-      : entries(fields.services).flatMap(([name, service]) =>
-          entries(service).some(([field]) => field === 'format') ? [name] : [],
-        )
-  checkProbes(place.at('probes'), fields.probes, { ...names, foreign })
-  checkDependencies(place, fields, names)
-  textAt(place.at('mails'), fields.mails)
-  checkTemplates(place.at('templates'), fields.templates)
-  checkCourses(place.at('courses'), fields.courses, names)
-  checkEvents(place.at('events'), fields.events, names)
-  const kinds = [...names.preset.events, ...entries(fields.events).map(([kind]) => kind)]
-  checkInsights(place.at('insights'), fields.insights, kinds)
-  checkHeartbeats(place.at('heartbeats'), fields.heartbeats)
-  if (fields.confirmation !== undefined)
-    nameAt(place.at('confirmation'), fields.confirmation, ['link', 'button'], 'a way to confirm')
-  if (fields.unsubscription !== undefined)
-    nameAt(place.at('unsubscription'), fields.unsubscription, ['link', 'button'], 'a way to unsubscribe')
-  if (fields.challenge !== undefined && typeof fields.challenge !== 'function')
+const events = map('events', EVENT_NAME, (place, of, names) => {
+  if (names.preset.events.includes(place.key))
     place.fault(
-      `This is ${typeName(fields.challenge)}, not a function.`,
-      'Write a function that answers whether the request may subscribe.',
-      'challenge',
+      `The preset has the event kind ${place.key} already.`,
+      'Choose another name, or remove it: that kind is counted anyway.',
     )
-  checkSecurity(place.at('security'), fields.security)
-  textAt(place.at('folder'), fields.folder, 4096)
-  return faults
-}
+  properties(place, of, names)
+})
 
-/** Checks `without`: a group can be left out only if nothing that remains needs one of its variables. */
-function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, names: Names): void {
-  namesAt(place, fields.without, { known: Object.keys(names.preset.groups), what: 'a group of the preset' })
-  const without = (fields.without === undefined ? [] : listAt(placeIn([]), fields.without, 'names')) ?? []
-  for (const [index, dropped] of without.entries()) {
-    if (typeof dropped !== 'string') continue
-    const gone = Object.keys(names.preset.groups[dropped]?.variables ?? {}).filter(
+/** Names of groups to leave out: one can be only if nothing that remains needs one of its variables. */
+const without: Check = (place, value, names) => {
+  const { preset, kept } = names
+  someOf(Object.keys(preset.groups), 'a group of the preset')(place, value, names)
+  for (const [index, name] of (Array.isArray(value) ? value : []).entries()) {
+    const dropped = textOf(name)
+    const gone = Object.keys(preset.groups[dropped]?.variables ?? {}).filter(
       (name) => !names.variables.includes(name),
     )
-    for (const group of names.kept) {
-      const needed = (names.preset.groups[group]?.rules ?? []).flatMap((rule) => Object.values(rule).flat())
-      const name = needed.find((one) => gone.includes(one))
-      if (name !== undefined)
+    for (const group of kept) {
+      const needs = (preset.groups[group]?.rules ?? []).flatMap((rule) => Object.values(rule).flat())
+      const needed = needs.find((one) => gone.includes(one))
+      if (needed !== undefined)
         place.fault(
-          `A rule of the group ${group} needs ${name}, which belongs to ${dropped}.`,
+          `A rule of the group ${group} needs ${needed}, which belongs to ${dropped}.`,
           `Keep ${dropped}, or leave that out too.`,
           index,
         )
@@ -226,29 +107,29 @@ function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, n
   }
 }
 
-/** Checks `dependsOn` of services and probes: names that exist, and no circle, in which nothing would be the root cause. */
-function checkDependencies(place: Place, fields: Fields, { services, probes }: Names): void {
-  const known = [...new Set([...services, ...probes.map(({ name }) => name)])]
+/** `dependsOn` of services and probes: names that exist, and no circle, in which nothing would be the root cause. */
+function checkDependencies(place: Place, definition: unknown, names: Names): void {
+  const known = [...new Set([...names.services, ...names.probes.map(({ name }) => name)])]
   const needs = new Map<string, string[]>()
   const need = (name: string, other: string) => needs.set(name, [...(needs.get(name) ?? []), other])
-  for (const { service, name } of probes) if (service !== name) need(service, name)
+  for (const { service, name } of names.probes) if (service !== name) need(service, name)
   for (const kind of ['services', 'probes'])
-    for (const [name, value] of entries(fields[kind])) {
-      const list = field(value, 'dependsOn')
+    for (const [name, of] of entries(field(definition, kind))) {
       const here = place.at(kind).at(name).at('dependsOn')
-      for (const other of namesAt(here, list, { known, what: 'a probe or a service' })) {
+      const asked = field(of, 'dependsOn')
+      if (asked === undefined) continue
+      const dependencies = someOf(known, 'a probe or a service')(here, asked, names)
+      for (const [index, other] of (Array.isArray(dependencies) ? dependencies : []).entries()) {
+        if (typeof other !== 'string') continue
         const way = wayBetween(other, name, needs)
-        if (way === undefined) {
-          need(name, other)
-          continue
-        }
-        // `namesAt` found it in a list.
-        const there = here.at((list as readonly unknown[]).indexOf(other))
-        if (other === name) there.fault(`${quoted(name)} depends on itself.`, 'Remove it from the list.')
+        if (way === undefined) need(name, other)
+        else if (other === name)
+          here.fault(`${quoted(name)} depends on itself.`, 'Remove it from the list.', index)
         else
-          there.fault(
+          here.fault(
             `The dependencies go round in a circle: ${[name, ...way].join(' → ')}.`,
             'Remove one of them. A service depends on its own probes: name the probe that is needed, not its service.',
+            index,
           )
       }
     }
@@ -266,4 +147,39 @@ function wayBetween(
     for (const next of needs.get(name) ?? []) if (!ways.has(next)) ways.set(next, [...way, next])
   }
   return undefined
+}
+
+export const definition = object<PlatformDefinition>(
+  'a definition',
+  {
+    preset: oneOf(({ presets }) => presets, 'a preset'),
+    name: text(60),
+    brand,
+    without,
+    services,
+    groups,
+    probes,
+    mails: text(),
+    templates,
+    courses,
+    events,
+    insights,
+    heartbeats,
+    confirmation: oneOf(['link', 'button'], 'a way to confirm'),
+    unsubscription: oneOf(['link', 'button'], 'a way to unsubscribe'),
+    challenge: aFunction('Write a function that answers whether the request may subscribe.'),
+    security,
+    folder: text(4096),
+  },
+  checkDependencies,
+)
+
+/** Everything that is wrong with a definition, in its own order; none when it can be used. Reads no file. */
+export function checkDefinition(
+  exported: unknown,
+  presets: Readonly<Record<string, PresetParts>>,
+): readonly Fault[] {
+  const faults: Fault[] = []
+  definition(placeIn(faults), exported, collectNames(exported, presets))
+  return faults
 }

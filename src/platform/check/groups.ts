@@ -1,210 +1,200 @@
+import type { RuleDefinition } from '../../core/env/definition.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../core/env/explanations.ts'
-import {
-  booleanAt,
-  fieldsAt,
-  formAt,
-  knownFieldsAt,
-  listAt,
-  nameAt,
-  namesAt,
-  type Place,
-  quoted,
-  textAt,
-  typeName,
-} from './fault.ts'
-import { field, type Names } from './names.ts'
-import { checkReaders, checkRequired, checkVariable } from './variables.ts'
+import type { GroupInput } from '../definition.ts'
+import { entries, field, type Names, textOf } from './names.ts'
+import { type Place, quoted, typeName } from './place.ts'
+import { type Check, flag, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
+import { variable as checkVariable, readers, required, requiresItself } from './variables.ts'
 
-const KINDS = ['allOrNone', 'requires', 'atLeastOne', 'exclusive', 'forbidden'] as const
-type Kind = (typeof KINDS)[number]
+const VARIABLE_OF_THE_PLATFORM = [({ variables }: Names) => variables, 'a variable of this platform'] as const
+const variables = (atLeast: number) => someOf(...VARIABLE_OF_THE_PLATFORM, atLeast)
 
-/** Fields beside the texts that every rule may have. */
-const FIELDS: Readonly<Record<Kind, readonly string[]>> = {
+const forbiddenValue: Check = (place, value) =>
+  value instanceof RegExp || (typeof value === 'string' && value !== '')
+    ? value
+    : place.fault(
+        `This is ${typeName(value)}, not a value to forbid.`,
+        'Write the forbidden value as text, or a part of it as /…/.',
+      )
+
+/** The kinds of rule, each with the fields it has beside its own and the texts. */
+const KINDS = {
   allOrNone: [],
   requires: ['when', 'match'],
   atLeastOne: ['when'],
   exclusive: [],
   forbidden: ['value'],
-}
+} as const satisfies Readonly<Record<string, readonly ('when' | 'match' | 'value')[]>>
+type Kind = keyof typeof KINDS
+const KIND_NAMES = Object.keys(KINDS) as readonly Kind[]
 
-function checkRules(
-  place: Place,
-  value: unknown,
-  required: readonly string[],
-  names: Names,
-  ids: Set<string>,
-): void {
-  const rules = listAt(place, value, 'rules') ?? []
-  const together: (readonly string[])[] = [required]
-  for (const [index, rule] of rules.entries()) {
-    const all = checkRule(place.at(index), rule, names, ids)
-    if (all?.kind === 'allOrNone') together.push(all.names)
-  }
-  for (const [index, rule] of rules.entries()) {
-    const apart = exclusiveNames(rule)
-    if (together.some((all) => apart.filter((name) => all.includes(name)).length > 1))
-      place.fault(
-        'These are required, or another rule of this group wants them together, so it can never be configured.',
-        'Remove one of the two.',
-        index,
+type FieldsOf<Rule> = Rule extends unknown ? keyof Rule : never
+type RuleFields = Omit<Record<FieldsOf<RuleDefinition>, unknown>, 'where'>
+
+const rule = object<RuleFields>(
+  'a rule',
+  {
+    allOrNone: variables(2),
+    requires: variables(1),
+    atLeastOne: variables(1),
+    exclusive: variables(2),
+    forbidden: oneOf(...VARIABLE_OF_THE_PLATFORM),
+    when: variables(1),
+    match: oneOf(['any', 'all'], 'a way to match'),
+    value: forbiddenValue,
+    id: text(80),
+    cause: text(),
+    fix: text(),
+  },
+  (place, fields, names) => {
+    const [kind, second] = KIND_NAMES.filter((name) => fields[name] !== undefined)
+    if (kind === undefined)
+      return void place.fault(
+        'The rule says nothing about its variables.',
+        `Give it one of ${KIND_NAMES.join(', ')}.`,
       )
-  }
-}
-
-function exclusiveNames(rule: unknown): readonly string[] {
-  const found: unknown =
-    typeof rule === 'object' && rule !== null && 'exclusive' in rule ? rule.exclusive : []
-  return Array.isArray(found) ? found.filter((name) => typeof name === 'string') : []
-}
-
-function checkRule(
-  place: Place,
-  value: unknown,
-  names: Names,
-  ids: Set<string>,
-): { readonly kind: Kind; readonly names: readonly string[] } | undefined {
-  const known = [...KINDS, 'when', 'match', 'value', 'id', 'cause', 'fix']
-  const fields = knownFieldsAt(place, value, 'a rule', known)
-  if (fields === undefined) return undefined
-  checkTexts(place, fields, ids)
-  const [kind, second] = KINDS.filter((name) => fields[name] !== undefined)
-  if (kind === undefined)
-    return place.fault('The rule says nothing about its variables.', `Give it one of ${KINDS.join(', ')}.`)
-  if (second !== undefined)
-    return place.fault(`The rule is ${kind} and ${second} at once.`, 'Write two rules.')
-  for (const field of ['when', 'match', 'value'])
-    if (fields[field] !== undefined && !FIELDS[kind].includes(field))
-      place.at(field).fault(`A rule of the kind ${kind} has no ${field}.`, 'Remove it.')
-  const of = { known: names.variables, what: 'a variable of this platform' }
-  if (kind === 'forbidden') {
-    nameAt(place.at(kind), fields.forbidden, of.known, of.what)
-    checkForbidden(place.at('value'), fields.value)
-    return undefined
-  }
-  const pair = kind === 'allOrNone' || kind === 'exclusive'
-  const named = namesAt(place.at(kind), fields[kind], { ...of, atLeast: pair ? 2 : 1 })
-  if (FIELDS[kind].includes('when')) {
-    if (fields.when === undefined)
-      place.at('when').fault(`A rule of the kind ${kind} has to say when it applies.`, "Add when: ['NAME'].")
-    const when = namesAt(place.at('when'), fields.when, { ...of, atLeast: 1 })
-    for (const name of named.filter((one) => when.includes(one)))
+    if (second !== undefined)
+      return void place.fault(`The rule is ${kind} and ${second} at once.`, 'Write two rules.')
+    const allowed: readonly string[] = KINDS[kind]
+    for (const name of ['when', 'match', 'value'] as const)
+      if (fields[name] !== undefined && !allowed.includes(name))
+        place.fault(`A rule of the kind ${kind} has no ${name}.`, 'Remove it.', name)
+    if (allowed.includes('when') && fields.when === undefined)
+      place.fault(`A rule of the kind ${kind} has to say when it applies.`, "Add when: ['NAME'].", 'when')
+    if (kind === 'forbidden' && fields.value === undefined)
+      forbiddenValue(place.at('value'), undefined, names)
+    const when = namesIn(fields.when)
+    for (const name of namesIn(fields[kind]).filter((one) => when.includes(one)))
       place.fault(`${name} is on both sides of this rule.`, `Remove it from ${kind} or from when.`)
+  },
+)
+
+const namesIn = (value: unknown) =>
+  Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
+
+/** Rules of a group that is required to have some variables: none may make it impossible to configure. */
+const rulesBeside =
+  (together: readonly string[]): Check =>
+  (place, value, names) => {
+    list('rules', rule)(place, value, names)
+    const rules: readonly unknown[] = Array.isArray(value) ? [...value] : []
+    const sets = [together, ...rules.map((one) => namesIn(field(one, 'allOrNone')))]
+    for (const [index, one] of rules.entries()) {
+      const apart = namesIn(field(one, 'exclusive'))
+      if (sets.some((all) => apart.filter((name) => all.includes(name)).length > 1))
+        place.fault(
+          'These are required, or another rule of this group wants them together, so it can never be configured.',
+          'Remove one of the two.',
+          index,
+        )
+    }
   }
-  if (kind === 'requires' && fields.match !== undefined)
-    nameAt(place.at('match'), fields.match, ['any', 'all'], 'a way to match')
-  return { kind, names: named }
-}
 
-function checkForbidden(place: Place, value: unknown): void {
-  if (value instanceof RegExp || (typeof value === 'string' && value !== '')) return
-  place.fault(
-    `This is ${typeName(value)}, not a value to forbid.`,
-    'Write the forbidden value as text, or a part of it as /…/.',
-  )
-}
-
-function checkTexts(place: Place, fields: Readonly<Record<string, unknown>>, ids: Set<string>): void {
-  textAt(place.at('cause'), fields.cause)
-  textAt(place.at('fix'), fields.fix)
-  const id = textAt(place.at('id'), fields.id, 80)
-  if (id === undefined) return
-  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(id))
-    place.fault(
-      `${quoted(id)} cannot be an id.`,
-      'Use lower-case words joined by hyphens, as kiln-without-secret.',
-      'id',
-    )
-  else if (ids.has(id)) place.at('id').fault(`The id ${id} is taken.`, 'Choose another one, or leave it out.')
-  ids.add(id)
-}
-
-export const GROUP_FIELDS = [
-  'services',
-  'unlocks',
-  'absent',
-  'visitors',
-  'required',
-  'always',
-  'variables',
-  'rules',
-] as const
-
-const GROUP_NAME = { pattern: /^[a-z][a-z0-9-]{0,39}$/, what: 'a group', example: 'kiln or kiln-booking' }
 const VARIABLE_NAME = {
   pattern: /^[A-Za-z_][A-Za-z0-9_]{0,99}$/,
   what: 'a variable',
   example: 'KILN_API_KEY',
 }
 
-export function checkGroups(place: Place, value: unknown, names: Names): void {
-  if (value === undefined) return
-  const groups = Object.entries(fieldsAt(place, value, 'groups') ?? {})
-  const owners = new Map<string, string>()
-  for (const group of names.kept)
-    for (const variable of Object.keys(names.preset.groups[group]?.variables ?? {}))
-      owners.set(variable, group)
-  const ids = new Set([...Object.keys(WARNINGS), ...Object.keys(LIVE_FINDINGS)])
-  for (const group of names.kept)
-    for (const { id } of names.preset.groups[group]?.rules ?? []) if (id !== undefined) ids.add(id)
-  for (const [name, group] of groups) {
-    const here = place.at(name)
-    formAt(here, name, GROUP_NAME)
-    if (names.kept.includes(name))
-      here.fault(
-        `The preset has a group ${name} already.`,
-        `Choose another name, or leave the preset’s out with without: ['${name}'].`,
-      )
-    const fields = knownFieldsAt(here, group, 'a group', GROUP_FIELDS)
-    if (fields === undefined) continue
-    checkReaders(here.at('services'), fields.services, names)
-    for (const field of ['unlocks', 'absent'] as const) {
-      if (fields[field] === undefined)
-        here.fault(
-          `The group does not say ${field === 'unlocks' ? 'what it unlocks' : 'what its absence means'}.`,
-          field === 'unlocks'
-            ? "Add unlocks: 'the booking calendar'."
-            : "Add absent: 'the calendar is hidden'.",
-          field,
-        )
-      textAt(here.at(field), fields[field])
-    }
-    if (fields.visitors !== undefined) textAt(here.at('visitors'), fields.visitors)
-    const variables = fieldsAt(here.at('variables'), fields.variables, 'variables')
-    if (variables && Object.keys(variables).length === 0)
-      here.at('variables').fault('The group has no variables.', 'Add one, or remove the group.')
-    for (const [variable, of] of Object.entries(variables ?? {})) {
-      const there = here.at('variables').at(variable)
-      formAt(there, variable, VARIABLE_NAME)
-      if (/^NODE_/.test(variable))
-        there.fault(
-          `${variable} would change the runtime that reads it.`,
-          'Choose a name that does not begin with NODE_.',
-        )
-      const owner = owners.get(variable)
-      if (owner !== undefined)
-        there.fault(
-          `${variable} belongs to the group ${owner} already.`,
-          'A variable belongs to one group: rename it, or remove it from one of the two.',
-        )
-      owners.set(variable, owner ?? name)
-      checkVariable(there, variable, of, names)
-    }
-    checkRequired(here.at('required'), fields.required, names, [name, ...Object.keys(variables ?? {})])
-    booleanAt(here.at('always'), fields.always)
-    if (fields.always === true && fields.required !== undefined)
-      here.fault('The group is always on, so it is never missing.', 'Remove required, or always.', 'required')
-    if (
-      fields.required !== undefined &&
-      Object.values(variables ?? {}).every((of) => field(of, 'adjusts') === true)
+const variable: Check = (place, of, names) => {
+  if (/^NODE_/.test(place.key))
+    place.fault(
+      `${place.key} would change the runtime that reads it.`,
+      'Choose a name that does not begin with NODE_.',
     )
-      here.fault(
+  checkVariable(place, of, names)
+}
+
+export const group = object<GroupInput>(
+  'a group',
+  {
+    services: readers,
+    unlocks: needed(
+      text(),
+      'The group does not say what it unlocks.',
+      "Add unlocks: 'the booking calendar'.",
+    ),
+    absent: needed(
+      text(),
+      'The group does not say what its absence means.',
+      "Add absent: 'the calendar is hidden'.",
+    ),
+    visitors: text(),
+    required,
+    always: flag,
+    variables: needed(map('variables', VARIABLE_NAME, variable)),
+    // Checked with the variables that are required.
+    rules: () => undefined,
+  },
+  (place, fields, names) => {
+    const own = entries(fields.variables)
+    if (own.length === 0 && typeof fields.variables === 'object')
+      place.fault('The group has no variables.', 'Add one, or remove the group.', 'variables')
+    if ([place.key, ...own.map(([name]) => name)].includes(textOf(field(fields.required, 'when'))))
+      requiresItself(place)
+    if (fields.always === true && fields.required !== undefined)
+      place.fault(
+        'The group is always on, so it is never missing.',
+        'Remove required, or always.',
+        'required',
+      )
+    if (fields.required !== undefined && own.every(([, of]) => field(of, 'adjusts') === true))
+      place.fault(
         'Each of its variables only adjusts, so none of them sets the group.',
         'Require a variable instead.',
         'required',
       )
-    const required = Object.entries(variables ?? {}).flatMap(([variable, of]) =>
-      field(of, 'required') === true ? [variable] : [],
+    const needs = own.flatMap(([name, of]) => (field(of, 'required') === true ? [name] : []))
+    if (fields.rules !== undefined) rulesBeside(needs)(place.at('rules'), fields.rules, names)
+  },
+)
+
+const GROUP_NAME = { pattern: /^[a-z][a-z0-9-]{0,39}$/, what: 'a group', example: 'kiln or kiln-booking' }
+
+export const groups: Check = (place, value, names) => {
+  const { kept, preset } = names
+  const theirs = kept.flatMap((name) => (preset.groups[name] ? [[name, preset.groups[name]] as const] : []))
+  const owners = new Map(
+    theirs.flatMap(([name, of]) => Object.keys(of.variables).map((one) => [one, name] as const)),
+  )
+  const ids = new Set([
+    ...Object.keys(WARNINGS),
+    ...Object.keys(LIVE_FINDINGS),
+    ...theirs.flatMap(([, of]) => (of.rules ?? []).flatMap(({ id }) => id ?? [])),
+  ])
+  map('groups', GROUP_NAME, (here, of) => {
+    if (kept.includes(here.key))
+      here.fault(
+        `The preset has a group ${here.key} already.`,
+        `Choose another name, or leave the preset’s out with without: ['${here.key}'].`,
+      )
+    group(here, of, names)
+    for (const [name] of entries(field(of, 'variables'))) {
+      const owner = owners.get(name)
+      if (owner !== undefined)
+        here
+          .at('variables')
+          .fault(
+            `${name} belongs to the group ${owner} already.`,
+            'A variable belongs to one group: rename it, or remove it from one of the two.',
+            name,
+          )
+      owners.set(name, owner ?? here.key)
+    }
+    const rules = field(of, 'rules')
+    for (const [index, one] of (Array.isArray(rules) ? rules : []).entries())
+      checkId(here.at('rules').at(index).at('id'), field(one, 'id'), ids)
+  })(place, value, names)
+}
+
+/** The id of a rule: no other finding may have it. */
+function checkId(place: Place, id: unknown, ids: Set<unknown>): void {
+  if (typeof id !== 'string' || id === '') return
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(id))
+    place.fault(
+      `${quoted(id)} cannot be an id.`,
+      'Use lower-case words joined by hyphens, as kiln-without-secret.',
     )
-    checkRules(here.at('rules'), fields.rules, required, names, ids)
-  }
+  else if (ids.has(id)) place.fault(`The id ${id} is taken.`, 'Choose another one, or leave it out.')
+  ids.add(id)
 }

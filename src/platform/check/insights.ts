@@ -1,29 +1,8 @@
-import {
-  booleanAt,
-  fieldsAt,
-  formAt,
-  knownFieldsAt,
-  listAt,
-  nameAt,
-  type Place,
-  textAt,
-  typeName,
-} from './fault.ts'
+import type { InsightsColumn, InsightsSection } from '../../core/analytics/insights-definition.ts'
+import type { PlatformDefinition } from '../definition.ts'
+import { field, textOf } from './names.ts'
+import { anything, type Check, called, flag, list, map, needed, object, oneOf, text } from './shape.ts'
 
-export const INSIGHTS_FIELDS = ['labels', 'sections'] as const
-export const SECTION_FIELDS = [
-  'id',
-  'heading',
-  'caption',
-  'empty',
-  'by',
-  'rowHead',
-  'columns',
-  'order',
-  'bars',
-  'tile',
-] as const
-export const COLUMN_FIELDS = ['head', 'kind', 'compute', 'property'] as const
 const SECTION_ID = { pattern: /^[a-z][a-z0-9-]{0,40}$/, what: 'a section', example: 'firings' }
 /** Ids that the page has already; a section makes `ID`, `ID-head` and `ID-tile`. */
 const TAKEN = [
@@ -33,84 +12,81 @@ const TAKEN = [
   ...['own-head', 'kept', 'record', 'recording', 'export', 'delete', 'said', 'asking', 'asking-head'],
 ]
 
-/** `kinds`: the event kinds that the platform counts. */
-export function checkInsights(place: Place, value: unknown, kinds: readonly string[]): void {
-  if (value === undefined) return
-  const fields = knownFieldsAt(place, value, 'the insights', INSIGHTS_FIELDS)
-  const labels = fields?.labels === undefined ? {} : fieldsAt(place.at('labels'), fields.labels, 'labels')
-  for (const [kind, label] of Object.entries(labels ?? {})) {
-    nameAt(place.at('labels').at(kind), kind, kinds, 'an event kind')
-    needed(place.at('labels').at(kind), label)
-  }
-  const sections = place.at('sections')
-  const seen: unknown[] = []
-  for (const [index, section] of (listAt(sections, fields?.sections, 'sections') ?? []).entries())
-    checkSection(sections.at(index), section, { kinds, seen })
-}
+const written = needed(text(120), 'This is missing.', 'Write a text in quotes.')
+const eventKind = oneOf(({ events }) => events, 'an event kind')
 
-function checkSection(
-  place: Place,
-  value: unknown,
-  { kinds, seen }: { readonly kinds: readonly string[]; readonly seen: unknown[] },
-): void {
-  const fields = knownFieldsAt(place, value, 'a section', SECTION_FIELDS)
-  if (fields === undefined) return
-  const id = needed(place.at('id'), fields.id)
-  if (id !== undefined) {
-    formAt(place.at('id'), id, SECTION_ID)
+export const column = object<InsightsColumn>(
+  'a column',
+  {
+    head: written,
+    kind: needed(eventKind),
+    compute: needed(oneOf(['count', 'true', 'max', 'mean'], 'something that can be computed')),
+    property: text(),
+  },
+  (place, { compute, property }) => {
+    if (property === undefined && ['true', 'max', 'mean'].includes(textOf(compute)))
+      place.fault(
+        `${textOf(compute)} is computed from a property, and none is named.`,
+        "Add property: 'cones'.",
+        'property',
+      )
+  },
+)
+
+export const section = object<InsightsSection>(
+  'a section',
+  {
+    id: needed((place, value, names) => {
+      const id = written(place, value, names)
+      return id === undefined ? undefined : called(SECTION_ID)(place, id, names)
+    }),
+    heading: written,
+    caption: written,
+    empty: written,
+    by: list('properties', written),
+    rowHead: written,
+    columns: needed((place, value, names) =>
+      Array.isArray(value ?? []) && [value ?? []].flat().length === 0
+        ? place.fault(
+            'The section has no columns.',
+            "Add one: { head: 'Firings', kind: 'kiln.booked', compute: 'count' }.",
+          )
+        : list('columns', column)(place, value, names),
+    ),
+    order: oneOf(['name', 'most'], 'an order'),
+    bars: flag,
+    tile: object<NonNullable<InsightsSection['tile']>>('a tile', { label: written, column: anything }),
+  },
+  (place, { columns, tile }, names, sound) => {
+    const heads = [columns].flat().flatMap((one) => field(one, 'head') ?? [])
+    if (sound.tile !== undefined)
+      oneOf(heads.map(String), 'the head of a column')(
+        place.at('tile').at('column'),
+        field(tile, 'column'),
+        names,
+      )
+  },
+)
+
+/** Sections of the page, no two of which make the same id. */
+const sections: Check = (place, value, names) => {
+  const seen = new Set(TAKEN)
+  const each: Check = (here, one) => {
+    section(here, one, names)
+    const id = field(one, 'id')
+    if (typeof id !== 'string') return
     const made = [id, `${id}-head`, `${id}-tile`]
-    if (made.some((one) => seen.includes(one) || TAKEN.includes(one)))
-      place.at('id').fault(`The page has a part ${id} already.`, 'Choose another id.')
-    seen.push(...made)
+    if (made.some((part) => seen.has(part)))
+      here.fault(`The page has a part ${id} already.`, 'Choose another id.', 'id')
+    for (const part of made) seen.add(part)
   }
-  for (const name of ['heading', 'caption', 'empty', 'rowHead'] as const) needed(place.at(name), fields[name])
-  for (const [index, property] of (listAt(place.at('by'), fields.by, 'properties') ?? []).entries())
-    needed(place.at('by').at(index), property)
-  booleanAt(place.at('bars'), fields.bars)
-  if (fields.order !== undefined) nameAt(place.at('order'), fields.order, ['name', 'most'], 'an order')
-  const columns = listAt(place.at('columns'), fields.columns ?? [], 'columns') ?? []
-  if (columns.length === 0)
-    place.fault(
-      'The section has no columns.',
-      "Add one: { head: 'Firings', kind: 'kiln.booked', compute: 'count' }.",
-      'columns',
-    )
-  const heads = columns.map((column, index) => checkColumn(place.at('columns').at(index), column, kinds))
-  if (fields.tile === undefined) return
-  const tile = knownFieldsAt(place.at('tile'), fields.tile, 'a tile', ['label', 'column'])
-  if (tile === undefined) return
-  needed(place.at('tile').at('label'), tile.label)
-  nameAt(
-    place.at('tile').at('column'),
-    tile.column,
-    heads.filter((head) => head !== undefined),
-    'the head of a column',
-  )
+  list('sections', each)(place, value, names)
 }
 
-function checkColumn(place: Place, value: unknown, kinds: readonly string[]): string | undefined {
-  const fields = knownFieldsAt(place, value, 'a column', COLUMN_FIELDS)
-  if (fields === undefined) return undefined
-  nameAt(place.at('kind'), fields.kind, kinds, 'an event kind')
-  nameAt(
-    place.at('compute'),
-    fields.compute,
-    ['count', 'true', 'max', 'mean'],
-    'something that can be computed',
-  )
-  textAt(place.at('property'), fields.property)
-  if (fields.property === undefined && ['true', 'max', 'mean'].includes(String(fields.compute)))
-    place.fault(
-      `${String(fields.compute)} is computed from a property, and none is named.`,
-      "Add property: 'cones'.",
-      'property',
-    )
-  return needed(place.at('head'), fields.head)
-}
-
-/** Text that has to be there. */
-function needed(place: Place, value: unknown): string | undefined {
-  return value === undefined
-    ? place.fault(`This is ${typeName(value)}.`, 'Write a text in quotes.')
-    : textAt(place, value, 120)
-}
+export const insights = object<NonNullable<PlatformDefinition['insights']>>('the insights', {
+  labels: map('labels', undefined, (place, label, names) => {
+    eventKind(place, place.key, names)
+    written(place, label, names)
+  }),
+  sections,
+})
