@@ -184,7 +184,7 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|environment|groups|rule|validate|values|warnings|reader|packages)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|feedback-providers|is-record|service|finding|secret)/,
+        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|environment|exposure|groups|group-warnings|misspelt|rule|validate|values|warnings|reader)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|feedback-providers|is-record|service|finding|secret)/,
       },
       {
         name: 'cli',

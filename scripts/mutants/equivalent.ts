@@ -204,64 +204,10 @@ export const EQUIVALENT: readonly {
     reason: 'It is the default of Node, and differs only where an option of the process says so.',
   },
   {
-    file: 'platform/env-types.ts',
-    before: "secret: 'Secret',",
-    after: "secret: '',",
-    reason:
-      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
-  },
-  {
-    file: 'platform/env-types.ts',
-    before: "secret: 'Secret',",
-    after: '',
-    reason:
-      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
-  },
-  {
-    file: 'platform/env-types.ts',
-    before: "'store-url': 'Secret',",
-    after: "'store-url': '',",
-    reason:
-      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
-  },
-  {
-    file: 'platform/env-types.ts',
-    before: "'store-url': 'Secret',",
-    after: '',
-    reason:
-      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
-  },
-  {
-    file: 'platform/env-types.ts',
-    before: "'smtp-url': 'Secret',",
-    after: "'smtp-url': '',",
-    reason:
-      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
-  },
-  {
-    file: 'platform/env-types.ts',
-    before: "'smtp-url': 'Secret',",
-    after: '',
-    reason:
-      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
-  },
-  {
     file: 'daemon/alerts.ts',
     before: 'let following: Promise<boolean> = Promise.resolve(false)',
     after: 'let following: Promise<boolean> = Promise.resolve(true)',
     reason: 'It is only waited for; nothing reads the value that it begins with.',
-  },
-  {
-    file: 'platform/check/mails.ts',
-    before: 'low: 0,',
-    after: '',
-    reason: 'No duration is negative, so the same ones pass.',
-  },
-  {
-    file: 'platform/check/mails.ts',
-    before: 'low: 0,',
-    after: 'low: (-1),',
-    reason: 'No duration is negative, so the same ones pass.',
   },
   {
     file: 'cli/commands/beat.ts',

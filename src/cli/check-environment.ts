@@ -1,10 +1,9 @@
-import { alertFindings } from '../core/env/alert-findings.ts'
 import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
-import { evaluateGroups, rawValue } from '../core/env/environment.ts'
-import { isInstalled, missingPackages } from '../core/env/packages.ts'
+import { rawValue } from '../core/env/environment.ts'
+import { isInstalled } from '../core/env/group-warnings.ts'
 import { secretBehind } from '../core/env/secret-files.ts'
-import { type Report, validate } from '../core/env/validate.ts'
+import { bySeverity, type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Service } from '../core/service.ts'
 import { type Context, recordedPlatform } from './context.ts'
@@ -24,18 +23,16 @@ interface CheckInput extends ReportOptions {
   readonly deep?: { readonly timeoutMs: number; readonly dkimSelectors: readonly string[] } | undefined
 }
 
-const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 }
-
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */
 export async function checkEnvironment(context: Context, input: CheckInput): Promise<ExitCode> {
   const { deep, services } = input
   const { contract } = context.platform
   const loaded = await loadEnvironment(context, input.files, { ...input, reportsSecretFiles: true })
-  const report = validate(contract, loaded.env, services, loaded.origin)
-  // Check that the packages which the environment needs are installed. The validators cannot: they only read values.
-  const packages = input.withProcess
-    ? missingPackages({ report, services, origin: loaded.origin, isInstalled })
-    : []
+  const isProduction = rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production'
+  const report = validate(contract, loaded.env, services, loaded.origin, {
+    production: input.withProcess && isProduction,
+    isInstalled: (name) => !input.withProcess || isInstalled(name),
+  })
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
@@ -50,22 +47,13 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     services: concerned(contract, finding, services),
   }))
   const unread = namesNotRead(context, { loaded, report, services })
-  const { usable } = evaluateGroups(contract, loaded.env)
-  const told = alertFindings({
-    groups: report.groups,
-    services,
-    isSet: (name) => usable.has(name),
-    production: input.withProcess && rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production',
-  })
-  const findings = [
+  const findings = bySeverity([
     ...report.findings,
-    ...told,
     ...unread,
     ...(context.unused === undefined ? [] : [daemonUnused(context.unused, services)]),
     ...ofFiles,
-    ...packages,
     ...(live?.findings ?? []),
-  ].sort((a, b) => RANK[a.severity] - RANK[b.severity])
+  ])
   const ok = findings[0]?.severity !== 'error'
   return writeReport(
     context,

@@ -1,5 +1,5 @@
 import type { Environment } from '../core/env/environment.ts'
-import { ERRORTRACK_SDK } from '../core/env/packages.ts'
+import { ERRORTRACK_SDK } from '../core/env/group-warnings.ts'
 import { type Described, readSettings } from '../core/env/settings.ts'
 import type { Log } from '../core/log.ts'
 import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'

@@ -61,9 +61,7 @@ function guarded(group: Group, values: Record<string, unknown>): Readonly<Record
 
 function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {
   const { name, secret: hidden, default: unset } = variable
-  const found = usable.get(name)
-  if (found !== undefined) return hidden ? secret(found.text) : found.value
-  // A secret has no default.
   const parsed = unset === undefined ? undefined : parseValue(variable, unset)
-  return parsed?.ok ? parsed.value : undefined
+  const found = usable.get(name) ?? (parsed?.ok ? parsed : undefined)
+  return found && (hidden ? secret(found.text) : found.value)
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Kind, VALUE_KINDS } from '../../src/core/env/kinds.ts'
+import { KINDS, VALUE_KINDS } from '../../src/core/env/kinds.ts'
 import { contractOf } from '../../src/platform/contract.ts'
 import type { GroupInput, PlatformDefinition } from '../../src/platform/definition.ts'
 import { environmentTypes } from '../../src/platform/env-types.ts'
@@ -9,38 +9,6 @@ const GROUP = { unlocks: 'firings', absent: 'no firings' }
 const contractWith = (groups: Readonly<Record<string, GroupInput>>) =>
   contractOf({ preset: 'base', services: { web: {} }, groups } satisfies PlatformDefinition)
 const typesOf = (groups: Readonly<Record<string, GroupInput>>) => environmentTypes(contractWith(groups))
-
-/** A value that each kind takes. */
-const SOUND: Readonly<Record<Kind, string>> = {
-  text: 'a text',
-  secret: 'a-secret-of-some-length',
-  url: 'https://a.example',
-  dsn: 'https://key@errors.example/1',
-  'store-url': 'sqlite:./a.sqlite',
-  pem: '-----BEGIN PRIVATE KEY-----\\nMIIB\\n-----END PRIVATE KEY-----',
-  urls: 'https://a.example/, http://b.example',
-  emails: 'a@b.example, c@d.example',
-  'postgres-url': 'postgres://a:b@db.example/c',
-  'smtp-url': 'smtp://mail.example:587',
-  integer: '7',
-  number: '7.5',
-  boolean: 'true',
-  enum: 'eu',
-  duration: '5m',
-  bytes: '10MB',
-  email: 'a@b.example',
-  mailbox: 'Kiln <a@b.example>',
-  host: 'db.internal',
-  port: '443',
-  path: './a',
-  list: 'a,b',
-  json: '{"a":1}',
-  origins: 'https://a.example',
-  proxies: '10.0.0.0/8',
-  'log-level': 'debug',
-  table: 'events',
-  price: 'price_a',
-}
 
 /** Whether a value is of a type as a declaration file names it. */
 function isOf(type: string, value: unknown): boolean {
@@ -54,24 +22,24 @@ function isOf(type: string, value: unknown): boolean {
     : typeof value === type
 }
 
-test.each(VALUE_KINDS)('a value of the kind %s is of the type that is declared for it', (kind) => {
-  const contract = contractWith({
-    kiln: {
-      ...GROUP,
-      variables: {
-        A_B: {
-          kind,
-          ...(kind === 'enum' && { of: ['eu', 'us'] }),
-        },
-      },
-    },
-  })
-  const [, type = ''] = /readonly A_B: (.*)$/m.exec(environmentTypes(contract)) ?? []
-  const value = environmentOf(contract, { A_B: SOUND[kind] }).kiln?.A_B
-  expect(value).toBeDefined()
-  expect(isOf(type, value), `${type}: ${JSON.stringify(value)}`).toBe(true)
-  expect(type === 'unknown').toBe(kind === 'json')
-})
+test.each(VALUE_KINDS)(
+  'a value of the kind %s, or its default, is of the type that is declared for it',
+  (kind) => {
+    const of = { kind, ...(kind === 'enum' && { of: ['eu', 'us'] }) }
+    const { example } = KINDS[kind]
+    const contract = contractWith({
+      kiln: { ...GROUP, variables: { A_B: of, A_C: { ...of, default: example } } },
+    })
+    const types = environmentTypes(contract)
+    const { A_B: set, A_C: unset } = environmentOf(contract, { A_B: example }).kiln ?? {}
+    for (const [name, value] of Object.entries({ A_B: set, A_C: unset })) {
+      const [, type = ''] = new RegExp(`readonly ${name}: (.*)$`, 'm').exec(types) ?? []
+      expect(value).toBeDefined()
+      expect(isOf(type, value), `${type}: ${JSON.stringify(value)}`).toBe(true)
+      expect(type === 'unknown').toBe(kind === 'json')
+    }
+  },
+)
 
 test('declares guaranteed variables as present, and the rest as possibly undefined', () => {
   const types = typesOf({

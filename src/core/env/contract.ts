@@ -1,5 +1,5 @@
 import type { GroupDefinition, Readers, Requirement, VariableDefinition } from './definition.ts'
-import { KINDS, type Reading } from './kinds.ts'
+import { KINDS, type KindOfValue, type Reading } from './kinds.ts'
 import { type Rule, requiredRule, resolveRule } from './rule.ts'
 
 /** A variable with everything that its definition left out filled in. */
@@ -179,10 +179,13 @@ function wholly(pattern: string | RegExp): RegExp {
   return new RegExp(`^(?:${source})$`, flags.replace(/[gy]/g, ''))
 }
 
-function exampleOf({ kind, default: unset, of, range }: VariableDefinition): string {
+function exampleOf(variable: VariableDefinition): string {
+  const { kind, default: unset, of, range } = variable
+  const { parse, example }: KindOfValue = KINDS[kind]
+  const least = range && String(range[0])
   if (unset !== undefined) return String(unset)
   if (of?.[0] !== undefined) return of[0]
-  if (range && kind !== 'duration') return String(range[0])
+  if (least !== undefined && parse(least, variable) !== undefined) return least
   // Nobody can guess these, and an invented one might be left in place.
-  return kind === 'text' || kind === 'secret' ? '' : KINDS[kind].example
+  return kind === 'text' || kind === 'secret' ? '' : example
 }

@@ -1,5 +1,6 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
 import { isBearerToken, type Secret, secretPair, splitSecrets } from '../secret.ts'
+import { connectsInClear, travelsInClear, trustsEverybody } from './exposure.ts'
 import {
   hasControl,
   listOf,
@@ -38,7 +39,7 @@ interface Narrowed {
 }
 
 /** All that is known of one kind of value: add a kind here, and nowhere else. */
-interface KindOfValue {
+export interface KindOfValue {
   /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (text: string, narrowed: Narrowed) => unknown
   readonly expected: string | ((narrowed: Narrowed) => string)
@@ -51,7 +52,17 @@ interface KindOfValue {
   readonly secret?: true
   /** A range may bound it. */
   readonly measured?: true
+  /** A warning about a well-formed value that leaves something open to others on the network. */
+  readonly exposure?: { readonly id: Exposure; readonly in: (text: string) => boolean }
+  /** For `init`: names that suggest it. */
+  readonly called?: RegExp
+  /** For `init`: other words for it that an `.env.schema` may use. */
+  readonly aliases?: readonly string[]
+  /** For `init`: a value of this form is one. */
+  readonly shows?: true
 }
+
+export type Exposure = 'trusts-everybody' | 'plain-http' | 'store-without-tls'
 
 const matching = (pattern: RegExp) => (text: string) => (pattern.test(text) ? text : undefined)
 const uncontrolled = (text: string) => (hasControl(text) ? undefined : text)
@@ -61,6 +72,9 @@ const bounded =
     range ? `${what} from ${range[0]} to ${range[1].toLocaleString('en')}${unit}` : what
 const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
 
+const PLAIN_HTTP = { id: 'plain-http', in: travelsInClear } as const
+const WITHOUT_TLS = { id: 'store-without-tls', in: connectsInClear } as const
+
 /** Every kind of value, in the order in which documents show them. */
 export const KINDS = {
   text: {
@@ -68,6 +82,7 @@ export const KINDS = {
     expected: 'text without control characters',
     type: 'string',
     example: 'Kiln School',
+    aliases: ['string'],
   },
   secret: {
     parse: (text) => (parsePem(text) === undefined ? uncontrolled(text) : text),
@@ -84,12 +99,14 @@ export const KINDS = {
     gives: 'the text with its line ends',
     example: '-----BEGIN CERTIFICATE-----\\nMIIBszCC\\n-----END CERTIFICATE-----',
     secret: true,
+    shows: true,
   },
   path: {
     parse: uncontrolled,
     expected: 'a path without control characters',
     type: 'string',
     example: './file',
+    called: /(?:^|_)(?:PATH|FILE|DIR|FOLDER)$/,
   },
   url: {
     parse: (text, { base }) => (base ? parseBaseUrl(text) : parseHttpUrl(text)),
@@ -100,6 +117,9 @@ export const KINDS = {
     type: 'string',
     gives: 'without a slash at its end',
     example: 'https://www.example.com',
+    exposure: PLAIN_HTTP,
+    called: /(?:^|_)(?:URL|URI|ENDPOINT)$/,
+    shows: true,
   },
   urls: {
     parse: (text) => parseEach(text, parseHttpUrl),
@@ -107,6 +127,9 @@ export const KINDS = {
     type: 'readonly string[]',
     gives: 'each without a slash at its end',
     example: 'https://a.example.com,https://b.example.com',
+    exposure: PLAIN_HTTP,
+    called: /(?:^|_)(?:URLS|ENDPOINTS)$/,
+    shows: true,
   },
   dsn: {
     // At least as strict as the SDK, which prints what it cannot take for one.
@@ -122,6 +145,7 @@ export const KINDS = {
     type: 'string',
     example: 'sqlite:./platform.db',
     secret: true,
+    exposure: WITHOUT_TLS,
   },
   'postgres-url': {
     parse: (text) => (postgresServers(text) === undefined ? undefined : text),
@@ -129,6 +153,8 @@ export const KINDS = {
     type: 'string',
     example: 'postgres://app@db.internal/app',
     secret: true,
+    exposure: WITHOUT_TLS,
+    shows: true,
   },
   'smtp-url': {
     parse: parseSmtpUrl,
@@ -136,6 +162,7 @@ export const KINDS = {
     type: 'string',
     example: 'smtps://user@smtp.example.com:465',
     secret: true,
+    shows: true,
   },
   integer: {
     parse: (text, { range: [low, high] = WHOLE_NUMBERS }) => parseInteger(text, low, high),
@@ -144,6 +171,7 @@ export const KINDS = {
     type: 'number',
     example: '10',
     measured: true,
+    shows: true,
   },
   number: {
     parse: parseNumber,
@@ -151,6 +179,7 @@ export const KINDS = {
     type: 'number',
     example: '1.5',
     measured: true,
+    shows: true,
   },
   boolean: { parse: parseBoolean, expected: 'true or false', type: 'boolean', example: 'true' },
   enum: {
@@ -167,6 +196,8 @@ export const KINDS = {
     gives: 'milliseconds',
     example: '30s',
     measured: true,
+    called: /(?:^|_)(?:TIMEOUT|TTL|INTERVAL|LIFETIME|MAX_AGE)$/,
+    shows: true,
   },
   bytes: {
     parse: parseBytes,
@@ -175,18 +206,23 @@ export const KINDS = {
     gives: 'bytes',
     example: '10MB',
     measured: true,
+    shows: true,
   },
   email: {
     parse: emailOf,
     expected: 'an address, as help@example.com',
     type: 'string',
     example: 'help@example.com',
+    called: /(?:^|_)(?:EMAIL|MAIL_TO)$/,
+    shows: true,
   },
   emails: {
     parse: (text) => parseEach(text, emailOf),
     expected: 'addresses such as help@example.com, separated by commas',
     type: 'readonly string[]',
     example: 'ada@example.com,ben@example.com',
+    called: /(?:^|_)(?:EMAILS|RECIPIENTS)$/,
+    shows: true,
   },
   mailbox: {
     parse: (text): Mailbox | undefined => {
@@ -202,12 +238,15 @@ export const KINDS = {
     expected: 'a host name or an IP address, without a scheme or a port',
     type: 'string',
     example: 'db.example.com',
+    called: /(?:^|_)HOST(?:NAME)?$/,
+    aliases: ['ip', 'hostname'],
   },
   port: {
     parse: (text) => parseInteger(text, 1, 65_535),
     expected: 'a port from 1 to 65,535',
     type: 'number',
     example: '8080',
+    called: /(?:^|_)PORT$/,
   },
   list: {
     parse: (text) => {
@@ -236,12 +275,14 @@ export const KINDS = {
     expected: 'origins such as https://www.example.com, separated by commas',
     type: 'readonly string[]',
     example: 'https://www.example.com',
+    called: /(?:^|_)ORIGINS$/,
   },
   proxies: {
     parse: parseProxies,
     expected: 'IP addresses or ranges such as 10.0.0.0/8, separated by commas',
     type: 'readonly string[]',
     example: '10.0.0.0/8',
+    exposure: { id: 'trusts-everybody', in: trustsEverybody },
   },
   'log-level': {
     parse: (text) => (['debug', 'info', 'warn', 'error'] as const).find((one) => one === text.toLowerCase()),

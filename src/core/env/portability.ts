@@ -1,8 +1,8 @@
 import type { Finding } from '../finding.ts'
 import type { Contract } from './contract.ts'
 import { type Dialect, readAs } from './dialects/read.ts'
+import { parseValue } from './kinds.ts'
 import { type Assignment, MASK } from './reader.ts'
-import { parsePem } from './values.ts'
 
 /** The value that each reader gives to one name, trimmed; undefined: no value at all. */
 export type DialectReadings = readonly { readonly dialect: Dialect; readonly value: string | undefined }[]
@@ -193,10 +193,11 @@ export function portability(
   // Only the last assignment of a name counts, so findings point at it.
   const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
   for (const { name, value, location, excerpt } of last.values()) {
-    const meant = contract.find(name)?.kind === 'pem' ? parsePem : () => undefined
+    const variable = contract.find(name)
     const sight = accepting.map(({ dialect, values }) => {
       const given = values.get(name)?.trim()
-      return { dialect, value: meant(given ?? '') ?? given }
+      const parsed = variable && given ? parseValue(variable, given) : undefined
+      return { dialect, value: parsed?.ok ? parsed.text : given }
     })
     const line = lines[location.line - 1] ?? ''
     // If a byte order mark hides the first name from every reader that accepts the file, compare them with

@@ -1,4 +1,4 @@
-import { ERRORTRACK_SDK } from '../env/packages.ts'
+import { ERRORTRACK_SDK } from '../env/group-warnings.ts'
 import type { Settings } from '../env/settings.ts'
 import {
   type HeartbeatDefinition,

@@ -1,5 +1,5 @@
+import { looksSecret } from '../../core/env/exposure.ts'
 import { KINDS, parseValue, type Reading, VALUE_KINDS } from '../../core/env/kinds.ts'
-import { looksSecret } from '../../core/env/warnings.ts'
 import type { VariableInput } from '../definition.ts'
 import { field } from './names.ts'
 import { type Place, quoted, typeName } from './place.ts'

@@ -1,6 +1,6 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
-import { type Kind, parseValue } from '../../core/env/kinds.ts'
-import { looksSecret } from '../../core/env/warnings.ts'
+import { looksSecret } from '../../core/env/exposure.ts'
+import { KINDS, type Kind, type KindOfValue, parseValue, VALUE_KINDS } from '../../core/env/kinds.ts'
 
 /** One variable of an example or a schema file, as far as its lines say. */
 export interface Sketch {
@@ -83,40 +83,15 @@ const PASSWORD = /(?:^|_)(?:SECRET|PASSWORD|PASSWD|PASS)$/
 const NOT_SECRET =
   /(?:PUBLISHABLE|PUBLIC|ANON)_?KEY|KEY_ID$|_KEY_NAME$|TOKEN_(?:URL|TTL|LIFETIME)$|_(?:URL|URI|HOST|PORT)$/
 
-/** Kinds that an `.env.schema` names with `@type`. */
-const TYPES: ReadonlyMap<string, Kind> = new Map([
-  ['string', 'text'],
-  ['number', 'number'],
-  ['boolean', 'boolean'],
-  ['url', 'url'],
-  ['email', 'email'],
-  ['port', 'port'],
-  ['ip', 'host'],
-  ['host', 'host'],
-  ['hostname', 'host'],
-  ['path', 'path'],
-  ['json', 'json'],
-  ['duration', 'duration'],
-])
-
-/** Kinds that a name suggests, where the value beside it fits. */
-const BY_NAME: readonly (readonly [RegExp, Kind])[] = [
-  [/(?:^|_)PORT$/, 'port'],
-  [/(?:^|_)HOST(?:NAME)?$/, 'host'],
-  [/(?:^|_)(?:URL|URI|ENDPOINT)$/, 'url'],
-  [/(?:^|_)(?:URLS|ENDPOINTS)$/, 'urls'],
-  [/(?:^|_)ORIGINS$/, 'origins'],
-  [/(?:^|_)(?:TIMEOUT|TTL|INTERVAL|LIFETIME|MAX_AGE)$/, 'duration'],
-  [/(?:^|_)(?:EMAIL|MAIL_TO)$/, 'email'],
-  [/(?:^|_)(?:EMAILS|RECIPIENTS)$/, 'emails'],
-  [/(?:^|_)(?:PATH|FILE|DIR|FOLDER)$/, 'path'],
-]
+const kindsThat = (has: (kind: KindOfValue, name: Kind) => boolean) =>
+  VALUE_KINDS.filter((name) => has(KINDS[name], name))
+const isList = ({ type }: KindOfValue) => type === 'readonly string[]'
 /** Kinds that a value shows by itself, the strictest first. */
-const BY_VALUE: readonly Kind[] = ['integer', 'number', 'url', 'email', 'duration', 'bytes']
+const BY_VALUE = kindsThat((kind) => kind.shows === true && kind.secret !== true && !isList(kind))
 /** Kinds of lists: a list of addresses may also pass for a single one. */
-const LISTS: readonly Kind[] = ['urls', 'emails']
+const LISTS = kindsThat((kind) => kind.shows === true && isList(kind))
 /** Kinds of secrets that a value shows; any other is just a secret. */
-const SECRETS: readonly Kind[] = ['pem', 'postgres-url', 'smtp-url']
+const SECRETS = kindsThat((kind) => kind.shows === true && kind.secret === true)
 const LONGEST_EXAMPLE = 300
 
 /** Guesses what a variable is. A value that may be a secret is never taken over. */
@@ -130,8 +105,13 @@ function infer(sketch: Sketch): Inferred {
   if (!PUBLIC.test(name) && isSecret(sketch, kind))
     return {
       name,
-      variable: { kind: SECRETS.find((one) => parseValue({ kind: one }, value).ok) ?? 'secret', ...summary },
-      because: marks.has('sensitive') ? 'it is marked @sensitive' : 'its name or its value says so',
+      variable: { kind: secretKind(kind, value), ...summary },
+      because:
+        'secret' in KINDS[kind]
+          ? because
+          : marks.has('sensitive')
+            ? 'it is marked @sensitive'
+            : 'its name or its value says so',
     }
   const given = { kind, ...summary, ...(of && { of }) }
   const fits =
@@ -149,7 +129,11 @@ function infer(sketch: Sketch): Inferred {
   }
 }
 
+const secretKind = (kind: Kind, value: string): Kind =>
+  'secret' in KINDS[kind] ? kind : (SECRETS.find((one) => parseValue({ kind: one }, value).ok) ?? 'secret')
+
 function isSecret({ name, value, marks }: Sketch, kind: Kind): boolean {
+  if ('secret' in KINDS[kind]) return true
   if (marks.get('sensitive') === 'false' || marks.has('public')) return false
   if (marks.has('sensitive') || looksSecret(value)) return true
   // Addresses of databases, queues and mail servers hold passwords.
@@ -164,17 +148,19 @@ function kindOf(sketch: Sketch): {
   readonly because: string
 } {
   const { name, value, comments, marks } = sketch
-  const [, type = '', parameters = ''] = /^(\w+)(?:\((.*)\))?$/.exec(marks.get('type') ?? '') ?? []
+  const [, type = '', parameters = ''] = /^([\w-]+)(?:\((.*)\))?$/.exec(marks.get('type') ?? '') ?? []
   const declared = type === 'enum' ? listOf(parameters.split(',')) : undefined
   if (declared) return { kind: 'enum', of: declared, because: 'it is marked @type=enum' }
-  const kind = TYPES.get(type)
+  const [kind] = kindsThat(
+    ({ aliases = [] }, one) => type !== 'enum' && (one === type || aliases.includes(type)),
+  )
   if (kind !== undefined) return { kind, because: `it is marked @type=${type}` }
   const values = enumIn(comments, value)
   if (values) return { kind: 'enum', of: values, because: 'its comment lists the values' }
   if (/^(?:true|false)$/i.test(value)) return { kind: 'boolean', because: 'its value is true or false' }
   const fits = (one: Kind) => value === '' || parseValue({ kind: one }, value).ok
   const list = value.includes(',') ? LISTS.find(fits) : undefined
-  const [, named = list] = BY_NAME.find(([pattern, one]) => pattern.test(name) && fits(one)) ?? []
+  const [named = list] = kindsThat(({ called }, one) => called?.test(name) === true && fits(one))
   if (list && named !== 'origins') return { kind: list, because: 'its value is a list' }
   if (named) return { kind: named, because: 'its name says so' }
   const shown = value === '' ? undefined : BY_VALUE.find(fits)

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
-import { missingPackages } from '../../../src/core/env/packages.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
-import { validateAll } from '../../../src/env.ts'
+import { validate } from '../../../src/core/env/validate.ts'
 import { contract, RULES, SERVICES, VARIABLES } from '../../support/learning.ts'
 
 const EXPLAINED = new Set([
@@ -16,17 +15,11 @@ const EXPLAINED = new Set([
 function idsOf(text: string): string[] {
   const { assignments, findings } = parseEnvFile(contract, text, '.env')
   const env = Object.fromEntries(assignments.map(({ name, value }) => [name, value]))
-  const packages = missingPackages({
-    report: validateAll(env),
-    services: SERVICES,
-    origin: () => undefined,
-    isInstalled: () => false,
-  })
+  const surroundings = { production: true, isInstalled: () => false }
   return [
     ...findings,
     ...portability(contract, text, '.env', assignments),
-    ...validateAll(env).findings,
-    ...packages,
+    ...validate(contract, env, SERVICES, () => undefined, surroundings).findings,
   ].map(({ id }) => id)
 }
 

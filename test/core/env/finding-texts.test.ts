@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { alertFindings } from '../../../src/core/env/alert-findings.ts'
 import { createContract } from '../../../src/core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
-import { missingPackages } from '../../../src/core/env/packages.ts'
+import { baseGroups } from '../../../src/core/env/groups.ts'
 import { type DialectReadings, differenceIn, list } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { validate } from '../../../src/core/env/validate.ts'
@@ -213,75 +212,69 @@ test('a comment after a quoted value is no text after it', () => {
 })
 
 describe('alerts', () => {
-  const of = (input: Partial<Parameters<typeof alertFindings>[0]> & { set?: readonly string[] }) =>
-    alertFindings({
-      groups: [
-        { name: 'alerts', state: 'configured' },
-        { name: 'mail', state: 'configured' },
-      ],
-      services: ['web'],
-      isSet: (name) => (input.set ?? []).includes(name),
-      production: true,
-      ...input,
-    })
   const [WEBHOOK, MAIL] = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO']
   const common = { severity: 'warning', group: 'alerts', services: ['web'] }
+  const TO_WEBHOOK = { [WEBHOOK]: 'https://ops.example.com/alerts' }
+  const TO_MAIL = { [MAIL]: 'ops@example.com' }
+  const RELAY = { MAILER_SMTP_URL: 'smtp://relay.example.com', MAILER_FROM: 'a@example.com' }
+
+  function found(
+    env: Record<string, string>,
+    { alerts, mail, production = true }: Partial<typeof ALL> = ALL,
+  ) {
+    const groups = {
+      ...(alerts !== false && { alerts: baseGroups.alerts }),
+      ...(mail !== false && { mail: baseGroups.mail }),
+    }
+    const platform = createContract({ services: ['web'], groups })
+    const surroundings = { production, isInstalled: () => true }
+    const { findings } = validate(platform, env, ['web'], () => undefined, surroundings)
+    return findings.filter(({ severity }) => severity === 'warning')
+  }
+  const ALL = { alerts: true, mail: true, production: true }
 
   test('name what is set and what is missing', () => {
-    expect(of({})).toMatchObject([
-      { ...common, id: 'no-alert-channel', present: [], missing: [WEBHOOK, MAIL] },
-    ])
-    expect(of({ set: [MAIL] })).toMatchObject([
+    const [none, byMail, off] = [found({}), found({ ...RELAY, ...TO_MAIL }), found(TO_MAIL)]
+    expect(none).toMatchObject([{ ...common, id: 'no-alert-channel', present: [], missing: [WEBHOOK, MAIL] }])
+    expect(byMail).toMatchObject([
       { ...common, id: 'alerts-by-mail-only', present: [MAIL], missing: [WEBHOOK] },
     ])
-    const off = [
-      { name: 'alerts', state: 'configured' },
-      { name: 'mail', state: 'half-configured' },
-    ] as const
-    expect(of({ set: [MAIL], groups: off })).toMatchObject([
-      { ...common, id: 'alert-mail-off', present: [MAIL], missing: [WEBHOOK] },
-    ])
-    for (const findings of [of({}), of({ set: [MAIL] }), of({ set: [MAIL], groups: off })])
-      findings.forEach(isWhole)
+    expect(off).toMatchObject([{ ...common, id: 'alert-mail-off', present: [MAIL], missing: [WEBHOOK] }])
+    for (const findings of [none, byMail, off]) findings.forEach(isWhole)
   })
 
   test('are no finding with a webhook, outside production without a channel, and of a platform without them', () => {
-    expect(of({ set: [WEBHOOK] })).toEqual([])
-    expect(of({ set: [WEBHOOK, MAIL] })).toEqual([])
-    expect(of({ production: false })).toEqual([])
-    expect(of({ groups: [{ name: 'mail', state: 'absent' }] })).toEqual([])
+    expect(found(TO_WEBHOOK)).toEqual([])
+    expect(found({ ...TO_WEBHOOK, ...TO_MAIL })).toEqual([])
+    expect(found({}, { production: false })).toEqual([])
+    expect(found({}, { alerts: false })).toEqual([])
     // A platform that has no group of mail cannot have it half-configured.
-    expect(of({ set: [MAIL], groups: [{ name: 'alerts', state: 'configured' }] })).toMatchObject([
-      { id: 'alerts-by-mail-only' },
-    ])
+    expect(found(TO_MAIL, { mail: false })).toMatchObject([{ id: 'alerts-by-mail-only' }])
   })
 })
 
 test('a package that is needed but not installed is a finding of the services that need it', () => {
-  const report = validate(contract, { NEXT_PUBLIC_ERRORTRACK_DSN: 'https://key@errors.example.com/1' })
-  const of = (input: Partial<Parameters<typeof missingPackages>[0]>) =>
-    missingPackages({
-      report,
-      services: ['web'],
-      origin: () => ({ location: { file: '.env', line: 1, column: 1 }, excerpt: 'x' }),
-      isInstalled: () => false,
-      ...input,
-    })
-  of({}).forEach(isWhole)
-  expect(of({})).toMatchObject([
+  const location = { file: '.env', line: 1, column: 1 }
+  const found = (env: Record<string, string>, isInstalled = (_: string) => false) =>
+    validate(contract, env, ['web'], () => ({ location, excerpt: 'x' }), {
+      production: false,
+      isInstalled,
+    }).findings.filter(({ id }) => id === 'package-missing')
+  const DSN = { NEXT_PUBLIC_ERRORTRACK_DSN: 'https://key@errors.example.com/1' }
+  found(DSN).forEach(isWhole)
+  expect(found(DSN)).toMatchObject([
     {
-      id: 'package-missing',
       severity: 'warning',
       services: ['web'],
       group: 'errortrack',
       present: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
       missing: [],
       fix: expect.stringContaining('npm install @sentry/node'),
-      location: { file: '.env', line: 1, column: 1 },
+      location,
     },
   ])
-  expect(of({ isInstalled: (name) => name === '@sentry/node' })).toEqual([])
-  expect(of({ report: validate(contract, {}) })).toEqual([])
+  expect(found(DSN, (name) => name === '@sentry/node')).toEqual([])
+  expect(found({})).toEqual([])
 })
 
 describe('a difference between readers', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { looksSecret } from '../../../src/core/env/warnings.ts'
+import { looksSecret } from '../../../src/core/env/exposure.ts'
 import { validateAll } from '../../../src/env.ts'
 
 const warned = (env: Record<string, string>) =>
