@@ -23,7 +23,6 @@ const site = {
     NEXT_PUBLIC_SITE_URL: {
       kind: 'url',
       base: true,
-      example: 'https://www.example.com',
       summary: 'Address of the web service as visitors see it: absolute links in pages and mails.',
     },
     BUILD_STAMP: {
@@ -38,14 +37,12 @@ const site = {
       kind: 'log-level',
       services: 'all',
       adjusts: true,
-      example: 'info',
       summary: 'The least severe level that is logged: debug, info, warn or error.',
     },
     TRUST_PROXY: {
       kind: 'proxies',
       services: 'all',
       adjusts: true,
-      example: '10.0.0.0/8',
       summary:
         'Addresses or ranges of the proxies in front, separated by commas: whose X-Forwarded-For is believed.',
     },
@@ -59,7 +56,6 @@ const site = {
     CORS_ALLOWED_ORIGINS: {
       kind: 'origins',
       services: 'all',
-      example: 'https://www.example.com',
       summary: 'Origins that may call from a browser, separated by commas. Never a wildcard.',
     },
   },
@@ -82,7 +78,6 @@ const store = {
   variables: {
     STORE_URL: {
       kind: 'store-url',
-      secret: true,
       example: 'postgres://platform@db.internal/platform',
       summary: 'Where subscriptions live: sqlite:PATH or postgres://….',
     },
@@ -94,7 +89,6 @@ const store = {
       summary: 'Connections to a PostgreSQL store that one process holds.',
     },
   },
-  rules: [],
 } as const satisfies GroupDefinition
 
 const datastore = {
@@ -282,7 +276,6 @@ const mail = {
     },
     MAILER_SMTP_URL: {
       kind: 'smtp-url',
-      secret: true,
       example: 'smtps://apikey@smtp.example.com:465',
       summary: 'Address of the provider’s SMTP server. Either this or the API address.',
     },
@@ -328,7 +321,6 @@ const mail = {
       atLeastOne: ['MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
       when: ['MAILER_API_KEY'],
       cause: 'Mail has a key, but neither an API nor an SMTP address to send through.',
-      fix: 'Set MAILER_SMTP_URL, MAILER_API_URL, or MAILER_PROVIDER.',
     },
     {
       id: 'mail-without-key',
@@ -344,7 +336,6 @@ const mail = {
       when: ['MAILER_PROVIDER'],
       where: { variable: 'MAILER_PROVIDER', of: ['smtp'] },
       cause: 'MAILER_PROVIDER is smtp, and no mail server is set.',
-      fix: 'Set MAILER_SMTP_URL, or remove MAILER_PROVIDER.',
     },
     {
       id: 'mail-provider-without-region',
@@ -374,7 +365,6 @@ const mail = {
       id: 'mail-two-routes',
       exclusive: ['MAILER_API_URL', 'MAILER_SMTP_URL'],
       cause: 'Mail goes through an API or through SMTP, and both addresses are set.',
-      fix: 'Keep one of the two.',
     },
   ],
 } as const satisfies GroupDefinition
@@ -494,7 +484,6 @@ const errortrack = {
   variables: {
     NEXT_PUBLIC_ERRORTRACK_DSN: {
       kind: 'dsn',
-      example: 'https://key@errors.example.com/1',
       summary: 'Where error reports go. Without it the SDK is never loaded.',
     },
     ERRORTRACK_AUTH_TOKEN: { kind: 'secret', summary: 'Uploads source maps at build time.' },
@@ -505,7 +494,6 @@ const errortrack = {
       requires: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
       when: ['ERRORTRACK_AUTH_TOKEN'],
       cause: 'Error reporting has an auth token, but no DSN to report to.',
-      fix: 'Set NEXT_PUBLIC_ERRORTRACK_DSN, or remove the token.',
     },
   ],
 } as const satisfies GroupDefinition
@@ -551,7 +539,6 @@ const health = {
       summary: 'Bearer token that gates deep health checks.',
     },
   },
-  rules: [],
 } as const satisfies GroupDefinition
 
 const limits = {
@@ -566,7 +553,6 @@ const limits = {
       summary: 'Requests that one client may make in a minute.',
     },
   },
-  rules: [],
 } as const satisfies GroupDefinition
 
 const identity = {
@@ -591,14 +577,12 @@ const identity = {
       atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
       when: ['DATASTORE_JWT_AUDIENCE'],
       cause: 'Tokens are held to an audience, but nothing verifies them.',
-      fix: 'Set DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL, or remove DATASTORE_JWT_AUDIENCE.',
     },
     {
       id: 'identity-issuer-without-verifier',
       atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
       when: ['DATASTORE_JWT_ISSUER'],
       cause: 'Tokens are held to an issuer, but nothing verifies them.',
-      fix: 'Set DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL, or remove DATASTORE_JWT_ISSUER.',
     },
   ],
 } as const satisfies GroupDefinition
@@ -707,7 +691,6 @@ const alerts = {
       when: ['ALERT_ESCALATION_URL'],
       atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
       cause: 'Incidents escalate, but nobody hears of them first.',
-      fix: 'Set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or remove ALERT_ESCALATION_URL.',
     },
     {
       id: 'alerts-escalation-after-alone',
@@ -733,7 +716,6 @@ const alerts = {
       requires: ['ALERT_WEBHOOK_URL'],
       when: ['ALERT_WEBHOOK_FORMAT'],
       cause: 'Alerts have a format, but no webhook to send them to.',
-      fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_FORMAT.',
     },
     { id: 'alerts-telegram-chat', forbidden: 'ALERT_WEBHOOK_URL', value: TELEGRAM_WITHOUT_CHAT, ...NO_CHAT },
     {

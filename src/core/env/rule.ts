@@ -106,7 +106,7 @@ function formOf(definition: RuleDefinition): Described {
       name: 'at-least-one',
       form: { kind: 'implication', when, match: 'all', needs, enough: 'any' },
       cause: `${and(when)} is set without ${or(needs)}.`,
-      fix: `Set at least one of ${and(needs)}, or remove ${and(when)}.`,
+      fix: `Set ${or(needs)}, or remove ${and(when)}.`,
     }
   }
   if ('exclusive' in definition) {

@@ -30,37 +30,15 @@ const models = {
     {
       id: 'cloudmodel-trio',
       allOrNone: ['CLOUDMODEL_API_KEY', 'CLOUDMODEL_API_ENDPOINT', 'CLOUDMODEL_API_DEPLOYMENT'],
-      cause: 'The cloud model needs its key, endpoint and deployment together.',
-      fix: 'Set all three, or none.',
     },
     {
       id: 'cloudmodel-version-without-key',
       requires: ['CLOUDMODEL_API_KEY'],
       when: ['CLOUDMODEL_API_VERSION'],
-      cause: 'A version of the cloud model’s API is set, but not its key.',
-      fix: 'Set CLOUDMODEL_API_KEY, or remove the version.',
     },
-    {
-      id: 'model-a-without-key',
-      requires: ['MODEL_A_API_KEY'],
-      when: ['MODEL_A_MODEL'],
-      cause: 'Model A is named, but its key is not set.',
-      fix: 'Set MODEL_A_API_KEY, or remove MODEL_A_MODEL.',
-    },
-    {
-      id: 'model-b-without-key',
-      requires: ['MODEL_B_API_KEY'],
-      when: ['MODEL_B_MODEL'],
-      cause: 'Model B is named, but its key is not set.',
-      fix: 'Set MODEL_B_API_KEY, or remove MODEL_B_MODEL.',
-    },
-    {
-      id: 'model-c-without-key',
-      requires: ['MODEL_C_API_KEY'],
-      when: ['MODEL_C_MODEL'],
-      cause: 'Model C is named, but its key is not set.',
-      fix: 'Set MODEL_C_API_KEY, or remove MODEL_C_MODEL.',
-    },
+    { id: 'model-a-without-key', requires: ['MODEL_A_API_KEY'], when: ['MODEL_A_MODEL'] },
+    { id: 'model-b-without-key', requires: ['MODEL_B_API_KEY'], when: ['MODEL_B_MODEL'] },
+    { id: 'model-c-without-key', requires: ['MODEL_C_API_KEY'], when: ['MODEL_C_MODEL'] },
   ],
 } as const satisfies GroupDefinition
 
@@ -123,18 +101,11 @@ const hardware = {
       cause: 'Hardware provider A needs its token and its instance together.',
       fix: 'Set both, or neither to list its devices as unavailable.',
     },
-    {
-      id: 'cloudb-pair',
-      allOrNone: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY'],
-      cause: 'An access key of hardware provider B works only with its secret.',
-      fix: 'Set both, or neither.',
-    },
+    { id: 'cloudb-pair', allOrNone: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY'] },
     {
       id: 'cloudb-without-credentials',
       requires: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY'],
       when: ['CLOUDB_REGION', 'CLOUDB_RESULTS_BUCKET'],
-      cause: 'A region or bucket of hardware provider B is set, but not its access key and secret.',
-      fix: 'Set CLOUDB_ACCESS_KEY_ID and CLOUDB_SECRET_ACCESS_KEY, or remove the region and bucket.',
     },
     {
       id: 'cloudb-without-region',
@@ -168,7 +139,6 @@ const agent = {
   variables: {
     COURSE_INDEX_PATH: { kind: 'path', example: './course-index.json', summary: 'Course index of your own.' },
   },
-  rules: [],
 } as const satisfies GroupDefinition
 
 const { NEXT_PUBLIC_SITE_URL, ...othersOfSite } = base.site.variables
