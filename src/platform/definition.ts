@@ -1,71 +1,23 @@
 import type { Challenge } from '../core/access/identity.ts'
 import type { InsightsSection } from '../core/analytics/insights-definition.ts'
-import type { Requirement, RuleDefinition } from '../core/env/definition.ts'
-import type { Kind, StandardSchema } from '../core/env/kinds.ts'
+import type { GroupDefinition, Readers, VariableDefinition } from '../core/env/definition.ts'
+import type { Kind } from '../core/env/kinds.ts'
 import type { ExpectedAnswer } from '../core/health/reach.ts'
 import type { HealthFormat } from '../core/service.ts'
 
 /** One variable of the environment. A malformed value behaves as absent, and is an error. */
-export interface VariableInput {
+export interface VariableInput extends Omit<VariableDefinition, 'kind' | 'malformed' | 'bearer' | 'base'> {
   /** How the value is read; `text` when there is a `schema`. */
   readonly kind?: Kind
-  /** One sentence: what the variable is for. */
-  readonly summary?: string
-  /** Shown in `.env.example` and in documents; never a real secret. */
-  readonly example?: string
-  /** Value used while the variable is absent. Setting it switches its group on only if all variables of the group have one. */
-  readonly default?: string | number | boolean
-  /**
-   * Its absence is an error for the services that read it: always, `'production'` (while DEPLOY_ENVIRONMENT is that), or
-   * `{ when: NAME }` (while this variable or group is set).
-   */
-  readonly required?: Requirement
   /** `warn`: a malformed value is a warning. */
   readonly malformed?: 'warn'
-  /** The services that read it; those of its group when left out. */
-  readonly services?: readonly string[] | 'all'
-  /** Never shown in any output. Variables of the kinds `secret`, `pem`, `postgres-url`, `store-url` and `smtp-url` always are. */
-  readonly secret?: boolean
-  /** A secret that you make yourself, so its strength is checked. */
-  readonly chosen?: boolean
-  /** Two values separated by a comma are accepted while it is rotated. */
-  readonly rotates?: boolean
-  /** It may differ between replicas: `env verify` shows that and passes. */
-  readonly perReplica?: boolean
-  /** Set alone, it leaves its group absent: it only adjusts what another variable switches on. */
-  readonly adjusts?: boolean
-  /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
-  readonly range?: readonly [lowest: number, highest: number]
-  /** Pattern that the whole value must match. */
-  readonly pattern?: string | RegExp
-  /** The values of an enum. */
-  readonly of?: readonly string[]
-  /** How keys of the provider's live and test mode begin. */
-  readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
-  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
-  readonly schema?: StandardSchema
 }
 
 /** A group of variables that one integration needs. */
-export interface GroupInput {
+export interface GroupInput extends Omit<GroupDefinition, 'services' | 'variables'> {
   /** The services that read its variables; all of them when left out. */
-  readonly services?: readonly string[] | 'all'
-  /** The feature that configuring the group unlocks: `the booking calendar`. */
-  readonly unlocks: string
-  /** The consequence of its absence: `the calendar is hidden`. */
-  readonly absent: string
-  /**
-   * Sentence for visitors on the status page meanwhile: `Bookings are closed: call us instead.` Without it, only
-   * operators see that the group is off.
-   */
-  readonly visitors?: string
+  readonly services?: Readers
   readonly variables: Readonly<Record<string, VariableInput>>
-  /** Its absence is an error, as of a variable: one of its variables has to be set. */
-  readonly required?: Requirement
-  /** The group is on, whatever is set. */
-  readonly always?: boolean
-  /** Rules between its variables. */
-  readonly rules?: readonly RuleDefinition[]
 }
 
 /** A service: one that this process serves on `port`, or another program at `address`. */

@@ -1,36 +1,24 @@
 import type { GroupDefinition, Readers, Requirement, VariableDefinition } from './definition.ts'
-import { KINDS, type KindOfValue, type Reading } from './kinds.ts'
+import { KINDS, type KindOfValue } from './kinds.ts'
 import { type Rule, requiredRule, resolveRule } from './rule.ts'
 
-/** A variable with everything that its definition left out filled in. */
-export interface Variable extends Reading {
+/** A variable with what its definition left out filled in. */
+export interface Variable extends Omit<VariableDefinition, 'default' | 'pattern'> {
   readonly name: string
   readonly group: string
   readonly services: readonly string[]
-  /** Never shown; a placeholder or a guessable value is warned of. */
   readonly secret: boolean
-  readonly chosen: boolean
-  readonly adjusts: boolean
-  readonly rotates: boolean
   readonly perReplica: boolean
-  readonly bearer: boolean
-  readonly base: boolean
   readonly summary: string
   readonly example: string
-  /** When its absence is an error. */
-  readonly required?: Requirement
   readonly malformed: 'warn' | 'error'
   readonly default?: string
-  readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
+  /** Matches the whole value. */
+  readonly pattern?: RegExp
 }
 
-export interface Group {
+export interface Group extends Omit<GroupDefinition, 'services' | 'always' | 'variables' | 'rules'> {
   readonly name: string
-  readonly unlocks: string
-  readonly absent: string
-  readonly visitors?: string
-  readonly required?: Requirement
-  /** On, whatever is set. */
   readonly always: boolean
   readonly variables: readonly Variable[]
   readonly rules: readonly Rule[]
@@ -86,14 +74,11 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
   const groups = Object.entries(definitions).map(([name, group]): Group => {
     const ids = new Map<string, number>()
     return {
+      ...group,
       name,
-      unlocks: group.unlocks,
-      absent: group.absent,
-      ...(group.visitors !== undefined && { visitors: group.visitors }),
-      ...(group.required !== undefined && { required: group.required }),
       always: group.always ?? false,
       variables: Object.entries(group.variables).map(([variable, of]) =>
-        resolveVariable(variable, { group: name, readers: group.services, services, of }),
+        resolveVariable(variable, name, of, of.services ?? group.services, services),
       ),
       rules: (group.rules ?? []).map((rule) => resolveRule(rule, name, ids)),
     }
@@ -105,22 +90,14 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
     const group = byName.has(name) ? undefined : byGroup.get(name)
     return group === undefined ? [name] : group.always ? undefined : switchesOf(group)
   }
-  const required = groups.flatMap((group) => [
-    ...(group.required === undefined
-      ? []
-      : [
-          requiredRule(
-            group.required,
-            { group: group.name, what: `The group ${group.name}`, variables: switchesOf(group) },
-            switches,
-          ),
-        ]),
-    ...group.variables.flatMap(({ name, required: when }) =>
-      when === undefined
-        ? []
-        : [requiredRule(when, { group: group.name, what: name, variables: [name] }, switches)],
-    ),
-  ])
+  const required = groups.flatMap((group) => {
+    const needs = (when: Requirement | undefined, what: string, names: readonly string[]) =>
+      when === undefined ? [] : [requiredRule(when, group.name, what, names, switches)]
+    return [
+      ...needs(group.required, `The group ${group.name}`, switchesOf(group)),
+      ...group.variables.flatMap((one) => needs(one.required, one.name, [one.name])),
+    ]
+  })
   const rules = [...required, ...groups.flatMap((group) => group.rules)]
   return {
     services,
@@ -138,33 +115,23 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
 
 function resolveVariable(
   name: string,
-  from: {
-    readonly group: string
-    readonly readers: Readers
-    readonly services: readonly string[]
-    readonly of: VariableDefinition
-  },
+  group: string,
+  { default: unset, pattern, ...of }: VariableDefinition,
+  readers: Readers,
+  services: readonly string[],
 ): Variable {
-  const { default: unset, pattern, services: own, ...rest } = from.of
-  const readers = own ?? from.readers
   return {
-    ...rest,
+    ...of,
     name,
-    group: from.group,
-    services:
-      readers === 'all' ? from.services : from.services.filter((service) => readers.includes(service)),
-    secret: rest.secret === true || 'secret' in KINDS[rest.kind],
-    chosen: rest.chosen ?? false,
-    adjusts: rest.adjusts ?? false,
-    rotates: rest.rotates ?? false,
-    perReplica: rest.perReplica ?? false,
-    bearer: rest.bearer ?? false,
-    base: rest.base ?? false,
-    malformed: rest.malformed ?? 'warn',
-    summary: rest.summary ?? '',
-    example: rest.example ?? exampleOf(from.of),
-    ...(unset === undefined ? {} : { default: String(unset) }),
-    ...(pattern === undefined ? {} : { pattern: wholly(pattern) }),
+    group,
+    services: readers === 'all' ? services : services.filter((service) => readers.includes(service)),
+    secret: of.secret === true || 'secret' in KINDS[of.kind],
+    perReplica: of.perReplica ?? false,
+    malformed: of.malformed ?? 'warn',
+    summary: of.summary ?? '',
+    example: of.example ?? exampleOf(of, unset),
+    ...(unset !== undefined && { default: String(unset) }),
+    ...(pattern !== undefined && { pattern: wholly(pattern) }),
   }
 }
 
@@ -174,18 +141,17 @@ export function switchesOf({ variables }: Pick<Group, 'variables'>): readonly st
 }
 
 /** The same expression, anchored to match only the whole value. */
-function wholly(pattern: string | RegExp): RegExp {
+export function wholly(pattern: string | RegExp): RegExp {
   const [source, flags] = typeof pattern === 'string' ? [pattern, ''] : [pattern.source, pattern.flags]
   return new RegExp(`^(?:${source})$`, flags.replace(/[gy]/g, ''))
 }
 
-function exampleOf(variable: VariableDefinition): string {
-  const { kind, default: unset, of, range } = variable
-  const { parse, example }: KindOfValue = KINDS[kind]
-  const least = range && String(range[0])
+function exampleOf(of: Omit<VariableDefinition, 'pattern'>, unset: VariableDefinition['default']): string {
+  const { parse, example }: KindOfValue = KINDS[of.kind]
+  const least = of.range && String(of.range[0])
   if (unset !== undefined) return String(unset)
-  if (of?.[0] !== undefined) return of[0]
-  if (least !== undefined && parse(least, variable) !== undefined) return least
+  if (of.of?.[0] !== undefined) return of.of[0]
+  if (least !== undefined && parse(least, of) !== undefined) return least
   // Nobody can guess these, and an invented one might be left in place.
-  return kind === 'text' || kind === 'secret' ? '' : example
+  return of.kind === 'text' || of.kind === 'secret' ? '' : example
 }

@@ -9,22 +9,29 @@ export type Readers = readonly string[] | 'all'
 export type Requirement = true | 'production' | { readonly when: string }
 
 export interface VariableDefinition {
+  /** How the value is read. */
   readonly kind: Kind
-  /** One sentence for people. */
+  /** One sentence: what the variable is for. */
   readonly summary?: string
-  /** Shown in `.env.example` and in documents. */
+  /** Shown in `.env.example` and in documents; never a real secret. */
   readonly example?: string
-  /** The value that an absent variable behaves as, written as in an env file. */
+  /**
+   * Value used while the variable is absent, written as in an env file. Setting it switches its group on only if all
+   * variables of the group have one.
+   */
   readonly default?: string | number | boolean
-  /** When its absence is an error; never if left out. */
+  /**
+   * Its absence is an error for the services that read it: always, `'production'` (while DEPLOY_ENVIRONMENT is that), or
+   * `{ when: NAME }` (while this variable or group is set).
+   */
   readonly required?: Requirement
   /** What a malformed value is; a warning if left out. */
   readonly malformed?: 'warn' | 'error'
-  /** Services that read it; those of its group when left out. */
+  /** The services that read it; those of its group when left out. */
   readonly services?: Readers
-  /** Never shown; some kinds are secret in any case. */
+  /** Never shown in any output. Kinds of keys and of addresses with passwords always are. */
   readonly secret?: boolean
-  /** A secret that operators make themselves: its strength is checked. */
+  /** A secret that you make yourself, so its strength is checked. */
   readonly chosen?: boolean
   /** Two values separated by a comma are accepted while it is rotated; the first is used. */
   readonly rotates?: boolean
@@ -32,18 +39,19 @@ export interface VariableDefinition {
   readonly bearer?: boolean
   /** An address that paths are put behind: it takes no query and no fragment. */
   readonly base?: boolean
-  /** It may differ between replicas, as the name of a machine does. */
+  /** It may differ between replicas: `env verify` shows that and passes. */
   readonly perReplica?: boolean
-  /** It only adjusts what another variable switches on: set alone, it leaves its group absent. */
+  /** Set alone, it leaves its group absent: it only adjusts what another variable switches on. */
   readonly adjusts?: boolean
-  /** Bounds of a number, both included. */
-  readonly range?: readonly [number, number]
+  /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
+  readonly range?: readonly [lowest: number, highest: number]
   /** Pattern that the whole value must match. */
   readonly pattern?: string | RegExp
   /** The values of an enum. */
   readonly of?: readonly string[]
-  /** Prefixes that a key of this kind starts with, by the mode it belongs to. */
+  /** How keys of the provider's live and test mode begin. */
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
+  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
   readonly schema?: StandardSchema
 }
 
@@ -87,17 +95,22 @@ export interface RuleCondition {
 }
 
 export interface GroupDefinition {
+  /** The services that read its variables. */
   readonly services: Readers
-  /** Completes "Nothing to do, unless you want …". */
+  /** The feature that configuring the group unlocks: `the booking calendar`. */
   readonly unlocks: string
-  /** Consequence of leaving the group out. */
+  /** The consequence of its absence: `the calendar is hidden`. */
   readonly absent: string
-  /** Sentence for visitors on the status page while the group is absent; without it, only operators see that it is. */
+  /**
+   * Sentence for visitors on the status page meanwhile: `Bookings are closed: call us instead.` Without it, only
+   * operators see that the group is off.
+   */
   readonly visitors?: string
-  /** When its absence is an error; never if left out. */
+  /** Its absence is an error, as of a variable: one of its variables has to be set. */
   readonly required?: Requirement
-  /** On, whatever is set. */
+  /** The group is on, whatever is set. */
   readonly always?: boolean
   readonly variables: Readonly<Record<string, VariableDefinition>>
+  /** Rules between its variables. */
   readonly rules?: readonly RuleDefinition[]
 }

@@ -36,10 +36,11 @@ export function whenRequired(required: Requirement): string {
 /** The rule that a variable or a group is required. `switches` names the variables that set a variable or a group. */
 export function requiredRule(
   required: Requirement,
-  of: { readonly group: string; readonly what: string; readonly variables: readonly string[] },
+  group: string,
+  what: string,
+  variables: readonly string[],
   switches: (name: string) => readonly string[] | undefined,
 ): Rule {
-  const { group, what, variables } = of
   const production = { variable: 'DEPLOY_ENVIRONMENT', of: ['production'] }
   const isConditional = typeof required === 'object'
   // A group that is always on is set in any case.

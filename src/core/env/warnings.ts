@@ -112,7 +112,8 @@ const WARNINGS: readonly ValueWarning[] = [
   },
   {
     id: 'weak-secret',
-    applies: ({ chosen }, value) => chosen && (value.length < SHORTEST_SECRET || new Set(value).size < 6),
+    applies: ({ chosen }, value) =>
+      chosen === true && (value.length < SHORTEST_SECRET || new Set(value).size < 6),
     cause: 'is too short or too regular to resist guessing',
     fix: 'Make a new one, for example with: openssl rand -base64 32',
   },

@@ -1,3 +1,4 @@
+import { wholly } from '../../core/env/contract.ts'
 import { looksSecret } from '../../core/env/exposure.ts'
 import { KINDS, parseValue, type Reading, VALUE_KINDS } from '../../core/env/kinds.ts'
 import type { VariableInput } from '../definition.ts'
@@ -49,19 +50,19 @@ const range: Check = (place, value) => {
 }
 
 const pattern: Check = (place, value) => {
+  if (typeof value !== 'string' && !(value instanceof RegExp))
+    return place.fault(
+      `This is ${typeName(value)}, not a pattern.`,
+      'Write a regular expression, as text or as /…/.',
+    )
   try {
-    if (typeof value === 'string') return new RegExp(`^(?:${value})$`)
-    if (value instanceof RegExp) return new RegExp(`^(?:${value.source})$`, value.flags.replace(/[gy]/g, ''))
+    return wholly(value)
   } catch {
     return place.fault(
       'The pattern is not a regular expression.',
       'Correct it; a backslash in quotes is written twice.',
     )
   }
-  return place.fault(
-    `This is ${typeName(value)}, not a pattern.`,
-    'Write a regular expression, as text or as /…/.',
-  )
 }
 
 const schema: Check = (place, value) => {
