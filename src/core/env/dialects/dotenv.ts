@@ -3,7 +3,7 @@ import { LONGEST_VALUE, lineEnd, skip } from './template.ts'
 
 type Look = (name: string) => string | undefined
 
-const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/
+const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/g
 /**
  * The most replacements in one value. dotenv-expand also replaces references in what it has inserted, so a
  * value that names itself would never end.
@@ -37,16 +37,26 @@ export function readDotenvExpand(text: string, machine: Readonly<Record<string, 
 /** Replaces the references in a value; undefined if it grows beyond any that a process could be given. */
 function expand(value: string, look: Look): string | undefined {
   let expanded = value
+  let from = 0
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    REFERENCE.lastIndex = from
     const match = REFERENCE.exec(expanded)
     if (match === null) break
     const reference = match[1] ?? match[2] ?? ''
     const operator = /:\+|\+|:-|-/.exec(reference)?.[0]
     const [name = '', ...words] = operator === undefined ? [reference] : reference.split(operator)
-    // As in dotenv-expand: a dollar in it is read as a pattern of String.replace.
-    expanded = expanded.replace(match[0], resolve(operator, look(name), words.join(operator)))
+    // As in dotenv-expand: it replaces the first such text, escaped or not.
+    const at = expanded.includes('\\') ? expanded.indexOf(match[0]) : match.index
+    const inserted = resolve(operator, look(name), words.join(operator))
+    expanded = inserted.includes('$')
+      ? // As there, a dollar in the value is a pattern of String.replace.
+        expanded.replace(match[0], inserted)
+      : expanded.slice(0, at) + inserted + expanded.slice(at + match[0].length)
     if (expanded.length > LONGEST_VALUE) return undefined
     if (expanded === look(name)) break
+    // What comes before was no reference, and only the one around this place may be one now.
+    const around = expanded.lastIndexOf('{', at - 1)
+    from = at < match.index ? 0 : Math.max(0, (around === -1 || at === 0 ? at : around) - 1)
   }
   return expanded
 }
