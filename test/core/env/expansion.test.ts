@@ -14,6 +14,10 @@ test.each(DIALECTS)('%s does not follow values that double themselves', (dialect
   for (const value of values.values()) expect(value.length).toBeLessThan(1000)
 })
 
+test('a value that inserts the rest of its line again and again is refused, and ends no reader', () => {
+  expect(readAs('dotenv-expand', "A=$'}$A\\$\\$'$B\nB=${B:-$A$A\\\nC=$B$B$A \n").rejected).toBe(true)
+})
+
 test('many values that are each within bounds are read', () => {
   const text = ['A=0123456789', ...Array.from({ length: 1000 }, (_, at) => `B${at}=\${A}-\${A}`)].join('\n')
   for (const dialect of ['compose', 'dotenv-expand'] as const)

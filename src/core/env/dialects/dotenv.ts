@@ -9,6 +9,8 @@ const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/g
  * value that names itself would never end.
  */
 const MOST_ROUNDS = 500
+/** In characters, by one replacement: beyond it, the value is longer than any in any case, or soon will be. */
+const MOST_INSERTED = 64 * LONGEST_VALUE
 
 /**
  * dotenv-expand on top of dotenv: names seen so far and the machine's are replaced, also inside single quotes, and the
@@ -48,6 +50,9 @@ function expand(value: string, look: Look): string | undefined {
     // As in dotenv-expand: it replaces the first such text, escaped or not.
     const at = expanded.includes('\\') ? expanded.indexOf(match[0]) : match.index
     const inserted = resolve(operator, look(name), words.join(operator))
+    // Each of these patterns inserts up to the whole value.
+    const patterns = inserted.match(/\$['`&]/g)?.length ?? 0
+    if (patterns * expanded.length > MOST_INSERTED) return undefined
     expanded = inserted.includes('$')
       ? // As there, a dollar in the value is a pattern of String.replace.
         expanded.replace(match[0], inserted)
