@@ -51,11 +51,9 @@ export async function liveChecks(
       },
       services,
     )
-    const results = await runLive({
-      targets,
+    const results = await runLive(context.clock, targets, {
       limitMs: Math.min(LONGEST_CHECK_MS, timeoutMs),
       deadlineMs: timeoutMs,
-      monotonic: context.clock.monotonic,
       signal: context.signal,
       onProgress: (done, all, waiting) =>
         progress.show(

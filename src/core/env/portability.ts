@@ -1,4 +1,5 @@
 import type { Finding } from '../finding.ts'
+import { and } from '../sentences.ts'
 import type { Contract } from './contract.ts'
 import { type Dialect, readAs } from './dialects/read.ts'
 import { parseValue } from './kinds.ts'
@@ -12,95 +13,54 @@ export interface Difference {
   readonly fix: string
 }
 
-/** Why readers see different values: what one reader does, the same for several readers, and what to do about it. */
+/** Why readers see different values: what several of them do, and what to do about it. */
 interface Habit {
-  readonly one: string
-  readonly several: string
+  readonly does: string
   readonly fix: string
   /** Quotes settle it, unless a reader takes them for part of the value. */
   readonly quotable?: true
 }
 
 /** Docker takes every character literally, so quotes and escapes that others need are wrong for it. */
-const ELSEWHERE = 'No form suits all of these readers: set it outside the file'
+const ELSEWHERE = 'No form suits all of these readers: set it outside the file, or choose a value'
 const QUOTED = 'Put the value in single quotes.'
 
-type HabitName =
-  | 'byte order mark'
-  | 'export'
-  | 'line'
-  | 'lines'
-  | 'needless quotes'
-  | 'quotes'
-  | 'comment'
-  | 'hash'
-  | 'after hash'
-  | 'dollar'
-  | 'backslash'
-  | 'other'
-
-const HABITS: Readonly<Record<HabitName, Habit>> = {
+const HABITS = {
   'byte order mark': {
-    one: 'takes the byte order mark before it as a part of the name',
-    several: 'take the byte order mark before it as a part of the name',
+    does: 'take the byte order mark before it as a part of the name',
     fix: 'Save the file as UTF-8 without a byte order mark (BOM).',
   },
-  export: {
-    one: 'skips lines that begin with export',
-    several: 'skip lines that begin with export',
-    fix: 'Remove the word export.',
-  },
-  line: { one: 'skips the line', several: 'skip the line', fix: 'Write it as NAME=value.' },
+  export: { does: 'skip lines that begin with export', fix: 'Remove the word export.' },
+  line: { does: 'skip the line', fix: 'Write it as NAME=value.' },
   lines: {
-    one: 'ends the value with its first line',
-    several: 'end the value with its first line',
+    does: 'end the value with its first line',
     fix: 'Put the value on one line, for example in base64, or in a file of its own.',
   },
-  'needless quotes': {
-    one: 'keeps the quotes',
-    several: 'keep the quotes',
-    fix: 'Remove the quotes: this value needs none.',
-  },
-  quotes: {
-    one: 'keeps the quotes',
-    several: 'keep the quotes',
-    fix: `${ELSEWHERE}, or choose a value that needs no quotes.`,
-  },
+  'needless quotes': { does: 'keep the quotes', fix: 'Remove the quotes: this value needs none.' },
+  quotes: { does: 'keep the quotes', fix: `${ELSEWHERE} that needs no quotes.` },
   comment: {
-    one: 'takes the comment as part of the value',
-    several: 'take the comment as part of the value',
+    does: 'take the comment as part of the value',
     fix: 'Put the comment on a line of its own.',
   },
-  hash: {
-    one: 'cuts the value at the #',
-    several: 'cut the value at the #',
-    fix: `${ELSEWHERE}, or choose a value without #.`,
-    quotable: true,
-  },
-  'after hash': {
-    one: 'keeps what follows the #',
-    several: 'keep what follows the #',
-    fix: `${ELSEWHERE}, or choose a value without #.`,
-    quotable: true,
-  },
+  hash: { does: 'cut the value at the #', fix: `${ELSEWHERE} without #.`, quotable: true },
+  'after hash': { does: 'keep what follows the #', fix: `${ELSEWHERE} without #.`, quotable: true },
   dollar: {
-    one: 'replaces what follows a dollar sign',
-    several: 'replace what follows a dollar sign',
-    fix: `${ELSEWHERE}, or choose a value without a dollar sign.`,
+    does: 'replace what follows a dollar sign',
+    fix: `${ELSEWHERE} without a dollar sign.`,
     quotable: true,
   },
   backslash: {
-    one: 'reads the backslash differently',
-    several: 'read the backslash differently',
-    fix: `${ELSEWHERE}, or choose a value without a backslash.`,
+    does: 'read the backslash differently',
+    fix: `${ELSEWHERE} without a backslash.`,
     quotable: true,
   },
   other: {
-    one: 'reads the line differently',
-    several: 'read the line differently',
+    does: 'read the line differently',
     fix: 'Write it as NAME=value, or see platformctl env dialects.',
   },
-}
+} as const satisfies Readonly<Record<string, Habit>>
+
+type HabitName = keyof typeof HABITS
 
 /**
  * How readers differ about a name; undefined if all see the same value. `line` is the whole line of the
@@ -122,12 +82,12 @@ export function differenceIn(name: string, line: string, sight: DialectReadings)
   const byHabit = Map.groupBy(others, (other) => habitOf(line, value, other.value))
   const clauses = [...byHabit].map(
     ([habit, readers]) =>
-      `${list(readers.map(({ dialect }) => dialect))} ${HABITS[habit][readers.length === 1 ? 'one' : 'several']}`,
+      `${and(readers.map(({ dialect }) => dialect))} ${HABITS[habit].does.replace(/^\w+/, readers.length === 1 ? '$&s' : '$&')}`,
   )
   const [habit = 'other'] = byHabit.keys()
-  const { fix, quotable } = HABITS[habit]
+  const { fix, quotable }: Habit = HABITS[habit]
   return {
-    cause: `${name} depends on the reader: ${list(clauses)}.`,
+    cause: `${name} depends on the reader: ${and(clauses)}.`,
     fix: quotable && sight.every(({ dialect }) => dialect !== 'docker') ? QUOTED : fix,
   }
 }
@@ -149,11 +109,6 @@ function habitOf(line: string, value: string, other: string | undefined): HabitN
   if (value.includes('\n') && !other.includes('\n')) return 'lines'
   if (line.includes('$')) return 'dollar'
   return line.includes('\\') ? 'backslash' : 'other'
-}
-
-/** `a`, `a and b`, `a, b and c`. */
-export function list(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 }
 
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
@@ -182,7 +137,7 @@ export function portability(
       ...common,
       id: 'refused-by-reader',
       present: [],
-      cause: `${list(refusing.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`,
+      cause: `${and(refusing.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`,
       fix: 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
       location: { file, line, column: 1 },
       // Without a name, the line may be part of a value.
@@ -221,7 +176,7 @@ export function portability(
       ...common,
       id: 'reader-difference',
       present: [name],
-      cause: `${name} depends on the reader: ${list(seeing)} ${seeing.length === 1 ? 'reads' : 'read'} an assignment of it here, and ${list(blind)} ${blind.length === 1 ? 'does' : 'do'} not.`,
+      cause: `${name} depends on the reader: ${and(seeing)} ${seeing.length === 1 ? 'reads' : 'read'} an assignment of it here, and ${and(blind)} ${blind.length === 1 ? 'does' : 'do'} not.`,
       fix: 'Write it as NAME=value on a line of its own, and close every quote above it.',
       location: { file, line: index + 1, column: line.indexOf(name) + 1 },
       excerpt: `${name} ${MASK}`,

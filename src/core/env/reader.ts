@@ -1,4 +1,4 @@
-import type { Finding, Location } from '../finding.ts'
+import type { Finding, Location, Severity } from '../finding.ts'
 import type { Contract } from './contract.ts'
 
 /**
@@ -42,103 +42,114 @@ export const MASK = '••••'
 export function parseEnvFile(contract: Contract, text: string, file: string): EnvFile {
   const assignments: Assignment[] = []
   const findings: Finding[] = []
+  const complain = (
+    id: string,
+    { name, location, excerpt }: Omit<Assignment, 'value'>,
+    cause: string,
+    fix: string,
+    severity: Severity = 'warning',
+  ) => {
+    const present = name === '' ? [] : [name]
+    const { services } = contract
+    findings.push({
+      id,
+      severity,
+      services,
+      group: 'file',
+      present,
+      missing: [],
+      cause,
+      fix,
+      location,
+      excerpt,
+    })
+  }
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
   // The lines right after a secret may be the rest of it, broken when it was pasted.
   let afterSecret = false
   for (let index = 0; index < lines.length; index += 1) {
     const line = lines[index] ?? ''
-    const lead = /^\s*(?:export\s+)?/.exec(line)?.[0].length ?? 0
-    const rest = line.slice(lead)
+    const lead = /^\s*(?:export\s+)?/.exec(line)?.[0] ?? ''
+    const rest = line.slice(lead.length)
     if (rest === '' || rest.startsWith('#')) continue
-    const location = { file, line: index + 1, column: lead + 1 }
+    const location = { file, line: index + 1, column: lead.length + 1 }
     const name = NAME.exec(rest)?.[0]
     const equals = name === undefined ? undefined : /^[ \t]*=[ \t]*/.exec(rest.slice(name.length))?.[0]
     const known = name === undefined ? undefined : contract.find(name)
-    const wrapped = known === undefined && endsWrapped(rest, afterSecret)
-    if (name === undefined || equals === undefined || wrapped) {
-      const ours = known === undefined ? undefined : name
-      findings.push(
-        complaint(
-          contract,
-          'unreadable-line',
-          location,
-          'This line is not an assignment, and readers skip or refuse it.',
-          'Write it as NAME=value, or put a # before it.',
-          // The text may be the rest of a secret: repeat it only if it is a name of ours.
-          ours,
-          `${line.slice(0, lead)}${ours === undefined ? '' : `${ours} `}${MASK}`,
-        ),
+    if (name === undefined || equals === undefined || (!known && endsWrapped(rest, afterSecret))) {
+      // The text may be the rest of a secret: repeat it only if it is a name of ours.
+      const ours = known?.name ?? ''
+      complain(
+        'unreadable-line',
+        { name: ours, location, excerpt: `${lead}${ours === '' ? '' : `${ours} `}${MASK}` },
+        'This line is not an assignment, and readers skip or refuse it.',
+        'Write it as NAME=value, or put a # before it.',
       )
       continue
     }
     afterSecret = known?.secret ?? SECRET_NAME.test(name)
-    const excerpt = `${line.slice(0, lead)}${name}=${MASK}`
+    const found = { name, location, excerpt: `${lead}${name}=${MASK}` }
     const start = rest.slice(name.length + equals.length)
+    const quote = /^["'`]/.exec(start)?.[0]
+    const quoted = quote === undefined ? undefined : readQuoted(lines, index, start.slice(1), quote)
     const end = start.startsWith('-----BEGIN ') ? endOfKey(lines, index) : index
-    if (end > index) {
-      findings.push(
-        complaint(
-          contract,
-          'unquoted-lines',
-          location,
-          `The value of ${name} has several lines and no quotes, so only its first line is read.`,
-          'Put the whole value in double quotes, or in a file of its own.',
-          name,
-          excerpt,
-        ),
+    const bare = quote === undefined && end === index ? start.replace(/(^|\s)#.*$/s, '') : start
+    assignments.push({ ...found, value: quoted?.value ?? bare.trim() })
+    if (end > index)
+      complain(
+        'unquoted-lines',
+        found,
+        `The value of ${name} has several lines and no quotes, so only its first line is read.`,
+        'Put the whole value in double quotes, or in a file of its own.',
       )
-      assignments.push({ name, value: start.trim(), location, excerpt })
-      // Skip these lines: each holds a part of the key.
-      index = end
-      continue
-    }
-    const quote = start[0]
-    if (quote !== '"' && quote !== "'" && quote !== '`') {
-      assignments.push({ name, value: start.replace(/(^|\s)#.*$/s, '').trim(), location, excerpt })
-      continue
-    }
-    const quoted = readQuoted(lines, index, start.slice(1), quote)
-    if (quoted === undefined) {
-      findings.push(
-        complaint(
-          contract,
-          'unterminated-quote',
-          location,
-          `The value of ${name} opens a quote that nothing closes.`,
-          'Close the quote, or remove it.',
-          name,
-          excerpt,
-        ),
+    else if (quote !== undefined && quoted === undefined)
+      complain(
+        'unterminated-quote',
+        found,
+        `The value of ${name} opens a quote that nothing closes.`,
+        'Close the quote, or remove it.',
       )
-      assignments.push({ name, value: start.trim(), location, excerpt })
-      continue
-    }
-    if (quoted.after !== '' && !quoted.after.startsWith('#')) {
+    else if (quoted && /^[^#]/.test(quoted.after)) {
       // If the value has several lines, the opening quote of another value probably closed this one.
       const several = quoted.lastLine > index
-      findings.push(
-        complaint(
-          contract,
-          'text-after-quote',
-          location,
-          several
-            ? `The quote that ${name} opens is closed on line ${quoted.lastLine + 1}, where text follows, so the lines between are part of its value.`
-            : `Text follows the closing quote of ${name}, and readers disagree about it.`,
-          several
-            ? 'Close the quote on the line where it should end.'
-            : 'Put the whole value in quotes, or remove the rest.',
-          name,
-          excerpt,
-        ),
+      complain(
+        'text-after-quote',
+        found,
+        several
+          ? `The quote that ${name} opens is closed on line ${quoted.lastLine + 1}, where text follows, so the lines between are part of its value.`
+          : `Text follows the closing quote of ${name}, and readers disagree about it.`,
+        several
+          ? 'Close the quote on the line where it should end.'
+          : 'Put the whole value in quotes, or remove the rest.',
       )
     }
-    assignments.push({ name, value: quoted.value, location, excerpt })
-    index = quoted.lastLine
+    // Skip the lines of a key without quotes: each holds a part of it.
+    index = quoted?.lastLine ?? end
   }
-  return {
-    assignments,
-    findings: [...findings, ...duplicates(contract, assignments), ...runtimeNames(contract, assignments)],
+  const seen = new Map<string, Assignment>()
+  for (const assignment of assignments) {
+    const { name } = assignment
+    const earlier = seen.get(name)
+    seen.set(name, assignment)
+    if (earlier)
+      complain(
+        'duplicate-name',
+        assignment,
+        `${name} is set again: line ${earlier.location.line} of the same file is overridden.`,
+        'Keep one of the two lines.',
+      )
   }
+  // Node itself obeys these where a reader passes the file on to it: NODE_OPTIONS can make it run any code.
+  for (const assignment of assignments.filter(({ name }) => name.startsWith('NODE_')))
+    complain(
+      'runtime-variable',
+      assignment,
+      `${assignment.name} configures Node and not the platform: platformctl ignores it here, but Docker, systemd and node --env-file pass it to Node.`,
+      'Set it where the program is started, and remove the line.',
+      // Harmless, and in most env files.
+      assignment.name === 'NODE_ENV' ? 'notice' : 'warning',
+    )
+  return { assignments, findings }
 }
 
 /**
@@ -194,69 +205,4 @@ function unescapeDouble(raw: string): string {
     /\\([nrt"\\$])/g,
     (_, letter: string) => ({ n: '\n', r: '\r', t: '\t' })[letter] ?? letter,
   )
-}
-
-function duplicates(contract: Contract, assignments: readonly Assignment[]): Finding[] {
-  const seen = new Map<string, Assignment>()
-  const findings: Finding[] = []
-  for (const assignment of assignments) {
-    const earlier = seen.get(assignment.name)
-    if (earlier) {
-      findings.push(
-        complaint(
-          contract,
-          'duplicate-name',
-          assignment.location,
-          `${assignment.name} is set again: line ${earlier.location.line} of the same file is overridden.`,
-          'Keep one of the two lines.',
-          assignment.name,
-          assignment.excerpt,
-        ),
-      )
-    }
-    seen.set(assignment.name, assignment)
-  }
-  return findings
-}
-
-/** Names that Node itself obeys where a reader passes the file on to it: NODE_OPTIONS can make it run any code. */
-function runtimeNames(contract: Contract, assignments: readonly Assignment[]): Finding[] {
-  return assignments
-    .filter(({ name }) => name.startsWith('NODE_'))
-    .map(({ name, location, excerpt }) => ({
-      ...complaint(
-        contract,
-        'runtime-variable',
-        location,
-        `${name} configures Node and not the platform: platformctl ignores it here, but Docker, systemd and node --env-file pass it to Node.`,
-        'Set it where the program is started, and remove the line.',
-        name,
-        excerpt,
-      ),
-      // Harmless, and in most env files.
-      ...(name === 'NODE_ENV' && { severity: 'notice' as const }),
-    }))
-}
-
-function complaint(
-  contract: Contract,
-  id: string,
-  location: Location,
-  cause: string,
-  fix: string,
-  name: string | undefined,
-  excerpt: string,
-): Finding {
-  return {
-    id,
-    severity: 'warning',
-    services: contract.services,
-    group: 'file',
-    present: name === undefined ? [] : [name],
-    missing: [],
-    cause,
-    fix,
-    location,
-    excerpt,
-  }
 }

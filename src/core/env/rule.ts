@@ -1,3 +1,4 @@
+import { and, or } from '../sentences.ts'
 import type { Requirement, RuleCondition, RuleDefinition } from './definition.ts'
 
 interface Implication {
@@ -127,11 +128,6 @@ function formOf(definition: RuleDefinition): Described {
     fix: `Change ${variable}, or remove it.`,
   }
 }
-
-const joined = (word: string) => (names: readonly string[]) =>
-  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`
-const and = joined('and')
-const or = joined('or')
 
 /** The names of all variables in a rule. */
 export function variablesOf(rule: Rule): readonly string[] {

@@ -1,9 +1,11 @@
 import { DAY_MS } from '../durations.ts'
 import type { Contract } from '../env/contract.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
+import { given } from '../given.ts'
+import { counted } from '../sentences.ts'
 import type { ServiceDefinition } from '../service.ts'
 import type { StoreSchema } from '../store/store.ts'
-import type { LiveCheck, Step, StepOutcome } from './live.ts'
+import { failed, type LiveCheck, passed, type Step, skipped, warning } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
 
 /** Certificates are renewed weeks ahead: one this close to its end has missed its renewal. */
@@ -18,6 +20,14 @@ interface StepContext {
 /** Whether an address may be plain http: `never` for one that visitors or keys use in production. */
 export type PlainHttp = 'allowed' | 'never'
 
+/** A step about one variable. */
+export function step(check: LiveCheck, variable: string, run: Step['run'], place?: string): Step {
+  return { check, variables: [variable], run, ...given({ place }) }
+}
+
+const skip = (check: LiveCheck, variable: string, detail: string) =>
+  step(check, variable, async () => skipped(detail))
+
 /** Name, an answer and certificate of an http(s) address: three steps, in this order. */
 export function endpointSteps(
   context: StepContext,
@@ -26,20 +36,16 @@ export function endpointSteps(
   plainHttp: PlainHttp = 'allowed',
 ): readonly [Step, Step, Step] {
   const { hostname, port, protocol, origin } = new URL(url)
+  const reachability = async (signal: AbortSignal) => {
+    // No key is sent, so a bad certificate is left to the step that says what is wrong with it.
+    const { status } = await context.network.get({ url, anyCertificate: true }, signal)
+    return status >= 500
+      ? failed('live-unhealthy', `answers with an error (${status})`)
+      : passed(`answers (${status})`)
+  }
   return [
     nameStep(context, hostname, variable),
-    {
-      check: 'reachability',
-      variables: [variable],
-      place: origin,
-      // No key is sent, so a bad certificate is left to the step that says what is wrong with it.
-      run: async (signal) => {
-        const { status } = await context.network.get({ url, anyCertificate: true }, signal)
-        return status >= 500
-          ? { state: 'failed', id: 'live-unhealthy', detail: `answers with an error (${status})` }
-          : { state: 'passed', detail: `answers (${status})` }
-      },
-    },
+    step('reachability', variable, reachability, origin),
     protocol === 'https:'
       ? certificateStep(context, { host: hostname, port: Number(port) || 443, startTls: false }, variable)
       : plainHttpStep(variable, plainHttp),
@@ -64,29 +70,17 @@ export function plainHttpIn({ site }: Pick<Settings, 'site'>): PlainHttp {
 
 /** The result in place of the certificate check of an http:// address. */
 export function plainHttpStep(variable: string, plainHttp: PlainHttp): Step {
-  if (plainHttp === 'allowed') return skip('certificate', variable, 'http:// has none')
-  return {
-    check: 'certificate',
-    variables: [variable],
-    run: async () => ({
-      state: 'failed',
-      id: 'live-plain-text',
-      detail: 'is absent: http:// is not encrypted, and DEPLOY_ENVIRONMENT is production',
-    }),
-  }
+  const fault = 'is absent: http:// is not encrypted, and DEPLOY_ENVIRONMENT is production'
+  return plainHttp === 'allowed'
+    ? skip('certificate', variable, 'http:// has none')
+    : step('certificate', variable, async () => failed('live-plain-text', fault))
 }
 
 export function nameStep({ network }: StepContext, host: string, variable: string): Step {
   if (isAddress(host)) return skip('name resolution', variable, 'an address needs none')
-  return {
-    check: 'name resolution',
-    variables: [variable],
-    place: host,
-    run: async (signal) => {
-      const count = await network.addresses(host, signal)
-      return { state: 'passed', detail: `${count} address${count === 1 ? '' : 'es'}` }
-    },
-  }
+  const run = async (signal: AbortSignal) =>
+    passed(counted(await network.addresses(host, signal), 'address', 'es'))
+  return step('name resolution', variable, run, host)
 }
 
 export function certificateStep(
@@ -94,36 +88,27 @@ export function certificateStep(
   where: { readonly host: string; readonly port: number; readonly startTls: boolean },
   variable: string,
 ): Step {
-  return {
-    check: 'certificate',
-    variables: [variable],
-    place: `${where.host}:${where.port}`,
-    run: async (signal): Promise<StepOutcome> => {
-      const { fault, validFrom, validTo } = await network.certificate(where, signal)
-      const left = Math.floor((validTo - now) / DAY_MS)
-      if (fault !== undefined)
-        return { state: 'failed', id: 'live-certificate', detail: sentence(fault, left) }
-      // A certificate of a few days is renewed in its last third.
-      const soon = Math.min(WARN_DAYS, Math.floor((validTo - validFrom) / DAY_MS / 3))
-      return left < soon
-        ? { state: 'warning', id: 'live-certificate-expiring', detail: `ends in ${days(left)}` }
-        : { state: 'passed', detail: `${days(left)} left` }
-    },
+  const run = async (signal: AbortSignal) => {
+    const { fault, validFrom, validTo } = await network.certificate(where, signal)
+    const left = Math.floor((validTo - now) / DAY_MS)
+    if (fault !== undefined) return failed('live-certificate', sentence(fault, left))
+    // A certificate of a few days is renewed in its last third.
+    const soon = Math.min(WARN_DAYS, Math.floor((validTo - validFrom) / DAY_MS / 3))
+    return left < soon
+      ? warning('live-certificate-expiring', `ends in ${counted(left, 'day')}`)
+      : passed(`${counted(left, 'day')} left`)
   }
+  return step('certificate', variable, run, `${where.host}:${where.port}`)
 }
 
 /** The words for a fault that OpenSSL or Node names. */
 function sentence(fault: string, left: number): string {
-  if (fault === 'CERT_HAS_EXPIRED') return `expired ${days(Math.max(1, -left))} ago`
+  if (fault === 'CERT_HAS_EXPIRED') return `expired ${counted(Math.max(1, -left), 'day')} ago`
   if (fault === 'CERT_NOT_YET_VALID') return 'is not valid yet'
   if (fault === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'is made out to another name'
   if (/SELF_SIGNED/.test(fault)) return 'is signed by nobody that this machine trusts'
   if (/UNABLE_TO/.test(fault)) return 'has a chain that leads to nobody this machine trusts'
   return 'cannot be verified'
-}
-
-function days(count: number): string {
-  return count === 1 ? '1 day' : `${count} days`
 }
 
 /**
@@ -135,31 +120,18 @@ export function keyStep(input: {
   readonly variable: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Statuses besides 2xx that only an accepted key gets. */
-  readonly accepts?: (status: number) => boolean
+  /** A status besides 2xx that only an accepted key gets. */
+  readonly accepts?: number
 }): Step {
-  return {
-    check: input.check,
-    variables: [input.variable],
-    run: async (signal) => {
-      const { status } = await input.network.get({ url: input.url, headers: input.headers }, signal)
-      if (status === 401 || status === 403)
-        return { state: 'failed', id: 'live-unauthorised', detail: `is refused (${status})` }
-      if ((status >= 200 && status < 300) || input.accepts?.(status))
-        return { state: 'passed', detail: 'is accepted' }
-      return status >= 500
-        ? {
-            state: 'failed',
-            id: 'live-unhealthy',
-            detail: `cannot be tried: an error comes back (${status})`,
-          }
-        : { state: 'skipped', detail: `cannot be told from the answer (${status})` }
-    },
-  }
-}
-
-function skip(check: LiveCheck, variable: string, detail: string): Step {
-  return { check, variables: [variable], run: async () => ({ state: 'skipped', detail }) }
+  const { network, check, variable, url, headers, accepts } = input
+  return step(check, variable, async (signal) => {
+    const { status } = await network.get({ url, headers }, signal)
+    if (status === 401 || status === 403) return failed('live-unauthorised', `is refused (${status})`)
+    if ((status >= 200 && status < 300) || status === accepts) return passed('is accepted')
+    return status >= 500
+      ? failed('live-unhealthy', `cannot be tried: an error comes back (${status})`)
+      : skipped(`cannot be told from the answer (${status})`)
+  })
 }
 
 /** Dependencies of the live checks. */
@@ -183,61 +155,37 @@ const KEY = 'MAILER_API_KEY'
 
 /** The mail transport: name, an answer, certificate (over SMTP after STARTTLS) and the key. Nothing is sent. */
 export function mailSteps(dependencies: LiveDependencies, route: MailRoute): Step[] {
-  if (route.kind === 'api') {
+  if (route.kind === 'api')
     return [
       ...keyedEndpoint(dependencies, route.url, 'MAILER_API_URL'),
       authorisation(dependencies, KEY, 'is accepted'),
     ]
-  }
   const variable = 'MAILER_SMTP_URL'
   const { hostname, port, protocol, username } = new URL(route.url.reveal())
   const startTls = protocol === 'smtp:'
   const at = { host: hostname, port: Number(port) || (startTls ? 587 : 465) }
   return [
     nameStep(dependencies, hostname, variable),
-    {
-      check: 'reachability',
-      variables: [variable],
-      run: async (signal) => {
-        await dependencies.network.connect(at.host, at.port, signal)
-        return { state: 'passed', detail: 'accepts connections' }
-      },
-    },
+    step('reachability', variable, async (signal) => {
+      await dependencies.network.connect(at.host, at.port, signal)
+      return passed('accepts connections')
+    }),
     certificateStep(dependencies, { ...at, startTls }, variable),
-    authorisation(
-      dependencies,
-      username === '' ? variable : KEY,
-      username === '' ? 'asks for no user' : 'is accepted',
-    ),
+    username === ''
+      ? authorisation(dependencies, variable, 'asks for no user')
+      : authorisation(dependencies, KEY, 'is accepted'),
   ]
 }
 
-function authorisation(dependencies: LiveDependencies, variable: string, passed: string): Step {
-  return {
-    check: 'authorisation',
-    variables: [variable],
-    run: async (signal): Promise<StepOutcome> => {
-      const refusal = await refusalOf(dependencies, signal)
-      if (refusal === undefined) return { state: 'passed', detail: passed }
-      return refusal === 'key'
-        ? { state: 'failed', id: 'live-unauthorised', detail: 'is refused' }
-        : { state: 'failed', id: 'live-unreachable', detail: 'cannot be tried: the mail conversation breaks' }
-    },
-  }
-}
-
-/**
- * The reason a transport gives when it fails verification; undefined if it passes. Reasons are our own sentences: `…
- * refused the key` and `… refused the credentials`.
- */
-async function refusalOf(
-  { verifyMail }: LiveDependencies,
-  signal: AbortSignal,
-): Promise<'key' | 'other' | undefined> {
-  try {
-    await verifyMail(signal)
-    return undefined
-  } catch (error) {
-    return error instanceof Error && /refused the (?:key|credentials)/.test(error.message) ? 'key' : 'other'
-  }
+/** Reasons of a transport are our own sentences: `… refused the key` and `… refused the credentials`. */
+function authorisation({ verifyMail }: LiveDependencies, variable: string, detail: string): Step {
+  return step('authorisation', variable, (signal) =>
+    verifyMail(signal).then(
+      () => passed(detail),
+      (error: unknown) =>
+        error instanceof Error && /refused the (?:key|credentials)/.test(error.message)
+          ? failed('live-unauthorised', 'is refused')
+          : failed('live-unreachable', 'cannot be tried: the mail conversation breaks'),
+    ),
+  )
 }

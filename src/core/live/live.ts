@@ -1,4 +1,6 @@
+import type { Clock } from '../clock.ts'
 import type { LiveFindingId } from '../env/explanations.ts'
+import { given } from '../given.ts'
 import type { CauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
 
@@ -35,6 +37,11 @@ export type LiveState = (typeof LIVE_STATES)[number]
 export type StepOutcome =
   | { readonly state: 'passed' | 'skipped'; readonly detail: string }
   | { readonly state: 'warning' | 'failed'; readonly id: LiveFindingId; readonly detail: string }
+
+export const passed = (detail: string): StepOutcome => ({ state: 'passed', detail })
+export const skipped = (detail: string): StepOutcome => ({ state: 'skipped', detail })
+export const warning = (id: LiveFindingId, detail: string): StepOutcome => ({ state: 'warning', id, detail })
+export const failed = (id: LiveFindingId, detail: string): StepOutcome => ({ state: 'failed', id, detail })
 
 export type LiveResult = StepOutcome & {
   readonly target: string
@@ -112,38 +119,28 @@ export function faultOf(cause: CauseCode): NetworkFault {
 }
 
 const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
-  'no such name': { state: 'failed', id: 'live-name', detail: 'does not resolve' },
-  'name server': {
-    state: 'failed',
-    id: 'live-name-server',
-    detail: 'cannot be looked up: no name server answers',
-  },
-  refused: {
-    state: 'failed',
-    id: 'live-unreachable',
-    detail: 'cannot be reached: the connection is refused',
-  },
-  'no route': { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: no route leads there' },
-  timeout: { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' },
-  tls: { state: 'failed', id: 'live-certificate', detail: 'cannot be trusted: the certificate is not valid' },
-  'no tls': { state: 'warning', id: 'live-plain-text', detail: 'is absent: the server offers no encryption' },
-  unreadable: { state: 'failed', id: 'live-unhealthy', detail: 'gives an answer that cannot be read' },
-  broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
+  'no such name': failed('live-name', 'does not resolve'),
+  'name server': failed('live-name-server', 'cannot be looked up: no name server answers'),
+  refused: failed('live-unreachable', 'cannot be reached: the connection is refused'),
+  'no route': failed('live-unreachable', 'cannot be reached: no route leads there'),
+  timeout: failed('live-unreachable', 'gives no answer in time'),
+  tls: failed('live-certificate', 'cannot be trusted: the certificate is not valid'),
+  'no tls': warning('live-plain-text', 'is absent: the server offers no encryption'),
+  unreadable: failed('live-unhealthy', 'gives an answer that cannot be read'),
+  broken: failed('live-unreachable', 'cannot be reached: the connection breaks'),
 }
 
 /** The outcome of a step that threw; the text of any error but a network fault could quote a value. */
 export function outcomeOfFault(error: unknown): StepOutcome {
   return error instanceof NetworkFault
     ? OUTCOMES[error.kind]
-    : { state: 'failed', id: 'live-unreachable', detail: 'could not be checked' }
+    : failed('live-unreachable', 'could not be checked')
 }
 
-interface RunInput {
-  readonly targets: readonly Target[]
+interface RunOptions {
   /** The most that one check may take, and the most that all of them may. */
   readonly limitMs: number
   readonly deadlineMs: number
-  readonly monotonic: () => number
   /** Aborted by the user. Checks in progress are then given up. */
   readonly signal: AbortSignal
   /** Called after each check with how many are done, how many there are, and the targets still at work. */
@@ -151,80 +148,52 @@ interface RunInput {
 }
 
 /** Runs every target at once, each check under its own limit, all under one deadline. Never rejects. */
-export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
-  const { targets, deadlineMs, signal, onProgress } = input
+export async function runLive(
+  { monotonic }: Pick<Clock, 'monotonic'>,
+  targets: readonly Target[],
+  { limitMs, deadlineMs, signal, onProgress }: RunOptions,
+): Promise<readonly LiveResult[]> {
   const over = new AbortController()
   const end = () => over.abort()
   const timer = setTimeout(end, deadlineMs)
   if (signal.aborted) end()
   else signal.addEventListener('abort', end, { once: true })
-  const all = targets.reduce((sum, { steps }) => sum + (typeof steps === 'string' ? 0 : steps.length), 0)
-  const waiting = new Map(
-    targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : [[name, steps.length]])),
-  )
-  let done = 0
-  const report =
-    (target: Target) =>
-    (result: StepOutcome, step: Step, latencyMs?: number): LiveResult => {
-      done += 1
-      const left = (waiting.get(target.name) ?? 1) - 1
-      if (left === 0) waiting.delete(target.name)
-      else waiting.set(target.name, left)
-      onProgress?.(done, all, [...waiting.keys()])
-      return {
-        target: target.name,
-        check: step.check,
-        ...result,
-        services: target.services,
-        variables: step.variables,
-        ...(step.place === undefined ? {} : { place: step.place }),
-        ...(latencyMs === undefined ? {} : { latencyMs }),
-      }
-    }
+  const all = targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : steps.map(() => name)))
+  const left = [...all]
+  const run = async ({ name, services }: Target, step: Step, untried?: StepOutcome): Promise<LiveResult> => {
+    const began = monotonic()
+    // A warning, not skipped: a check that there was no time for must not pass with --strict.
+    const instead = untried ?? (over.signal.aborted ? OUT_OF_TIME : undefined)
+    const outcome = instead ?? (await underLimit(step, limitMs, over.signal))
+    const latencyMs = instead ? undefined : Math.round((monotonic() - began) * 10) / 10
+    left.splice(left.indexOf(name), 1)
+    onProgress?.(all.length - left.length, all.length, [...new Set(left)])
+    const { check, variables, place } = step
+    return { target: name, check, ...outcome, services, variables, ...given({ place, latencyMs }) }
+  }
   try {
-    const results = await Promise.all(
-      targets.map((target) => runTarget(target, report(target), input, over.signal)),
-    )
-    return results.flat()
+    return (await Promise.all(targets.map((target) => runTarget(target, run)))).flat()
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', end)
   }
 }
 
-const OUT_OF_TIME: StepOutcome = {
-  state: 'warning',
-  id: 'live-unreachable',
-  detail: 'was not tried: the time for all checks was over',
-}
+const OUT_OF_TIME = warning('live-unreachable', 'was not tried: the time for all checks was over')
 
 async function runTarget(
   target: Target,
-  report: (verdict: StepOutcome, step: Step, latencyMs?: number) => LiveResult,
-  { limitMs, monotonic }: RunInput,
-  over: AbortSignal,
+  run: (target: Target, step: Step, untried?: StepOutcome) => Promise<LiveResult>,
 ): Promise<LiveResult[]> {
   const { name, services, variables, order, steps } = target
-  if (typeof steps === 'string') {
-    return [{ target: name, check: 'configuration', state: 'skipped', detail: steps, services, variables }]
-  }
-  const run = async (step: Step): Promise<LiveResult> => {
-    // Failed, not skipped: a check that there was no time for must not pass with --strict.
-    if (over.aborted) return report(OUT_OF_TIME, step)
-    const began = monotonic()
-    const verdict = await underLimit(step, limitMs, over)
-    return report(verdict, step, Math.round((monotonic() - began) * 10) / 10)
-  }
+  if (typeof steps === 'string')
+    return [{ target: name, check: 'configuration', ...skipped(steps), services, variables }]
   const results: LiveResult[] = []
   for (const [index, step] of steps.entries()) {
-    const failed = results.find(({ state }) => state === 'failed')
-    if (order === 'fan' && index === 1 && failed === undefined)
-      return [...results, ...(await Promise.all(steps.slice(1).map(run)))]
-    results.push(
-      failed === undefined
-        ? await run(step)
-        : report({ state: 'skipped', detail: `not tried, as ${failed.check} failed` }, step),
-    )
+    const culprit = results.find(({ state }) => state === 'failed')
+    if (order === 'fan' && index === 1 && culprit === undefined)
+      return [...results, ...(await Promise.all(steps.slice(1).map((one) => run(target, one))))]
+    results.push(await run(target, step, culprit && skipped(`not tried, as ${culprit.check} failed`)))
   }
   return results
 }
@@ -232,21 +201,16 @@ async function runTarget(
 /** Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a signal. */
 async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
   const controller = new AbortController()
-  const late: StepOutcome = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }
-  return new Promise((resolve) => {
-    const stop = () => {
-      finish(late)
-      controller.abort()
-    }
-    const timer = setTimeout(stop, limitMs)
-    over.addEventListener('abort', stop, { once: true })
-    const finish = (verdict: StepOutcome) => {
-      clearTimeout(timer)
-      over.removeEventListener('abort', stop)
-      resolve(verdict)
-    }
-    Promise.resolve()
-      .then(() => step.run(controller.signal))
-      .then(finish, (error: unknown) => finish(outcomeOfFault(error)))
+  const { promise: late, resolve } = Promise.withResolvers<StepOutcome>()
+  const stop = () => {
+    resolve(OUTCOMES.timeout)
+    controller.abort()
+  }
+  const timer = setTimeout(stop, limitMs)
+  over.addEventListener('abort', stop, { once: true })
+  const running = Promise.resolve(controller.signal).then(step.run).catch(outcomeOfFault)
+  return Promise.race([running, late]).finally(() => {
+    clearTimeout(timer)
+    over.removeEventListener('abort', stop)
   })
 }

@@ -2,7 +2,9 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { dkimPrivateKey } from '../dkim-key.ts'
 import type { DkimSettings } from '../env/settings.ts'
-import type { Step, StepOutcome } from './live.ts'
+import { counted } from '../sentences.ts'
+import { type LiveDependencies, step } from './endpoint.ts'
+import { failed, passed, type Step, type StepOutcome, skipped, warning } from './live.ts'
 import type { LiveNetwork } from './network.ts'
 import { MOST_LOOKUPS, readSpf, readTags } from './records.ts'
 
@@ -10,6 +12,8 @@ import { MOST_LOOKUPS, readSpf, readTags } from './records.ts'
 export type DmarcReading =
   | { readonly kind: 'sound'; readonly policy: 'none' | 'quarantine' | 'reject' }
   | { readonly kind: 'broken'; readonly fault: string }
+
+const broken = (fault: string) => ({ kind: 'broken', fault }) as const
 
 /** The values that each tag with a closed set of values allows. */
 const FORMS: Readonly<Record<string, RegExp>> = {
@@ -29,14 +33,14 @@ const FORMS: Readonly<Record<string, RegExp>> = {
 export function readDmarc(text: string): DmarcReading | undefined {
   if (!/^\s*v\s*=\s*DMARC/i.test(text)) return undefined
   if (!/^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
-    return { kind: 'broken', fault: 'has a DMARC record that does not begin with v=DMARC1;' }
+    return broken('has a DMARC record that does not begin with v=DMARC1;')
   const read = readTags(text)
-  if ('fault' in read) return { kind: 'broken', fault: `has a DMARC record that ${read.fault}` }
+  if ('fault' in read) return broken(`has a DMARC record that ${read.fault}`)
   const policy = read.tags.get('p')
-  if (policy === undefined) return { kind: 'broken', fault: 'has a DMARC record without a policy' }
+  if (policy === undefined) return broken('has a DMARC record without a policy')
   for (const [tag, value] of read.tags)
     if (FORMS[tag]?.test(value) === false)
-      return { kind: 'broken', fault: `has a DMARC record whose ${tag}= has no valid value` }
+      return broken(`has a DMARC record whose ${tag}= has no valid value`)
   // Checked against its form above.
   return { kind: 'sound', policy: policy.toLowerCase() as 'none' | 'quarantine' | 'reject' }
 }
@@ -54,43 +58,35 @@ export type DkimReading =
 export function readDkim(text: string): DkimReading | undefined {
   if (!/(?:^|;)\s*(?:p\s*=|v\s*=\s*DKIM)/i.test(text)) return undefined
   const read = readTags(text)
-  if ('fault' in read) return { kind: 'broken', fault: `it ${read.fault}` }
+  if ('fault' in read) return broken(`it ${read.fault}`)
   const { tags } = read
   const [first] = tags.keys()
   if (tags.has('v') && (first !== 'v' || tags.get('v') !== 'DKIM1'))
-    return { kind: 'broken', fault: 'it does not begin with v=DKIM1' }
+    return broken('it does not begin with v=DKIM1')
   const encoded = tags.get('p')?.replace(/\s/g, '')
-  if (encoded === undefined) return { kind: 'broken', fault: 'it has no key (p=)' }
+  if (encoded === undefined) return broken('it has no key (p=)')
   if (encoded === '') return { kind: 'revoked' }
   const hashes = tags.get('h')?.split(':')
   if (hashes && !hashes.some((hash) => hash.trim().toLowerCase() === 'sha256'))
-    return { kind: 'broken', fault: 'it does not allow sha256' }
+    return broken('it does not allow sha256')
   const type = (tags.get('k') ?? 'rsa').toLowerCase()
-  if (type !== 'rsa' && type !== 'ed25519')
-    return { kind: 'broken', fault: 'its kind of key (k=) is unknown' }
+  if (type !== 'rsa' && type !== 'ed25519') return broken('its kind of key (k=) is unknown')
   const key = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) ? keyOf(Buffer.from(encoded, 'base64'), type) : undefined
-  if (key === undefined) return { kind: 'broken', fault: 'its key (p=) cannot be read' }
+  if (key === undefined) return broken('its key (p=) cannot be read')
   return type === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) < LEAST_RSA_BITS
-    ? { kind: 'broken', fault: `its RSA key has fewer than ${LEAST_RSA_BITS} bits` }
+    ? broken(`its RSA key has fewer than ${LEAST_RSA_BITS} bits`)
     : { kind: 'usable', key }
 }
 
 /** Reads a public key: of RSA as SubjectPublicKeyInfo or RSAPublicKey (RFC 6376), of Ed25519 as 32 bytes (RFC 8463). */
 function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
-  const forms =
-    type === 'rsa'
-      ? [
-          () => createPublicKey({ key: bytes, format: 'der', type: 'spki' }),
-          () => createPublicKey({ key: bytes, format: 'der', type: 'pkcs1' }),
-        ]
-      : [
-          () =>
-            createPublicKey({
-              key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
-              format: 'jwk',
-            }),
-        ]
-  for (const form of forms) {
+  const der = { key: bytes, format: 'der' } as const
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }
+  const forms = {
+    rsa: [() => createPublicKey({ ...der, type: 'spki' }), () => createPublicKey({ ...der, type: 'pkcs1' })],
+    ed25519: [() => createPublicKey({ key: jwk, format: 'jwk' })],
+  }
+  for (const form of forms[type]) {
     try {
       const key = form()
       if (key.asymmetricKeyType === type) return key
@@ -99,11 +95,6 @@ function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
     }
   }
   return undefined
-}
-
-interface StepContext {
-  readonly network: LiveNetwork
-  readonly dkimSelectors: readonly string[]
 }
 
 /** The addresses and signature of a message. */
@@ -115,47 +106,39 @@ export interface SenderIdentity {
   readonly dkim?: DkimSettings | undefined
 }
 
-const VARIABLES = ['MAILER_FROM']
-
 /**
  * The domain that mail comes from: whether it exists, then its SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489)
  * records. An absent record is a warning; one that receivers count as an error fails.
  */
 export function senderSteps(
-  { network, dkimSelectors }: StepContext,
+  { network, dkimSelectors }: Pick<LiveDependencies, 'network' | 'dkimSelectors'>,
   { address, bounceAddress, dkim: signing }: SenderIdentity,
 ): Step[] {
   const domain = domainOf(address)
   const envelope = bounceAddress === undefined ? domain : domainOf(bounceAddress)
+  const existence = async (signal: AbortSignal) =>
+    (await network.txt(domain, signal)) === undefined
+      ? failed('live-name', 'does not exist in DNS')
+      : passed('exists')
   return [
-    { check: 'domain', variables: VARIABLES, run: (signal) => existence(network, domain, signal) },
+    step('domain', SENDER, existence),
     // Receivers look at the domain of the envelope (RFC 7208 §2.4).
-    { check: 'SPF', variables: VARIABLES, run: (signal) => spf(network, { domain, envelope }, signal) },
-    {
-      check: 'DKIM',
-      variables: VARIABLES,
-      run: (signal) =>
-        signing === undefined
-          ? dkim(network, domain, dkimSelectors, signal)
-          : ownDkim(network, { from: domain, signing }, signal),
-    },
-    { check: 'DMARC', variables: VARIABLES, run: (signal) => dmarc(network, domain, signal) },
+    step('SPF', SENDER, (signal) => spf(network, domain, envelope, signal)),
+    step('DKIM', SENDER, (signal) =>
+      signing === undefined
+        ? dkim(network, domain, dkimSelectors, signal)
+        : ownDkim(network, domain, signing, signal),
+    ),
+    step('DMARC', SENDER, (signal) => dmarc(network, domain, signal)),
   ]
 }
 
-type SenderId = 'sender-spf' | 'sender-dkim' | 'sender-dmarc'
-const warning = (id: SenderId, detail: string): StepOutcome => ({ state: 'warning', id, detail })
-const failed = (id: SenderId, detail: string): StepOutcome => ({ state: 'failed', id, detail })
-
-async function existence(network: LiveNetwork, domain: string, signal: AbortSignal): Promise<StepOutcome> {
-  return (await network.txt(domain, signal)) === undefined
-    ? { state: 'failed', id: 'live-name', detail: 'does not exist in DNS' }
-    : { state: 'passed', detail: 'exists' }
-}
+const SENDER = 'MAILER_FROM'
 
 async function spf(
   network: LiveNetwork,
-  { domain, envelope }: { readonly domain: string; readonly envelope: string },
+  domain: string,
+  envelope: string,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
   if (!isAligned(domain, envelope))
@@ -168,32 +151,14 @@ async function spf(
   if (reading.kind === 'broken') return failed('sender-spf', reading.fault)
   return reading.openToAll
     ? warning('sender-spf', 'has an SPF record that lets anybody send')
-    : { state: 'passed', detail: `published, ${reading.lookups} of ${MOST_LOOKUPS} look-ups` }
+    : passed(`published, ${reading.lookups} of ${MOST_LOOKUPS} look-ups`)
 }
 
 /** The usual selectors: the provider chooses the name of a key, and DNS cannot list them. */
-const USUAL_SELECTORS = [
-  'default',
-  'dkim',
-  'mail',
-  'smtp',
-  'selector1',
-  'selector2',
-  's1',
-  's2',
-  'k1',
-  'k2',
-  'k3',
-  'key1',
-  'google',
-  'resend',
-  'pm',
-  'mandrill',
-  'mailjet',
-  'mxvault',
-  'zoho',
-  'fm1',
-]
+const USUAL_SELECTORS =
+  'default dkim mail smtp selector1 selector2 s1 s2 k1 k2 k3 key1 google resend pm mandrill mailjet mxvault zoho fm1'.split(
+    ' ',
+  )
 
 async function dkim(
   network: LiveNetwork,
@@ -217,18 +182,19 @@ async function dkim(
   const usable = ofKind('usable').length
   if (selectors.length > 0 && usable < selectors.length)
     return warning('sender-dkim', 'lacks a usable DKIM key under a selector that was named')
-  if (usable > 0) return { state: 'passed', detail: `${usable} key${usable === 1 ? '' : 's'} found` }
+  if (usable > 0) return passed(`${counted(usable, 'key')} found`)
   if (keys.length > 0) return warning('sender-dkim', 'has only DKIM keys that are revoked')
   // When nothing exists below `_domainkey`, no selector can (RFC 8020).
   return (await network.txt(`_domainkey.${domain}`, signal)) === undefined
     ? warning('sender-dkim', 'has no DKIM key')
-    : { state: 'skipped', detail: 'there are keys under another selector; name it with --dkim-selector' }
+    : skipped('there are keys under another selector; name it with --dkim-selector')
 }
 
 /** Compares the key that signs our mail with the one that receivers read. */
 async function ownDkim(
   network: LiveNetwork,
-  { from, signing }: { readonly from: string; readonly signing: DkimSettings },
+  from: string,
+  signing: DkimSettings,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
   const name = `${signing.selector}._domainkey.${domainToASCII(signing.domain)}`
@@ -248,7 +214,7 @@ async function ownDkim(
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
   return bits < GOOD_RSA_BITS
     ? warning('sender-dkim', `signs with an RSA key of ${bits} bits: make one of ${GOOD_RSA_BITS}`)
-    : { state: 'passed', detail: `${name} publishes the key of MAILER_DKIM_KEY` }
+    : passed(`${name} publishes the key of MAILER_DKIM_KEY`)
 }
 
 const GOOD_RSA_BITS = 2048
@@ -273,7 +239,7 @@ async function dmarc(network: LiveNetwork, domain: string, signal: AbortSignal):
     if (more.length > 0) return failed('sender-dmarc', 'has several DMARC records, which counts as none')
     if (reading.kind === 'broken') return failed('sender-dmarc', reading.fault)
     const { policy } = reading
-    return { state: 'passed', detail: policy === 'none' ? 'policy none: reports only' : `policy ${policy}` }
+    return passed(policy === 'none' ? 'policy none: reports only' : `policy ${policy}`)
   }
   return warning('sender-dmarc', 'has no DMARC record')
 }

@@ -1,6 +1,7 @@
 import type { Settings } from '../env/settings.ts'
 import { postgresServers } from '../env/values.ts'
 import type { Secret } from '../secret.ts'
+import { counted } from '../sentences.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import {
   certificateStep,
@@ -10,11 +11,21 @@ import {
   type LiveDependencies,
   mailSteps,
   nameStep,
-  type PlainHttp,
   plainHttpIn,
   plainHttpStep,
+  step,
 } from './endpoint.ts'
-import { NetworkFault, outcomeOfFault, type Step, type StepOutcome, type Target } from './live.ts'
+import {
+  type FaultKind,
+  failed,
+  NetworkFault,
+  outcomeOfFault,
+  passed,
+  type Step,
+  skipped,
+  type Target,
+  warning,
+} from './live.ts'
 import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 
@@ -22,42 +33,24 @@ import { senderSteps } from './sender.ts'
 function storeSteps(dependencies: LiveDependencies): Step[] {
   const { settings, storeSchema } = dependencies
   const { address } = settings.store
+  const servers = address?.kind === 'postgres' ? postgresServers(address.url.reveal()) : undefined
   return [
-    ...(address?.kind === 'postgres'
-      ? (postgresServers(address.url.reveal()) ?? []).map((server) =>
-          nameStep(dependencies, new URL(server).hostname, 'STORE_URL'),
+    ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server).hostname, 'STORE_URL')),
+    step('migrations', 'STORE_URL', async () => {
+      const state = await storeSchema().catch(faultOf)
+      if (typeof state === 'string') return failed('live-store', state)
+      if (state === undefined) return skipped('there is no store yet; it is made at the first start')
+      const { version, latest, isJournalForeign } = state
+      if (isJournalForeign)
+        return failed(
+          'live-store',
+          'has a journal that belongs to another user, so a restore would forget who unsubscribes now',
         )
-      : []),
-    {
-      check: 'migrations',
-      variables: ['STORE_URL'],
-      run: async (): Promise<StepOutcome> => {
-        const state = await storeSchema().catch(faultOf)
-        if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
-        if (state === undefined)
-          return { state: 'skipped', detail: 'there is no store yet; it is made at the first start' }
-        const { version, latest, isJournalForeign } = state
-        if (isJournalForeign)
-          return {
-            state: 'failed',
-            id: 'live-store',
-            detail:
-              'has a journal that belongs to another user, so a restore would forget who unsubscribes now',
-          }
-        if (version === latest) return { state: 'passed', detail: `schema ${version}, nothing to migrate` }
-        return version < latest
-          ? {
-              state: 'warning',
-              id: 'store-migration-pending',
-              detail: `has schema ${version}, and this build brings ${latest}`,
-            }
-          : {
-              state: 'warning',
-              id: 'store-schema-newer',
-              detail: `has schema ${version}, and this build knows ${latest}`,
-            }
-      },
-    },
+      if (version === latest) return passed(`schema ${version}, nothing to migrate`)
+      return version < latest
+        ? warning('store-migration-pending', `has schema ${version}, and this build brings ${latest}`)
+        : warning('store-schema-newer', `has schema ${version}, and this build knows ${latest}`)
+    }),
   ]
 }
 
@@ -67,30 +60,26 @@ function faultOf(error: unknown): string {
   return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'
 }
 
-const VARIABLE = 'NEXT_PUBLIC_SITE_URL'
+const SITE = 'NEXT_PUBLIC_SITE_URL'
+/** Nothing answers there. */
+const SILENT: readonly FaultKind[] = ['refused', 'no route', 'timeout', 'broken']
 
 /** The site's own name and certificate, as visitors meet them. Before the first deployment nothing answers there: a warning. */
-function siteSteps(dependencies: LiveDependencies, plainHttp: PlainHttp): Step[] {
-  const { hostname, port, protocol } = new URL(dependencies.settings.site.siteUrl)
-  const name = nameStep(dependencies, hostname, VARIABLE)
-  if (protocol !== 'https:') return [name, plainHttpStep(VARIABLE, plainHttp)]
+function siteSteps(dependencies: LiveDependencies): Step[] {
+  const { settings } = dependencies
+  const { hostname, port, protocol } = new URL(settings.site.siteUrl)
+  const name = nameStep(dependencies, hostname, SITE)
+  if (protocol !== 'https:') return [name, plainHttpStep(SITE, plainHttpIn(settings))]
   const where = { host: hostname, port: Number(port) || 443, startTls: false }
-  const certificate = certificateStep(dependencies, where, VARIABLE)
-  return [
-    name,
-    {
-      ...certificate,
-      run: (signal) =>
-        certificate.run(signal).catch((error: unknown) => {
-          const verdict = outcomeOfFault(error)
-          const silent =
-            error instanceof NetworkFault && ['refused', 'no route', 'timeout', 'broken'].includes(error.kind)
-          return silent && 'id' in verdict
-            ? { ...verdict, state: 'warning', detail: verdict.detail.replace('reached', 'read') }
-            : verdict
-        }),
-    },
-  ]
+  const certificate = certificateStep(dependencies, where, SITE)
+  const run = (signal: AbortSignal) =>
+    certificate.run(signal).catch((error: unknown) => {
+      const outcome = outcomeOfFault(error)
+      return error instanceof NetworkFault && SILENT.includes(error.kind) && 'id' in outcome
+        ? warning(outcome.id, outcome.detail.replace('reached', 'read'))
+        : outcome
+    })
+  return [name, { ...certificate, run }]
 }
 
 /** Everything that the configuration reaches out to, for the services asked for. */
@@ -101,104 +90,66 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     contract.services.filter((service) =>
       names.some((name) => contract.find(name)?.services.includes(service)),
     )
+  /** Of an integration: half-configured, not configured, or the steps to check it. */
+  const target = (
+    name: string,
+    readers: readonly Service[],
+    variable: string,
+    steps: readonly Step[] | undefined,
+    group = name,
+  ): Target => {
+    const why =
+      settings.groups.get(group) === 'half-configured' ? 'half-configured, so it is off' : 'not configured'
+    return { name, services: readers, variables: [variable], order: 'chain', steps: steps ?? why }
+  }
+  const limits = sharedStore && [
+    ...keyedEndpoint(dependencies, sharedStore.url, 'SHAREDSTORE_REST_URL'),
+    keyStep({
+      network,
+      check: 'authorisation',
+      variable: 'SHAREDSTORE_REST_TOKEN',
+      url: `${sharedStore.url}/ping`,
+      headers: bearer(sharedStore.token),
+    }),
+  ]
+  const isBySmtp = mail?.route.kind === 'smtp'
+  const sender = mail && {
+    address: mail.from.address,
+    ...(isBySmtp && { bounceAddress: mail.bounceAddress, dkim: mail.dkim }),
+  }
+  const neighbours = services.flatMap((service) => {
+    const { name, address } = service
+    if (name === WEB || address === undefined) return []
+    const variable = address.find(isSet)
+    const url = settings.addresses.get(name) ?? ''
+    const plainHttp = variable?.startsWith('NEXT_PUBLIC_') ? plainHttpIn(settings) : 'allowed'
+    const steps = variable && [
+      ...endpointSteps(dependencies, url, variable, plainHttp),
+      healthStep(network, service, url, variable),
+    ]
+    return [target(name, readersOf(address), variable ?? address[0] ?? '', steps || undefined)]
+  })
   const targets: readonly Target[] = [
-    target('datastore', [WEB], 'NEXT_PUBLIC_DATASTORE_URL', absent(settings, 'datastore', datastore), () =>
-      datastore === undefined ? [] : datastoreSteps(dependencies, datastore),
-    ),
-    target('payments', [WEB], 'PAYMENTS_API_URL', absent(settings, 'payments', payments), () =>
-      payments === undefined ? [] : paymentsSteps(dependencies, payments),
-    ),
     target(
-      'sharedstore',
-      readersOf(['SHAREDSTORE_REST_URL']),
-      'SHAREDSTORE_REST_URL',
-      absent(settings, 'sharedstore', sharedStore),
-      () =>
-        sharedStore === undefined
-          ? []
-          : [
-              ...keyedEndpoint(dependencies, sharedStore.url, 'SHAREDSTORE_REST_URL'),
-              keyStep({
-                network,
-                check: 'authorisation',
-                variable: 'SHAREDSTORE_REST_TOKEN',
-                url: `${sharedStore.url}/ping`,
-                headers: bearer(sharedStore.token),
-              }),
-            ],
+      'datastore',
+      [WEB],
+      'NEXT_PUBLIC_DATASTORE_URL',
+      datastore && datastoreSteps(dependencies, datastore),
     ),
-    target('mail', [WEB], 'MAILER_SMTP_URL', absent(settings, 'mail', mail), () =>
-      mail === undefined ? [] : mailSteps(dependencies, mail.route),
-    ),
+    target('payments', [WEB], 'PAYMENTS_API_URL', payments && paymentsSteps(dependencies, payments)),
+    target('sharedstore', readersOf(['SHAREDSTORE_REST_URL']), 'SHAREDSTORE_REST_URL', limits),
+    target('mail', [WEB], 'MAILER_SMTP_URL', mail && mailSteps(dependencies, mail.route)),
     {
-      ...target('sender', [WEB], 'MAILER_FROM', absent(settings, 'mail', mail), () =>
-        mail === undefined
-          ? []
-          : senderSteps(dependencies, {
-              address: mail.from.address,
-              bounceAddress: mail.route.kind === 'smtp' ? mail.bounceAddress : undefined,
-              dkim: mail.route.kind === 'smtp' ? mail.dkim : undefined,
-            }),
-      ),
+      ...target('sender', [WEB], 'MAILER_FROM', sender && senderSteps(dependencies, sender), 'mail'),
       order: 'fan',
     },
-    ...services.flatMap((service) =>
-      service.name === WEB || service.address === undefined ? [] : [neighbour(service, service.address)],
-    ),
-    target(
-      'store',
-      readersOf(['STORE_URL']),
-      'STORE_URL',
-      store.address === undefined ? 'not configured' : undefined,
-      () => storeSteps(dependencies),
-    ),
-    target(
-      'site',
-      [WEB],
-      'NEXT_PUBLIC_SITE_URL',
-      isSet('NEXT_PUBLIC_SITE_URL') ? undefined : 'not configured',
-      () => siteSteps(dependencies, plainHttpIn(settings)),
-    ),
+    ...neighbours,
+    target('store', readersOf(['STORE_URL']), 'STORE_URL', store.address && storeSteps(dependencies)),
+    target('site', [WEB], SITE, isSet(SITE) ? siteSteps(dependencies) : undefined),
   ]
   return targets
     .map((one) => ({ ...one, services: one.services.filter((service) => asked.includes(service)) }))
     .filter((one) => one.services.length > 0)
-
-  function neighbour(service: ServiceDefinition, variables: readonly string[]): Target {
-    const { name } = service
-    const variable = variables.find(isSet)
-    const url = settings.addresses.get(name) ?? ''
-    return target(
-      name,
-      readersOf(variables),
-      variable ?? variables[0] ?? '',
-      variable ? undefined : 'not configured',
-      () => [
-        ...endpointSteps(
-          dependencies,
-          url,
-          variable ?? '',
-          variable?.startsWith('NEXT_PUBLIC_') ? plainHttpIn(settings) : 'allowed',
-        ),
-        healthStep(network, service, url, variable ?? ''),
-      ],
-    )
-  }
-}
-
-function target(
-  name: string,
-  services: readonly Service[],
-  variable: string,
-  why: string | undefined,
-  steps: () => readonly Step[],
-): Target {
-  return { name, services, variables: [variable], order: 'chain', steps: why ?? steps() }
-}
-
-function absent(settings: Settings, group: string, configured: unknown): string | undefined {
-  if (settings.groups.get(group) === 'half-configured') return 'half-configured, so it is off'
-  return configured === undefined ? 'not configured' : undefined
 }
 
 function datastoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['datastore']>): Step[] {
@@ -211,13 +162,12 @@ function datastoreSteps(dependencies: LiveDependencies, store: NonNullable<Setti
       url: `${store.url}/auth/v1/settings`,
       headers: { apikey: key.reveal(), ...bearer(key) },
     })
+  const { serviceRoleKey, tokens } = store
   return [
     ...keyedEndpoint(dependencies, store.url, 'NEXT_PUBLIC_DATASTORE_URL'),
     withKey('authorisation', 'NEXT_PUBLIC_DATASTORE_ANON_KEY', store.anonKey),
-    ...(store.serviceRoleKey
-      ? [withKey('service role', 'DATASTORE_SERVICE_ROLE_KEY', store.serviceRoleKey)]
-      : []),
-    ...(store.tokens?.kind === 'jwks' ? [publishedKeysStep(network, store.tokens.url)] : []),
+    ...(serviceRoleKey ? [withKey('service role', 'DATASTORE_SERVICE_ROLE_KEY', serviceRoleKey)] : []),
+    ...(tokens?.kind === 'jwks' ? [publishedKeysStep(network, tokens.url)] : []),
   ]
 }
 
@@ -232,25 +182,20 @@ function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Set
       variable: 'PAYMENTS_SECRET_KEY',
       url: `${payments.apiUrl}/v1/prices/${encodeURIComponent(price)}`,
       headers: bearer(payments.secretKey),
-      // With 404 the key was accepted, and only the price was not found. `platformctl billing smoke` looks at
-      // prices.
-      accepts: (status) => status === 404,
+      // The key was accepted, and only the price was not found. `platformctl billing smoke` looks at prices.
+      accepts: 404,
     }),
   ]
 }
 
 function publishedKeysStep(network: LiveNetwork, url: string): Step {
-  return {
-    check: 'published keys',
-    variables: ['DATASTORE_JWKS_URL'],
-    run: async (signal) => {
-      const { status, body } = await network.get({ url, wantsBody: true }, signal)
-      const count = keysIn(body)
-      return status === 200 && count > 0
-        ? { state: 'passed', detail: `${count} key${count === 1 ? '' : 's'}` }
-        : { state: 'failed', id: 'live-unhealthy', detail: `gives no key set (${status})` }
-    },
-  }
+  return step('published keys', 'DATASTORE_JWKS_URL', async (signal) => {
+    const { status, body } = await network.get({ url, wantsBody: true }, signal)
+    const count = keysIn(body)
+    return status === 200 && count > 0
+      ? passed(counted(count, 'key'))
+      : failed('live-unhealthy', `gives no key set (${status})`)
+  })
 }
 
 /** How many keys a key set has (RFC 7517 §5). */
@@ -264,20 +209,13 @@ function keysIn(body: string): number {
 }
 
 function healthStep(network: LiveNetwork, service: ServiceDefinition, url: string, variable: string): Step {
-  return {
-    check: 'health',
-    variables: [variable],
-    run: async (signal): Promise<StepOutcome> => {
-      const health = await network.health(service, url, signal)
-      if (!health.reached)
-        return { state: 'failed', id: 'live-unhealthy', detail: `gives no health: ${health.reason}` }
-      const { state } = health.report
-      if (state === 'failing') return { state: 'failed', id: 'live-unhealthy', detail: 'is failing' }
-      return state === 'degraded'
-        ? { state: 'warning', id: 'live-unhealthy', detail: 'is degraded' }
-        : { state: 'passed', detail: 'is ok' }
-    },
-  }
+  return step('health', variable, async (signal) => {
+    const health = await network.health(service, url, signal)
+    if (!health.reached) return failed('live-unhealthy', `gives no health: ${health.reason}`)
+    const { state } = health.report
+    if (state === 'failing') return failed('live-unhealthy', 'is failing')
+    return state === 'degraded' ? warning('live-unhealthy', 'is degraded') : passed('is ok')
+  })
 }
 
 function bearer(key: Secret): Readonly<Record<string, string>> {

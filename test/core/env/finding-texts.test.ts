@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { createContract } from '../../../src/core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
 import { baseGroups } from '../../../src/core/env/groups.ts'
-import { type DialectReadings, differenceIn, list } from '../../../src/core/env/portability.ts'
+import { type DialectReadings, differenceIn } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import type { Finding } from '../../../src/core/finding.ts'
+import { and } from '../../../src/core/sentences.ts'
 import { contract, SERVICES } from '../../support/learning.ts'
 
 /** Two sentences for an operator, about variables that have names. */
@@ -388,7 +389,7 @@ describe('a difference between readers', () => {
 
   test('prefers the first reader of two equal parts, and lists words as in a sentence', () => {
     expect(see('X=a', 'a', 'b')).toContain('compose reads')
-    expect([[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map(list)).toEqual(['', 'a', 'a and b', 'a, b and c'])
+    expect([[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map(and)).toEqual(['', 'a', 'a and b', 'a, b and c'])
   })
 })
 

@@ -20,12 +20,14 @@ const target = (name: Target['name'], steps: Target['steps'], order: Target['ord
 const told = (results: readonly LiveResult[]) =>
   results.map(({ target: name, check, state, detail }) => `${name} ${check}: ${state}, ${detail}`)
 
-const run = (targets: readonly Target[], more: Partial<Parameters<typeof runLive>[0]> = {}) =>
-  runLive({
-    targets,
+const run = (
+  targets: readonly Target[],
+  more: Partial<Parameters<typeof runLive>[2]> = {},
+  monotonic = () => 0,
+) =>
+  runLive({ monotonic }, targets, {
     limitMs: 5000,
     deadlineMs: 5000,
-    monotonic: () => 0,
     signal: new AbortController().signal,
     ...more,
   })
@@ -204,7 +206,8 @@ test('a result has its place and its time in tenths of a millisecond; what was n
         step('health', async () => PASSED),
       ]),
     ],
-    { monotonic: () => times.shift() ?? 0 },
+    {},
+    () => times.shift() ?? 0,
   )
   expect(results).toEqual([
     {

@@ -153,7 +153,7 @@ test.each([
     variable: 'KEY',
     url: 'https://api.example/me',
     headers: { authorization: 'Bearer x' },
-    accepts: (one) => one === 404,
+    accepts: 404,
   })
   expect(await told(step)).toBe(expected)
   // Never past a certificate that does not hold.
