@@ -42,7 +42,6 @@ const BOUNDED: Readonly<Record<string, readonly [number, string]>> = {
 /** Files that put expressions together while they run, and from what. */
 const BUILT_LATER: Readonly<Record<string, string>> = {
   'src/core/env/contract.ts': 'patterns of a definition',
-  'src/platform/check/variables.ts': 'patterns of a definition',
   'src/platform/init/sketch.ts': 'words of an operator’s own example',
   'src/core/mail/lint/links.ts': 'paths of our own pages',
   'src/core/mail/lint/support.ts': 'names of HTML and CSS, for an author’s own templates',
