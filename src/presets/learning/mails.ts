@@ -1,7 +1,7 @@
 import { LESSON_SLOTS, type MailDefinition, type MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
 import { once } from '../../core/once.ts'
-import { baseMails } from '../base/mails.ts'
+import { baseMailSet, baseMails } from '../base/mails.ts'
 
 const [confirmation, statusConfirmation, statusNotice, magicLink, welcome] = baseMails
 
@@ -62,7 +62,7 @@ export const learningMails: readonly MailDefinition[] = [
 
 export const learningMailSet: MailSet = {
   definitions: learningMails,
-  folders: [{ path: 'templates', shipped: true }],
+  folders: [{ path: 'templates', shipped: true }, ...baseMailSet.folders],
   compiled: once(async () => {
     const { default: compiled } = await import('../../../templates/compiled/mails.json', {
       with: { type: 'json' },

@@ -69,6 +69,7 @@ const PIECES = [
     'message-id: ',
     'Message-ID: <',
     'to: a@b.c,\r\n ',
+    '\u2028',
     'name*0*=',
     'a=',
   ],
@@ -95,14 +96,28 @@ const mixtures = Array.from({ length: 6 }, () =>
 )
 /** The promise is 100 ms; a busy machine needs a multiple, and what is not linear a hundred times that. */
 const MOST_MS = 400
+/** Below this, time is noise. */
+const FELT_MS = 5
 
 describe.each(Object.keys(PLACES))('%s of a hostile mail', (place) => {
   test('is read in a moment, whatever it is filled with', async () => {
+    const costs: { pieces: readonly string[]; cost: number }[] = []
     for (const pieces of [...PIECES.map((piece) => [piece]), ...mixtures]) {
       const mail = mailOf(place, pieces)(MB / 2)
       const cost = await asyncTimeOf(() => readWhole(mail))
       expect(cost, JSON.stringify(pieces)).toBeLessThan(MOST_MS)
+      costs.push({ pieces, cost })
     }
+    // What took longest grows no faster than the mail.
+    const [worst] = costs.sort((a, b) => b.cost - a.cost)
+    const least = async (size: number) => {
+      const mail = mailOf(place, worst?.pieces ?? [])(size)
+      const times: number[] = []
+      for (let again = 0; again < 3; again += 1) times.push(await asyncTimeOf(() => readWhole(mail)))
+      return Math.max(FELT_MS, ...[Math.min(...times)])
+    }
+    const growth = Math.log2((await least(4 * MB - 2000)) / (await least(MB))) / 2
+    expect(growth, JSON.stringify(worst)).toBeLessThan(LINEAR)
   }, 120_000)
 })
 
@@ -120,6 +135,9 @@ test('what took minutes is read in a moment, and grows no faster than the mail',
     const mail = mailOf(place, [piece])(4 * MB - 2000)
     expect(await asyncTimeOf(() => readWhole(mail)), place).toBeLessThan(MOST_MS)
   }
+  // A line separator ends a line for an expression, and not for a mail.
+  const blanks = PLACES['the delivery status']?.(`a:${' '.repeat(120_000)}\u2028`) ?? ''
+  expect(await asyncTimeOf(() => readWhole(Buffer.from(blanks)))).toBeLessThan(MOST_MS)
   const senders = (size: number) => filled(['bounce+', 'a'.repeat(26)], size)
   expect(growthOf(senders, (text) => bounceAddresses.namedIn(text), { from: MB / 4 })).toBeLessThan(LINEAR)
 }, 120_000)
