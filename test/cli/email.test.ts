@@ -7,6 +7,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { lintMails } from '../../src/core/mail/lint/lint.ts'
 import { PAGES } from '../../src/daemon/routes.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { baseMailSet } from '../../src/presets/base/mails.ts'
 import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -26,8 +27,12 @@ async function run(args: readonly string[], change: Readonly<Record<string, (tex
   return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
 }
 
-const lintFolder = (folder: string) =>
-  lintMails({ definitions: MAILS, folders: [{ path: folder }] }, (_, file) => `mails/${file}`, PAGES)
+const lintFolder = (folder: string, others = baseMailSet.folders) =>
+  lintMails(
+    { definitions: MAILS, folders: [{ path: folder }, ...others] },
+    (_, file) => `mails/${file}`,
+    PAGES,
+  )
 
 const LINT = ['email', 'lint', '--templates', 'mails'] as const
 const broken = { 'welcome.md': (text: string) => text.replace('{{startUrl}}', '{{startUrll}}') }
@@ -223,19 +228,19 @@ registerHooks({ load(url, context, next) { process.stderr.write('loaded ' + url 
 test('reports a missing or duplicate template, and a missing layout', async () => {
   const cwd = await emptyFolder()
   await cp(templates, path.join(cwd, 'mails'), { recursive: true })
-  await rm(path.join(cwd, 'mails', 'welcome.md'))
-  await cp(path.join(cwd, 'mails', 'magic-link.md'), path.join(cwd, 'mails', 'magic-link.mjml'))
+  await rm(path.join(cwd, 'mails', 'exam-passed.md'))
+  await cp(path.join(cwd, 'mails', 'welcome.md'), path.join(cwd, 'mails', 'welcome.mjml'))
   const { mails, findings } = await lintFolder(path.join(cwd, 'mails'))
   expect(mails).toHaveLength(14)
   expect(findings.filter(({ id }) => id === 'template-broken')).toMatchObject([
     {
-      location: { file: 'mails/magic-link.mjml' },
-      cause: expect.stringContaining('there is a magic-link.md too'),
+      location: { file: 'mails/exam-passed.md' },
+      cause: expect.stringContaining('exam-passed has no template'),
     },
-    { location: { file: 'mails/welcome.md' }, cause: expect.stringContaining('welcome has no template') },
+    { location: { file: 'mails/welcome.mjml' }, cause: expect.stringContaining('there is a welcome.md too') },
   ])
   await rm(path.join(cwd, 'mails', 'layout.mjml'))
-  const [only, ...others] = (await lintFolder(path.join(cwd, 'mails'))).findings
+  const [only, ...others] = (await lintFolder(path.join(cwd, 'mails'), [])).findings
   expect(only).toMatchObject({ id: 'template-broken', location: { file: 'mails/layout.mjml' } })
   expect(others).toEqual([])
 })

@@ -143,9 +143,8 @@ function templatesOf({ platform: { mails }, cwd }: Context, folder: string | und
     throw wrongUsage(
       `${folder} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
     )
-  // A definition's folder holds what differs from its preset; the default platform's holds everything.
-  const others = mails.build === undefined ? [] : mails.folders.filter(({ shipped }) => shipped)
-  const language = mails.folders[0]?.language
+  // It takes the place of the first folder; what it lacks comes from those behind it.
+  const [{ language } = {}, ...others] = mails.folders
   return { ...mails, folders: [{ path: full, ...(language && { language }) }, ...others] }
 }
 
