@@ -17,7 +17,7 @@ export const learningLessons = [
 ] as const
 
 /** The mails of the default platform; their templates are in `templates/`. */
-export const learningMails: readonly MailDefinition[] = [
+const learningMails: readonly MailDefinition[] = [
   {
     name: 'organisation-invite',
     slots: { organisation: 'text', inviteUrl: 'url' },
