@@ -1,11 +1,25 @@
 import type { Messages } from '../core/messages/en.ts'
+import { timesIn } from '../core/messages/time.ts'
+import { morph } from './morph.ts'
 import { pageData } from './page-data.ts'
 
-/** The script of the status page: it refreshes the page, marks it as outdated, and shows what happened on each day. */
+/** The script of the status pages: it refreshes them, writes times in the reader's zone, and shows what happened on each day. */
 const REFRESH_MS = 60_000
 const PATIENCE_MS = 20_000
-const DAYS = 90
-const T = pageData<Messages['status']['script']>()
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const {
+  texts: T,
+  language,
+  isKept,
+} = pageData<{
+  readonly texts: Messages['status']['script']
+  readonly language: string
+  /** By another host than the platform's own, which may have stopped writing it. */
+  readonly isKept: boolean
+}>()
+const here = timesIn(language, Intl.DateTimeFormat().resolvedOptions().timeZone)
+const utc = timesIn(language)
 
 interface Days {
   readonly days: {
@@ -17,199 +31,215 @@ interface Days {
 interface Status {
   readonly services: readonly (Days & {
     readonly service: string
+    readonly hours: readonly { start: string; p50: number; p95: number }[]
     readonly probes: Readonly<Record<string, Days>>
   })[]
-  readonly incidents: readonly { service: string; probe: string; beganAt: string; endedAt: string | null }[]
+  readonly incidents: readonly {
+    service: string
+    probe: string
+    title: string
+    beganAt: string
+    endedAt: string | null
+  }[]
 }
 
+const main = document.querySelector('main')
+const menu = document.querySelector<HTMLDetailsElement>('.menu')
 let status: Promise<Status> | undefined
 let loadedAt = Date.now()
+/** Folds that the reader opened or shut. */
+const touched = new WeakSet<Element>()
 
 async function refresh(): Promise<void> {
   try {
-    replaceBy(new DOMParser().parseFromString(await ask(location.href, 'text/html'), 'text/html'))
+    const text = await ask(location.href, 'text/html')
+    const fresh = new DOMParser().parseFromString(text, 'text/html')
+    const next = fresh.querySelector('main')
+    // A proxy in front can answer with a page of its own.
+    if (!main || !next?.querySelector('#stale')) throw new Error('not the status page')
+    equip(next)
+    const focused = document.activeElement
+    const pointed = shown
+    hide()
+    morph(main, next, (element) => touched.has(element))
+    // An element that was moved has lost it.
+    if (focused instanceof HTMLElement || focused instanceof SVGElement)
+      focused.focus({ preventScroll: true })
+    document.title = fresh.title
+    const [icon, own] = [fresh, document].map((one) => one.querySelector<HTMLLinkElement>('link[rel=icon]'))
+    if (icon && own) own.href = icon.href
     loadedAt = Date.now()
     status = undefined
+    filter()
+    tick()
+    if (pointed) choose(pointed, Number(pointed.getAttribute('aria-valuenow')))
   } catch {
-    const stale = document.querySelector<HTMLElement>('#stale')
-    if (stale === null) return
-    stale.textContent = T.stale.replace('{age}', length((Date.now() - loadedAt) / 1000))
-    stale.hidden = false
+    say((Date.now() - loadedAt) / 1000)
   }
+}
+
+/** Says how old the page is. */
+function say(seconds: number): void {
+  const stale = document.querySelector<HTMLElement>('#stale')
+  // A witness has its own words there.
+  if (stale === null || stale.querySelector('strong')) return
+  stale.textContent = T.stale.replace('{age}', length(seconds))
+  stale.hidden = false
 }
 
 /** The text that the server answers. One that hangs counts as one that is down. */
 async function ask(url: string, type: string): Promise<string> {
-  const patience = new AbortController()
-  const timer = setTimeout(() => patience.abort(), PATIENCE_MS)
-  try {
-    const response = await fetch(url, { headers: { Accept: type }, signal: patience.signal })
-    if (!response.ok) throw new Error(`status ${response.status}`)
-    return await response.text()
-  } finally {
-    clearTimeout(timer)
-  }
+  const response = await fetch(url, { headers: { Accept: type }, signal: AbortSignal.timeout(PATIENCE_MS) })
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  return response.text()
 }
 
-/** Swaps in the new content and keeps the reader's place: the focus, the chosen day and the expanded parts. */
-function replaceBy(fresh: Document): void {
-  const [main, next] = [document.querySelector('main'), fresh.querySelector('main')]
-  // A proxy in front can answer with a page of its own.
-  if (!main || !next?.querySelector('#stale')) throw new Error('not the status page')
-  const focused = document.activeElement
-  const line = focused?.getAttribute('data-line')
-  const href = focused?.getAttribute('href')
-  const day = focused?.getAttribute('aria-valuenow')
-  for (const fold of main.querySelectorAll<HTMLDetailsElement>('details[id]')) {
-    const same = next.querySelector<HTMLDetailsElement>(`#${CSS.escape(fold.id)}`)
-    if (same && fold.dataset.touched !== undefined) {
-      same.open = fold.open
-      same.dataset.touched = ''
-    }
+/** Writes times as the reader has them, and makes each row of days and hours answer to keys. */
+function equip(root: ParentNode): void {
+  for (const time of root.querySelectorAll('time')) {
+    const [from, to] = [Date.parse(time.dateTime), Date.parse(time.dataset.to ?? '')]
+    if (time.className !== 'ago')
+      time.textContent = Number.isNaN(to) ? here.moment(from) : here.span(from, to)
+    time.title = Number.isNaN(to) ? utc.moment(from) : utc.span(from, to)
   }
-  // The form itself, with what was typed into it.
-  const form = main.querySelector('form')
-  if (form) next.querySelector('form')?.replaceWith(form)
-  main.replaceChildren(...next.childNodes)
-  document.title = fresh.title
-  const icon = fresh.querySelector<HTMLLinkElement>('link[rel=icon]')
-  const own = document.querySelector<HTMLLinkElement>('link[rel=icon]')
-  if (icon && own) own.href = icon.href
-  equip()
-  const bars = line && main.querySelector<SVGElement>(`[data-line="${CSS.escape(line)}"]`)
-  if (bars && day) choose(bars, Number(day))
-  if (focused instanceof HTMLElement && form?.contains(focused)) focused.focus({ preventScroll: true })
-  else if (bars) bars.focus({ preventScroll: true })
-  else if (href)
-    main.querySelector<HTMLElement>(`a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true })
+  for (const row of root.querySelectorAll('[data-line]')) {
+    const [many, text] = row.matches('.hours') ? [24, T.hours] : [90, T.days]
+    row.setAttribute('role', 'slider')
+    row.setAttribute('tabindex', '0')
+    row.setAttribute(
+      'aria-label',
+      text.replace('{name}', () => nameOf(row)),
+    )
+    row.setAttribute('aria-valuemin', '1')
+    row.setAttribute('aria-valuemax', String(many))
+    row.setAttribute('aria-valuenow', String(many))
+  }
+  for (const box of root.querySelectorAll<HTMLElement>('.filter')) box.hidden = false
+}
+
+function nameOf(row: Element): string {
+  const service = row.closest('.service')?.querySelector('.head')?.firstElementChild?.textContent ?? ''
+  const probe = row.closest('tr')?.querySelector('th span')?.textContent
+  return probe ? `${probe} (${service})` : service
+}
+
+function tick(): void {
+  const now = Date.now()
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time.ago')) {
+    // The reader's clock may be wrong; another host cannot know the age.
+    const age = isKept ? now - Date.parse(time.dateTime) : Number(time.dataset.age) + now - loadedAt
+    const text = here.ago(age)
+    if (time.textContent !== text) time.textContent = text
+    if (isKept && time.closest('.verdict') && age > 5 * REFRESH_MS) say(age / 1000)
+  }
 }
 
 const tip = Object.assign(document.createElement('div'), { className: 'tip', hidden: true })
 document.body.append(tip)
+const mark = document.createElementNS('http://www.w3.org/2000/svg', 'rect')
+mark.classList.add('mark')
+let shown: Element | undefined
+const WIDEST_TIP = 272
 
-/** Each row of days answers to pointing, tapping and the arrow keys. */
-function equip(): void {
+function hide(): void {
   tip.hidden = true
-  for (const bars of document.querySelectorAll<SVGElement>('.bars[data-line]')) {
-    bars.setAttribute('role', 'slider')
-    bars.setAttribute('tabindex', '0')
-    bars.setAttribute(
-      'aria-label',
-      T.days.replace('{name}', () => nameOf(bars)),
+  mark.remove()
+  if (shown?.matches('.hours')) caption(shown, undefined)
+  shown = undefined
+}
+
+/** What the legend of response times says, for one hour or else for the day. */
+const legends = new WeakMap<Element, readonly (string | null)[]>()
+function caption(row: Element, texts: readonly string[] | undefined): void {
+  const parts = row.closest('figure')?.querySelectorAll('figcaption span') ?? []
+  if (!legends.has(row))
+    legends.set(
+      row,
+      [...parts].map((part) => part.textContent),
     )
-    bars.setAttribute('aria-valuemin', '1')
-    bars.setAttribute('aria-valuemax', String(DAYS))
-    bars.setAttribute('aria-valuenow', String(DAYS))
-    for (const title of bars.querySelectorAll('title')) title.remove()
-    const atPointer = (event: PointerEvent) => {
-      const box = bars.getBoundingClientRect()
-      choose(bars, Math.floor(((event.clientX - box.left) / box.width) * DAYS) + 1)
-    }
-    bars.addEventListener('pointermove', atPointer)
-    bars.addEventListener('pointerdown', atPointer)
-    bars.addEventListener('pointerleave', (event) => {
-      if (event.pointerType === 'mouse') tip.hidden = true
-    })
-    bars.addEventListener('focus', () => {
-      if (bars.matches(':focus-visible')) choose(bars, Number(bars.getAttribute('aria-valuenow')))
-    })
-    bars.addEventListener('blur', () => {
-      tip.hidden = true
-    })
-    bars.addEventListener('keydown', (event) => {
-      const now = Number(bars.getAttribute('aria-valuenow'))
-      const to = {
-        ArrowLeft: now - 1,
-        ArrowRight: now + 1,
-        Home: 1,
-        End: DAYS,
-        PageUp: now + 7,
-        PageDown: now - 7,
-      }[event.key]
-      if (event.key === 'Escape') tip.hidden = true
-      // With one of these keys it is a command of the browser, as Back is.
-      if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return
-      event.preventDefault()
-      choose(bars, to)
-    })
-  }
-  for (const fold of document.querySelectorAll<HTMLDetailsElement>('details[id]'))
-    fold.querySelector('summary')?.addEventListener('click', () => {
-      fold.dataset.touched = ''
-    })
+  for (const [index, part] of [...parts].entries())
+    part.textContent = texts?.[index] ?? legends.get(row)?.[index] ?? ''
 }
 
-function nameOf(bars: SVGElement): string {
-  const row = bars.closest('tr')?.querySelector('th')?.firstElementChild?.nextSibling?.textContent
-  const service = bars.closest('.service')?.querySelector('h2')?.textContent ?? ''
-  return row === undefined || row === null ? service : `${row.trim()} (${service})`
-}
-
-/** Shows what is known of the day with this number, 1 to 90, above its bar. */
-async function choose(bars: SVGElement, number: number): Promise<void> {
-  const day = Math.min(DAYS, Math.max(1, number))
-  const chosen = String(day)
-  bars.setAttribute('aria-valuenow', chosen)
-  const say = (text: string) => {
-    if (bars.getAttribute('aria-valuenow') !== chosen) return
-    bars.setAttribute('aria-valuetext', text)
-    tip.textContent = text
+/** Shows what is known of the day or hour with this number, from 1 on: above the row, beside its figure. */
+async function choose(row: Element, number: number): Promise<void> {
+  if (shown !== row) hide()
+  const many = Number(row.getAttribute('aria-valuemax'))
+  const chosen = String(Math.min(many, Math.max(1, number)))
+  row.setAttribute('aria-valuenow', chosen)
+  shown = row
+  for (const [name, value] of Object.entries({
+    x: (Number(chosen) - 1) * 4 - 0.5,
+    width: 4,
+    y: 0,
+    height: 40,
+  }))
+    mark.setAttribute(name, String(value))
+  row.append(mark)
+  const write = (texts: readonly string[]) => {
+    if (shown !== row || row.getAttribute('aria-valuenow') !== chosen) return
+    row.setAttribute('aria-valuetext', texts.join('. '))
+    if (row.matches('.hours')) return caption(row, texts)
+    const box = row.getBoundingClientRect()
+    const figure = row.closest('tr, header, details')?.querySelector('.num, .up')?.getBoundingClientRect()
+    const end = Math.min(figure && figure.top < box.bottom ? figure.left : innerWidth, innerWidth) - 8
+    tip.textContent = texts.join('. ')
+    tip.style.maxWidth = `${Math.min(WIDEST_TIP, end - 8)}px`
     tip.hidden = false
-    const box = bars.getBoundingClientRect()
-    const middle = box.left + ((day - 0.5) / DAYS) * box.width - tip.offsetWidth / 2
-    const left = Math.min(Math.max(8, middle), document.documentElement.clientWidth - tip.offsetWidth - 8)
+    const middle = box.left + ((Number(chosen) - 0.5) / many) * box.width - tip.offsetWidth / 2
+    const left = Math.max(8, Math.min(middle, end - tip.offsetWidth))
     tip.style.left = `${left + scrollX}px`
     tip.style.top = `${box.top + scrollY - tip.offsetHeight - 6}px`
   }
   if (status === undefined) {
-    say(T.reading)
+    write([T.reading])
     // Our own answer, in the form that this script expects.
-    status = ask('/status.json', 'application/json').then((text) => JSON.parse(text) as Status)
+    status = ask('status.json', 'application/json').then((text) => JSON.parse(text) as Status)
     status.catch(() => {
       status = undefined
     })
   }
-  const text = await status.then(
-    (read) => describe(read, bars.dataset.line ?? '', day),
-    () => T.unread,
+  write(
+    await status.then(
+      (read) => describe(read, row, Number(chosen)),
+      () => [T.unread],
+    ),
   )
-  say(text)
 }
 
-function describe({ services, incidents }: Status, line: string, day: number): string {
-  const [service, probe = ''] = line.split('/')
+function describe({ services, incidents }: Status, row: Element, number: number): readonly string[] {
+  const [service, probe = ''] = row.getAttribute('data-line')?.split('/') ?? []
   const of = services.find((one) => one.service === service)
+  if (row.matches('.hours')) {
+    const start = Number(row.getAttribute('data-first')) + (number - 1) * HOUR_MS
+    const hour = of?.hours.find((one) => Date.parse(one.start) === start)
+    const within = (text: string, ms: number | undefined) =>
+      ms === undefined ? T.none : text.replace('{time}', latency(ms))
+    return [here.span(start, start + HOUR_MS), within(T.half, hour?.p50), within(T.most, hour?.p95)]
+  }
   const days = (probe === '' ? of : of?.probes[probe])?.days
-  if (days === undefined) return T.unread
-  const start = Date.parse(days.first) + (day - 1) * 86_400_000
-  const date = new Date(start).toISOString().slice(0, 10)
-  const trouble = days.trouble.find((one) => one.date === date)
-  const said =
-    trouble === undefined
-      ? [days.states[day - 1] === '-' ? T.none : T.ok]
-      : [
-          trouble.failingSeconds > 0 ? T.failing.replace('{time}', length(trouble.failingSeconds)) : '',
-          trouble.degradedSeconds > 0 ? T.degraded.replace('{time}', length(trouble.degradedSeconds)) : '',
-        ].filter(Boolean)
+  if (days === undefined) return [T.unread]
+  const start = Date.parse(days.first) + (number - 1) * DAY_MS
+  const trouble = days.trouble.find((one) => Date.parse(one.date) === start)
+  const state = days.states[number - 1]
+  const lasted = [
+    trouble?.failingSeconds ? T.failing.replace('{time}', length(trouble.failingSeconds)) : '',
+    trouble?.degradedSeconds ? T.degraded.replace('{time}', length(trouble.degradedSeconds)) : '',
+  ].filter(Boolean)
   // A check can find trouble without adding any time, so the day's state decides.
-  const worst = days.states[day - 1] === 'f' ? 'failing' : 'degraded'
+  const brief =
+    { o: T.ok, '-': T.none }[state ?? ''] ??
+    T[state === 'f' ? 'failing' : 'degraded'].replace('{time}', '< 1 min')
   const happened = incidents.flatMap((one) => {
-    const began = Date.parse(one.beganAt)
-    const during = began < start + 86_400_000 && (one.endedAt === null || Date.parse(one.endedAt) > start)
-    const here = one.service === service && (probe === '' || one.probe === probe)
-    if (!during || !here) return []
-    const item = document.getElementById(`incident-${one.service}-${one.probe}-${began / 1000}`)
-    return item?.querySelector('p')?.textContent ?? []
+    const [began, ended] = [Date.parse(one.beganAt), Date.parse(one.endedAt ?? '')]
+    const isHere = one.service === service && (probe === '' || one.probe === probe)
+    return isHere && began < start + DAY_MS && !(ended <= start) ? [one.title] : []
   })
-  const named = new Intl.DateTimeFormat(document.documentElement.lang, {
-    dateStyle: 'medium',
-    timeZone: 'UTC',
-  })
-  return [
-    `${named.format(start)}: ${said.join(', ') || T[worst].replace('{time}', '< 1 min')}`,
-    ...happened,
-  ].join('. ')
+  return [`${utc.day(start)}: ${lasted.join(', ') || brief}`, ...happened]
 }
+
+const latency = (ms: number) =>
+  ms >= 10_000 ? `${Math.round(ms / 1000)} s` : `${ms < 10 ? ms : Math.round(ms)} ms`
 
 /** `2 h 10 min`, in units that need no translation. */
 function length(seconds: number): string {
@@ -219,7 +249,80 @@ function length(seconds: number): string {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-equip()
+/** Hides the services that do not have the words that were typed. */
+function filter(): void {
+  const words = document.querySelector<HTMLInputElement>('#filter')
+  const trouble = document.querySelector<HTMLInputElement>('#trouble')
+  const found = document.querySelector('#found')
+  if (!words || !trouble || !found) return
+  const wanted = words.value.trim().toLowerCase()
+  const all = document.querySelectorAll<HTMLElement>('.group .service')
+  let count = 0
+  for (const one of all) {
+    const group = one.closest('.group')?.querySelector('h3')?.firstChild?.textContent ?? ''
+    const text = `${group} ${one.querySelector('.head')?.firstElementChild?.textContent}`.toLowerCase()
+    one.hidden = !text.includes(wanted) || (trouble.checked && one.dataset.trouble === undefined)
+    if (!one.hidden) count += 1
+  }
+  for (const group of document.querySelectorAll<HTMLElement>('.group'))
+    group.hidden = group.querySelector('.service:not([hidden])') === null
+  found.textContent = T.found.replace('{count}', String(count)).replace('{all}', String(all.length))
+}
+
+const rowOf = ({ target }: Event) => (target instanceof Element ? target.closest('[data-line]') : null)
+
+function point(event: PointerEvent): void {
+  const row = rowOf(event)
+  if (row === null) {
+    if (event.pointerType === 'mouse' && shown && !shown.matches(':focus-visible')) hide()
+    return
+  }
+  const box = row.getBoundingClientRect()
+  const many = Number(row.getAttribute('aria-valuemax'))
+  choose(row, Math.floor(((event.clientX - box.left) / box.width) * many) + 1)
+}
+document.addEventListener('pointermove', point)
+document.addEventListener('pointerdown', (event) => {
+  point(event)
+  if (event.target instanceof Node && !menu?.contains(event.target)) menu?.removeAttribute('open')
+})
+document.addEventListener('focusin', (event) => {
+  const row = rowOf(event)
+  if (row?.matches(':focus-visible')) choose(row, Number(row.getAttribute('aria-valuenow')))
+})
+document.addEventListener('focusout', hide)
+document.addEventListener('keydown', (event) => {
+  const row = rowOf(event)
+  if (event.key === 'Escape') {
+    hide()
+    if (menu?.open) menu.querySelector('summary')?.focus()
+    menu?.removeAttribute('open')
+  }
+  if (row === null) return
+  const now = Number(row.getAttribute('aria-valuenow'))
+  const to = {
+    ArrowLeft: now - 1,
+    ArrowRight: now + 1,
+    Home: 1,
+    End: Number(row.getAttribute('aria-valuemax')),
+    PageUp: now + 7,
+    PageDown: now - 7,
+  }[event.key]
+  // With one of these keys it is a command of the browser, as Back is.
+  if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return
+  event.preventDefault()
+  choose(row, to)
+})
+document.addEventListener('click', ({ target }) => {
+  const fold = target instanceof Element ? target.closest('summary')?.parentElement : null
+  if (fold) touched.add(fold)
+})
+document.addEventListener('input', filter)
+
+if (main) equip(document)
+filter()
+tick()
+setInterval(tick, 1000)
 setInterval(() => {
   if (document.visibilityState === 'visible') refresh()
 }, REFRESH_MS)

@@ -1,6 +1,7 @@
 /** Paths of the web service that mails, forms and commands lead to; its routes are served at exactly these. */
 export const PATHS = {
   lesson: '/lessons/:day',
+  picture: '/preview.png',
   subscribe: '/api/email/subscribe',
   confirm: '/api/email/confirm',
   unsubscribe: '/api/email/unsubscribe',

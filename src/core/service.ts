@@ -6,6 +6,8 @@ export interface ServiceDefinition {
   readonly name: string
   /** For people; made from the name when left out. */
   readonly label?: string
+  /** The heading that it is listed under on the status page. */
+  readonly group?: string
   /** Short description of its health checks, for documents. */
   readonly summary?: string
   /** Variables that hold its address, the first one set wins. */

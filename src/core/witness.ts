@@ -40,7 +40,7 @@ export interface Snapshot {
   /** UTC milliseconds. */
   readonly at: number
   readonly html: string
-  /** Says on the page how old it is: with `{minutes}` and `{time}`. */
+  /** Says on the page how old it is, with `{time}`; an older platform has `{minutes}` too. */
   readonly kept: string
   readonly json: string
   readonly atom: string

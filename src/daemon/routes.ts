@@ -27,8 +27,11 @@ export const ROUTES = {
   status: get('/', () => import('./routes/status.ts')),
   statusJson: get('/status.json', () => import('./routes/status-json.ts')),
   statusFeed: get('/status.atom', () => import('./routes/status-feed.ts')),
+  calendar: get('/status.ics', () => import('./routes/calendar.ts')),
+  incident: get('/incidents/:page', () => import('./routes/incident.ts')),
   metrics: get('/metrics', () => import('./routes/metrics.ts'), { limits: [], everywhere: true }),
   badge: get('/badge.svg', () => import('./routes/badge.ts')),
+  picture: get(PATHS.picture, () => import('./routes/picture.ts')),
   lesson: get(PATHS.lesson, () => import('./routes/lesson.ts'), { list: 'courses', forReaders: true }),
   subscribe: post(PATHS.subscribe, () => import('./routes/subscribe.ts'), {
     group: 'mail',

@@ -32,6 +32,8 @@ export interface ServiceInput {
   readonly port?: number
   /** Its name on the status page. */
   readonly label?: string
+  /** The heading that it is listed under on the status page, which has headings from twelve services on. */
+  readonly group?: string
   /**
    * Names of the probes and services that it needs: while one of them fails, the failure of this service is listed there
    * and raises no alert.

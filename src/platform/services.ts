@@ -30,7 +30,7 @@ function serviceOf(
   input: ServiceInput,
   known: ServiceDefinition | undefined,
 ): ServiceDefinition {
-  const { address, health, format, label, dependsOn } = input
+  const { address, health, format, label, group, dependsOn } = input
   const addresses = address === undefined ? known?.address : typeof address === 'string' ? [address] : address
   const port = format === undefined ? (input.port ?? known?.port) : undefined
   return {
@@ -40,6 +40,7 @@ function serviceOf(
     ...(addresses !== undefined && { address: addresses }),
     ...(format !== undefined && { format }),
     ...(label !== undefined && { label }),
+    ...(group !== undefined && { group }),
     ...(dependsOn !== undefined && { dependsOn }),
     ...(port !== undefined && { port }),
   }

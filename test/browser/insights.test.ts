@@ -128,7 +128,8 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
         await page.evaluate<string>('document.activeElement.id || document.activeElement.textContent'),
       )
     }
-    expect(reached.slice(0, 7)).toEqual([
+    expect(reached.slice(0, 8)).toEqual([
+      'platformctl',
       'range',
       'kind',
       'Show as a table',
@@ -190,7 +191,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   test('printed, it has no buttons and no filters', async () => {
     const { page } = await open(SCREENS.desktop, events(10))
     await page.emulateMedia({ media: 'print' })
-    for (const hidden of ['.controls', '#export', '#record', 'a[href="/"]'])
+    for (const hidden of ['.controls', '#export', '#record', 'main a[href="/"]'])
       expect(await page.locator(hidden).isVisible(), hidden).toBe(false)
     expect(await page.getByRole('heading', { name: 'Activity' }).isVisible()).toBe(true)
     await keepScreenshot(page, 'insights-print')

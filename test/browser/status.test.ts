@@ -15,6 +15,23 @@ import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
+const someMailer = {
+  kind: 'api',
+  send: async () => ({ kind: 'sent', id: '' }) as const,
+  verify: async () => {},
+  close: async () => {},
+} as const
+/** The figures that the readout of a day covers. */
+const OVERLAPS = `(() => {
+  const tip = document.querySelector('.tip').getBoundingClientRect()
+  return [...document.querySelectorAll('.num, .up')].filter((one) => {
+    const box = one.getBoundingClientRect()
+    const text = document.createRange()
+    text.selectNodeContents(one)
+    const ink = text.getBoundingClientRect()
+    return box.height > 1 && ink.left < tip.right && tip.left < ink.right && ink.top < tip.bottom && tip.top < ink.bottom
+  }).map((one) => one.textContent)
+})()`
 
 describe.runIf(hasChromium())('the status page in Chromium', () => {
   let browser: Browser
@@ -171,13 +188,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     async (width) => {
       const store = await storeWithMail()
       onTestFinished(() => store.close())
-      const mailer = {
-        kind: 'api',
-        send: async () => ({ kind: 'sent', id: '' }) as const,
-        verify: async () => {},
-        close: async () => {},
-      } as const
-      const url = await serve('ok', { store, mailer })
+      const url = await serve('ok', { store, mailer: someMailer })
       const context = await browser.newContext({
         viewport: { width, height: 900 },
         httpCredentials: { username: 'operator', password: TOKEN },
@@ -248,7 +259,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     await page.getByRole('heading', { level: 1, name: /^Mail \(Web\) is failing/ }).waitFor()
     expect(await page.title()).toMatch(/^Mail \(Web\) is failing/)
     expect(decodeURIComponent((await page.locator('link[rel=icon]').getAttribute('href')) ?? '')).toContain(
-      '#d13b31',
+      '#b3261e',
     )
     expect(await page.evaluate('document.activeElement.dataset.line')).toBe('api/')
     await page.unroute('**/')
@@ -256,6 +267,102 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     await page.clock.runFor(121_000)
     await page.getByText(/^This page is [12] min old/).waitFor()
     expect(await page.getByText('Mail (Web) is failing').count()).toBe(1)
+  })
+
+  test('a refresh keeps what a person typed, chose, opened, selected and scrolled to', async () => {
+    const url = await serve('ok', { mailer: someMailer })
+    const context = await browser.newContext({ viewport: { width: 1280, height: 700 } })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.clock.install({ time: NOW })
+    await page.goto(url)
+    await page.getByText(/features are off/).click()
+    await page.getByText('Subscribe', { exact: true }).first().click()
+    await page.locator('#subscribe-status-email').fill('ada@exam')
+    const course = page.locator('#subscribe-email')
+    await course.fill('grace@example.com')
+    await course.focus()
+    const place = () =>
+      page.evaluate(
+        `[Math.round(document.querySelector('#subscribe-email').getBoundingClientRect().top / 4), document.activeElement.id]`,
+      )
+    const before = await place()
+    const worse = await (await fetch(await serve('failing', { mailer: someMailer }))).text()
+    await page.route('**/', (route) => route.fulfill({ body: worse, contentType: 'text/html' }))
+    await page.clock.runFor(61_000)
+    await page.getByRole('heading', { level: 1, name: /^Mail \(Web\) is failing/ }).waitFor()
+    // An incident came in above, and nothing moved.
+    await expect.poll(place).toEqual(before)
+    expect(before).toEqual([expect.any(Number), 'subscribe-email'])
+    expect(await course.inputValue()).toBe('grace@example.com')
+    expect(await page.locator('#off').getAttribute('open')).not.toBeNull()
+    expect(await page.locator('#subscribe-status-email').inputValue()).toBe('ada@exam')
+    expect(await page.locator('#subscribe').getAttribute('open')).not.toBeNull()
+    const selected = `getSelection().toString()`
+    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('#api'))`)
+    expect(await page.evaluate(selected)).toBe('API')
+    await page.clock.runFor(61_000)
+    expect(await page.evaluate(selected)).toBe('API')
+  })
+
+  test('the age of the last check goes on, and times are in the zone of the reader with UTC on hover', async () => {
+    const context = await browser.newContext({ timezoneId: 'Europe/Vienna' })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    // The clock of the reader is a day off.
+    await page.clock.install({ time: NOW + 86_400_000 })
+    await page.goto(await serve('failing'))
+    const age = page.locator('.verdict time')
+    expect(await age.textContent()).toBe('24 seconds ago')
+    await page.clock.runFor(8000)
+    expect(await age.textContent()).toBe('32 seconds ago')
+    const since = page.locator('.incident time').first()
+    expect(await since.textContent()).toBe('21 Nov 2026, 08:11 CET')
+    expect(await since.getAttribute('title')).toBe('21 Nov 2026, 07:11 UTC')
+  })
+
+  test('an incident has a page of its own, and the list of all leads to it', async () => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    const url = await serve('failing')
+    await page.goto(url)
+    await page.getByRole('link', { name: /^Mail \(Web\) has been failing/ }).click()
+    expect(new URL(page.url()).pathname).toMatch(/^\/incidents\/web-mail-\d+\.html$/)
+    await page.getByRole('heading', { level: 1, name: /^Mail \(Web\) has been failing/ }).waitFor()
+    expect(await findingsOf(page)).toEqual([])
+    await keepScreenshot(page, 'status-incident')
+    await page.goto(`${url}/incidents/index.html`)
+    await page.getByRole('link', { name: /^Job store/ }).click()
+    await page.getByText('felt by Web and Agent').waitFor()
+    await page.getByRole('link', { name: '← Status' }).click()
+    expect(new URL(page.url()).pathname).toBe('/')
+    expect((await fetch(`${url}/incidents/web-mail-1.html`)).status).toBe(404)
+  })
+
+  test.each([1280, 390])('pointing at a day marks it and hides no figure, at %i px', async (width) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 } })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.goto(await serve('failing'))
+    const tip = page.locator('.tip')
+    for (const line of ['web/', 'web/mail', 'api/job_store']) {
+      const row = page.locator(`.bars[data-line="${line}"]`)
+      await row.focus()
+      for (const key of ['Home', 'PageUp', 'End']) {
+        await page.keyboard.press(key)
+        await expect.poll(() => tip.textContent()).toMatch(/: /)
+        expect(await row.locator('.mark').count()).toBe(1)
+        expect(await page.evaluate(OVERLAPS)).toEqual([])
+      }
+    }
+    // Hours are told in the legend.
+    await page.locator('.hours[data-line="web/"]').focus()
+    await page.keyboard.press('End')
+    await page.getByText(/^21 Nov 2026, 07:00–08:00/).waitFor()
+    await keepScreenshot(page, `status-hour-${width}`)
+    await page.keyboard.press('Escape')
+    await page.getByText('Response times, last 24 hours').first().waitFor()
   })
 
   test.each([

@@ -243,6 +243,9 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
     `updated ${goneId}: identified\n`,
   )
   expect((await update(goneId, 'Still at it')).code).toBe(0)
+  const long = 'Why it happened. '.repeat(100)
+  expect(await update(goneId, long)).toMatchObject({ code: 2, stderr: expect.stringContaining('postmortem') })
+  expect(await update(goneId, long, '--state', 'postmortem')).toMatchObject({ code: 0 })
   expect(await update(id, 'Withdrawn', '--state', 'mended')).toMatchObject({ code: 2 })
   expect(await it.run(['status', 'withdraw', id, '--data', 'data'])).toMatchObject({ code: 0 })
   const again = await it.run(['status', 'withdraw', id, '--data', 'data'])
@@ -252,29 +255,39 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   expect(JSON.parse(await read('/status.json', 'application/json'))).toMatchObject({
     announcements: [
       {
+        kind: 'current',
         text: 'Gone <soon>',
         until: null,
         updates: [
           { state: 'identified', text: 'Found <it>' },
           { state: null, text: 'Still at it' },
+          { state: 'postmortem', text: long.trim() },
         ],
       },
-      { text: 'No sign-in', from: '2099-01-10T22:00:00.000Z', until: '2099-01-10T22:10:00.000Z' },
+      {
+        kind: 'planned',
+        text: 'No sign-in',
+        from: '2099-01-10T22:00:00.000Z',
+        until: '2099-01-10T22:10:00.000Z',
+      },
     ],
   })
   const page = await read('/', 'text/html')
-  expect(page).toContain('<strong>Gone &lt;soon&gt;</strong>')
-  expect(page).toMatch(/Identified<\/small><br>Found &lt;it&gt;<\/li>/)
+  expect(page).toContain('<p class="written" dir="auto">Gone &lt;soon&gt;</p>')
+  expect(page).toMatch(/<strong>Identified<\/strong> · <time.*?<p [^>]*>Found &lt;it&gt;<\/p><\/li>/)
   expect(await update(id, 'Withdrawn')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(`no incident ${id}`),
   })
   expect(await read('/status.atom', 'application/atom+xml')).toMatch(
     new RegExp(
-      `#announcement-${goneId}</id>[^]*Gone &lt;soon&gt;\n.* UTC, Identified: Found &lt;it&gt;\n.*Still at it`,
+      `#announcement-${goneId}</id>[^]*Gone &lt;soon&gt;\nIdentified, .* UTC: Found &lt;it&gt;\nUpdate, .*Still at it`,
     ),
   )
-  expect(page).toMatch(/No sign-in<\/strong><br><small>Planned from <time/)
+  expect(page).toMatch(
+    /<strong>Planned<\/strong> · <time .*<a href="status.ics">Add to calendar<\/a><\/p><p [^>]*>No sign-in</,
+  )
+  expect(await read('/status.ics', 'text/calendar')).toContain('SUMMARY:platformctl: No sign-in\r\n')
   expect(page).not.toContain('Search is')
 })
 

@@ -11,8 +11,8 @@ import {
   emptyResponse,
   htmlResponse,
   jsonResponse,
+  pictureResponse,
   preflight,
-  svgResponse,
   textResponse,
 } from '../../src/daemon/http/respond.ts'
 import { notifySystemd } from '../../src/daemon/systemd.ts'
@@ -234,7 +234,7 @@ test('no answer may be cached, sniffed, framed, indexed or leaked as a referrer,
     status: 200,
     'content-type': 'text/plain',
   })
-  expect(of(svgResponse('<svg/>'))).toEqual({
+  expect(of(pictureResponse('<svg/>', 'image/svg+xml; charset=utf-8'))).toEqual({
     ...common,
     status: 200,
     'cross-origin-resource-policy': 'cross-origin',
@@ -242,7 +242,8 @@ test('no answer may be cached, sniffed, framed, indexed or leaked as a referrer,
     'content-type': 'image/svg+xml; charset=utf-8',
     'content-security-policy': nothing,
   })
-  const page = (scripts: object) => of(htmlResponse({ html: 'x', nonce: 'n', ...scripts }))
+  const page = (scripts: object) =>
+    of(htmlResponse({ html: 'x', nonce: 'n', scripted: false, connects: false, ...scripts }))
   const end = "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
   expect(page({})).toEqual({
     ...common,

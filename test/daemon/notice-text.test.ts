@@ -33,7 +33,7 @@ test('what works again is told with how long it did not, if that is known', () =
 
 test('an announcement has its text on one line, and its end if it has one', () => {
   const { title, text, when } = slots('announced', { text: ' We\n\tmove\u0007 house. ' })
-  expect(title).toBe(`${learning.name}: announcement`)
+  expect(title).toBe(`${learning.name}: We move house`)
   expect(text).toBe('We move house.')
   expect(when).toMatch(/^Since /)
   expect(slots('announced', { text: 'x', until: FROM + HOUR }).when).toMatch(/09:00.*10:00/)

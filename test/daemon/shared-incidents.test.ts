@@ -41,6 +41,8 @@ test('machines that share a PostgreSQL show the same incidents, without those th
   expect(second).toEqual(first)
   expect(first?.json).toEqual([
     {
+      page: 'incidents/web-mail-1795251240.html',
+      title: 'Mail (Web) was failing for 5 minutes',
       service: 'web',
       probe: 'mail',
       state: 'failing',

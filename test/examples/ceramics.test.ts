@@ -196,7 +196,7 @@ describe('running', () => {
     const end = /http[^"\s]*\/api\/email\/unsubscribe[^"\s]*/.exec(sent[1]?.text ?? '')?.[0] ?? ''
     const target = new URL(end).pathname + new URL(end).search
     const ended = await page(target)
-    expect(ended.html).toContain('Sie sind abgemeldet')
+    expect(ended.html).toContain('Abgemeldet')
     own(ended.html)
     own((await page(target, { method: 'POST', body: new URLSearchParams({ undo: '1' }) })).html)
     for (const { subject, html, text } of sent) {

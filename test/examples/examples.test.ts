@@ -124,7 +124,7 @@ describe.each(['node-http', 'express', 'fastify', 'hono', 'next'])('%s', (name) 
       body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }),
     })
     expect(response.status).toBe(200)
-    expect(await response.text()).toContain('You are unsubscribed')
+    expect(await response.text()).toContain('<h1>Unsubscribed</h1>')
   })
 
   test('shows pages, and an error page to a person', async () => {

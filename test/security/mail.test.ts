@@ -107,7 +107,7 @@ test.each(SCANNERS)(
     if (looked.status === 200) expect(page).toContain('<button type="submit">Unsubscribe</button>')
     expect(page).not.toMatch(/unsubscribed/i)
     expect(await state()).toBe('confirmed')
-    expect(await (await open(BROWSER)).text()).toContain('You are unsubscribed')
+    expect(await (await open(BROWSER)).text()).toContain('<h1>Unsubscribed</h1>')
     expect(await state()).toBe('unsubscribed')
   },
 )
@@ -123,7 +123,7 @@ test('with unsubscription by button, asked for by the definition, no GET unsubsc
   expect(await pageOf(await open(BROWSER))).toBe(await pageOf(await open(BROWSER, 'GET', forged)))
   expect(await bodyOf(await open({ Accept: 'application/json' }))).toEqual({ status: 'unchanged' })
   expect(await state()).toBe('confirmed')
-  expect(await (await open(BROWSER, 'POST')).text()).toContain('You are unsubscribed')
+  expect(await (await open(BROWSER, 'POST')).text()).toContain('<h1>Unsubscribed</h1>')
   expect(await state()).toBe('unsubscribed')
 })
 

@@ -27,6 +27,7 @@ export function fiftyServices(now: number): string {
   return statusPage({
     frame: frameOf(learning, ''),
     labels: LABELS,
+    home: '',
     invitation: undefined,
     signUp: undefined,
     signUpForNotices: undefined,

@@ -9,12 +9,12 @@ import { storeCommand } from '../opened.ts'
 import { printText } from '../print.ts'
 
 const LONGEST_TEXT = 500
-const TEXT = {
-  '<text>': value(
-    `what to say, as plain text of at most ${LONGEST_TEXT} characters`,
-    text(LONGEST_TEXT, `Say something, in at most ${LONGEST_TEXT} characters.`),
-  ),
-} as const
+const LONGEST_POSTMORTEM = 20_000
+const textUpTo = (longest: number, more = '') =>
+  value(
+    `what to say, as plain text of at most ${LONGEST_TEXT} characters${more}`,
+    text(longest, `Say something, in at most ${longest} characters.`),
+  )
 
 const announce = storeCommand({
   summary: 'post an announcement on the status page and in /status.json',
@@ -23,7 +23,7 @@ const announce = storeCommand({
     '"Maintenance: no sign-in for ten minutes" --from 2027-01-10T22:00Z --for 10m',
   ],
   inputs: {
-    ...TEXT,
+    '<text>': textUpTo(LONGEST_TEXT),
     '--for <duration>': value(
       'how long it is shown: 30m, 2h, 1d (default: until it is withdrawn)',
       durationUpTo(90 * DAY_MS, 'A duration such as 30m, 2h or 1d is needed, of at most 90d.'),
@@ -49,13 +49,20 @@ const announce = storeCommand({
 
 const update = storeCommand({
   summary: 'add to the timeline of an incident or an announcement, for visitors to read',
-  examples: ['4f1c2a90 "The disk is being replaced" --state identified'],
+  examples: [
+    '4f1c2a90 "The disk is being replaced" --state identified',
+    '4f1c2a90 "$(cat post-mortem.txt)" --state postmortem',
+  ],
   inputs: {
     '<id>': 'of an incident, as alert list shows it, or of an announcement',
-    ...TEXT,
+    '<text>': textUpTo(LONGEST_POSTMORTEM, `, or ${LONGEST_POSTMORTEM} of a post-mortem`),
     '--state <state>': choice('where you are with it', UPDATE_STATES, { kind: 'state' }),
   },
   async run(context, { id: subject, text, state }, { store: { incidents } }) {
+    if (text.length > LONGEST_TEXT && state !== 'postmortem')
+      throw wrongUsage(
+        `the text has ${text.length} characters: say it in ${LONGEST_TEXT}, or add --state postmortem.`,
+      )
     const { probes, services } = context.platform
     const incident = (await incidents.list(INCIDENTS_KEPT.most)).find(({ id }) => id === subject)
     if (incident && ![...probes, ...services].some(({ name }) => name === incident.cause))

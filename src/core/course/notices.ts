@@ -1,4 +1,5 @@
 import { DAY_MS } from '../durations.ts'
+import type { StatusUpdate } from '../incidents/incident.ts'
 import type { Plan } from './definition.ts'
 
 /**
@@ -37,7 +38,7 @@ export interface NoticeFacts {
   readonly until?: number | undefined
   /** The id of the incident or the announcement that this is an update of; undefined for other notices. */
   readonly about?: string | undefined
-  readonly state?: 'identified' | 'monitoring' | 'resolved' | undefined
+  readonly state?: StatusUpdate['state']
 }
 
 /** The notices of a platform, and which of its subscribers are due one. */

@@ -66,7 +66,13 @@ export interface Announcement {
 }
 
 /** What operators say about where they are with an incident or an announcement. */
-export const UPDATE_STATES = ['identified', 'monitoring', 'resolved'] as const
+export const UPDATE_STATES = ['identified', 'monitoring', 'resolved', 'postmortem'] as const
+
+/** Whether an announcement is still to come, is current, or was resolved before its end. */
+export function announcementKind({ from, updates = [] }: Announcement, now: number) {
+  if (updates.findLast(({ state }) => state !== undefined)?.state === 'resolved') return 'resolved'
+  return from > now ? 'planned' : 'current'
+}
 
 /** An operator's message to visitors about how an incident or an announcement goes on. */
 export interface StatusUpdate {

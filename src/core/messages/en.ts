@@ -52,7 +52,6 @@ export const en = {
     unsubscribeButton: 'Unsubscribe',
     unsubscribeElse: 'To keep getting them, close this page and nothing happens.',
     unsubscribedTitle: 'Unsubscribed',
-    unsubscribedHeading: 'You are unsubscribed',
     // A forged or broken link gets the same page, so it cannot promise more.
     unsubscribed: 'If the link was valid, you will get no more lessons.',
     undo: 'Undo: keep the lessons coming',
@@ -123,7 +122,7 @@ export const en = {
     closed: (what: string) => `${what} works again.`,
     lasted: (from: string, to: string, ms: number) =>
       `It was not working from ${from} to ${to}, for ${duration(ms)}.`,
-    announcedTitle: (platform: string) => `${platform}: announcement`,
+    announcedTitle: (platform: string, headline: string) => `${platform}: ${headline}`,
     updateTitle: (platform: string, what: string | undefined) =>
       `${platform}: update${what === undefined ? '' : ` on ${what}`}`,
   },
@@ -219,7 +218,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     barsMean: 'What the bars mean',
     barsOf: (days: number, counts: string) => `The last ${days} days: ${counts}`,
     since: (ms: number) => `for ${duration(ms)} · `,
-    checked: (agoMs: number, at: string) => `checked ${duration(agoMs)} ago, at ${at}`,
+    checked: (ago: string) => `checked ${ago}`,
     sampleHistory: (until: string) =>
       `<strong>Sample history.</strong> The demo made up everything before ${until}; what follows is real.`,
     notRecorded:
@@ -229,17 +228,15 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     skew: (builds: readonly string[]) => `The services run different builds: ${listed(builds)}.`,
     seenFrom: (service: string) => `as seen from ${service}`,
     build: (name: string) => `build ${name}`,
-    firstSeen: (agoMs: number) => `, first seen ${duration(agoMs, 1)} ago`,
+    firstSeen: (ago: string) => `, first seen ${ago}`,
     unstamped: 'unstamped',
     versionsDiffer: 'The services run different versions at the moment.',
     operatorView:
       '<strong>Operator view.</strong> Reasons, addresses and builds are shown. <a href="/">Back to the public page</a>',
-    off: 'Off',
-    responseTimes: 'Response times by hour',
-    responded: (p50: string, p95: string, slowest: string) =>
-      `Response times, last 24 hours: half within ${p50}, 95 of 100 within ${p95}; slowest at ${slowest}`,
+    off: (count: number) => (count === 1 ? 'One feature is off' : `${count} features are off`),
+    responseTimes: 'Response times, last 24 hours',
     /** For a witness, which fills in `{…}`. */
-    kept: 'The platform cannot be reached. This page shows its status as of {time}, {minutes} minutes ago.',
+    kept: 'The platform cannot be reached. This page shows its status as of {time}.',
     /** For the page's script, which fills in `{…}`. */
     script: {
       stale: 'This page is {age} old: the server does not answer. It tries again each minute.',
@@ -250,6 +247,10 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
       none: 'no data',
       reading: 'reading …',
       unread: 'the details cannot be read now',
+      hours: 'Response times of {name}',
+      half: 'half within {time}',
+      most: '95 of 100 within {time}',
+      found: '{count} of {all} services',
     },
     mail: {
       heading: (days: number) => `Mail, last ${days} days`,
@@ -274,15 +275,32 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     part: 'Part',
     dayColumn: 'Days',
     uptimeColumn: 'Uptime',
-    until: (end: string) => `Until ${end}.`,
     planned: (from: string, to: string | undefined) =>
       to === undefined ? `Planned from ${from}.` : `Planned from ${from} to ${to}.`,
+    description: (platform: string) =>
+      `What works at ${platform} right now, and the incidents of the last 90 days.`,
+    services: 'Services',
+    filter: 'Filter',
+    onlyTrouble: 'only those with trouble',
+    otherServices: 'Other services',
+    countOk: (all: number) => (all === 1 ? 'ok' : `all ${all} ok`),
+    countTrouble: (count: number, all: number) => `${count} of ${all} with trouble`,
+    subscribe: 'Subscribe',
+    calendar: 'Add to calendar',
+    calendarLink: 'Calendar of maintenance',
+    calendarTitle: (name: string) => `${name}: maintenance and announcements`,
+    announcements: { planned: 'Planned', current: 'Announcement', resolved: 'Resolved' },
+    sinceMoment: (moment: string) => `since ${moment}`,
+    fromMoment: (moment: string) => `from ${moment}`,
     incidents: 'Incidents',
-    feltBy: (names: readonly string[]) => `, felt by ${listed(names)}`,
+    allIncidents: (count: number) => `All ${count} incidents`,
+    timeline: 'Timeline',
+    began: 'Began',
+    ended: 'Ended',
+    feltBy: (names: readonly string[]) => `felt by ${listed(names)}`,
     seenFromClause: (probe: string, services: readonly string[]) =>
       `${probe}, as seen from ${listed(services)},`,
     more: (count: number) => `${count} more`,
-    endedAfter: (what: string, state: State, ms: number) => `${what} was ${state} for ${duration(ms)}`,
     goesOn: (what: string, state: State, since: string) => `${what} has been ${state} since ${since}`,
     beganEnded: (from: string, to: string) => `Began ${from}, ended ${to}.`,
     beganGoesOn: (from: string) => `Began ${from}, still ongoing.`,
@@ -290,17 +308,16 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
       identified: 'Identified',
       monitoring: 'Monitoring',
       resolved: 'Resolved',
+      postmortem: 'Post-mortem',
       update: 'Update',
     },
     feedTitle: (name: string) => `${name}: incidents`,
     hasBeen: (state: State, ms: number) => `has been ${state} for ${duration(ms)}`,
     was: (state: State, ms: number) => `was ${state} for ${duration(ms)}`,
-    fromTo: (from: string, to: string) => `${from} to ${to}`,
-    now: 'now',
     noIncidents: (when: string) => `None ${when}.`,
     moreIncidents: (count: number) => `${count} more in <a href="/status.json">status.json</a>.`,
     inLastDays: (days: number) => `in the last ${days} days`,
-    sinceRecord: (moment: string) => `since the record began, on ${moment}`,
+    sinceRecord: (moment: string) => `since the record began (${moment})`,
     notConfigured: 'Not configured',
     notConfiguredLead: 'Every integration is optional. Without these, the platform works like this:',
     footRecorded:
@@ -377,11 +394,8 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     >,
   },
   time: {
-    months: 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' '),
     /** Monday first. */
     weekdays: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'],
-    /** `21 Nov 2026` */
-    date: (day: number, month: string, year: string) => `${day} ${month} ${year}`,
   },
 }
 

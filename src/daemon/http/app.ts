@@ -20,7 +20,7 @@ export function createApp(
   allowed: AllowsOrigin,
 ): (request: Request, environment?: unknown) => Promise<Response> {
   const { service, routes, platform, settings, clock, log } = site
-  const frame = frameOf(platform, service.name === WEB ? '' : settings.site.siteUrl)
+  const frame = frameOf(platform, settings.site.siteUrl, service.name === WEB ? '' : undefined)
   const app = new Hono<{ Bindings: RouteContext }>()
   for (const route of routes) {
     const handler = lazyHandler(route, site)

@@ -13,14 +13,14 @@ function errorPage({ code, message }: PlatformError, { requestId, route, errorTe
     errorTexts?.(errors, frame)[code] ??
     (route && code === 'method_not_allowed' ? errors.forPrograms : errors.codes[code])
   const help = next.includes('href="/"') ? next : `${next} ${errors.start}`.trimStart()
-  return page({
+  return page(
     frame,
-    title: heading,
-    body: `<h1>${escapeHtml(heading)}</h1>
+    heading,
+    `<h1>${escapeHtml(heading)}</h1>
 <p>${escapeHtml(what)}</p>
 <p>${help.replaceAll('href="/', `href="${escapeHtml(frame.pagesAt)}/`)}</p>
 <p class="quiet">${escapeHtml(errors.line(ERRORS[code].status, requestId))}</p>`,
-  })
+  )
 }
 
 /** The one error shape (CONTRACT §4), as JSON for programs and as a page for persons. Never an internal text. */

@@ -25,7 +25,7 @@ export function jsonResponse(body: unknown, status = 200, headers: Fields = {}):
 }
 
 export function htmlResponse(page: Page, status = 200, headers: Fields = {}): Response {
-  const { html, nonce, scripted = false, connects = false } = page
+  const { html, nonce, scripted, connects } = page
   return new Response(html, {
     status,
     headers: {
@@ -42,14 +42,14 @@ export function textResponse(text: string, type: string): Response {
 }
 
 /** A picture that other sites may show; an answer that is a minute old says nothing new. */
-export function svgResponse(svg: string): Response {
-  return new Response(svg, {
+export function pictureResponse(picture: string | Uint8Array<ArrayBuffer>, type: string): Response {
+  return new Response(picture, {
     headers: {
       ...COMMON,
       ...NOTHING,
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Cache-Control': 'public, max-age=60',
-      'Content-Type': 'image/svg+xml; charset=utf-8',
+      'Content-Type': type,
     },
   })
 }

@@ -13,13 +13,13 @@ import type { Directory } from '../../core/mail/directory.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
 import type { KeptMail } from '../../core/mail/send-once.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
+import { timesIn } from '../../core/messages/time.ts'
 import { type Once, once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
 import { recent } from '../../core/recent.ts'
-import { createLabels } from '../../core/status/words.ts'
+import { createLabels, headline } from '../../core/status/words.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { momentText } from '../pages/status/format.ts'
 import type { MailService } from './mail.ts'
 import type { Stores } from './stores.ts'
 
@@ -38,7 +38,7 @@ export function noticeSlots(
   const { notices: T, status } = messages
   const { name } = platform
   const { cause = '', text = '', from, until } = facts
-  const at = (ms: number) => momentText(messages, ms)
+  const at = timesIn(messages.language).moment
   const statusUrl = `${siteUrl}/`
   const what = labels.probe(cause)
   switch (kind) {
@@ -64,7 +64,7 @@ export function noticeSlots(
           statusUrl,
         }
       return {
-        title: T.announcedTitle(name),
+        title: T.announcedTitle(name, headline(text)),
         text: shortened(text),
         when:
           until === undefined && from <= now

@@ -4,83 +4,126 @@ import { isLanguage, isPublic } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf, spokenIn } from '../../core/messages/messages.ts'
+import { PATHS } from '../../core/paths.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 
 export interface Page {
   readonly html: string
   readonly nonce: string
   /** The page has a script of its own, and the policy must let it run. */
-  readonly scripted?: boolean
+  readonly scripted: boolean
   /** Its script asks this server, and the policy must let it. */
-  readonly connects?: boolean
+  readonly connects: boolean
 }
 
-/** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
-export function page(input: {
-  readonly frame: Frame
-  readonly title: string
-  readonly body: string
+/** What a page has besides its title and body. */
+interface Extras {
   readonly wide?: boolean
-  /** A data URL of ours; none without it. */
+  /** One sentence, for search engines and link previews. */
+  readonly description?: string
+  /** A data URL of ours, in place of the platform's own. */
   readonly icon?: string
   /** Style of this page alone. */
   readonly style?: string
   /** More of the head, in HTML of ours. */
   readonly head?: string
+  /** Beside the platform's name, in HTML of ours. */
+  readonly aside?: string
   /** The script asks this server for more. */
   readonly connects?: boolean
   /** A module of ours, built into `dist`. */
   readonly script?: string | undefined
   /** For the script, as JSON. */
   readonly data?: unknown
-}): Page {
-  const {
-    frame,
-    title,
-    body,
-    wide = false,
-    icon = 'data:,',
-    style = '',
-    head = '',
-    connects = false,
-    script,
-    data,
-  } = input
+}
 
+/** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
+export function page(frame: Frame, title: string, body: string, extras: Extras = {}): Page {
+  const { wide, icon, style = '', head = '', aside = '', script } = extras
   const nonce = randomBytes(16).toString('base64')
   const { name, logo, pagesAt } = frame
+  const data =
+    script !== undefined && extras.data !== undefined
+      ? `<script type="application/json" nonce="${nonce}">${JSON.stringify(extras.data).replaceAll('<', '\\u003c')}</script>\n`
+      : ''
+  const code =
+    script === undefined
+      ? ''
+      : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`
   return {
     nonce,
     scripted: script !== undefined,
-    connects: connects && script !== undefined,
+    connects: extras.connects === true && script !== undefined,
     html: `<!doctype html>
 <html lang="${frame.messages.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(name === undefined ? title : `${title} · ${name}`)}</title>
-<link rel="icon" href="${icon}">${head}
-<style nonce="${nonce}">${STYLE}${frame.style}${style}</style>
+<meta name="robots" content="noindex, nofollow">
+${THEME}
+${described(frame, title, extras.description)}
+<link rel="icon" href="${icon ?? letterIcon(name)}">${head}
+<style nonce="${nonce}">${compact(STYLE + frame.style + style)}</style>
 </head>
 <body>
-${name === undefined ? '' : `<header class="brand"><a href="${escapeHtml(pagesAt)}/">${logo === undefined ? '' : `<img src="${logo}" alt="">`}${escapeHtml(name)}</a></header>\n`}<main class="${wide ? 'wide' : 'card'}">
+<header class="brand"><a href="${escapeHtml(pagesAt)}/">${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span></a>${aside}</header>
+<main class="${wide ? 'wide' : 'card'}">
 ${body}
 </main>
-${data === undefined ? '' : `<script type="application/json" nonce="${nonce}">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>\n`}${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>
+${data}${code}</body>
 </html>
 `,
   }
 }
 
+/** Style without the space that is for readers. */
+const compact = (css: string) => css.replaceAll(/\s*([{};,>])\s*/g, '$1').replaceAll(': ', ':')
+
+/** The title, and what a link to the page looks like where people share it. */
+function described({ name, siteUrl }: Frame, title: string, description: string | undefined): string {
+  const facts = [
+    ['og:title', title],
+    ['og:site_name', name],
+    ['og:type', 'website'],
+    ['og:image', `${siteUrl}${PATHS.picture}`],
+    ['twitter:card', 'summary_large_image'],
+    ...(description === undefined ? [] : [['og:description', description] as const]),
+  ] as const
+  const about = description && `<meta name="description" content="${escapeHtml(description)}">`
+  return [
+    `<title>${escapeHtml(title === name ? title : `${title} · ${name}`)}</title>`,
+    ...(about ? [about] : []),
+    ...facts.map(([property, content]) => `<meta property="${property}" content="${escapeHtml(content)}">`),
+  ].join('\n')
+}
+
+/** The first letter of the platform's name, as a favicon. */
+function letterIcon(name: string): string {
+  const [letter = ''] = name
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#3147a8"/><text x="8" y="12" text-anchor="middle" font-family="sans-serif" font-weight="700" font-size="11" fill="#fff">${escapeHtml(letter.toUpperCase())}</text></svg>`
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}
+
+const GROUND = { light: '#f2f1ee', dark: '#14171d' }
+const THEME = Object.entries(GROUND)
+  .map(
+    ([scheme, color]) =>
+      `<meta name="theme-color" content="${color}" media="(prefers-color-scheme: ${scheme})">`,
+  )
+  .join('\n')
+
 const STYLE = `
-:root { --ground: #f2f1ee; --paper: #fff; --ink: #1f2430; --quiet: #565c6b; --line: #dcdad3; --accent: #3147a8; --on-accent: #fff; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; }
+:root { --ground: ${GROUND.light}; --paper: #fff; --ink: #1f2430; --quiet: #565c6b; --line: #dcdad3; --accent: #3147a8; --on-accent: #fff; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; }
 @media (prefers-color-scheme: dark) {
-  :root { --ground: #14171d; --paper: #1d212a; --ink: #e8eaf0; --quiet: #a7adbb; --line: #343a46; --accent: #a9b9ff; --on-accent: #14171d; --ok: #6fcf97; --degraded: #f2b84b; --failing: #ff8a80; }
+  :root { --ground: ${GROUND.dark}; --paper: #1d212a; --ink: #e8eaf0; --quiet: #a7adbb; --line: #343a46; --accent: #a9b9ff; --on-accent: #14171d; --ok: #6fcf97; --degraded: #f2b84b; --failing: #ff8a80; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; min-height: 100vh; background: var(--ground); color: var(--ink); font: 16px/1.6 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; }
 main { margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+.brand { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .6rem 1rem; max-width: 60rem; margin: 0 auto; padding: 1.1rem 1.25rem 0; font-weight: 600; }
+.brand > a { color: var(--ink); text-decoration: none; display: flex; align-items: center; gap: .6rem; min-width: 0; overflow-wrap: anywhere; }
+.brand img { height: 2rem; width: auto; max-width: 8rem; display: block; }
 .card { max-width: 34rem; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2.25rem 2.25rem 1.75rem; position: relative; top: 12vh; }
 .wide { max-width: 60rem; }
 @media (max-width: 38rem) { .card { top: 0; border-radius: 0; border-width: 0 0 1px; padding: 2rem 1.25rem; } }
@@ -91,22 +134,10 @@ p { margin: 0 0 1rem; }
 a { color: var(--accent); }
 button { font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent); border: 0; border-radius: 8px; padding: .6rem 1.1rem; cursor: pointer; }
 button:focus-visible, a:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-table { width: 100%; border-collapse: collapse; background: var(--paper); border: 1px solid var(--line); border-radius: 10px; }
-th, td { text-align: left; vertical-align: top; padding: .55rem .9rem; border-top: 1px solid var(--line); }
-tr:first-child th, tr:first-child td { border-top: 0; }
-th { font-weight: 600; white-space: nowrap; width: 1%; }
-.state { white-space: nowrap; font-weight: 600; width: 1%; }
-@media (max-width: 38rem) {
-  tr { display: grid; grid-template-columns: 1fr auto; border-top: 1px solid var(--line); padding: .5rem .9rem; }
-  tr:first-child { border-top: 0; }
-  th, td { border: 0; padding: 0; width: auto; } td:last-child { grid-column: 1 / -1; color: var(--quiet); overflow-wrap: anywhere; }
-}
+table { width: 100%; border-collapse: collapse; }
+th, td { text-align: start; vertical-align: top; border-top: 1px solid var(--line); }
+th { font-weight: 600; }
 .ok { color: var(--ok); } .degraded { color: var(--degraded); } .failing { color: var(--failing); } .skipped { color: var(--quiet); }
-.lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
-.course { max-width: 42rem; margin: 0 auto 1rem; }
-.lesson code { font-size: .95em; }
-@media (max-width: 38rem) { .lesson { padding: 1.25rem; } }
-nav { display: flex; justify-content: space-between; max-width: 42rem; margin: 1rem auto 0; }
 `
 
 /** Language, name and colors shared by all pages of a platform. */
@@ -116,25 +147,28 @@ export interface Frame {
    * Language of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`.
    */
   readonly language: string
-  /** Shown above each page and in its title; undefined for a platform without a brand. */
-  readonly name: string | undefined
+  /** Shown above each page and in its title. */
+  readonly name: string
   /** A data URL. */
   readonly logo: string | undefined
   readonly style: string
+  /** Where visitors reach the web service, without a trailing slash. */
+  readonly siteUrl: string
   /** The prefix of links to the web service: empty on that service itself. */
   readonly pagesAt: string
   /** How many lessons the first course has that everybody can read. */
   readonly lessons: number
 }
 
-export function frameOf(platform: ResolvedPlatform, pagesAt: string): Frame {
-  const { brand, language, courses } = platform
+export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = siteUrl): Frame {
+  const { brand, language, courses, name } = platform
   return {
     messages: messagesOf(language),
     language,
-    name: brand && platform.name,
+    name,
     logo: brand?.logo,
-    style: brand === undefined ? '' : BRAND_STYLE + (brand.color === undefined ? '' : colored(brand.color)),
+    style: brand?.color === undefined ? '' : colored(brand.color),
+    siteUrl,
     pagesAt,
     lessons: courses[0] !== undefined && isPublic(courses[0]) ? courses[0].lessons.length : 0,
   }
@@ -158,12 +192,6 @@ export function frameIn(frame: Frame, languages: readonly string[]): Frame {
   const messages = languages.map(spokenIn).find((spoken) => spoken !== undefined)
   return messages === undefined ? frame : { ...frame, messages }
 }
-
-const BRAND_STYLE = `
-.brand { display: flex; align-items: center; gap: .6rem; max-width: 60rem; margin: 0 auto; padding: 1.1rem 1.25rem 0; font-weight: 600; }
-.brand a { color: var(--ink); text-decoration: none; display: flex; align-items: center; gap: .6rem; }
-.brand img { height: 2rem; width: auto; max-width: 8rem; display: block; }
-`
 
 function colored(color: string): string {
   const { accent, onAccent, accentInDark, onAccentInDark } = brandColors(color)

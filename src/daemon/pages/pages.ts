@@ -7,27 +7,28 @@ import { directionOf } from '../../core/messages/messages.ts'
 import { PATHS } from '../../core/paths.ts'
 import { type Frame, type Page, page } from './layout.ts'
 
+/** A page of a heading, a sentence and what else there is to say, in HTML of ours. */
+const cardPage = (frame: Frame, title: string, heading: string, text: string, more = ''): Page =>
+  page(frame, title, `<h1>${heading}</h1>\n<p>${text}</p>\n${more}`)
+const quiet = (text: string) => `<p class="quiet">${text}</p>`
+
 /** The stream of notices has a page of its own words. */
 export function confirmedNoticesPage(frame: Frame): Page {
   const T = courseWords(frame, NOTICES)
-  return page({
+  return cardPage(
     frame,
-    title: T.confirmedTitle,
-    body: `<h1>${T.confirmedHeading}</h1>
-<p>${frame.messages.notices.words.confirmed}</p>
-<p class="quiet">${T.confirmedEnd}</p>`,
-  })
+    T.confirmedTitle,
+    T.confirmedHeading,
+    frame.messages.notices.words.confirmed,
+    quiet(T.confirmedEnd),
+  )
 }
 
 /** Says when the lessons come; nothing of it where the platform has no course any more. */
 export function confirmedPage(frame: Frame, cadence: Cadence | undefined): Page {
   const T = frame.messages.course
-  return page({
-    frame,
-    title: T.confirmedTitle,
-    body: `<h1>${T.confirmedHeading}</h1>
-${cadence === undefined ? '' : `<p>${cadenceText(frame.messages, cadence)}</p>\n`}<p class="quiet">${T.confirmedEnd}</p>`,
-  })
+  const when = cadence === undefined ? '' : cadenceText(frame.messages, cadence)
+  return cardPage(frame, T.confirmedTitle, T.confirmedHeading, when, quiet(T.confirmedEnd))
 }
 
 function cadenceText({ course, time }: Messages, cadence: Cadence): string {
@@ -39,17 +40,14 @@ function cadenceText({ course, time }: Messages, cadence: Cadence): string {
   return course.confirmedAt(days, clock, zone)
 }
 
+const button = (action: string, label: string, hidden = '') =>
+  `<form method="post" action="${escapeHtml(action)}">${hidden}<p><button type="submit">${label}</button></p></form>`
+
 /** A confirmation page with a button, so that opening the link alone confirms nothing. */
 export function confirmPage(frame: Frame, action: string, course: string | undefined): Page {
   const T = courseWords(frame, course)
-  return page({
-    frame,
-    title: T.confirmTitle,
-    body: `<h1>${T.confirmHeading}</h1>
-<p>${T.confirm}</p>
-<form method="post" action="${escapeHtml(action)}"><p><button type="submit">${T.confirmButton}</button></p></form>
-<p class="quiet">${T.confirmElse}</p>`,
-  })
+  const more = `${button(action, T.confirmButton)}\n${quiet(T.confirmElse)}`
+  return cardPage(frame, T.confirmTitle, T.confirmHeading, T.confirm, more)
 }
 
 /** What a reader can choose on the page of an unsubscribe link. */
@@ -66,30 +64,18 @@ interface UnsubscribeLink {
 }
 
 /** A page with a button that unsubscribes; the same for a genuine and a forged link. */
-export function unsubscribePage(frame: Frame, { action, course, choice }: UnsubscribeLink): Page {
-  const T = courseWords(frame, course)
-  return page({
-    frame,
-    title: T.unsubscribeTitle,
-    body: `<h1>${T.unsubscribeTitle}</h1>
-<p>${T.unsubscribe}</p>
-<form method="post" action="${escapeHtml(action)}"><p><button type="submit">${T.unsubscribeButton}</button></p></form>
-<p class="quiet">${T.unsubscribeElse}</p>${preferences(frame, { action, course, choice }, '')}`,
-  })
+export function unsubscribePage(frame: Frame, link: UnsubscribeLink): Page {
+  const T = courseWords(frame, link.course)
+  const more = `${button(link.action, T.unsubscribeButton)}\n${quiet(T.unsubscribeElse)}${preferences(frame, link, '')}`
+  return cardPage(frame, T.unsubscribeTitle, T.unsubscribeTitle, T.unsubscribe, more)
 }
 
 /** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
-export function unsubscribedPage(frame: Frame, { action, course, choice }: UnsubscribeLink): Page {
-  const T = courseWords(frame, course)
+export function unsubscribedPage(frame: Frame, link: UnsubscribeLink): Page {
+  const T = courseWords(frame, link.course)
   const undo = '<input type="hidden" name="undo" value="1">'
-  return page({
-    frame,
-    title: T.unsubscribedTitle,
-    body: `<h1>${T.unsubscribedHeading}</h1>
-<p>${T.unsubscribed}</p>
-<form method="post" action="${escapeHtml(action)}">${undo}<p><button type="submit">${T.undo}</button></p></form>
-<p class="quiet">${T.unsubscribedEnd}</p>${preferences(frame, { action, course, choice }, undo)}`,
-  })
+  const more = `${button(link.action, T.undo, undo)}\n${quiet(T.unsubscribedEnd)}${preferences(frame, link, undo)}`
+  return cardPage(frame, T.unsubscribedTitle, T.unsubscribedTitle, T.unsubscribed, more)
 }
 
 /** A form for language and time zone. It shows none of the reader's, which a forged link must not reveal. */
@@ -100,48 +86,32 @@ function preferences(
 ): string {
   if (choice === undefined || course === NOTICES) return ''
   const names = new Intl.DisplayNames(language, { type: 'language', fallback: 'code' })
-  const select = (name: string, label: string, options: readonly (readonly [string, string])[]) =>
-    `<p><label>${label} <select name="${name}"><option value="">${T.unchanged}</option>${options
-      .map(([value, text]) => `<option value="${escapeHtml(value)}">${escapeHtml(text)}</option>`)
-      .join('')}</select></label></p>`
-  const zones = choice.hasZone ? Intl.supportedValuesOf('timeZone') : []
+  const select = (
+    name: string,
+    label: string,
+    values: readonly string[],
+    textOf = (value: string) => value,
+  ) =>
+    values.length === 0
+      ? ''
+      : `<p><label>${label} <select name="${name}"><option value="">${T.unchanged}</option>${values
+          .map((value) => `<option value="${escapeHtml(value)}">${escapeHtml(textOf(value))}</option>`)
+          .join('')}</select></label></p>`
+  const languages = select('language', T.language, choice.languages, (tag) => names.of(tag) ?? tag)
+  const zones = select('timeZone', T.timeZone, choice.hasZone ? Intl.supportedValuesOf('timeZone') : [])
   return `
 <h2>${T.preferencesHeading}</h2>
-<form method="post" action="${escapeHtml(action)}">${hidden}<input type="hidden" name="preferences" value="1">${
-    choice.languages.length === 0
-      ? ''
-      : select(
-          'language',
-          T.language,
-          choice.languages.map((tag) => [tag, names.of(tag) ?? tag]),
-        )
-  }${
-    zones.length === 0
-      ? ''
-      : select(
-          'timeZone',
-          T.timeZone,
-          zones.map((zone) => [zone, zone]),
-        )
-  }<p><button type="submit">${T.keep}</button></p></form>`
+${button(action, T.keep, `${hidden}<input type="hidden" name="preferences" value="1">${languages}${zones}`)}`
 }
 
 export function preferredPage(frame: Frame): Page {
   const T = frame.messages.course
-  return page({
-    frame,
-    title: T.preferredTitle,
-    body: `<h1>${T.preferredTitle}</h1>\n<p>${T.preferred}</p>`,
-  })
+  return cardPage(frame, T.preferredTitle, T.preferredTitle, T.preferred)
 }
 
 export function resubscribedPage(frame: Frame, course: string | undefined): Page {
   const T = courseWords(frame, course)
-  return page({
-    frame,
-    title: T.resubscribedTitle,
-    body: `<h1>${T.resubscribedTitle}</h1>\n<p>${T.resubscribed}</p>`,
-  })
+  return cardPage(frame, T.resubscribedTitle, T.resubscribedTitle, T.resubscribed)
 }
 
 /** A lesson as a page: `body` is compiled from the template, so it is ours. */
@@ -171,18 +141,21 @@ export function lessonPage(input: {
     frame.language === frame.messages.language
       ? ''
       : ` lang="${escapeHtml(frame.language)}" dir="${directionOf(frame.language)}"`
-  return page({
+  const about = `${title} · ${T.lessonOf(day, last)}`
+  return page(
     frame,
-    title: `${T.lesson(day)} · ${title}`,
-    wide: true,
-    style: signUp === undefined ? '' : SUBSCRIBE_STYLE,
-    head: isPublic ? '' : '\n<meta name="robots" content="noindex, nofollow">',
-    script,
-    ...(script !== undefined && { data: events }),
-    body: `<p class="quiet course">${escapeHtml(title)} · ${T.lessonOf(day, last)}</p>
+    `${T.lesson(day)} · ${title}`,
+    `<p class="quiet course">${escapeHtml(about)}</p>
 <article class="lesson" data-lesson="day-${day}"${spoken}>${body}</article>
 <nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>${signUp === undefined ? '' : `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${signUp}</section>`}`,
-  })
+    {
+      wide: true,
+      description: about,
+      style: LESSON_STYLE + SUBSCRIBE_STYLE,
+      script,
+      data: events,
+    },
+  )
 }
 
 /** Texts about a course, or about the stream of notices, which is joined and left in the same way. */
@@ -215,11 +188,9 @@ ${why}<p class="quiet">${T.subscribeNote}</p>
 /** The form again, with what is wrong with the address. */
 export function subscribeRefusedPage(frame: Frame, course: string | undefined, refused: string): Page {
   const T = courseWords(frame, course)
-  return page({
-    frame,
-    title: T.subscribeRefusedTitle,
+  const title = T.subscribeRefusedTitle
+  return page(frame, title, `<h1>${title}</h1>\n${subscribeForm(frame, course, refused)}`, {
     style: SUBSCRIBE_STYLE,
-    body: `<h1>${T.subscribeRefusedTitle}</h1>\n${subscribeForm(frame, course, refused)}`,
   })
 }
 
@@ -229,7 +200,7 @@ export function subscribedPage(frame: Frame, sent: boolean, course: string | und
   const [title, text, end] = sent
     ? [T.subscribedTitle, T.subscribed, T.subscribedEnd]
     : [T.notMailedTitle, T.notMailed, T.notMailedEnd]
-  return page({ frame, title, body: `<h1>${title}</h1>\n<p>${text}</p>\n<p class="quiet">${end}</p>` })
+  return cardPage(frame, title, title, text, quiet(end))
 }
 
 export const SUBSCRIBE_STYLE = `
@@ -241,4 +212,12 @@ export const SUBSCRIBE_STYLE = `
 .subscribe button { min-height: 44px; }
 .signup { max-width: 42rem; margin: 2rem auto 0; }
 @media print { .subscribe, .signup { display: none; } }
+`
+
+const LESSON_STYLE = `
+.lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
+.course { max-width: 42rem; margin: 0 auto 1rem; }
+.lesson code { font-size: .95em; }
+@media (max-width: 38rem) { .lesson { padding: 1.25rem; } }
+nav { display: flex; justify-content: space-between; max-width: 42rem; margin: 1rem auto 0; }
 `

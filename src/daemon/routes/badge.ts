@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { PlatformError } from '../../core/errors.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import { svgResponse } from '../http/respond.ts'
+import { pictureResponse } from '../http/respond.ts'
 import { defineRoute, query, text } from '../http/route.ts'
 import { badge } from '../pages/status/badge.ts'
 import { summaryReader } from './status.ts'
@@ -34,10 +34,11 @@ export const route = ({ services, contract: { services: names } }: ResolvedPlatf
         }
         const summary = await read()
         const own = summary.services.find((one) => one.service === service)?.whole.state ?? 'unknown'
-        return svgResponse(
+        return pictureResponse(
           service === undefined
             ? badge(labels.messages, undefined, summary.state)
             : badge(labels.messages, labels.service(service), own),
+          'image/svg+xml; charset=utf-8',
         )
       }
     },

@@ -35,14 +35,10 @@ export function insightsPage(
     texts: T.script,
     language: frame.messages.language,
   }
-  return page({
+  return page(
     frame,
-    title: T.title,
-    wide: true,
-    style,
-    script,
-    data: carried,
-    body: `<h1>${T.title}</h1>
+    T.title,
+    `<h1>${T.title}</h1>
 <p class="quiet lead">${T.lead}</p>
 <noscript><div class="note"><p>${T.noScript}</p></div></noscript>
 <div class="note" id="fresh" hidden><p>${T.fresh}</p><button type="button" id="show-sample">${T.showSample}</button></div>
@@ -75,7 +71,8 @@ ${figures.map(([id, text]) => `<section class="figure" aria-labelledby="${escape
 <form method="dialog" class="buttons"><button value="delete" class="danger">${T.confirmDelete}</button> <button value="" class="second" autofocus>${T.keep}</button></form>
 </dialog>
 <p class="quiet"><a href="/">${T.start}</a></p>`,
-  })
+    { wide: true, description: T.lead, style, script, data: carried },
+  )
 }
 
 const readAssets = async () => ({

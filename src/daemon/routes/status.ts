@@ -33,14 +33,18 @@ export const route = () =>
     summary: 'The start page: what works, what is not configured, and what that means',
     answers: [text('text/html', 'The recorded status of the platform.')],
     errorTexts: ({ operatorsOnly }) => ({ unauthenticated: operatorsOnly }),
-    handle(site) {
-      let script: Promise<string | undefined> | undefined
-      return answerStatus(site, async (input) => {
-        script ??= readPackageFile('dist/status.js').catch(() => undefined)
-        return htmlResponse(statusPage({ ...input, script: await script }))
-      })
-    },
+    handle: (site) =>
+      answerStatus(site, async (input) =>
+        htmlResponse(statusPage({ ...input, script: await statusScript() })),
+      ),
   })
+
+let script: Promise<string | undefined> | undefined
+/** The script of all status pages; undefined where it is not built. */
+export function statusScript(): Promise<string | undefined> {
+  script ??= readPackageFile('dist/status.js').catch(() => undefined)
+  return script
+}
 
 /** Reads the record as it is now. */
 export function summaryReader({ status, settings, clock, platform }: Site): () => Promise<Summary> {
@@ -59,7 +63,7 @@ export function answerStatus<Value>(
   site: Site,
   respond: (input: StatusPageInput) => Value | Promise<Value>,
 ): (c: RouteContext) => Promise<Response | Value> {
-  const { mailReport, settings, platform, takesSubscribers, mailsIncidents } = site
+  const { mailReport, settings, platform } = site
   const read = summaryReader(site)
   const token = settings.health.deepToken
   return async (c) => {
@@ -86,8 +90,6 @@ export function answerStatus<Value>(
     const input = inputOf(site, await read(), frame)
     return respond({
       ...input,
-      signUp: takesSubscribers && platform.courses.length > 0 ? subscribeForm(frame) : undefined,
-      signUpForNotices: mailsIncidents ? subscribeForm(frame, NOTICES) : undefined,
       // A browser goes on sending the password: the page without `?details` stays the public one.
       details: wants
         ? {
@@ -101,9 +103,9 @@ export function answerStatus<Value>(
   }
 }
 
-/** The public page, without forms and scripts. */
+/** The public page, without its script. */
 export function inputOf(
-  { status, platform, settings, labels }: Site,
+  { status, platform, settings, labels, takesSubscribers, mailsIncidents }: Site,
   summary: Summary,
   frame: Frame,
 ): StatusPageInput {
@@ -121,9 +123,10 @@ export function inputOf(
     summary,
     labels,
     frame,
+    home: '',
     invitation: texts.invitation ?? invitationOf(platform, labels),
-    signUp: undefined,
-    signUpForNotices: undefined,
+    signUp: takesSubscribers && platform.courses.length > 0 ? subscribeForm(frame) : undefined,
+    signUpForNotices: mailsIncidents ? subscribeForm(frame, NOTICES) : undefined,
     recorded: status.recorded === 'none' && isRecorded ? 'file' : status.recorded,
     sampleUntil: status.sampleUntil,
     off: missedByVisitors(absent, platform, labels),

@@ -56,7 +56,9 @@ function readAsk(text: string) {
 async function statusForVisitors(site: Site, frame: Frame) {
   const { labels, platform, settings } = site
   const summary = await summaryReader(site)()
-  const input = inputOf(site, summary, frame)
+  // Forms work on the platform alone.
+  const without = { ...site, takesSubscribers: false, mailsIncidents: false }
+  const input = { ...inputOf(without, summary, frame), home: settings.site.siteUrl }
   const { incidents, announcements, state } = summary
   return {
     html: statusPage(input).html,
@@ -68,7 +70,7 @@ async function statusForVisitors(site: Site, frame: Frame) {
     facts: JSON.stringify([
       state,
       announcements,
-      incidents.map(({ beganAt, endedAt }) => [beganAt, endedAt]),
+      incidents.map(({ beganAt, endedAt, updates }) => [beganAt, endedAt, updates?.length]),
     ]),
   }
 }

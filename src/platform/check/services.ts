@@ -51,6 +51,7 @@ export const service = object<ServiceInput>(
             'Write a whole number from 0 to 65535; 0 takes a free one.',
           ),
     label: text(60),
+    group: text(60),
     dependsOn: anything,
   },
   (place, { address: at, format, port }, { preset }) => {

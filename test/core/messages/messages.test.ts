@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { de } from '../../../src/core/messages/de.ts'
 import { en } from '../../../src/core/messages/en.ts'
 import { directionOf, messagesOf } from '../../../src/core/messages/messages.ts'
+import { timesIn } from '../../../src/core/messages/time.ts'
 import { base } from '../../../src/presets/base/platform.ts'
 
 test.each([
@@ -30,7 +31,7 @@ function textsOf(value: unknown, path = ''): [string, string][] {
 }
 
 /** The same in both languages, because the word is. */
-const SHARED = ['.status.title', '.time.months.3', '.insights.controls']
+const SHARED = ['.status.title', '.insights.controls']
 
 test('no text of the German messages was left in English', () => {
   const english = new Map(textsOf(en))
@@ -55,7 +56,7 @@ test.each([
   [en.status.since(2 * 86_400_000 + 3_600_000), 'for 2 days 1 hour · '],
   [de.status.since(2 * 86_400_000 + 3_600_000), 'seit 2 Tagen 1 Stunde · '],
   [de.status.was('failing', 2 * 86_400_000), 'war 2 Tage lang gestört'],
-  [de.status.checked(400, '07:26 UTC'), 'geprüft vor weniger als einer Sekunde, um 07:26 UTC'],
+  [de.status.checked(timesIn('de').ago(61_000)), 'geprüft vor 1 Minute'],
   [de.status.areFailing(['Web', 'Brennofen']), 'Gestört sind Web und Brennofen'],
   [de.status.areDegraded(['Web']), 'Alles funktioniert, aber eingeschränkt ist Web'],
   [
@@ -65,4 +66,33 @@ test.each([
   [en.errors.noLesson('<a>', 7)[1], 'The course has seven: <a>.'],
 ])('%s', (text, expected) => {
   expect(text).toBe(expected)
+})
+
+test.each([
+  ['en', 'UTC', '1 Dec 2026, 07:11 UTC', '1 Dec 2026, 07:11–07:26 UTC', '1 Dec 2026'],
+  ['en', 'America/New_York', '1 Dec 2026, 02:11 GMT-5', '1 Dec 2026, 02:11–02:26 GMT-5', '1 Dec 2026'],
+  ['de', 'UTC', '1. Dez. 2026, 07:11 UTC', '1. Dez. 2026, 07:11–07:26 Uhr UTC', '1. Dez. 2026'],
+  ['de', 'Europe/Vienna', '1. Dez. 2026, 08:11 MEZ', '1. Dez. 2026, 08:11–08:26 Uhr MEZ', '1. Dez. 2026'],
+])('times in %s and %s read naturally', (language, zone, moment, span, day) => {
+  const times = timesIn(language, zone)
+  const at = Date.UTC(2026, 11, 1, 7, 11)
+  expect(times.moment(at)).toBe(moment)
+  expect(times.span(at, at + 900_000)).toBe(span)
+  // A clock that was set back ends nothing before it began.
+  expect(times.span(at, at - 900_000)).not.toContain(moment.slice(0, -5))
+  expect(times.day(at)).toBe(day)
+})
+
+test('how long ago something was is told in its largest unit', () => {
+  const { ago } = timesIn('en')
+  const told = [-5, 999, 1000, 59_999, 60_000, 7_200_000, 100_000_000].map(ago)
+  expect(told).toEqual([
+    '0 seconds ago',
+    '0 seconds ago',
+    '1 second ago',
+    '59 seconds ago',
+    '1 minute ago',
+    '2 hours ago',
+    '1 day ago',
+  ])
 })

@@ -1,29 +1,29 @@
+import { inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { DayOfMail } from '../../../src/core/mail/feedback/rates.ts'
 import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
 import type { DayState, Line, Summary } from '../../../src/core/status/summary.ts'
-import { createLabels } from '../../../src/core/status/words.ts'
+import { createLabels, headline } from '../../../src/core/status/words.ts'
 import { badge } from '../../../src/daemon/pages/status/badge.ts'
-import { bars, legend, SIGN_SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/bars.ts'
-import { incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
-import { buildName, momentText } from '../../../src/daemon/pages/status/format.ts'
+import { bars, legend, SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/bars.ts'
+import { announcementCalendar, incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
+import { buildName, written } from '../../../src/daemon/pages/status/format.ts'
 import { mailSection } from '../../../src/daemon/pages/status/mail.ts'
+import { statusPicture } from '../../../src/daemon/pages/status/picture.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12, 30)
 
 /** The drawing of these days: one letter each, o, d, f or -. */
-function drawn(letters: string, notes = true) {
+function drawn(letters: string) {
   const state: Record<string, DayState> = { o: 'ok', d: 'degraded', f: 'failing', '-': 'none' }
   const days = [...letters].map((letter) => state[letter] ?? 'none')
   // A drawing reads nothing else of its line.
-  const line = { service: 'web', probe: 'mail', days } as unknown as Line
-  const svg = bars({ messages: en, id: 'web-mail', line, now: NOW, notes })
+  const svg = bars(en, { service: 'web', probe: 'mail', days } as unknown as Line)
   return {
     svg,
-    path: (name: string) => new RegExp(`class="${name}"><path[^>]* d="([^"]*)"`).exec(svg)?.[1],
-    notes: [...svg.matchAll(/<rect x="(\d+)"[^>]*><title>([^<]*)</g)].map(([, x, text]) => `${x} ${text}`),
+    path: (name: string) => new RegExp(`<path class="${name}" d="([^"]*)"`).exec(svg)?.[1],
   }
 }
 
@@ -31,30 +31,20 @@ test('each run of equal days is one stroke where its days are, and each state ha
   const { svg, path } = drawn('ood-fo')
   expect([path('o'), path('d'), path('f'), path('n')]).toEqual([
     'M0 12h8m12 0h4',
-    'M0 17m8 0h4',
-    'M0 19m16 0h4',
-    'M0 22.5m12 0h4',
+    'M0 12m8 0h4',
+    'M0 12m16 0h4',
+    'M0 12m12 0h4',
   ])
   expect(svg).toContain('viewBox="0 0 23 24"')
   expect(svg).toContain('aria-label="The last 6 days: 3 ok, 1 degraded, 1 failing, 1 without data"')
-  // Every stroke that is drawn again exists, and no id is there twice.
-  for (const [, id] of svg.matchAll(/href="#([^"]*)"/g)) expect(svg.split(`id="${id}"`)).toHaveLength(2)
-  expect(drawn('ooo').svg).not.toMatch(/class="[defn]"/)
-})
-
-test('the newest fifteen days with trouble have a note with their date', () => {
-  expect(drawn('fod').notes).toEqual(['0 2026-11-20: failing', '8 2026-11-22: degraded'])
-  const { notes } = drawn(`${'f'.repeat(16)}-`)
-  expect(notes).toHaveLength(15)
-  expect(notes[0]).toBe('4 2026-11-07: failing')
-  expect(drawn('f', false).notes).toEqual([])
+  expect(drawn('ooo').svg).not.toMatch(/class="[dfn]"/)
 })
 
 test('the legend shows every state in the shape of the bars', () => {
   const list = legend(en)
   for (const state of ['ok', 'degraded', 'failing']) expect(list).toContain(`</svg> ${state}</li>`)
   expect(list).toContain('</svg> no data</li>')
-  for (const [, id] of list.matchAll(/href="#([^"]*)"/g)) expect(list).toContain(`id="${id}"`)
+  for (const [, name] of list.matchAll(/<path class="(.)"/g)) expect(SHAPES).toContain(`id="p-${name}"`)
 })
 
 test('a badge is as wide as its words, says them once more for who cannot see it, and escapes a name', () => {
@@ -78,7 +68,7 @@ test('a badge is as wide as its words, says them once more for who cannot see it
 test('each state has a sign of its own, on the page and in the tab', () => {
   const states = ['ok', 'degraded', 'failing', 'skipped', 'unknown'] as const
   for (const state of states) {
-    expect(SIGN_SHAPES).toContain(`id="s-${state}"`)
+    expect(SHAPES).toContain(`id="s-${state}"`)
     expect(sign(state)).toContain(`href="#s-${state}"`)
     expect(sign(state)).toContain(`class="sign ${state}"`)
   }
@@ -122,10 +112,10 @@ test('an entry says what goes on and what is over, by the minute, without its re
     incident(),
     incident({ endedAt: NOW, feltBy: ['api'], probe: 'a<b>', beganAt: NOW - 3_600_000 - 59_000 }),
   ])
-  expect(text).toContain('<title>Mail (Web) has been failing since 2026-11-22 11:30 UTC</title>')
-  expect(text).toContain('Began 2026-11-22 11:30 UTC, still ongoing.')
-  expect(text).toContain('Began 2026-11-22 11:29 UTC, ended 2026-11-22 12:30 UTC.')
-  expect(text).toContain('was failing for 1 hour, felt by API</title>')
+  expect(text).toContain('<title>Mail (Web) has been failing since 22 Nov 2026, 11:30 UTC</title>')
+  expect(text).toContain('Began 22 Nov 2026, 11:30 UTC, still ongoing.')
+  expect(text).toContain('Began 22 Nov 2026, 11:29 UTC, ended 22 Nov 2026, 12:30 UTC.\nfelt by API<')
+  expect(text).toContain('was failing for 1 hour</title>')
   expect(text).toContain('<title>A &amp; &lt;B&gt;: incidents</title>')
   expect(text).not.toMatch(/canary|<b>|<B>/)
   expect(text.match(/<published>/g)).toHaveLength(2)
@@ -134,7 +124,7 @@ test('an entry says what goes on and what is over, by the minute, without its re
 test('what failed because of a service is named apart from the services that saw it', () => {
   const text = feed([incident({ probe: 'api', feltBy: ['agent', 'job_store'] })])
   expect(text).toContain('<title>API, as seen from Web and Agent, has been failing')
-  expect(text).toContain(', felt by Job store</title>')
+  expect(text).toContain('felt by Job store</content>')
 })
 
 test('a feed holds the newest fifty incidents', () => {
@@ -189,17 +179,101 @@ test('a pause is told with its time and its reason, escaped', () => {
   expect(html).not.toContain('<b>')
 })
 
-test('a moment has its seconds or its date only where they are asked for', () => {
-  const at = Date.UTC(2026, 0, 2, 3, 4, 5)
-  expect(momentText(en, at)).toBe('2 Jan 2026, 03:04 UTC')
-  expect(momentText(en, at, { seconds: true })).toBe('2 Jan 2026, 03:04:05 UTC')
-  expect(momentText(en, at, { date: false })).toBe('03:04 UTC')
-})
-
 test('a hash is shown by its first twelve digits, another build by its first forty characters, escaped', () => {
   expect(buildName(en, null)).toBe('unstamped')
   expect(buildName(en, '0123456789abcdef')).toBe('0123456789ab')
   expect(buildName(en, '0123456789abcde')).toBe('0123456789abcde')
   expect(buildName(en, 'x'.repeat(41))).toBe('x'.repeat(40))
   expect(buildName(en, '<b>')).toBe('&lt;b&gt;')
+})
+
+test.each([
+  [
+    'Details: https://example.com/a?b=1&c=2.',
+    'Details: <a href="https://example.com/a?b=1&amp;c=2" rel="nofollow">https://example.com/a?b=1&amp;c=2</a>.',
+  ],
+  [
+    '(see http://example.com/x)',
+    '(see <a href="http://example.com/x" rel="nofollow">http://example.com/x</a>)',
+  ],
+  [
+    '<https://example.com/>',
+    '&lt;<a href="https://example.com/" rel="nofollow">https://example.com/</a>&gt;',
+  ],
+  ['javascript:alert(1) ftp://example.com', 'javascript:alert(1) ftp://example.com'],
+])('what operators write, %j, has its addresses as links and nothing else', (text, html) => {
+  expect(written(text)).toBe(`<p class="written" dir="auto">${html}</p>`)
+})
+
+test('a blank line begins a paragraph, and one line end does not', () => {
+  expect(written(' one\ntwo\n \nthree\n').match(/<p/g)).toHaveLength(2)
+})
+
+test.each([
+  ['Search is slow while we move it. It ends at noon.', 'Search is slow while we move it'],
+  ['No sign-in for ten minutes!', 'No sign-in for ten minutes!'],
+  ['Version 4.2.1 is out', 'Version 4.2.1 is out'],
+  ['e.g. one. Two', 'e.g. one'],
+  [' two\n lines ', 'two lines'],
+  ['word '.repeat(30), `${'word '.repeat(16).trim()}…`],
+  ['x'.repeat(90), `${'x'.repeat(80)}…`],
+  [`${'x'.repeat(79)}🔥🔥`, `${'x'.repeat(79)}…`],
+])('%j is announced in a title as %j', (text, title) => {
+  expect(headline(text)).toBe(title)
+})
+
+test('a calendar has an event for each announcement, in lines of at most 75 bytes that end as RFC 5545 says', () => {
+  const from = Date.UTC(2027, 0, 10, 22)
+  const announcements = [
+    { id: 'p1', text: 'No sign-in; see a,b\\c. Later\nmore', from, until: from + 600_000, by: 'ada' },
+    { id: 'c1', text: 'ü'.repeat(100), from: NOW, until: undefined, by: 'ada' },
+  ]
+  const text = announcementCalendar(
+    { now: NOW, announcements } as unknown as Summary,
+    createLabels(learning),
+    'Kiln',
+    'https://x.example',
+  )
+  expect(text.split('\r\n').every((line) => Buffer.byteLength(line) <= 75)).toBe(true)
+  expect(text.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
+  const lines = text.replaceAll('\r\n ', '').split('\r\n')
+  expect(lines.slice(0, 2)).toEqual(['BEGIN:VCALENDAR', 'VERSION:2.0'])
+  expect(lines.slice(-2)).toEqual(['END:VCALENDAR', ''])
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'UID:announcement-p1@x.example',
+      'DTSTAMP:20261122T123000Z',
+      'DTSTART:20270110T220000Z',
+      'DTEND:20270110T221000Z',
+      'SUMMARY:Kiln: No sign-in\\; see a\\,b\\\\c',
+      'DESCRIPTION:No sign-in\\; see a\\,b\\\\c. Later\\nmore',
+      `DESCRIPTION:${'ü'.repeat(100)}`,
+      'URL:https://x.example/#announcement-p1',
+    ]),
+  )
+  expect(lines.filter((line) => line.startsWith('DTEND'))).toHaveLength(1)
+})
+
+test('a picture for link previews is a PNG of 1200 by 630 in the color of the state', () => {
+  const days = Array.from({ length: 90 }, () => 'ok' as const)
+  const services = [{ whole: { days } }] as unknown as Summary['services']
+  const [fine, bad] = (['ok', 'failing'] as const).map((state) => statusPicture({ state, services }))
+  for (const picture of [fine, bad]) {
+    const view = Buffer.from(picture ?? [])
+    expect(view.subarray(1, 4).toString()).toBe('PNG')
+    expect([view.readUInt32BE(16), view.readUInt32BE(20)]).toEqual([1200, 630])
+    expect(view.length).toBeLessThan(30_000)
+  }
+  const pixelOf = (picture: Uint8Array | undefined, x: number, y: number) => {
+    const view = Buffer.from(picture ?? [])
+    const length = view.readUInt32BE(33)
+    const rows = inflateSync(view.subarray(41, 41 + length))
+    return rows
+      .subarray(y * 3601 + 1 + x * 3)
+      .subarray(0, 3)
+      .toString('hex')
+  }
+  expect([pixelOf(fine, 5, 5), pixelOf(bad, 5, 5)]).toEqual(['1e7a46', 'b3261e'])
+  // The cross is white, the bars of the days are green.
+  expect([pixelOf(bad, 600, 240), pixelOf(bad, 62, 569)]).toEqual(['ffffff', '1e7a46'])
 })

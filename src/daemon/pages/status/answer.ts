@@ -1,9 +1,11 @@
 import * as z from 'zod'
 import { DAY_MS } from '../../../core/durations.ts'
-import { type StatusUpdate, UPDATE_STATES } from '../../../core/incidents/incident.ts'
+import { announcementKind, type StatusUpdate, UPDATE_STATES } from '../../../core/incidents/incident.ts'
 import { DAYS_KEPT } from '../../../core/status/history.ts'
 import type { DayState, Line, Window } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
+import { incidentKey } from '../../../core/status/words.ts'
+import { incidentTitle } from './incidents.ts'
 import type { StatusPageInput } from './page.ts'
 
 const seconds = z.int().min(0)
@@ -69,11 +71,16 @@ export const statusAnswer = (names: readonly string[]) => {
         build: z.string().nullable(),
         buildSince: z.iso.datetime().exactOptional(),
         ...line,
+        hours: z
+          .array(z.strictObject({ start: z.iso.datetime(), p50: latency, p95: latency }))
+          .describe('Response times of the last day, for each hour in which something answered.'),
         probes: z.record(z.string(), z.strictObject(line)),
       }),
     ),
     incidents: z.array(
       z.strictObject({
+        page: z.string().describe('Its own page, relative to this address.'),
+        title: z.string(),
         service,
         probe: z.string(),
         state: z.enum(['degraded', 'failing']).describe('The worst it came to.'),
@@ -89,6 +96,7 @@ export const statusAnswer = (names: readonly string[]) => {
       .array(
         z.strictObject({
           id: z.string(),
+          kind: z.enum(['planned', 'current', 'resolved']),
           text: z.string(),
           from: z.iso.datetime(),
           until: z.iso.datetime().nullable(),
@@ -145,11 +153,18 @@ export function statusJson(input: StatusPageInput): StatusJson {
       ...(buildSince !== undefined && { buildSince: iso(buildSince) }),
       ...lineJson(whole, now),
       ...reasonOf(whole),
+      hours: whole.hours.map(({ start, p50, p95 }) => ({
+        start: iso(start),
+        p50: round(p50),
+        p95: round(p95),
+      })),
       probes: Object.fromEntries(
         probes.map((probe) => [probe.probe, { ...lineJson(probe, now), ...reasonOf(probe) }]),
       ),
     })),
     incidents: incidents.map((incident) => ({
+      page: `incidents/${incidentKey(incident)}.html`,
+      title: incidentTitle(incident, labels),
       service: incident.service,
       probe: incident.probe,
       state: incident.state,
@@ -162,6 +177,7 @@ export function statusJson(input: StatusPageInput): StatusJson {
     })),
     announcements: announcements.map((one) => ({
       id: one.id,
+      kind: announcementKind(one, now),
       text: one.text,
       from: iso(one.from),
       until: one.until === undefined ? null : iso(one.until),

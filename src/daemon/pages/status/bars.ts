@@ -1,69 +1,41 @@
-import { DAY_MS } from '../../../core/durations.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import type { CurrentState, DayState, Line } from '../../../core/status/summary.ts'
 
 /** Width of a day in the drawing; a quarter of it is the space to the next. */
 const DAY = 4
-/**
- * Each state has a shape of its own, one dashed stroke or two: full, short with a dot above, broken in two, a low
- * tick. `lift` is how far above the first the second one lies.
- */
-const STROKES: Readonly<
-  Record<
-    DayState,
-    {
-      readonly name: string
-      readonly y: number
-      readonly second?: { readonly name: string; readonly lift: number }
-    }
-  >
-> = {
-  ok: { name: 'o', y: 12 },
-  degraded: { name: 'd', y: 17, second: { name: 'e', lift: 14 } },
-  failing: { name: 'f', y: 19, second: { name: 'f', lift: 14 } },
-  none: { name: 'n', y: 22.5 },
-}
-const STATES = Object.keys(STROKES) as DayState[]
-/** Newest days with trouble that have a note: who points at one reads its date. */
-const NOTES = 15
+/** Each state has a class, and a shape of its own in a height of 24: full, short with a dot above, broken in two, a low tick. */
+const STATES = [
+  ['ok', 'o', [[0, 24]]],
+  [
+    'degraded',
+    'd',
+    [
+      [0, 6],
+      [10, 24],
+    ],
+  ],
+  [
+    'failing',
+    'f',
+    [
+      [0, 10],
+      [14, 24],
+    ],
+  ],
+  ['none', 'n', [[21, 24]]],
+] as const satisfies readonly (readonly [
+  DayState,
+  string,
+  readonly (readonly [from: number, to: number])[],
+])[]
 
 /** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
-export function bars(input: {
-  readonly messages: Messages
-  /** Unique on the page. */
-  readonly id: string
-  readonly line: Line
-  /** UTC milliseconds. */
-  readonly now: number
-  readonly notes: boolean
-}): string {
-  const {
-    messages: { status },
-    id,
-    line,
-    now,
-    notes,
-  } = input
-  const { days, service, probe } = line
-  const drawn = STATES.map((state) => {
+export function bars({ status }: Messages, { service, probe, days }: Line): string {
+  const drawn = STATES.map(([state, name]) => {
     const path = runs(days, state)
-    return path === '' ? '' : strokes(state, path, `${id}${STROKES[state].name}`)
+    return path === '' ? '' : `<path class="${name}" d="M0 12${path}"/>`
   })
-  const troubled = days.flatMap((state, index) =>
-    state === 'ok' || state === 'none' ? [] : [{ state, index }],
-  )
-  const noted = (notes ? troubled.slice(-NOTES) : []).map(
-    ({ state, index }) =>
-      `<rect x="${index * DAY}" width="${DAY}" height="24"><title>${dayName(now, days.length - 1 - index)}: ${status.days[state]}</title></rect>`,
-  )
-  return `<svg class="bars" data-line="${service}/${probe}" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(status, days)}">${drawn.join('')}${noted.join('')}</svg>`
-}
-
-function strokes(state: DayState, path: string, id: string): string {
-  const { name, y, second } = STROKES[state]
-  const first = `<path${second ? ` id="${id}"` : ''} d="M0 ${y}${path}"/>`
-  // The second stroke is the first again, drawn higher: `use` takes its colour and width from the class here.
-  return `<g class="${name}">${first}</g>${second ? `<use class="${second.name}" href="#${id}" y="-${second.lift}"/>` : ''}`
+  return `<svg class="bars" data-line="${service}/${probe}" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(status, days)}">${drawn.join('')}</svg>`
 }
 
 /** Relative moves and lines over the days of one state. */
@@ -82,58 +54,114 @@ function runs(days: readonly DayState[], state: DayState): string {
   return path
 }
 
-/** `The last 90 days: 87 ok, 2 degraded, 1 without data`. */
+/** `The last 90 days: 87 ok, 2 degraded, 1 without data` */
 function describe(status: Messages['status'], days: readonly DayState[]): string {
-  const counts = STATES.flatMap((state) => {
+  const counts = STATES.flatMap(([state]) => {
     const number = days.filter((day) => day === state).length
     return number === 0 ? [] : [`${number} ${status.days[state]}`]
   })
   return status.barsOf(days.length, counts.join(', '))
 }
 
-function dayName(now: number, daysAgo: number): string {
-  return new Date(now - daysAgo * DAY_MS).toISOString().slice(0, 10)
-}
-
 /** Legend of the shapes, drawn with the same strokes. */
 export function legend({ status }: Messages): string {
-  const one = (state: DayState) =>
-    `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true">${strokes(state, 'h8', `key-${state}`)}</svg> ${state === 'none' ? status.noData : status.days[state]}</li>`
-  return `<ul class="legend" aria-label="${status.barsMean}">${STATES.map(one).join('')}</ul>`
+  const items = STATES.map(
+    ([state, name]) =>
+      `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true"><path class="${name}" d="M0 12h8"/></svg> ${state === 'none' ? status.noData : status.days[state]}</li>`,
+  )
+  return `<ul class="legend" aria-label="${status.barsMean}">${items.join('')}</ul>`
 }
 
-/** An icon for each state, so that none is shown by color alone: a tick, a stroke, a cross, a dash, a question mark. */
-const SIGNS: Readonly<Record<CurrentState, string>> = {
-  ok: '<path d="M4.6 8.4l2.4 2.4 4.6-5.2"/>',
-  degraded: '<path d="M8 4v5M8 11.6v.2"/>',
-  failing: '<path d="M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6"/>',
-  skipped: '<path d="M5 8h6"/>',
-  unknown: '<path d="M6 6.4a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.1M8 11.8v.2"/>',
+/** The strokes of each state's sign, so that none is shown by color alone: a tick, an exclamation mark, a cross, a dash, a question mark. */
+export const SIGNS: Readonly<
+  Record<CurrentState, readonly (readonly (readonly [x: number, y: number])[])[]>
+> = {
+  ok: [
+    [
+      [4.6, 8.4],
+      [7, 10.8],
+      [11.6, 5.6],
+    ],
+  ],
+  degraded: [
+    [
+      [8, 4],
+      [8, 9],
+    ],
+    [
+      [8, 11.7],
+      [8, 11.8],
+    ],
+  ],
+  failing: [
+    [
+      [5.2, 5.2],
+      [10.8, 10.8],
+    ],
+    [
+      [10.8, 5.2],
+      [5.2, 10.8],
+    ],
+  ],
+  skipped: [
+    [
+      [5, 8],
+      [11, 8],
+    ],
+  ],
+  unknown: [
+    [
+      [6, 6.2],
+      [6.8, 4.8],
+      [8, 4.4],
+      [9.3, 4.9],
+      [9.9, 6.1],
+      [9.2, 7.6],
+      [8, 8.4],
+      [8, 9.4],
+    ],
+    [
+      [8, 11.7],
+      [8, 11.8],
+    ],
+  ],
 }
+const PATHS = Object.entries(SIGNS).map(
+  ([state, strokes]) =>
+    [
+      state,
+      `<path d="${strokes.map((points) => `M${points.map((point) => point.join(' ')).join('L')}`).join('')}"/>`,
+    ] as const,
+)
 
-/** Once a page, before the first `sign`. */
-export const SIGN_SHAPES = `<svg class="shapes" aria-hidden="true">${Object.entries(SIGNS)
-  .map(
+/** Once a page, before the first sign and the first bars. */
+export const SHAPES = `<svg class="shapes" aria-hidden="true">${[
+  ...PATHS.map(
     ([state, path]) =>
       `<symbol id="s-${state}" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8"/>${path}</symbol>`,
-  )
-  .join('')}</svg>`
+  ),
+  ...STATES.map(
+    ([state, name, parts]) =>
+      `<pattern id="p-${name}" class="p-${state}" patternUnits="userSpaceOnUse" width="4" height="24"><path d="${parts.map(([from, to]) => `M0 ${from}h4v${to - from}h-4z`).join('')}"/></pattern>`,
+  ),
+].join('')}</svg>`
 
 export function sign(state: CurrentState): string {
   return `<svg class="sign ${state}" aria-hidden="true"><use href="#s-${state}"/></svg>`
 }
 
-/** Legible on a light and on a dark tab bar. */
-const ICON_COLOR: Readonly<Record<CurrentState, string>> = {
-  ok: '#2e9e5e',
-  degraded: '#c98a10',
-  failing: '#d13b31',
-  skipped: '#7a7f8a',
-  unknown: '#7a7f8a',
+/** Legible on light and dark, and white on each reads at 4.5:1 or more. */
+export const STATE_COLORS: Readonly<Record<CurrentState, string>> = {
+  ok: '#1e7a46',
+  degraded: '#8a5a00',
+  failing: '#b3261e',
+  skipped: '#565c6b',
+  unknown: '#565c6b',
 }
 
 /** The sign of a state as a favicon, in a data URL. */
 export function stateIcon(state: CurrentState): string {
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="${ICON_COLOR[state]}"/><g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">${SIGNS[state]}</g></svg>`
+  const path = PATHS.find(([name]) => name === state)?.[1] ?? ''
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="${STATE_COLORS[state]}"/><g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">${path}</g></svg>`
   return `data:image/svg+xml,${encodeURIComponent(svg)}`
 }

@@ -1,16 +1,17 @@
-import type { StatusUpdate } from '../../../core/incidents/incident.ts'
+import type { Announcement, StatusUpdate } from '../../../core/incidents/incident.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
+import { timesIn } from '../../../core/messages/time.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
 import type { Summary } from '../../../core/status/summary.ts'
-import type { Labels } from '../../../core/status/words.ts'
-import { incidentId, incidentName } from './page.ts'
+import { headline, incidentKey, type Labels } from '../../../core/status/words.ts'
+import { incidentName, incidentTitle } from './incidents.ts'
 
 const ENTRIES = 50
 
 interface Entry {
-  /** The same as on the page. */
-  readonly anchor: string
+  readonly id: string
   readonly title: string
+  readonly link: string
   readonly began: number
   readonly changed: number
   readonly text: readonly string[]
@@ -26,55 +27,57 @@ export function incidentFeed(
   origin: string,
 ): string {
   const T = labels.messages.status
-  const timeline = ({ updates = [] }: { readonly updates?: readonly StatusUpdate[] }) =>
-    updates.map(({ at, state, text }) => `${minute(at)}, ${T.updateStates[state ?? 'update']}: ${text}`)
-  const shown = summary.incidents.slice(0, ENTRIES)
-  const changed = (one: RootIncident) =>
-    Math.max(one.endedAt ?? one.beganAt, ...(one.updates ?? []).map(({ at }) => at))
-  const incidents = shown.map((one): Entry => {
+  const { moment } = timesIn(labels.messages.language)
+  const said = (updates: readonly StatusUpdate[] = []) =>
+    updates.map(({ at, state, text }) => `${T.updateStates[state ?? 'update']}, ${moment(at)}: ${text}`)
+  const newest = (from: number, updates: readonly StatusUpdate[] = []) =>
+    Math.max(from, ...updates.map(({ at }) => at))
+  const ofIncident = (one: RootIncident): Entry => {
     const { what, felt } = incidentName(one, labels)
-    const title =
-      one.endedAt === undefined
-        ? T.goesOn(what, one.state, minute(one.beganAt))
-        : T.endedAfter(what, one.state, one.lengthMs)
-    const text =
-      one.endedAt === undefined
-        ? T.beganGoesOn(minute(one.beganAt))
-        : T.beganEnded(minute(one.beganAt), minute(one.endedAt))
+    const { beganAt, endedAt, state, updates } = one
+    const key = incidentKey(one)
+    const title = endedAt === undefined ? T.goesOn(what, state, moment(beganAt)) : incidentTitle(one, labels)
+    const when =
+      endedAt === undefined ? T.beganGoesOn(moment(beganAt)) : T.beganEnded(moment(beganAt), moment(endedAt))
     return {
-      anchor: incidentId(one),
-      title: title + felt,
-      began: one.beganAt,
-      changed: changed(one),
-      text: [text, ...timeline(one)],
+      id: `${origin}/#incident-${key}`,
+      title,
+      link: `${origin}/incidents/${key}.html`,
+      began: beganAt,
+      changed: newest(endedAt ?? beganAt, updates),
+      text: [when, ...(felt.length === 0 ? [] : [T.feltBy(felt)]), ...said(updates)],
     }
-  })
-  const announced = summary.announcements.map((one): Entry => {
-    const lines = timeline(one)
+  }
+  const ofAnnouncement = ({ id, text, from, updates }: Announcement): Entry => {
+    const link = `${origin}/#announcement-${id}`
+    const title = labels.messages.notices.announcedTitle(name, headline(text))
     return {
-      anchor: `announcement-${one.id}`,
-      title: labels.messages.notices.announcedTitle(name),
-      began: one.from,
-      changed: Math.max(one.from, ...(one.updates ?? []).map(({ at }) => at)),
-      text: [one.text, ...lines],
+      id: link,
+      title,
+      link,
+      began: from,
+      changed: newest(from, updates),
+      text: [text, ...said(updates)],
     }
-  })
-  const all = [...announced, ...incidents]
+  }
+  const all = [
+    ...summary.announcements.map(ofAnnouncement),
+    ...summary.incidents.slice(0, ENTRIES).map(ofIncident),
+  ]
   const updated = Math.max(
     summary.since ?? summary.now,
-    ...all.map((one) => Math.min(one.changed, summary.now)),
+    ...all.map(({ changed }) => Math.min(changed, summary.now)),
   )
-  const entries = all.map(({ anchor, title, began, changed, text }) => {
-    const link = escapeHtml(`${origin}/#${anchor}`)
-    return `<entry>
-<id>${link}</id>
+  const entries = all.map(
+    ({ id, title, link, began, changed, text }) => `<entry>
+<id>${escapeHtml(id)}</id>
 <title>${escapeHtml(title)}</title>
 <published>${iso(began)}</published>
 <updated>${iso(changed)}</updated>
-<link href="${link}"/>
+<link href="${escapeHtml(link)}"/>
 <content type="text">${escapeHtml(text.join('\n'))}</content>
-</entry>`
-  })
+</entry>`,
+  )
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
 <id>${escapeHtml(`${origin}/status.atom`)}</id>
@@ -89,4 +92,55 @@ ${entries.join('\n')}
 }
 
 const iso = (ms: number) => new Date(ms).toISOString()
-const minute = (ms: number) => `${iso(ms).slice(0, 16).replace('T', ' ')} UTC`
+
+/** What is announced, as a calendar (RFC 5545) that can be subscribed to; an event keeps its id. */
+export function announcementCalendar(
+  { announcements, now }: Summary,
+  { messages }: Labels,
+  name: string,
+  origin: string,
+): string {
+  const stamp = (ms: number) => `${iso(ms).slice(0, 19).replaceAll(/[-:]/g, '')}Z`
+  const text = (value: string) =>
+    value
+      .replaceAll(/[\\,;]/g, '\\$&')
+      .replaceAll(/\r?\n/g, '\\n')
+      .replaceAll(/\p{Cc}/gu, '')
+  const events = announcements.flatMap(({ id, text: said, from, until, updates = [] }) => [
+    'BEGIN:VEVENT',
+    `UID:announcement-${id}@${new URL(origin).hostname}`,
+    `DTSTAMP:${stamp(Math.max(Math.min(from, now), ...updates.map(({ at }) => at)))}`,
+    `DTSTART:${stamp(from)}`,
+    ...(until === undefined ? [] : [`DTEND:${stamp(until)}`]),
+    `SUMMARY:${text(`${name}: ${headline(said)}`)}`,
+    `DESCRIPTION:${text([said, ...updates.map((one) => one.text)].join('\n\n'))}`,
+    `URL:${origin}/#announcement-${id}`,
+    'END:VEVENT',
+  ])
+  return [
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'PRODID:-//platformctl//status//EN',
+    `X-WR-CALNAME:${text(messages.status.calendarTitle(name))}`,
+    ...events,
+    'END:VCALENDAR',
+  ]
+    .map((line) => `${folded(line)}\r\n`)
+    .join('')
+}
+
+/** Lines of at most 75 bytes, broken between characters. */
+function folded(line: string): string {
+  let bytes = 0
+  let text = ''
+  for (const character of line) {
+    const size = Buffer.byteLength(character)
+    if (bytes + size > 75) {
+      text += '\r\n '
+      bytes = 1
+    }
+    text += character
+    bytes += size
+  }
+  return text
+}

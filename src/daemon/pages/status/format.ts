@@ -1,6 +1,7 @@
 import { HOUR_MS } from '../../../core/durations.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'
+import { timesIn } from '../../../core/messages/time.ts'
 import type { Line, Window } from '../../../core/status/summary.ts'
 
 /** Rounded down: only time without a single failing minute reads 100 %. */
@@ -9,53 +10,53 @@ export function percent(uptime: number | undefined): string {
   return uptime === 1 ? '100 %' : `${(Math.floor(uptime * 10_000) / 100).toFixed(2)} %`
 }
 
-/** `3.1 · 12 · 140 ms` */
+/** `3.1 · 12 · 140 ms`: the median, the 95th and the 99th percentile. */
 export function latencies(latency: Window['latency']): string {
   if (latency === undefined) return '–'
-  const { figures, unit } = inOneUnit(latency)
-  return `${figures.join(' · ')} ${unit}`
-}
-
-/** `p50 3.1, p95 12, p99 140 ms`: where no heading says which is which; on one line. */
-export function percentiles(latency: Latency): string {
-  const { figures, unit } = inOneUnit(latency)
-  return `p50\u00a0${figures[0]},\u00a0p95\u00a0${figures[1]},\u00a0p99\u00a0${figures[2]}\u00a0${unit}`
-}
-
-type Latency = Exclude<Window['latency'], undefined>
-
-function inOneUnit({ p50, p95, p99 }: Latency): {
-  readonly figures: readonly string[]
-  readonly unit: 'ms' | 's'
-} {
+  const { p50, p95, p99 } = latency
   const inSeconds = p99 >= 10_000
   const figures = [p50, p95, p99].map((ms) => {
     const value = inSeconds ? ms / 1000 : ms
     return value < 10 ? value.toFixed(1) : value.toFixed(0)
   })
-  return { figures, unit: inSeconds ? 's' : 'ms' }
+  return `${figures.join(' · ')} ${inSeconds ? 's' : 'ms'}`
 }
 
-/** A moment that programs can read too: `21 Nov 2026, 07:26 UTC`. */
-export function moment(messages: Messages, ms: number, options: MomentOptions = {}): string {
-  return `<time datetime="${new Date(ms).toISOString()}">${momentText(messages, ms, options)}</time>`
+const iso = (ms: number) => new Date(ms).toISOString()
+
+/** A moment that programs can read too, in UTC. The page's script writes it in the reader's time zone. */
+export function moment({ language }: Messages, ms: number): string {
+  return `<time datetime="${iso(ms)}">${timesIn(language).moment(ms)}</time>`
 }
 
-interface MomentOptions {
-  readonly seconds?: boolean
-  readonly date?: boolean
+/** From one moment to another, written as short as possible. */
+export function span({ language }: Messages, from: number, to: number): string {
+  return `<time datetime="${iso(from)}" data-to="${iso(to)}">${timesIn(language).span(from, to)}</time>`
 }
 
-/** The same as plain text. */
-export function momentText(
-  { time }: Messages,
-  ms: number,
-  { seconds = false, date = true }: MomentOptions = {},
-): string {
-  const iso = new Date(ms).toISOString()
-  const month = time.months[Number(iso.slice(5, 7)) - 1] ?? ''
-  const day = `${time.date(Number(iso.slice(8, 10)), month, iso.slice(0, 4))}, `
-  return `${date ? day : ''}${iso.slice(11, seconds ? 19 : 16)} UTC`
+/** How long ago something was; the page's script counts on. */
+export function ago({ language }: Messages, ms: number, now: number): string {
+  return `<time class="ago" datetime="${iso(ms)}" data-age="${now - ms}">${timesIn(language).ago(now - ms)}</time>`
+}
+
+const LINK = /(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]])/
+
+/** What operators wrote, as HTML: paragraphs, and addresses as links. */
+export function written(text: string): string {
+  const linked = (paragraph: string) =>
+    paragraph
+      .split(LINK)
+      .map((part, index) =>
+        index % 2 === 1
+          ? `<a href="${escapeHtml(part)}" rel="nofollow">${escapeHtml(part)}</a>`
+          : escapeHtml(part),
+      )
+      .join('')
+  return text
+    .trim()
+    .split(/\n\s*\n/)
+    .map((paragraph) => `<p class="written" dir="auto">${linked(paragraph)}</p>`)
+    .join('')
 }
 
 /** A build stamp can be a whole commit hash: enough of it to compare. */
@@ -65,26 +66,38 @@ export function buildName({ status }: Messages, build: string | null): string {
 }
 
 const HOURS = 24
-const HEIGHT = 30
+const HEIGHT = 40
 
-/** A service's response times over the last 24 hours: the hours as columns to the median and to the 95th percentile, and a sentence. */
-export function responseTimes({ hours, lastDay }: Line, now: number, messages: Messages): string {
-  const T = messages.status
+/** A service's response times over the last 24 hours: a column an hour to the median and to the 95th percentile, with a scale. */
+export function responseTimes(
+  { service, hours, lastDay }: Line,
+  now: number,
+  { status: T }: Messages,
+): string {
   const first = Math.floor(now / HOUR_MS) * HOUR_MS - (HOURS - 1) * HOUR_MS
   const shown = hours.filter(({ start }) => start >= first)
-  const slowest = shown.reduce((worst, hour) => (hour.p95 > (worst?.p95 ?? 0) ? hour : worst), shown[0])
-  if (slowest === undefined || lastDay.latency === undefined || hours.length < 2) return ''
-  const column = (ms: number) => Math.max(1, Math.round((ms / slowest.p95) * HEIGHT))
+  if (shown.length < 2 || lastDay.latency === undefined) return ''
+  const top = roundUp(Math.max(...shown.map(({ p95 }) => p95)))
   const columns = (pick: 'p50' | 'p95') =>
     shown
-      .map((hour) => `M${((hour.start - first) / HOUR_MS) * 4 + 1.5} ${HEIGHT}v-${column(hour[pick])}`)
+      .map((hour) => {
+        const height = Math.max(1, Math.round((hour[pick] / top) * HEIGHT))
+        return `M${((hour.start - first) / HOUR_MS) * 4 + 1.5} ${HEIGHT}v-${height}`
+      })
       .join('')
   const { p50, p95 } = lastDay.latency
-  const said = T.responded(time(p50), time(p95), moment(messages, slowest.start, { date: false }))
-  return `<div class="times"><svg viewBox="0 0 ${HOURS * 4 - 1} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${T.responseTimes}"><path class="t95" d="${columns('p95')}"/><path class="t50" d="${columns('p50')}"/></svg><p>${said}</p></div>`
+  const said = [T.script.half.replace('{time}', time(p50)), T.script.most.replace('{time}', time(p95))]
+  return `<figure class="times"><figcaption><span>${T.responseTimes}</span><span class="t50">${said[0]}</span><span class="t95">${said[1]}</span></figcaption><div><svg class="hours" data-line="${service}/" data-first="${first}" viewBox="0 0 ${HOURS * 4 - 1} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${T.responseTimes}: ${said.join(', ')}"><path class="t95" d="${columns('p95')}"/><path class="t50" d="${columns('p50')}"/></svg><p class="scale"><span>${time(top)}</span><span>0</span></p></div></figure>`
 }
 
+/** The next of 1, 2, 5, 10, 20, 50 … */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value))
+  return ([1, 2, 5].find((step) => step * power >= value) ?? 10) * power
+}
+
+/** `12 ms`, `3.1 ms`, `14 s` */
 function time(ms: number): string {
   if (ms >= 10_000) return `${(ms / 1000).toFixed(0)} s`
-  return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`
+  return `${ms < 10 ? Number(ms.toFixed(1)) : ms.toFixed(0)} ms`
 }

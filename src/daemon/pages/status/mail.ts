@@ -51,7 +51,7 @@ export function mailSection({ days, holds }: MailReport, messages: Messages): st
       ? ''
       : `<details><summary>${T.byDay}</summary><div class="wide"><table><thead><tr>${heads.map((name) => `<th scope="col">${name}</th>`).join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div></details>`
   return `<section class="service mail" aria-labelledby="mail-rates">
-<header><div class="head"><h2 id="mail-rates">${T.heading(days.length)}</h2></div>
+<header><div class="head"><h3 id="mail-rates">${T.heading(days.length)}</h3></div>
 ${note}<div class="charts">${charts.join('\n')}</div>
 <p class="quiet">${T.more}</p></header>${table}
 </section>`
@@ -84,3 +84,11 @@ function share(count: number, of: number): string {
   const percent = (count / of) * 100
   return `${percent.toFixed(percent > 0 && percent < 0.1 ? 3 : percent % 1 === 0 ? 0 : 2)} %`
 }
+
+/** Style of this section. */
+export const MAIL_STYLE = `
+.charts { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem 2rem; } .charts figure { margin: 0; } .charts svg { display: block; width: 100%; height: 64px; border-bottom: 1px solid var(--line); } .charts path { fill: none; stroke-width: 3; } .charts .under { stroke: var(--accent); } .charts .over { stroke: var(--failing); } .charts .limit { stroke: var(--quiet); stroke-width: 1; stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; } .charts figcaption { margin-top: .4rem; font-size: .85rem; color: var(--quiet); }
+.mail .quiet { margin: .9rem 0 0; font-size: .85rem; } .mail .note { margin: 0 0 1rem; } .mail summary { padding: .6rem 1.4rem; cursor: pointer; border-top: 1px solid var(--line); } .mail .wide { overflow-x: auto; } .mail td, .mail thead th:not(:first-child) { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+@media (max-width: 38rem) { .charts { grid-template-columns: 1fr; } .mail summary { padding: .6rem 1rem; } .service.mail td { grid-column: 1 / -1; display: flex; align-items: baseline; gap: .5rem; } .mail td::before { content: attr(data-name); margin-inline-end: auto; color: var(--quiet); } }
+@media (forced-colors: active) { .charts path { forced-color-adjust: none; } }
+`
