@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { owned } from './child.ts'
 
 export interface ProcessRun {
+  /** Node when left out. */
+  readonly program?: string
   readonly args: readonly string[]
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
@@ -9,12 +11,18 @@ export interface ProcessRun {
   readonly codes?: readonly number[]
 }
 
-/** Wall-clock milliseconds of one whole Node process, from spawn to exit, with an environment of its own. */
-export function wholeProcess({ args, cwd, env = {}, codes = [0] }: ProcessRun): Promise<number> {
+/** Wall-clock milliseconds of one whole process, from spawn to exit, with an environment of its own. */
+export function wholeProcess({
+  program = process.execPath,
+  args,
+  cwd,
+  env = {},
+  codes = [0],
+}: ProcessRun): Promise<number> {
   return new Promise((resolve, reject) => {
     const started = performance.now()
     const child = owned(
-      spawn(process.execPath, args, {
+      spawn(program, args, {
         cwd,
         env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
         stdio: ['ignore', 'ignore', 'pipe'],

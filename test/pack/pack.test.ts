@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -380,14 +381,19 @@ test.skipIf(!hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-li
       tarball: installed.tarball,
       run: (args, cwd) => execa(process.execPath, ['--', installed.bin, ...args], { cwd }),
     })
+    // A network of its own: another program may listen on these ports here.
+    const network = execa('unshare', ['--net', 'sh', '-c', 'ip link set lo up; echo up; exec sleep 600'])
+    onTestFinished(async () => {
+      network.kill()
+      await network.catch(() => {})
+    })
+    await once(network.stdout, 'data')
     /** Runs a command as user 1000 where nothing but the data folder can be written to. */
     const contained = (words: readonly string[]) =>
       execa(
-        'unshare',
+        'nsenter',
         [
-          '--mount',
-          'sh',
-          '-ec',
+          ...['--target', String(network.pid), '--net', 'unshare', '--mount', 'sh', '-ec'],
           'mount --bind "$0" "$0"; mount -o remount,bind,ro /; cd "$1"; shift; exec setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs --inh-caps=-all "$@"',
           data,
           root,
@@ -408,9 +414,10 @@ test.skipIf(!hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-li
       }
       expect({ role, healthy }).toEqual({ role, healthy: true })
     }
-    const page = await fetch('http://127.0.0.1:3000/')
-    expect(await page.text()).toContain('Töpferschule Lehmgrube')
-    expect(await (await fetch('http://127.0.0.1:3000/lessons/1')).text()).toContain('Der richtige Ton')
+    const page = async (name: string) =>
+      (await contained(['/usr/bin/curl', '-s', `http://127.0.0.1:3000${name}`])).stdout
+    expect(await page('/')).toContain('Töpferschule Lehmgrube')
+    expect(await page('/lessons/1')).toContain('Der richtige Ton')
     // As `docker compose exec web` runs it.
     const listed = await contained(['platformctl', 'course', 'list', '--data', data])
     expect(listed.stdout).toContain('erster-brand')
