@@ -1,6 +1,7 @@
+import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Benchmark } from './harness.ts'
-import { run } from './packed.ts'
 import { wholeProcess } from './process.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -15,7 +16,7 @@ export const benchmark: Benchmark = {
   promises: [{ against: 'the package', ratio: 1.2 }],
   rounds: 20,
   open: async () => {
-    await run(process.execPath, ['scripts/executable.ts'], { cwd: root })
+    await promisify(execFile)(process.execPath, ['scripts/executable.ts'], { cwd: root })
     return {
       contenders: [
         {
