@@ -1,11 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { changedSources } from './mutants/changed.ts'
 import { type MutantOutcome, openHunt } from './mutants/hunt.ts'
-import { type Room, roomOf } from './mutants/rooms.ts'
 import { isTooLow, percent } from './mutants/score.ts'
-import { type Planned, plannedOf, shuffled } from './mutants/sources.ts'
+import { changedSources, type Planned, plannedOf, type Room, roomOf, shuffled } from './mutants/sources.ts'
 import { optionsOf, refuse, wholeNumber } from './options.ts'
 
 const USAGE = `npm run mutants -- ROOM … [--sample N] [--minutes M] [--seed S] [--fresh]

@@ -5,8 +5,8 @@ import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { writePages } from '../bench/pages.ts'
+import { durationText } from '../src/core/durations.ts'
 import { optionsOf, refuse } from './options.ts'
-import { seconds } from './proof/duration.ts'
 import { partsOf, typed } from './proof/parts.ts'
 import { knownOf, prove } from './proof/prove.ts'
 import { proven, report } from './proof/report.ts'
@@ -53,7 +53,7 @@ function belongs(part: string, name: string): boolean {
 async function list(): Promise<void> {
   for (const { part, result, stale } of await knownOf(parts, root, path.join(root, folder)))
     console.log(
-      `${part.name.padEnd(30)} ${(result?.verdict ?? (stale ? 'stale' : 'not run')).padEnd(8)} ${(result === undefined ? '' : `${result.began.slice(0, 16).replace('T', ' ')}, ${seconds(result.seconds)}`).padEnd(30)} ${typed(part)}`,
+      `${part.name.padEnd(30)} ${(result?.verdict ?? (stale ? 'stale' : 'not run')).padEnd(8)} ${(result === undefined ? '' : `${result.began.slice(0, 16).replace('T', ' ')}, ${durationText(1000 * Math.round(result.seconds))}`).padEnd(30)} ${typed(part)}`,
     )
 }
 

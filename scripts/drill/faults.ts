@@ -25,7 +25,7 @@ export const FAULTS: readonly Fault[] = [
     make: `${seed('ada=due')}
 printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILER_SMTP_URL=smtp://127.0.0.1:1\\n' > .env`,
     look: [
-      { command: `platformctl course status ${DATA} ${ENV}`, says: /due now +1 {2}the oldest for 65 min/ },
+      { command: `platformctl course status ${DATA} ${ENV}`, says: /due now +1 {2}the oldest for 1 h 5 min/ },
       { command: `platformctl dispatch --local ${DATA} ${ENV}`, says: /0 sent/ },
       { command: `platformctl preflight --deep ${ENV}`, says: /MAILER_SMTP_URL[\s\S]*refused/ },
     ],

@@ -1,8 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Planted, Ran } from './tests.ts'
-import type { Ask } from './worker.ts'
+import type { Ask, Planted, Ran } from './worker.ts'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
 

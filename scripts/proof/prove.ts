@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import path from 'node:path'
-import { seconds } from './duration.ts'
+import { durationText } from '../../src/core/durations.ts'
 import { type Part, typed } from './parts.ts'
 import { dropResult, keyOf, type PartResult, readResult, writeResult } from './results.ts'
 import { type Ran, runPart } from './run-part.ts'
@@ -68,7 +68,9 @@ export async function prove(options: ProveOptions): Promise<'passed' | 'failed' 
     })
     const took = (performance.now() - from) / 1000
     if (ran === undefined) {
-      say(`${at} stopped after ${seconds(took)}; what is done is kept, and npm run proof goes on from here`)
+      say(
+        `${at} stopped after ${durationText(1000 * Math.round(took))}; what is done is kept, and npm run proof goes on from here`,
+      )
       return 'stopped'
     }
     // The code changed during the run, so the result is valid for neither version.
@@ -86,7 +88,7 @@ export async function prove(options: ProveOptions): Promise<'passed' | 'failed' 
       ...judged,
     })
     say(
-      `${at} ${judged.verdict} in ${seconds(took)}${judged.reason === undefined ? '' : `: ${judged.reason}`}`,
+      `${at} ${judged.verdict} in ${durationText(1000 * Math.round(took))}${judged.reason === undefined ? '' : `: ${judged.reason}`}`,
     )
     if (judged.verdict === 'failed') verdict = 'failed'
   }

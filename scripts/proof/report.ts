@@ -1,5 +1,5 @@
 import { medianText } from '../../bench/report.ts'
-import { seconds } from './duration.ts'
+import { durationText } from '../../src/core/durations.ts'
 import { typed } from './parts.ts'
 import type { Known } from './prove.ts'
 import type { Measured, PartResult } from './results.ts'
@@ -49,7 +49,7 @@ Made by \`npm run proof\`; do not edit. [CONTRIBUTING](../../CONTRIBUTING.md#the
 | Commit | ${commit} |
 | Machine | ${machine} |
 | Node | ${node} |
-| Parts | ${passed} of ${known.length} passed, in ${seconds(results.reduce((sum, one) => sum + one.seconds, 0))} |
+| Parts | ${passed} of ${known.length} passed, in ${durationText(1000 * Math.round(results.reduce((sum, one) => sum + one.seconds, 0)))} |
 | Promised figures | ${kept} of ${promises.length} kept |
 
 ## What is not as promised
@@ -107,7 +107,7 @@ function section({ part, result, stale }: Known, commit: string): string {
 
 function took({ seconds: spent, load, began, commit: of }: PartResult, commit: string): string {
   const elsewhere = of === commit ? '' : `, at ${of}, whose code for this part is the same`
-  return `${seconds(spent)}, begun ${began.slice(0, 16).replace('T', ' ')} UTC at load ${load.toFixed(2)}${elsewhere}`
+  return `${durationText(1000 * Math.round(spent))}, begun ${began.slice(0, 16).replace('T', ' ')} UTC at load ${load.toFixed(2)}${elsewhere}`
 }
 
 /** A row for the promise about the figure itself, where there is one, and one for each that it stands beside. */

@@ -6,3 +6,26 @@ export const DAY_MS = 24 * HOUR_MS
  * under a clock that was ahead, or the clock was set back since.
  */
 export const MOST_SKEW_MS = 150_000
+
+const UNITS = [
+  [DAY_MS, 'd'],
+  [HOUR_MS, 'h'],
+  [MINUTE_MS, 'min'],
+  [1000, 's'],
+  [1, 'ms'],
+] as const
+
+/** `850 ms`, `12 s`, `4 min 12 s`, `2 d 4 h`: the largest unit and the one below it, or with `parts: 1` the largest alone. */
+export function durationText(ms: number, { parts = 2 } = {}): string {
+  const first = UNITS.findIndex(([size]) => ms >= size)
+  if (first === -1) return '0 s'
+  // Below a second only what is shorter than one is of interest.
+  const shown = UNITS.slice(first, Math.min(first + parts, Math.max(first + 1, 4)))
+  let left = ms
+  const texts = shown.map(([size, unit]) => {
+    const count = Math.floor(left / size)
+    left -= count * size
+    return count === 0 ? '' : `${count} ${unit}`
+  })
+  return texts.filter(Boolean).join(' ')
+}

@@ -3,12 +3,11 @@ import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { changedSources } from '../../scripts/mutants/changed.ts'
 import { openChild } from '../../scripts/mutants/child.ts'
-import { openImporters } from '../../scripts/mutants/importers.ts'
+import { openImporters } from '../../scripts/mutants/hunt.ts'
 import { mutantsOf } from '../../scripts/mutants/plant.ts'
-import { isText, roomOf } from '../../scripts/mutants/rooms.ts'
 import { highestPlausible, isTooLow } from '../../scripts/mutants/score.ts'
+import { changedSources, isText, roomOf } from '../../scripts/mutants/sources.ts'
 
 /** The sources that a source becomes, each with one bug. */
 const planted = (source: string) =>

@@ -1,5 +1,6 @@
 import { type DispatchProgress, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
+import { durationText } from '../../core/durations.ts'
 import type { Context } from '../context.ts'
 import { thousands } from '../output/text.ts'
 import { openProgress } from '../terminal.ts'
@@ -98,12 +99,8 @@ export function progressLine(at: {
   return bar + parts.join(', ')
 }
 
-/** `4 s`, `3 min`, `1.5 h`; rounded up, because somebody waits for it. */
-export function elapsedText(seconds: number): string {
-  if (seconds < 90) return `${Math.ceil(seconds)} s`
-  if (seconds < 90 * 60) return `${Math.ceil(seconds / 60)} min`
-  return `${(seconds / 3600).toFixed(1)} h`
-}
+/** Rounded up, because somebody waits for it. */
+export const elapsedText = (seconds: number) => durationText(Math.max(1, Math.ceil(seconds)) * 1000)
 
 /** The inputs of `dispatch` that say what it sends, and from where. */
 export interface DispatchOptions {

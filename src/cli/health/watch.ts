@@ -1,3 +1,4 @@
+import { durationText } from '../../core/durations.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type Verdict } from '../../core/health/verdict.ts'
@@ -45,7 +46,7 @@ function header({ now, nextInMs, intervalMs }: FrameInput): Line {
   return [
     ['platformctl health', 'bold'],
     [
-      `  ${new Date(now).toISOString().slice(11, 19)} UTC · every ${span(intervalMs)} · ${next} · Ctrl-C ends`,
+      `  ${new Date(now).toISOString().slice(11, 19)} UTC · every ${durationText(intervalMs)} · ${next} · Ctrl-C ends`,
       'dim',
     ],
   ]
@@ -108,23 +109,7 @@ function sparkline(track: StateHistory | undefined, width: number): Span[] {
 }
 
 function lasting(ms: number): string {
-  return ms < 1000 ? 'just now' : `for ${span(ms)}`
-}
-
-/** `850 ms`, `12 s`, `4 m 12 s`, `3 h 5 m`, `2 d 4 h`. */
-function span(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
-  const seconds = Math.floor(ms / 1000)
-  const [minutes, hours, days] = [
-    Math.floor(seconds / 60),
-    Math.floor(seconds / 3600),
-    Math.floor(seconds / 86_400),
-  ]
-  if (minutes === 0) return `${seconds} s`
-  const two = (whole: number, unit: string, rest: number, part: string) =>
-    rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${rest} ${part}`
-  if (hours === 0) return two(minutes, 'm', seconds % 60, 's')
-  return days === 0 ? two(hours, 'h', minutes % 60, 'm') : two(days, 'd', hours % 24, 'h')
+  return ms < 1000 ? 'just now' : `for ${durationText(ms)}`
 }
 
 function painted(line: Line, columns: number, paint: Paint): string {

@@ -1,7 +1,7 @@
 import type { Cadence } from '../../core/course/definition.ts'
 import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
-import { HOUR_MS } from '../../core/durations.ts'
+import { durationText, HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
 import { beside, thousands } from './text.ts'
 
@@ -76,14 +76,7 @@ function nextTry(at: number | undefined): string {
 
 function since(oldest: number | undefined, now: number): string {
   if (oldest === undefined) return ''
-  const minutes = Math.max(0, Math.floor((now - oldest) / 60_000))
-  const age =
-    minutes < 120
-      ? `${minutes} min`
-      : minutes < 48 * 60
-        ? `${Math.floor(minutes / 60)} h`
-        : `${Math.floor(minutes / 1440)} days`
-  return `  the oldest for ${age}, since ${new Date(oldest).toISOString()}`
+  return `  the oldest for ${durationText(Math.max(0, now - oldest))}, since ${new Date(oldest).toISOString()}`
 }
 
 function problemText(found: ProblemDelivery, columns: number): string {
@@ -162,15 +155,4 @@ export function cadenceText(cadence: Cadence): string {
 /** Minutes after midnight as `09:00`. */
 export function hourText(minute: number): string {
   return `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
-}
-
-/** A length of time in the largest unit that it is a whole number of. */
-export function durationText(ms: number): string {
-  const [size, unit] = [
-    [86_400_000, 'd'],
-    [3_600_000, 'h'],
-    [60_000, 'min'],
-    [1000, 's'],
-  ].find(([one]) => ms % Number(one) === 0) ?? [1, 'ms']
-  return `${ms / Number(size)} ${unit}`
 }

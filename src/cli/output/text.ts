@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Help } from 'commander'
+import { durationText } from '../../core/durations.ts'
 
 // Commander's wrapping knows escape sequences and is loaded anyway: packages made for it cost a cold start 20 to 70 ms.
 const help = Object.assign(new Help(), { minWidthToWrap: 1 })
@@ -36,14 +37,7 @@ export function sizeText(bytes: number): string {
 /** `3 h ago`; the largest unit alone, because the question is "lately?". */
 export function agoText(then: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - then) / 1000))
-  const [size, unit] = (
-    [
-      [86_400, 'd'],
-      [3600, 'h'],
-      [60, 'min'],
-    ] as const
-  ).find(([least]) => seconds >= least) ?? [1, 's']
-  return `${Math.floor(seconds / size)} ${unit} ago`
+  return `${durationText(seconds * 1000, { parts: 1 })} ago`
 }
 
 /** `1,200`. Not by `toLocaleString`, which loads ICU: 30 ms of a cold start. */

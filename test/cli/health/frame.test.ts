@@ -43,23 +43,6 @@ test('the head says the time, how often it looks and when next', () => {
   expect(lines({ verdict: undefined })).toEqual([lines()[0], '', 'asking …'])
 })
 
-test.each([
-  [0, '0 ms'],
-  [999, '999 ms'],
-  [1000, '1 s'],
-  [59_999, '59 s'],
-  [60_000, '1 m'],
-  [61_000, '1 m 1 s'],
-  [3_599_000, '59 m 59 s'],
-  [3_600_000, '1 h'],
-  [3_660_000, '1 h 1 m'],
-  [86_399_000, '23 h 59 m'],
-  [86_400_000, '1 d'],
-  [90_000_000, '1 d 1 h'],
-])('an interval of %d ms reads %s', (intervalMs, text) => {
-  expect(lines({ intervalMs })[0]).toContain(`every ${text} ·`)
-})
-
 test('no line is wider than the terminal, and none is too many for it', () => {
   const many = verdict(Array.from({ length: 9 }, () => health()))
   for (const columns of [1, 20, 80])

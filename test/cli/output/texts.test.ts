@@ -4,12 +4,13 @@ import { elapsedText } from '../../../src/cli/dispatch/drain.ts'
 import { feedbackStatusText } from '../../../src/cli/email/feedback.ts'
 import { type AlertList, alertsText } from '../../../src/cli/output/alerts-text.ts'
 import { githubText } from '../../../src/cli/output/annotations.ts'
-import { addressHint, cadenceText, durationText, hourText } from '../../../src/cli/output/course-text.ts'
+import { addressHint, cadenceText, hourText } from '../../../src/cli/output/course-text.ts'
 import { escapeXml, junitText } from '../../../src/cli/output/junit.ts'
 import { liveCounts, liveText } from '../../../src/cli/output/report-blocks.ts'
 import { agoText, beside, sizeText, wrap } from '../../../src/cli/output/text.ts'
 import { table } from '../../../src/cli/print.ts'
 import { loadPaint, shown } from '../../../src/cli/terminal.ts'
+import { durationText } from '../../../src/core/durations.ts'
 import type { Finding } from '../../../src/core/finding.ts'
 import type { LiveResult } from '../../../src/core/live/live.ts'
 import type { MailDayCount } from '../../../src/core/mail/feedback/sending.ts'
@@ -46,20 +47,21 @@ test.each([
 
 test.each([
   [0.2, '1 s'],
-  [89.1, '90 s'],
-  [90, '2 min'],
-  [5399, '90 min'],
-  [5400, '1.5 h'],
+  [89.1, '1 min 30 s'],
+  [5400, '1 h 30 min'],
 ])('%d seconds more are %s', (seconds, text) => {
   expect(elapsedText(seconds)).toBe(text)
 })
 
 test.each([
-  [86_400_000, '1 d'],
-  [90_000_000, '25 h'],
-  [5_400_000, '90 min'],
-  [61_000, '61 s'],
-  [1500, '1500 ms'],
+  [172_800_000, '2 d'],
+  [90_061_000, '1 d 1 h'],
+  [3_605_000, '1 h'],
+  [5_400_000, '1 h 30 min'],
+  [61_999, '1 min 1 s'],
+  [1500, '1 s'],
+  [850, '850 ms'],
+  [0, '0 s'],
 ])('%d ms are %s', (ms, text) => {
   expect(durationText(ms)).toBe(text)
 })
