@@ -156,6 +156,20 @@ test('two daemons with one folder are both shown, with whose schedule runs, and 
   expect(readRecord(it.folder)?.stoppedAt).toBeDefined()
 })
 
+test('of two daemons with one folder, the services of the one that goes on are asked when the other crashed', async () => {
+  const it = await daemon()
+  const record = readRecord(it.folder)
+  if (record === undefined) throw new Error('a daemon leaves its record')
+  const crashed = { ...record, pid: 2 ** 22 + 1, urls: { api: 'http://127.0.0.1:1' }, others: [record] }
+  writeRecord(it.folder, crashed)
+  const { code, stdout } = await it.run(['status', '--data', 'data'])
+  expect(stdout).toMatch(/^daemon {5}not running; it ended without stopping in order/m)
+  expect(stdout).toMatch(new RegExp(`^daemon too running as process ${process.pid} since`, 'm'))
+  expect(stdout).toMatch(/^api {8}stopped, http:\/\/127\.0\.0\.1:1$/m)
+  expect(stdout).toMatch(new RegExp(`^web {8}(?:ok|degraded), ${it.running.urls.web}`, 'm'))
+  expect(code).toBe(1)
+})
+
 test('a probe that fails because of another one names it', async () => {
   const it = await daemon({ schedule: false })
   const failing = (service: string, ...names: string[]) =>

@@ -2,13 +2,16 @@ import path from 'node:path'
 import { recordFile } from '../../core/daemon-places.ts'
 import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/environment.ts'
+import { readSettings } from '../../core/env/settings.ts'
 import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
 import { isRefused } from '../../core/health/verdict.ts'
+import { rootsOf } from '../../core/incidents/causes.ts'
+import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { splitSecrets } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import { type Context, dataFolder } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
-import { assertNotDenied } from '../environment.ts'
+import { assertNotDenied, loadEnvironment } from '../environment.ts'
 import { CommandError, wrongUsage } from '../exit.ts'
 
 /** Everything that an operator wants to know at first, as data. */
@@ -40,14 +43,13 @@ export async function gatherStatus(
   }
   const env = await environmentOf(context, options.envFile, record)
   const others = record.others?.filter(isRunning) ?? []
-  const running = isRunning(record)
   const [token] = splitSecrets(env.HEALTH_DEEP_TOKEN ?? '')
   const answers = await Promise.all(
-    [record, ...others].flatMap(({ urls }) =>
+    [record, ...others].flatMap((one) =>
       context.platform.services.flatMap(({ name: service, health }) => {
-        const url = urls[service]
+        const url = one.urls[service]
         if (url === undefined) return []
-        return running
+        return isRunning(one)
           ? answerOf(context, { service, url, health, token })
           : { service, url, health: undefined }
       }),
@@ -55,7 +57,7 @@ export async function gatherStatus(
   )
   const services = await serviceReports(context, env, answers)
   return {
-    daemon: { ...record, ...(others.length > 0 && { others }), running },
+    daemon: { ...record, ...(others.length > 0 && { others }), running: isRunning(record) },
     state: STATES.find((state) => services.some((one) => one.state === state)) ?? 'ok',
     services,
     store: await storeStatus(context, env, options.data, record),
@@ -69,7 +71,6 @@ async function environmentOf(
   named: readonly string[],
   record: DaemonRecord,
 ): Promise<Environment> {
-  const { loadEnvironment } = await import('../environment.ts')
   if (named.length > 0) return (await loadEnvironment(context, named)).env
   const readable: string[] = []
   for (const file of record.envFiles) {
@@ -106,9 +107,6 @@ async function serviceReports(
   env: Environment,
   answers: readonly Answer[],
 ): Promise<ServiceReport[]> {
-  const { prerequisitesOf } = await import('../../core/incidents/prerequisites.ts')
-  const { rootsOf } = await import('../../core/incidents/causes.ts')
-  const { readSettings } = await import('../../core/env/settings.ts')
   const failing = answers.flatMap(({ service, health }) =>
     Object.entries(health?.reached ? health.report.probes : {}).flatMap(([probe, { state }]) =>
       state === 'failing' ? [{ service, probe }] : [],
