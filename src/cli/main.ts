@@ -7,6 +7,7 @@ import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
 import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
+import { complain } from './output/text.ts'
 import { reportFault, runProgram } from './program.ts'
 import { withGuardedOutput } from './terminal.ts'
 
@@ -149,7 +150,7 @@ export async function start(): Promise<void> {
     void (async () => report(error))().finally(() => process.exit(exitCode))
   })
 
-  const say = (sentence: string) => withGuardedOutput(context).stderr.write(`platformctl: ${sentence}\n`)
+  const say = (sentence: string) => complain(withGuardedOutput(context), sentence)
   const code = await choosePlatform(words, { cwd, env: process.env, say }).then(
     (choice) =>
       runProgram(

@@ -16,7 +16,7 @@ import { type Context, terminalColumns } from './context.ts'
 import type { DocumentedCommand } from './documents/documents.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
 import type { Input } from './inputs.ts'
-import { wrap } from './output/text.ts'
+import { complain, wrap } from './output/text.ts'
 import { jsonText } from './print.ts'
 import { withGuardedOutput } from './terminal.ts'
 
@@ -236,33 +236,26 @@ export function reportFault(error: unknown, context: Context): ExitCode {
     // Help and version end a run too, and are not failures.
     if (error.exitCode === 0) return EXIT.passed
     // A command that needs a sub-command has written its help.
-    if (error.code === 'commander.help') return EXIT.usage
-    context.stderr.write(`platformctl: ${usageFault(error.message)}\n`)
+    if (error.code !== 'commander.help') complain(context, usageFault(error.message))
     return EXIT.usage
   }
   if (error instanceof CommandError) {
-    context.stderr.write(`platformctl: ${error.message.replaceAll('\n', '\\n')}\n`)
+    complain(context, error.message.replaceAll('\n', '\\n'))
     return error.exitCode
   }
-  if (error instanceof Error && error.name === 'DefinitionError') {
-    context.stderr.write(`platformctl: ${error.message}\n`)
-    return EXIT.usage
-  }
-  if (error instanceof Error && error.name === 'TemplateError') {
-    context.stderr.write(`platformctl: ${templateFaultText(context.cwd, error)}\n`)
+  if (error instanceof Error && (error.name === 'DefinitionError' || error.name === 'TemplateError')) {
+    complain(context, error.name === 'TemplateError' ? templateFaultText(context.cwd, error) : error.message)
     return EXIT.usage
   }
   if (isStoreUnavailable(error)) {
     // A store that closed itself says what may be lost, which matters more than why.
     const known = !('final' in error && error.final === true) && storeFault(error) !== 'unknown'
-    context.stderr.write(
-      `platformctl: ${known ? `the store cannot be used: ${storeFaultReason(error)}.` : error.message}\n`,
-    )
+    complain(context, known ? `the store cannot be used: ${storeFaultReason(error)}.` : error.message)
     return EXIT.remote
   }
-  context.stderr.write('platformctl: internal fault; please report it with the lines below.\n')
-  context.stderr.write(`${error instanceof Error ? error.name : typeof error}\n`)
-  for (const frame of framesOf(error)) context.stderr.write(`${frame}\n`)
+  complain(context, 'internal fault; please report it with the lines below.')
+  for (const line of [error instanceof Error ? error.name : typeof error, ...framesOf(error)])
+    context.stderr.write(`${line}\n`)
   return EXIT.internal
 }
 

@@ -68,7 +68,7 @@ test('a warning fails with --strict only, in every format', async () => {
     text: /▲ warning subject-shouts {2}mails\/welcome\.md:2:1/,
     github: /^::warning file=mails\/welcome\.md,line=2,col=1,title=subject-shouts::/m,
     sarif: /"ruleId": "subject-shouts"/,
-    junit: /<failure message="The subject shouts\."/,
+    junit: /<failure type="warning" message="The subject shouts\."/,
     json: /"id": "subject-shouts"/,
   }
   for (const [format, pattern] of Object.entries(formats)) {

@@ -34,6 +34,22 @@ test('half-configuration fails, names what is present and missing, and points at
   expect(stdout).toMatch(/failed: 1 error, 0 warnings/)
 })
 
+test('errors come first, then the groups, with those that are absent in one line, then warnings', async () => {
+  const { stdout } = await preflight('SHAREDSTORE_REST_URL=https://limits.example.com\nLOG_LEVEL=loud\n')
+  const [error, half, absent, warning, verdict] = [
+    stdout.search(/^✖ error sharedstore-pair/m),
+    stdout.search(/^◐ sharedstore +half-configured/m),
+    stdout.search(/^○ absent +site, store, datastore, payments, /m),
+    stdout.search(/^▲ warning malformed-value/m),
+    stdout.search(/^✖ failed/m),
+  ]
+  expect([error, half, absent, warning, verdict]).toEqual(
+    [error, half, absent, warning, verdict].toSorted((a, b) => a - b),
+  )
+  expect(error).toBeGreaterThan(0)
+  expect(stdout.match(/^. absent/gm)).toHaveLength(1)
+})
+
 test('warnings pass, and fail with --strict', async () => {
   const file = 'RATE_LIMIT_PER_MINUTE=many\n'
   expect((await preflight(file)).code).toBe(0)
@@ -121,9 +137,14 @@ test.each([
 test('on a terminal of 40 columns no line is longer, and a group’s meaning is below it', async () => {
   const chunks: string[] = []
   const stdout = { columns: 40, write: (text: string) => chunks.push(text) > 0 }
-  await runProgram(['preflight'], testContext({ stdout }).context)
+  await runProgram(
+    ['preflight'],
+    testContext({ stdout, env: { SHAREDSTORE_REST_URL: 'https://a.example' } }).context,
+  )
   const written = chunks.join('')
-  expect(written).toMatch(/\n○ mail {9}absent\n {4}mail is a no-op that reports sent:\n {4}false\n/)
-  const table = written.split('\n\n')[1]?.split('\n') ?? []
+  expect(written).toMatch(
+    /\n◐ sharedstore {2}half-configured\n {4}rate limits count in this process\n {4}only\n○ absent {2}site, store, datastore,/,
+  )
+  const table = written.split('\n\n')[2]?.split('\n') ?? []
   expect(table.filter((line) => line.length > 40)).toEqual([])
 })

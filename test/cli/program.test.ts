@@ -38,6 +38,24 @@ test.each([
   expect(stdout()).toBe('')
 })
 
+test('a fault is wrapped at words on a terminal, and a command in it stays on one line', async () => {
+  const { context, stderr } = testContext()
+  const [narrow, wide] = [{ ...context.stderr, columns: 50 }, context.stderr]
+  const args = ['billing', 'smoke']
+  const failing = { ...context, stderr: narrow }
+  expect(await runProgram(args, failing)).toBe(2)
+  expect(stderr()).toBe(
+    'platformctl: payments are not configured, or only\npartly: run platformctl preflight to see what is\nmissing.\n',
+  )
+  const other = testContext()
+  await runProgram(['course', 'resolve', '--data', '/nowhere'], {
+    ...other.context,
+    stderr: { ...other.context.stderr, columns: 40 },
+  })
+  for (const line of other.stderr().trimEnd().split('\n')) expect(line.length).toBeLessThanOrEqual(45)
+  expect(wide.columns).toBeUndefined()
+})
+
 test('an unknown flag of a command is wrong usage', async () => {
   const { context, stderr } = testContext()
   expect(await runProgram(['demo', '--nope'], context)).toBe(2)

@@ -8,6 +8,7 @@ import { loadEnvironment } from '../environment.ts'
 import { CommandError, type ExitCode, wrongUsage } from '../exit.ts'
 import { ENV_FILE, type Values } from '../inputs.ts'
 import { withStore } from '../opened.ts'
+import { complain } from '../output/text.ts'
 import { printText } from '../print.ts'
 
 const INPUTS = {
@@ -43,8 +44,9 @@ Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refuse
       // Exit with the command's own code, even if the report fails.
       const reporting = Object.create(context, { signal: { value: interrupted } }) as Context
       await reportBeat(reporting, values, exitCode).catch((error: unknown) =>
-        context.stderr.write(
-          `platformctl: the heartbeat ${name} was not recorded: ${error instanceof CommandError ? error.message : 'internal fault.'}\n`,
+        complain(
+          context,
+          `the heartbeat ${name} was not recorded: ${error instanceof CommandError ? error.message : 'internal fault.'}`,
         ),
       )
       // Another program's exit code can be any number.

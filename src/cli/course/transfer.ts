@@ -10,7 +10,7 @@ import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { format } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
-import { thousands } from '../output/text.ts'
+import { complain, thousands } from '../output/text.ts'
 import { printText } from '../print.ts'
 import { openProgress } from '../terminal.ts'
 import { checkCourse } from './enrolments.ts'
@@ -58,7 +58,7 @@ export const importPeople = courseCommand({
       context.stderr.write(faultsText(reading))
       throw wrongUsage(`nobody was imported from ${file}. Correct it and run the command again.`)
     }
-    if (ignored.length > 0) context.stderr.write(`platformctl: ignored in ${file}: ${ignored.join(', ')}\n`)
+    if (ignored.length > 0) complain(context, `ignored in ${file}: ${ignored.join(', ')}`)
     const tally = { imported: 0, known: 0 }
     const leftOut = [...reading.leftOut]
     const progress = await openProgress(context, 'importing')

@@ -6,7 +6,7 @@ import type { Service } from '../../core/service.ts'
 import { type Context, terminalColumns } from '../context.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { unknownName } from '../inputs.ts'
-import { beside } from '../output/text.ts'
+import { beside, complain } from '../output/text.ts'
 import { printText } from '../print.ts'
 import { loadPaint } from '../terminal.ts'
 import { type HealthEndpoint, targetsOf } from './targets.ts'
@@ -31,7 +31,7 @@ export async function readToken(
     )
   const web = targets.find(({ service }) => service === 'web')
   if (token !== undefined && web !== undefined && isExposed(web.url))
-    context.stderr.write('platformctl: the token travels unencrypted to web: use its https:// address.\n')
+    complain(context, 'the token travels unencrypted to web: use its https:// address.')
   return token
 }
 

@@ -1,7 +1,7 @@
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding, Location } from '../../core/finding.ts'
 import type { Paint } from '../terminal.ts'
-import { beside, plural, wrap } from './text.ts'
+import { beside, plural } from './text.ts'
 
 export interface TextOptions {
   readonly paint: Paint
@@ -14,16 +14,22 @@ export interface TextOptions {
 
 /** A report for a person: services, groups as a table, findings by severity, a verdict in one line. */
 export function reportText(report: Report, options: TextOptions & { readonly platform: string }): string {
-  const { paint } = options
+  const { paint, columns } = options
   const shown = report.findings.filter((finding) => options.notices || finding.severity !== 'notice')
+  const [errors, others] = [true, false].map((isError) =>
+    blocks(shown.filter(({ severity }) => (severity === 'error') === isError)).map((block) =>
+      blockText(block, paint, columns),
+    ),
+  ) as [string[], string[]] // One for each of the two.
   const parts = [
     [
       `${paint.bold('Platform')}  ${options.platform}`,
       `${paint.bold('Services')}  ${report.services.join(', ')}`,
     ].join('\n'),
-    groupTable(report, paint, options.columns),
+    ...errors,
+    groupTable(report, paint, columns),
     ...(options.live ? [options.live] : []),
-    ...blocks(shown).map((block) => blockText(block, paint, options.columns)),
+    ...others,
     verdict(report, options),
   ]
   return `${parts.join('\n\n')}\n`
@@ -31,22 +37,19 @@ export function reportText(report: Report, options: TextOptions & { readonly pla
 
 const SIGN = { configured: '●', 'half-configured': '◐', absent: '○' } as const
 
+/** A line for each group that something is set of, and one for all that are absent. */
 function groupTable(report: Report, paint: Paint, columns: number): string {
-  const width = Math.max(...report.groups.map(({ name }) => name.length)) + 2
-  const state = 'half-configured'.length + 2
+  const absent = report.groups.filter(({ state }) => state === 'absent').map(({ name }) => name)
+  const present = report.groups.filter(({ state }) => state !== 'absent')
+  const width = Math.max(...present.map(({ name }) => name.length)) + 2
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
-  return report.groups
-    .map((group) => {
-      const sign = `${colour[group.state](SIGN[group.state])} ${group.name.padEnd(width)}`
-      const room = columns - width - state - 2
-      if (room < 24) {
-        const below = wrap(group.meaning, columns - 4).map((line) => `    ${paint.dim(line)}`)
-        return [`${sign}${colour[group.state](group.state)}`, ...below].join('\n')
-      }
-      const lead = `${sign}${colour[group.state](group.state.padEnd(state))}`
-      return beside(lead, paint.dim(group.meaning), columns)
-    })
-    .join('\n')
+  const lines = present.map(({ name, state, meaning }) => {
+    const lead = `${colour[state](SIGN[state])} ${name.padEnd(width)}${colour[state](state.padEnd(17))}`
+    return beside(lead, paint.dim(meaning), columns)
+  })
+  if (absent.length > 0)
+    lines.push(beside(`${paint.dim(`${SIGN.absent} absent`)}  `, paint.dim(absent.join(', ')), columns))
+  return lines.join('\n')
 }
 
 /** Groups warnings of one kind with the same fix, at the position of the first. */

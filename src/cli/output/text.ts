@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Help } from 'commander'
 import { durationText } from '../../core/durations.ts'
+import { type Context, listColumns } from '../context.ts'
 
 // Commander's wrapping knows escape sequences and is loaded anyway: packages made for it cost a cold start 20 to 70 ms.
 const help = Object.assign(new Help(), { minWidthToWrap: 1 })
@@ -8,9 +9,24 @@ const help = Object.assign(new Help(), { minWidthToWrap: 1 })
 /** If fewer columns than this are left beside the lead, the text goes below it. */
 const NARROWEST = 24
 
-/** Lines of at most `width` columns, broken between words. A longer word stays whole, so that names can be copied. */
+/** A command in a sentence: the name, its sub-commands, and options with their values. */
+const COMMAND =
+  /(?:npx )?platformctl(?: (?!(?:and|ends|goes|in|lists|or|on|shows|to|what|with|writes)\b)[a-z][a-z-]*\b){1,3}(?: --?[a-z-]+(?:[ =][^\s-]\S*)?| [A-Z]{2,}[^\s]*)*|nsenter .*? -- (?:\S+ ?)*/g
+/** Of the private use area, so that nobody writes it. */
+const UNBROKEN = '\ue000'
+
+/**
+ * Lines of at most `width` columns, broken between words. A longer word stays whole, and so does a command, so that both
+ * can be copied.
+ */
 export function wrap(text: string, width: number): string[] {
-  return help.boxWrap(text, width).split('\n')
+  const held = text.replaceAll(COMMAND, (command) => command.replaceAll(' ', UNBROKEN))
+  return help.boxWrap(held, width).replaceAll(UNBROKEN, ' ').split('\n')
+}
+
+/** Writes a sentence of this program on standard error, wrapped on a terminal. */
+export function complain({ stderr }: Pick<Context, 'stderr'>, sentence: string): void {
+  stderr.write(`${wrap(`platformctl: ${sentence}`, listColumns(stderr)).join('\n')}\n`)
 }
 
 /**
