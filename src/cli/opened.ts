@@ -1,7 +1,7 @@
 import type { Course } from '../core/course/course.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { readSettings } from '../core/env/settings.ts'
-import type { Channel } from '../core/incidents/teller.ts'
+import type { Channel } from '../core/incidents/lanes.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/platform.ts'
 import { commandOn } from './command.ts'
@@ -48,8 +48,8 @@ export const courseCommand = commandOn<
 export const storeCommand = commandOn(STORE, withStore)
 
 /** The channels for alerts that the environment configures. */
-export async function alertChannelsOf(context: Context, env: Environment): Promise<Channel[]> {
+export async function alertChannelsOf(context: Context, env: Environment): Promise<readonly Channel[]> {
   const { alertChannels } = await import('../daemon/alerts.ts')
   const { platform, clock } = context
-  return alertChannels({ platform, settings: readSettings(platform, env), clock })
+  return alertChannels(clock, platform, readSettings(platform, env))
 }

@@ -2,20 +2,18 @@ import type { Clock } from '../core/clock.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
+import type { Host } from '../core/host.ts'
 import { adviceFor } from '../core/incidents/advice.ts'
 import { type Cause, followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
-import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
+import { openChannels } from '../core/incidents/channels.ts'
 import { CONDITIONS } from '../core/incidents/conditions.ts'
-import type { IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
+import type { Changes, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
+import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
-import { type Channel, sendDueAlerts, unfinishedIn } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
-import type { Log } from '../core/log.ts'
 import type { Held } from '../core/mail/holds.ts'
-import { openMailer } from '../core/mail/open.ts'
 import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
 import type { Store } from '../core/store/store.ts'
 import { trailing } from '../core/trailing.ts'
@@ -28,18 +26,12 @@ const SEEN_ELSEWHERE_MS = 150_000
 const SEEN_AGAIN_MS = 2 * MINUTE_MS
 
 /** The channels that the environment configures. */
-export function alertChannels({
-  platform,
-  settings,
-  places,
-  clock,
-}: {
-  readonly platform: ResolvedPlatform
-  readonly settings: Settings
-  readonly places?: Places
-  readonly clock: Clock
-}): Channel[] {
-  const { alerts, mail } = settings
+export function alertChannels(
+  clock: Pick<Clock, 'now'>,
+  platform: ResolvedPlatform,
+  settings: Settings,
+  places?: Places,
+): readonly Channel[] {
   const labels = createLabels(platform)
   const link = settings.value('NEXT_PUBLIC_SITE_URL') && `${settings.site.siteUrl}/`
   const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
@@ -60,21 +52,7 @@ export function alertChannels({
       advice,
     })
   }
-  return [
-    ...(alerts.webhook === undefined ? [] : [webhookChannel({ ...alerts.webhook, textOf, clock })]),
-    ...(alerts.escalation === undefined
-      ? []
-      : [webhookChannel({ name: 'escalation', ...alerts.escalation, textOf, clock })]),
-    ...(alerts.mailTo === undefined || mail === undefined
-      ? []
-      : [
-          mailChannel({
-            open: (compiled) => openMailer({ mail, compiled: async () => ({ [ALERT]: compiled }) }),
-            to: alerts.mailTo,
-            textOf,
-          }),
-        ]),
-  ]
+  return openChannels(clock, settings, textOf)
 }
 
 export interface Alerts {
@@ -85,72 +63,52 @@ export interface Alerts {
   stop(): Promise<void>
 }
 
-async function knownOf(
-  store: IncidentStore,
-  channels: readonly Channel[],
-  now: number,
-): Promise<KnownAlerts> {
-  return { ...(await unfinishedIn(store, channels, now)), silence: await store.silenceAt(now) }
-}
-
 /**
  * Turns rounds of health checks into incidents, and sends the alerts that are due after each. While the store fails,
  * incidents are kept in memory and in a file, and alerts are sent from there, so that a failing store also raises an alert.
  */
-export function startAlerts({
-  store,
-  platform,
-  settings,
-  channels,
-  held,
-  clock,
-  random,
-  log,
-  files = [],
-}: {
-  readonly store: Pick<Store, 'incidents'>
-  /** Its probes and the conditions can be causes. */
-  readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
-  readonly settings: Settings
-  readonly channels: readonly Channel[]
-  readonly held?: Held
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-  /** Where incidents outlive the process while the store fails: the first that can be written. */
-  readonly files?: readonly string[]
-}): Alerts {
+export function startAlerts(
+  host: Host,
+  {
+    store: { incidents: own },
+    platform,
+    settings,
+    channels,
+    held,
+    files = [],
+  }: {
+    readonly store: Pick<Store, 'incidents'>
+    /** Its probes and the conditions can be causes. */
+    readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
+    readonly settings: Settings
+    readonly channels: readonly Channel[]
+    readonly held?: Held
+    /** Where incidents outlive the process while the store fails: the first that can be written. */
+    readonly files?: readonly string[]
+  },
+): Alerts {
+  const { clock, random, log } = host
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...CONDITIONS])
   const isKnown = (cause: string) => causes.has(cause)
   const prerequisites = prerequisitesOf(platform, settings)
+  const stopping = new AbortController()
   let streaks: Streaks = new Map()
   /** The clocks at the last round, and when the wall clock was last found set. */
   let last: { readonly now: number; readonly monotonic: number } | undefined
   let setAt = Number.NEGATIVE_INFINITY
-  let telling: Promise<unknown> | undefined
-  const kept = keptAlerts(files)
   /** The state of the store when it was last read. */
   let known: KnownAlerts = { incidents: [], messages: [], silence: undefined }
-  let spare = kept && openSpare(kept)
+  let spare: Promise<SpareAlerts> | undefined
+  let telling: Promise<unknown> | undefined
   let following: Promise<boolean> = Promise.resolve(false)
-  let stopped = false
 
-  /** Records a round and returns the next streaks. Rejects if the store fails, so that the old streaks stay. */
-  async function followIn(
-    incidents: IncidentStore,
+  /** What a round changes of the incidents that are open, and the next streaks. */
+  function changesOf(
     reports: readonly RoundReport[],
+    open: readonly StoredIncident[],
+    now: number,
     idOf: (cause: string) => string,
-  ) {
-    const now = clock.now()
-    if ((await incidents.rewind(now)) > 0)
-      log.warn(
-        'clock_set_back',
-        'the clock was set back: incidents and silences of times to come were repaired',
-      )
-    const monotonic = clock.monotonic()
-    if (last && Math.abs(now - last.now - (monotonic - last.monotonic)) > MOST_SKEW_MS) setAt = now
-    last = { now, monotonic }
-    const open = await incidents.list(0)
+  ): Changes & { readonly streaks: Streaks } {
     const looked = new Set(reports.flatMap(({ service, probes }) => [service, ...Object.keys(probes)]))
     const round = followRound({
       streaks,
@@ -169,17 +127,19 @@ export function startAlerts({
       const others = openFor(cause)?.affected.filter((name) => !looked.has(name)) ?? []
       return [...new Set([...others, ...affected])].toSorted()
     }
-    for (const one of round.failing)
-      await incidents.seen({ cause: one.cause, reason: one.reason, affected: affectedBy(one), now })
-    for (const one of round.elsewhere) {
-      const { affected = [], seenAt = now } = openFor(one.cause) ?? {}
-      const names = affectedBy(one)
-      // Only the list: when it was last seen failing is for the process that checks it to say.
-      if (names.join() !== affected.join())
-        await incidents.seen({ cause: one.cause, reason: one.reason, affected: names, now: seenAt })
-    }
-    for (const cause of round.opens)
-      await incidents.open({
+    const seen = (one: Cause, at: number) => ({ ...one, affected: affectedBy(one), at })
+    return {
+      streaks: round.streaks,
+      seen: [
+        ...round.failing.map((one) => seen(one, now)),
+        // Only the list: when it was last seen failing is for the process that checks it to say.
+        ...round.elsewhere.flatMap((one) => {
+          const { affected = [], seenAt = now } = openFor(one.cause) ?? {}
+          const next = seen(one, seenAt)
+          return next.affected.join() === affected.join() ? [] : next
+        }),
+      ],
+      opens: round.opens.map((cause) => ({
         ...cause,
         affected: affectedBy(cause),
         id: idOf(cause.cause),
@@ -188,38 +148,73 @@ export function startAlerts({
         closedAt: undefined,
         acknowledgedAt: undefined,
         acknowledgedBy: undefined,
-      })
-    // After the clock was set, what other machines saw a moment ago looks old: give them time to see it again.
-    if (now - setAt < SEEN_AGAIN_MS) return round.streaks
-    for (const cause of round.closes)
-      await incidents.close({ cause, now, unseenSince: now - SEEN_ELSEWHERE_MS })
-    return round.streaks
+      })),
+      // After the clock was set, what other machines saw a moment ago looks old: give them time to see it again.
+      closes:
+        now - setAt < SEEN_AGAIN_MS
+          ? []
+          : round.closes.map((cause) => ({ cause, at: now, unseenSince: now - SEEN_ELSEWHERE_MS })),
+    }
   }
 
+  /** Records a round and returns the next streaks. Rejects if the store fails, so that the old streaks stay. */
+  async function followIn(
+    incidents: IncidentStore,
+    reports: readonly RoundReport[],
+    idOf: (cause: string) => string,
+  ): Promise<Streaks> {
+    const [now, monotonic] = [clock.now(), clock.monotonic()]
+    if (last && Math.abs(now - last.now - (monotonic - last.monotonic)) > MOST_SKEW_MS) setAt = now
+    last = { now, monotonic }
+    let next = streaks
+    const { repaired } = await incidents.follow({
+      now,
+      channels,
+      decide(open) {
+        const changes = changesOf(reports, open, now, idOf)
+        next = changes.streaks
+        return changes
+      },
+    })
+    if (repaired > 0)
+      log.warn(
+        'clock_set_back',
+        'the clock was set back: incidents and silences of times to come were repaired',
+      )
+    return next
+  }
+
+  async function readKnown(): Promise<void> {
+    const now = clock.now()
+    known = { ...(await own.unfinished(now)), silence: await own.silenceAt(now) }
+  }
   async function openSpare(...before: readonly KnownAlerts[]): Promise<SpareAlerts> {
     // A store that cannot be written can often be read.
-    known = await knownOf(store.incidents, channels, clock.now()).catch(() => known)
-    return openSpareAlerts(files, [...before, known])
+    await readKnown().catch(() => {})
+    return openSpareAlerts(files, [...before, known], clock.now())
   }
 
-  let recordedIn: IncidentStore = store.incidents
-  const note = trailing(async () => {
-    if (recordedIn === store.incidents) known = await knownOf(recordedIn, channels, clock.now())
-    else await (await spare)?.keep(clock.now())
-  })
-  // Each by itself, because one that hangs must not hold up the others. What a round opens while alerts are being sent
-  // is sent right after them, and not a round later.
-  const tellers = channels.map((channel) =>
-    trailing(() => sendDueAlerts({ store: recordedIn, channels: [channel], held, clock, log }).then(note)),
-  )
   const failed = (error: unknown) =>
     log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
       fault: error instanceof Error ? error.name : 'unknown',
     })
-  const tell = (incidents: IncidentStore) => {
-    recordedIn = incidents
-    telling = Promise.all([note, ...tellers].map((one) => one().catch(failed)))
+  /** Sends what is due in a store, each channel by itself; `note` is called after each. */
+  function teller(incidents: IncidentStore, note: () => Promise<void>): () => void {
+    const lanes = createAlertLanes(host, incidents, { channels, held, signal: stopping.signal })
+    const work = [note, ...lanes.map((wake) => () => wake().then(note))]
+    return () => {
+      telling = Promise.all(work.map((one) => one().catch(failed)))
+    }
   }
+  const tellOwn = teller(own, trailing(readKnown))
+  const tellSpare = ({ incidents, keep }: SpareAlerts) =>
+    teller(
+      incidents,
+      trailing(() => keep(clock.now())),
+    )
+  let tell = tellOwn
+  const kept = keptAlerts(files)
+  if (kept) spare = openSpare(kept)
 
   async function follow(reports: readonly RoundReport[]): Promise<boolean> {
     let next: Streaks
@@ -228,34 +223,36 @@ export function startAlerts({
       if (spare !== undefined) {
         await telling
         const used = await spare
-        await used.bringBack(store.incidents, clock.now())
+        await used.bringBack(own, clock.now())
         await used.close()
         spare = undefined
       }
-      next = await followIn(store.incidents, reports, idOf)
-      tell(store.incidents)
+      next = await followIn(own, reports, idOf)
+      tell = tellOwn
     } catch {
+      const isNew = spare === undefined || tell === tellOwn
       spare ??= openSpare()
-      const { incidents, keep } = await spare
+      const used = await spare
       // Use the same id on every machine, so that a receiver can deduplicate their messages.
       const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}`
-      next = await followIn(incidents, reports, idOf)
-      await keep(clock.now())
-      tell(incidents)
+      next = await followIn(used.incidents, reports, idOf)
+      await used.keep(clock.now())
+      if (isNew) tell = tellSpare(used)
     }
+    tell()
     streaks = next
     return [...next.values()].includes(1)
   }
 
   return {
     async follow(reports) {
-      if (stopped) return false
+      if (stopping.signal.aborted) return false
       following = follow(reports)
       return following
     },
     told: async () => void (await telling),
     async stop() {
-      stopped = true
+      stopping.abort()
       await following
       await telling
       await (await spare)?.close()

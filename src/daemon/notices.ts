@@ -1,13 +1,14 @@
 import type { Clock } from '../core/clock.ts'
 import type { Course } from '../core/course/course.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
-import type { Channel } from '../core/incidents/teller.ts'
+import type { Channel } from '../core/incidents/lanes.ts'
 import type { Log } from '../core/log.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Store } from '../core/store/store.ts'
 
 /** Probes whose failure no visitor notices. */
 const UNSEEN = ['sharedstore', 'errortrack', 'analytics']
+const PUBLISH_MS = 60_000
 /** Dispatch calls in a row. Each sends at most one notice to a subscriber, and several may be waiting. */
 const CALLS = 20
 
@@ -29,12 +30,12 @@ export function subscribersChannel({
     [...probes.map(({ name }) => name), ...contract.services].filter((name) => !unseen.has(name)),
   )
   return {
-    name: 'subscribers',
-    publishes: true,
+    ...{ name: 'subscribers', publishes: true, lines: 1, patienceMs: PUBLISH_MS },
     // An end is due only if the beginning was published, whatever the definition says today.
     takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && seen.has(cause)),
-    async tell({ kind, incident }) {
-      if (kind !== 'opened' && kind !== 'closed') return { kind: 'permanent', reason: 'not for subscribers' }
+    async tell({ id, kind, incident }) {
+      if (kind !== 'opened' && kind !== 'closed')
+        return { kind: 'permanent', reason: 'not for subscribers', hardBounce: false }
       const { id: subject, cause, service, affected, openedAt: from, closedAt: until } = incident
       try {
         await store.notices.publish({
@@ -43,9 +44,9 @@ export function subscribersChannel({
           at: clock.now(),
           facts: { cause, service, affected, from, until: kind === 'closed' ? until : undefined },
         })
-        return { kind: 'sent' }
+        return { kind: 'sent', id }
       } catch {
-        return { kind: 'transient', reason: 'the store did not take the notice' }
+        return { kind: 'transient', reason: 'the store did not take the notice', scope: 'message' }
       }
     },
   }

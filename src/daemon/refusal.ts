@@ -1,16 +1,14 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
-import type { Clock } from '../core/clock.ts'
 import { alertsFiles } from '../core/daemon-places.ts'
 import type { Environment } from '../core/env/environment.ts'
 import type { Settings, StoreAddress } from '../core/env/settings.ts'
 import { readSettings } from '../core/env/settings.ts'
+import type { Host } from '../core/host.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
-import type { Log } from '../core/log.ts'
 import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import type { Random } from '../core/random.ts'
 import { WEB } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
 import { within } from '../core/wait.ts'
@@ -26,35 +24,30 @@ const REFUSAL_MS = 25_000
 
 /** Sends an alert that this start was refused, because a process that does not start cannot send one later. */
 export async function tellRefusal(
+  host: Host,
   {
     env,
     platform,
     places,
     dataFolder,
     pointerFolder,
-    clock,
-    random,
-    log,
   }: {
     readonly env: Environment
     readonly platform: ResolvedPlatform
     readonly places: Places
     readonly dataFolder: string
     readonly pointerFolder?: string | undefined
-    readonly clock: Clock
-    readonly random: Random
-    readonly log: Log
   },
   cause: ConditionName | 'store',
   refused: string,
 ): Promise<void> {
   const settings = readSettings(platform, env)
-  const channels = alertChannels({ platform, settings, places, clock })
+  const channels = alertChannels(host.clock, platform, settings, places)
   if (channels.length === 0) return
   const store =
     cause === 'store'
       ? undefined
-      : await openStore(storeAddress(settings, dataFolder), { log }).catch(() => undefined)
+      : await openStore(storeAddress(settings, dataFolder), { log: host.log }).catch(() => undefined)
   // Without its store, a file remembers the message for the next start.
   const files = alertsFiles(dataFolder, pointerFolder)
   try {
@@ -63,16 +56,7 @@ export async function tellRefusal(
   } catch {
     // It is there, or cannot be made.
   }
-  const alerts = startAlerts({
-    store: store ?? NO_STORE,
-    platform,
-    settings,
-    channels,
-    clock,
-    random,
-    log,
-    files,
-  })
+  const alerts = startAlerts(host, { store: store ?? NO_STORE, platform, settings, channels, files })
   const result = {
     state: 'failing',
     checked: true,

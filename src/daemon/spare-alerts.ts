@@ -53,14 +53,13 @@ function readKept(file: string): KnownAlerts | undefined {
 export async function openSpareAlerts(
   files: readonly string[],
   known: readonly KnownAlerts[],
+  now: number,
 ): Promise<SpareAlerts> {
   const store = await openStore(undefined)
   const { incidents } = store
-  for (const { silence, incidents: open, messages } of known) {
-    if (silence) await incidents.silence(silence)
-    for (const incident of open) await incidents.open(incident)
-    for (const message of messages) await recordSent(incidents, message)
-  }
+  for (const { silence } of known) if (silence) await incidents.silence(silence)
+  const [opens, messages] = [known.flatMap((one) => one.incidents), known.flatMap((one) => one.messages)]
+  await incidents.follow({ now, channels: [], decide: () => ({ opens, told: sentOf(messages) }) })
   const all = async () => {
     const found = await incidents.list(INCIDENTS_KEPT.most)
     return { incidents: found, messages: await incidents.messages(found.map(({ id }) => id)) }
@@ -75,19 +74,31 @@ export async function openSpareAlerts(
       if (written !== undefined) for (const file of files) if (file !== written) remove(file)
     },
     async bringBack(to, now) {
-      const found = await all()
-      for (const one of found.incidents) {
-        if (await to.open(one)) continue
-        const { cause, closedAt } = one
-        if (closedAt !== undefined) await to.close({ cause, now: closedAt, unseenSince: closedAt })
-        await to.open({ ...one, closedAt: closedAt ?? now })
-      }
-      for (const message of found.messages) await recordSent(to, message)
+      const { incidents: here, messages } = await all()
+      await to.follow({
+        now,
+        channels: [],
+        decide(open) {
+          const isRival = ({ cause, id }: StoredIncident) =>
+            open.some((one) => one.cause === cause && one.id !== id)
+          const ends = here.flatMap(({ cause, closedAt: at }) =>
+            at === undefined ? [] : [{ cause, at, unseenSince: at }],
+          )
+          return {
+            closes: ends,
+            opens: here.map((one) => (isRival(one) ? { ...one, closedAt: one.closedAt ?? now } : one)),
+            told: sentOf(messages),
+          }
+        },
+      })
       files.forEach(remove)
     },
     close: () => store.close(),
   }
 }
+
+/** An alert that was not sent is left to be sent. */
+const sentOf = (messages: readonly MessageRecord[]) => messages.filter(({ outcome }) => outcome === 'sent')
 
 /** Whether a file could be written: whole or not at all. */
 function write(file: string, text: string): boolean {
@@ -108,12 +119,4 @@ function remove(file: string): void {
   try {
     rmSync(file, { force: true })
   } catch {}
-}
-
-/** Copies a sent message into a store; an unsent one is left to be sent. */
-async function recordSent(store: IncidentStore, message: MessageRecord): Promise<void> {
-  const { incident, kind, channel, outcome, at: now } = message
-  if (outcome !== 'sent') return
-  if ((await store.claim({ incident, kind, channel, now, leaseMs: 1 })) !== undefined)
-    await store.settle({ incident, kind, channel, outcome: 'sent', now, nextAt: now, reason: undefined })
 }

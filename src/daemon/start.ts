@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
 import { createWakes } from '../core/course/wakes.ts'
 import { alertsFiles } from '../core/daemon-places.ts'
 import { type DaemonRecord, leavePointer, recordDaemon, recordedStore } from '../core/daemon-record.ts'
@@ -9,6 +9,7 @@ import { rawValue } from '../core/env/environment.ts'
 import type { Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/settings.ts'
 import { codeOf } from '../core/error-code.ts'
+import type { Host } from '../core/host.ts'
 import type { Log } from '../core/log.ts'
 import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -94,6 +95,9 @@ export class ListenError extends Error {
 /** Validates, opens the store, listens, serves, and runs the schedule unless that is turned off. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const { platform: definition, services, host, ports, clock, random, log } = options
+  const engine: Host = { clock, timer: systemClock, random, log }
+  const refused = (...why: readonly [cause: Parameters<typeof tellRefusal>[2], reason: string]) =>
+    tellRefusal(engine, { ...options, places: placesOf(options) }, ...why)
   const [malformed] = malformedStores(options.env)
   if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
   let settings: Settings
@@ -102,11 +106,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   } catch (error) {
     if (error instanceof InvalidEnvironmentError) {
       const groups = [...new Set(error.findings.map(({ group }) => group))].join(', ')
-      await tellRefusal(
-        { ...options, places: placesOf(options) },
-        'half_configured',
-        `half-configured: ${groups}`,
-      )
+      await refused('half_configured', `half-configured: ${groups}`)
     }
     throw error
   }
@@ -139,8 +139,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const store = await openOwned(options, address, { poolSize: settings.store.poolSize, log, onLost }).catch(
       async (error: unknown) => {
         told = true
-        if (storeFault(error) !== 'other_platform')
-          await tellRefusal({ ...options, places: placesOf(options) }, 'store', storeFaultReason(error))
+        if (storeFault(error) !== 'other_platform') await refused('store', storeFaultReason(error))
         throw error
       },
     )
@@ -223,26 +222,26 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         })
       : undefined
     const mailsNotices = settings.mail !== undefined && services.includes(WEB)
-    const alerts = startAlerts({
+    const alerts = startAlerts(engine, {
       store,
       platform: definition,
       settings,
       channels: [
-        ...alertChannels({ platform: definition, settings, places: placesOf(options), clock }),
+        ...alertChannels(clock, definition, settings, placesOf(options)),
         ...(mailsNotices ? [subscribersChannel({ platform: definition, store, clock })] : []),
       ],
       held: platform.held,
-      clock,
-      random,
-      log,
       files: alertsFiles(options.dataFolder, options.pointerFolder),
     })
     const mails = createMailSender({ store, course: platform.course, clock, log })
     // Before the store closes: alerts in flight are recorded first.
-    opened.splice(1, 0, async () => {
-      await alerts.stop()
-      await mails.sent()
-    })
+    opened.splice(1, 0, (deadlineMs) =>
+      within(
+        deadlineMs,
+        Promise.all([alerts.stop(), mails.sent()]).then(() => {}),
+        giveUp,
+      ),
+    )
     recorder = startRecorder({
       health: served.map(({ health }) => health),
       neighbours: platform.neighbours,
@@ -350,7 +349,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       const met = error instanceof Error ? error.name : 'unknown'
       const why =
         error instanceof ListenError ? error.message : `it met a fault (${met}), which its output names`
-      await tellRefusal({ ...options, places: placesOf(options) }, 'start_refused', why)
+      await refused('start_refused', why)
     }
     throw error
   }

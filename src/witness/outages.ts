@@ -1,6 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
-import type { Channel } from '../core/incidents/teller.ts'
+import type { Hearing, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
 import { type AlertText, duration, minute } from '../core/incidents/text.ts'
 import type { Outage, Seen, Voting } from './votes.ts'
 
@@ -14,31 +13,13 @@ export function openOutages({
   clock,
 }: {
   readonly incidents: IncidentStore
-  readonly channels: readonly Channel[]
+  readonly channels: readonly Hearing[]
   readonly self: string
   readonly clock: Pick<Clock, 'now'>
 }) {
-  const open = (id: string, openedAt: number, reason: string | undefined) =>
-    incidents.open({
-      id,
-      cause: CAUSE,
-      service: self,
-      reason,
-      affected: [],
-      openedAt,
-      seenAt: openedAt,
-      closedAt: undefined,
-      acknowledgedAt: undefined,
-      acknowledgedBy: undefined,
-    })
-  /** Another witness has sent this message. */
-  const sentElsewhere = async (incident: string, kind: MessageKind) => {
-    for (const { name: channel } of channels) {
-      const [key, now] = [{ incident, kind, channel }, clock.now()]
-      await incidents.claim({ ...key, now, leaseMs: 0 })
-      await incidents.settle({ ...key, outcome: 'sent', now, nextAt: now, reason: undefined })
-    }
-  }
+  /** On every channel; another witness has sent it. */
+  const sentElsewhere = (incident: string, kind: MessageKind, at: number) =>
+    channels.map(({ name: channel }) => ({ incident, kind, channel, at }))
   return {
     async follow({
       after,
@@ -54,19 +35,42 @@ export function openOutages({
       readonly reason: string | undefined
     }): Promise<void> {
       const now = clock.now()
-      await incidents.rewind(now)
-      if (announces === 'open' && outage)
-        await open(outage.id, Math.min(outage.since, now), reasonOf(seen, self, reason))
-      if (announces === 'closed' && outage && outage.by !== self) {
-        // The witness that announced it is gone: this one ends it.
-        await open(outage.id, Math.min(outage.since, now), undefined)
-        await sentElsewhere(outage.id, 'opened')
-      }
-      for (const { id } of (await incidents.list(0)).filter((one) => one.closedAt === undefined)) {
-        if (id === after.outage?.id) continue
-        if (announces !== 'closed' && after.closed.includes(id)) await sentElsewhere(id, 'closed')
-        await incidents.close({ cause: CAUSE, now, unseenSince: now })
-      }
+      /** The witness that announced it is gone: this one ends it. */
+      const inherited = announces === 'closed' && outage && outage.by !== self ? outage : undefined
+      const begun = announces === 'open' ? outage : inherited
+      const openedAt = Math.min(begun?.since ?? now, now)
+      const opens: StoredIncident[] = begun
+        ? [
+            {
+              id: begun.id,
+              cause: CAUSE,
+              service: self,
+              reason: inherited ? undefined : reasonOf(seen, self, reason),
+              affected: [],
+              openedAt,
+              seenAt: openedAt,
+              closedAt: inherited && now,
+              acknowledgedAt: undefined,
+              acknowledgedBy: undefined,
+            },
+          ]
+        : []
+      await incidents.follow({
+        now,
+        channels,
+        decide(open) {
+          const over = open.filter(({ id }) => id !== after.outage?.id)
+          const closed = over.filter(({ id }) => announces !== 'closed' && after.closed.includes(id))
+          return {
+            opens,
+            closes: over.map(({ cause }) => ({ cause, at: now, unseenSince: now })),
+            told: [
+              ...(inherited ? sentElsewhere(inherited.id, 'opened', now) : []),
+              ...closed.flatMap(({ id }) => sentElsewhere(id, 'closed', now)),
+            ],
+          }
+        },
+      })
     },
   }
 }

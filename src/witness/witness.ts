@@ -1,17 +1,17 @@
 import path from 'node:path'
-import type { Clock } from '../core/clock.ts'
-import { type Channel, sendDueAlerts } from '../core/incidents/teller.ts'
-import type { Log } from '../core/log.ts'
+import { systemClock } from '../core/clock.ts'
+import type { Host } from '../core/host.ts'
+import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import type { Network } from '../core/network/get.ts'
-import type { Random } from '../core/random.ts'
 import { openStore } from '../core/store/open.ts'
+import { within } from '../core/wait.ts'
 import { readSnapshot, type Snapshot, sign, signingKey, type WitnessSecret } from '../core/witness.ts'
 import { askPeer, askPlatform } from './ask.ts'
 import { openOutages } from './outages.ts'
 import { openState } from './state.ts'
 import { nextRound, type View, type Vote } from './votes.ts'
 
-interface WitnessOptions {
+interface WitnessOptions extends Omit<Host, 'timer'> {
   readonly own: WitnessSecret
   readonly platform: string
   readonly peers: readonly string[]
@@ -19,9 +19,6 @@ interface WitnessOptions {
   readonly channels: readonly Channel[]
   readonly roundMs?: number
   readonly network?: Network
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
 }
 
 /** What a witness knows now. */
@@ -60,6 +57,8 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
   const outages = openOutages({ incidents: store.incidents, channels, self: own.name, clock })
   const key = signingKey(own.secret, 'witness')
   const over = new AbortController()
+  const host = { clock, timer: systemClock, random, log }
+  const lanes = createAlertLanes(host, store.incidents, { channels, signal: over.signal })
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
   let { signed, confirmedAt, voting } = state.kept
@@ -140,7 +139,9 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
     await outages.follow({ after, announces, outage, seen, reason })
     voting = after
     state.keep({ signed, confirmedAt, voting })
-    await sendDueAlerts({ store: store.incidents, channels, clock, log })
+    // The next round looks again, whatever hangs.
+    const told = Promise.all(lanes.map((wake) => wake()))
+    await within(roundMs, told, () => [])
   }
 
   let running: Promise<void> = Promise.resolve()

@@ -5,16 +5,19 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import type { StoredIncident } from '../../src/core/incidents/incident.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { change, channelOf, closeIncident, hostAt, tellDue } from '../support/incidents.ts'
 import { openLearning } from '../support/learning.ts'
 import { serve } from '../support/servers.ts'
 
 const SECRET = 'a-secret-of-the-dispatch-for-tests-only'
 const NOW = Date.UTC(2026, 10, 21, 9)
 
-const OPEN = {
+const CHANNELS = [{ name: 'webhook' }]
+const OPEN: StoredIncident = {
   id: 'abc',
   cause: 'mail',
   service: 'web',
@@ -31,7 +34,10 @@ async function folder() {
   const data = await emptyFolder()
   const store = await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })
   onTestFinished(() => store.close())
-  await store.incidents.open(OPEN)
+  const opens = async (...opens: StoredIncident[]) => {
+    await change(store.incidents, NOW, { opens }, CHANNELS)
+  }
+  await opens(OPEN)
   const run = async (args: string[], env: Record<string, string> = {}, columns?: number) => {
     const { context, stdout, stderr } = testContext({
       env,
@@ -47,7 +53,7 @@ async function folder() {
   }
   const alert = (args: string[], env?: Record<string, string>, columns?: number) =>
     run(['alert', ...args], env, columns)
-  return { data, store, alert, run }
+  return { data, store, opens, alert, run }
 }
 
 async function receiver(status: number) {
@@ -76,12 +82,13 @@ abc  mail (web, agent), open
   due     opened by webhook
 `)
   const later = { ...env, ALERT_ESCALATION_URL: 'https://b.example.com/', ALERT_ESCALATION_AFTER: '5m' }
+  const escalation = (afterMs: number) => change(store.incidents, NOW, {}, [{ name: 'escalation', afterMs }])
+  await escalation(300_000)
   const escalates = (await alert(['list', '--data', data], later)).stdout
   expect(escalates).toContain('by webhook and by escalation if nobody acknowledges')
   expect(escalates).toContain('later   opened by escalation, 2026-11-21 09:04 UTC, unless acknowledged')
-  expect(
-    (await alert(['list', '--data', data], { ...later, ALERT_ESCALATION_AFTER: '1m' })).stdout,
-  ).toContain('due     opened by escalation')
+  await escalation(60_000)
+  expect((await alert(['list', '--data', data], later)).stdout).toContain('due     opened by escalation')
   expect(await alert(['silence', '15m', '--reason', 'deploy of 4.3', '--data', data])).toMatchObject({
     code: 0,
     stdout: 'silent until 2026-11-21T09:15:00.000Z\n',
@@ -92,7 +99,7 @@ abc  mail (web, agent), open
   expect(await alert(['silence', '0', '--reason', ' ', '--data', data])).toMatchObject({ code: 2 })
   await alert(['silence', '0', '--reason', 'done', '--data', data])
   expect((await alert(['list', '--data', data], env)).stdout).toContain('due     opened by webhook')
-  await store.incidents.close({ cause: 'mail', now: NOW, unseenSince: NOW })
+  await closeIncident(store.incidents, 'mail', NOW)
   expect((await alert(['list', '--data', data])).stdout).toBe(
     'alerts    off; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO\n\nno incidents\n',
   )
@@ -105,7 +112,7 @@ abc  mail (web, agent), open
 })
 
 test('an alert that a pause or a silence holds is held in alert list and in mail queue; the one about the pause is not', async () => {
-  const { data, alert, run, store } = await folder()
+  const { data, alert, run, store, opens } = await folder()
   const env = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
   const queued = async () =>
     JSON.parse((await run(['mail', 'queue', '--format', 'json', '--data', data], env)).stdout).streams.find(
@@ -113,7 +120,7 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
     )
   expect(await queued()).toMatchObject({ due: 1, held: 0, oldestAt: NOW - 60_000 })
   await run(['mail', 'pause', '--stream', 'alert', '--reason', 'new pager', '--data', data])
-  await store.incidents.open({ ...OPEN, id: 'pause', cause: 'mail_paused' })
+  await opens({ ...OPEN, id: 'pause', cause: 'mail_paused' })
   expect(await queued()).toMatchObject({ due: 2, held: 1 })
   const { stdout } = await alert(['list', '--data', data], env)
   expect(stdout).toContain('pause     alerts are paused since 2026-11-21 09:00 UTC: new pager')
@@ -123,9 +130,12 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
   expect(await queued()).toMatchObject({ due: 2, held: 0 })
   await alert(['silence', '15m', '--reason', 'deploy', '--data', data])
   expect(await queued()).toMatchObject({ due: 2, held: 1 })
-  const key = { incident: 'pause', kind: 'opened', channel: 'webhook' } as const
-  await store.incidents.claim({ ...key, now: NOW, leaseMs: 1 })
-  await store.incidents.settle({ ...key, outcome: 'pending', now: NOW, nextAt: NOW + 9, reason: 'no answer' })
+  const refuses = channelOf('webhook', async () => ({ kind: 'transient', reason: 'r', scope: 'message' }))
+  await tellDue(
+    hostAt(() => NOW),
+    store.incidents,
+    [refuses],
+  )
   expect(await queued()).toMatchObject({ due: 1, waiting: 1, held: 1 })
 })
 

@@ -10,15 +10,15 @@ import { systemClock } from '../../src/core/clock.ts'
 import { HOUR_MS } from '../../src/core/durations.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import type { HealthReport, ProbeState } from '../../src/core/health/probe.ts'
-import { silentLog } from '../../src/core/log.ts'
+import type { SendOutcome } from '../../src/core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../../src/core/platform.ts'
-import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { alertChannels, startAlerts } from '../../src/daemon/alerts.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { channelOf, hostAt } from '../support/incidents.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
 
 interface Event {
@@ -81,16 +81,8 @@ function alertsOf(
   const time = { now: Date.UTC(2026, 10, 21, 9) }
   const clock = { ...systemClock, now: () => time.now }
   const settings = readSettings(platform, env)
-  const alerts = startAlerts({
-    store,
-    platform,
-    settings,
-    channels: alertChannels({ platform, settings, clock }),
-    clock,
-    random: systemRandom,
-    log: silentLog,
-    files,
-  })
+  const channels = alertChannels(clock, platform, settings)
+  const alerts = startAlerts(hostAt(clock.now), { store, platform, settings, channels, files })
   onTestFinished(() => alerts.stop())
   /** A round, and everything that it tells. */
   const round = async (...reports: HealthReport[]) => {
@@ -200,7 +192,7 @@ test('alerts go out by mail, through the platform’s own mailer', async () => {
 /** A store whose incidents cannot be written, or not even be read, while it is broken. */
 function breakable(store: Store) {
   const state: { broken: 'no' | 'writes' | 'all' } = { broken: 'no' }
-  const writes = ['open', 'seen', 'close', 'claim', 'settle']
+  const writes = ['follow', 'claimAlerts', 'keepAlerts', 'settleAlerts']
   const incidents = new Proxy(store.incidents, {
     get: (from, name: keyof Store['incidents']) =>
       state.broken === 'all' || (state.broken === 'writes' && writes.includes(name))
@@ -310,29 +302,26 @@ test('a cause that another machine saw fail 150 seconds ago or later stays open'
 })
 
 test('a channel that hangs holds up no other', async () => {
-  const { promise: hanging, resolve: release } = Promise.withResolvers<{ kind: 'sent' }>()
+  const { promise: hanging, resolve: release } = Promise.withResolvers<SendOutcome>()
   const told: string[] = []
   const time = { now: Date.UTC(2026, 10, 21, 9) }
-  const alerts = startAlerts({
-    store: await (await openFile()).open(),
-    platform: learning,
-    settings: readSettings(learning, {}),
-    channels: [
-      { name: 'webhook', tell: () => hanging },
-      {
-        name: 'mail',
-        tell: async ({ kind, incident }) => {
+  const alerts = startAlerts(
+    hostAt(() => time.now),
+    {
+      store: await (await openFile()).open(),
+      platform: learning,
+      settings: readSettings(learning, {}),
+      channels: [
+        channelOf('webhook', () => hanging),
+        channelOf('mail', async ({ id, kind, incident }) => {
           told.push(`${incident.cause} ${kind}`)
-          return { kind: 'sent' }
-        },
-      },
-    ],
-    clock: { ...systemClock, now: () => time.now },
-    random: systemRandom,
-    log: silentLog,
-  })
+          return { kind: 'sent', id }
+        }),
+      ],
+    },
+  )
   onTestFinished(async () => {
-    release({ kind: 'sent' })
+    release({ kind: 'sent', id: 'x' })
     await alerts.stop()
   })
   const rounds = async (states: Readonly<Record<string, ProbeState>>) => {
@@ -351,23 +340,16 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   const { store } = breakable(await (await openFile()).open())
   const held = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
-  const alerts = startAlerts({
+  const channel = channelOf('webhook', async ({ id }) => {
+    asked.resolve()
+    await held.promise
+    return { kind: 'sent', id }
+  })
+  const alerts = startAlerts(hostAt(Date.now), {
     store,
     platform: learning,
     settings: readSettings(learning, {}),
-    channels: [
-      {
-        name: 'webhook',
-        tell: async () => {
-          asked.resolve()
-          await held.promise
-          return { kind: 'sent' }
-        },
-      },
-    ],
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
+    channels: [channel],
   })
   for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
   await asked.promise
@@ -579,7 +561,7 @@ test.each([
     expect(existsSync(file)).toBe(false)
     // It fails anew at once: the incident that has ended does not hide that.
     await start()(2, { mail: 'failing', store: 'ok' })
-    expect(told().slice(3)).toEqual(['store closed', 'mail opened'])
+    expect(told().slice(3).toSorted()).toEqual(['mail opened', 'store closed'])
     await start()(4, { mail: 'ok', store: 'ok' })
     expect(told().slice(5)).toEqual(['mail closed'])
     const ids = (type: string) =>

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { openIncident } from '../support/incidents.ts'
 import { addressOf, openTestStore, type StoreKind } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
@@ -28,7 +29,9 @@ async function pagesOn(kind: StoreKind) {
   const base = { service: 'web', reason: 'no answer in time', affected: ['agent'], seenAt: NOW - 60_000 }
   const over = { closedAt: NOW - 60_000, acknowledgedAt: undefined, acknowledgedBy: undefined }
   for (const cause of ['mail', 'disk_nearly_full'])
-    await first.store.incidents.open({ ...base, ...over, id: cause, cause, openedAt: NOW - 360_000 })
+    await openIncident(first.store.incidents, {
+      ...{ ...base, ...over, id: cause, cause, openedAt: NOW - 360_000 },
+    })
   const of = async ({ read }: typeof first) => ({
     json: (JSON.parse(await read('/status.json')) as { incidents: unknown }).incidents,
     feed: (await read('/status.atom')).match(/<title>.*<\/title>/g),

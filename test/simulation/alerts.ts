@@ -1,6 +1,7 @@
+import { auditEntry, PROGRAM } from '../../src/core/audit.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
-import type { IncidentStore, StoredIncident } from '../../src/core/incidents/incident.ts'
-import type { Channel } from '../../src/core/incidents/teller.ts'
+import type { IncidentStore } from '../../src/core/incidents/incident.ts'
+import type { Channel } from '../../src/core/incidents/lanes.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import type { Core } from './core.ts'
@@ -18,6 +19,8 @@ const NOTICED_MS = 8 * MINUTE
 /** Once nothing holds an alert back, it is sent within this; one about a cause that flaps after ten minutes more. */
 const TOLD_MS = 5 * MINUTE
 const FLAPS_MS = 10 * MINUTE
+/** An outage that nobody acknowledges is paged after this. */
+const PAGED_MS = 15 * MINUTE
 /** After a failed attempt, the next comes within this. After the last, the alert is given up. */
 const PAUSES = [15 * SECOND, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR]
 const SKEW_MS = 150 * SECOND
@@ -42,6 +45,8 @@ const platform = {
 
 /** One alert on one channel, as its receiver and the witness see it. */
 interface Told {
+  /** Of the claim in hand. */
+  attempt: number
   attempts: number
   deliveries: number
   /** An attempt was lost, or its answer was: the next may repeat it. */
@@ -51,9 +56,20 @@ interface Told {
   notBefore: number
 }
 
+interface Outage {
+  readonly cause: string
+  closed: boolean
+  /** When somebody began to look at it. */
+  acknowledgedAt: number
+}
+
+const entryOf = (now: number) =>
+  auditEntry({ action: 'resolve-incident', operator: PROGRAM, now, random: seeded(now) })
+
 /**
  * The alerts of two daemons over one store, which are killed while probes fail, channels hang and refuse, operators
- * silence, and the clock is stepped. Every channel sends the beginning and the end of each outage, once.
+ * silence, acknowledge and resolve, and the clock is stepped. Every channel sends the beginning and the end of each
+ * outage, once and in this order, and nobody is paged who was told that somebody looks at it.
  */
 export async function simulateAlerts(input: {
   readonly core: Pick<Core, 'openStore' | 'startAlerts'>
@@ -82,18 +98,23 @@ export async function simulateAlerts(input: {
   const steadyMs = (n: number, probe: string) =>
     elapsed() - Math.max(processes[n]?.since ?? 0, changes.get(probe) ?? 0)
   let silences: { readonly from: number; readonly until: number }[] = []
-  const isSilent = () => silences.some(({ from, until }) => from <= clock.now() && clock.now() < until)
-  const incidents = new Map<string, { readonly cause: string; closed: boolean }>()
+  /** Of a time to come, and so near that the next round may keep them. */
+  let perhaps: typeof silences = []
+  const holds = (all: typeof silences) =>
+    all.some(({ from, until }) => from <= clock.now() && clock.now() < until)
+  const isSilent = () => holds(silences)
+  const incidents = new Map<string, Outage>()
   const told = new Map<string, Told>()
   const channels = (random.oneIn(3) ? ['webhook', 'mail', 'pager'] : ['webhook', 'mail']).map((name) => ({
     name,
+    ...(name === 'pager' && { afterMs: PAGED_MS }),
     patience: name === 'mail' ? MINUTE : 20 * SECOND,
     isDown: false,
     upSince: 0,
   }))
   const toldOf = (channel: string, id: string, kind: string): Told => {
     const key = `${channel} ${id} ${kind}`
-    const none = { attempts: 0, deliveries: 0, unsettled: false, pause: 0, notBefore: elapsed() }
+    const none = { attempt: 0, attempts: 0, deliveries: 0, unsettled: false, pause: 0, notBefore: elapsed() }
     const found = told.get(key) ?? none
     told.set(key, found)
     return found
@@ -121,55 +142,56 @@ export async function simulateAlerts(input: {
         if (alive && random.oneIn(oneIn)) kill()
         return alive ? result : NEVER
       }
-    const { open, close, claim, settle, rewind, unfinished, messages } = store.incidents
+    const { follow, claimAlerts, settleAlerts, keepAlerts, find, silenceAt, unfinished } = store.incidents
     const faulty: IncidentStore = {
       ...store.incidents,
-      rewind: around(rewind, 1000),
-      unfinished: around(unfinished, 1000),
-      messages: around(messages, 1000),
-      open: around(async (incident: StoredIncident) => {
-        const { id, cause } = incident
-        const opened = await open(incident)
-        if (!opened) return false
-        incidents.set(id, { cause, closed: false })
-        witness.note(cause, `daemon ${n} opened ${id}`)
-        const explains = (one: string) =>
-          fails(n, one) &&
-          (checks(n, one) || (elapsed() - steppedAt > NOTICED_MS && steadyMs(1 - n, one) > NOTICED_MS))
-        if (needsOf(cause).some(explains))
-          witness.violation('an incident of what another one explains', cause)
-        return true
-      }),
-      close: around(async (asked: { cause: string; now: number; unseenSince: number }) => {
-        await close(asked)
-        const { cause } = asked
-        if ((await store.incidents.list(0)).some((one) => one.cause === cause)) return
-        for (const one of incidents.values()) if (one.cause === cause) one.closed = true
-        witness.note(cause, `daemon ${n} closed it`)
-        // Others look within a minute of a step; a process that starts just then may be earlier.
-        if (process.since > steppedAt && elapsed() - steppedAt < 3 * MINUTE) return
-        if (
-          [0, 1].some((one) => checks(one, cause) && fails(one, cause) && steadyMs(one, cause) > 3 * MINUTE)
-        )
-          witness.violation('an incident was closed while its cause still fails', cause)
-      }),
-      claim: around(async (key) => {
-        const attempt = await claim(key)
-        if (attempt !== undefined) {
-          const one = toldOf(key.channel, key.incident, key.kind)
+      unfinished: around(unfinished),
+      find: around(find),
+      silenceAt: around(silenceAt),
+      keepAlerts: around(keepAlerts),
+      follow: around(async (asked) => {
+        const before = new Set((await store.incidents.list(0)).map(({ id }) => id))
+        const answer = await follow(asked)
+        const after = (await store.incidents.list(0)).filter(({ closedAt }) => closedAt === undefined)
+        for (const { id, cause } of after) if (!before.has(id)) opened(id, cause)
+        for (const id of before) if (!after.some((one) => one.id === id)) closed(id)
+        return answer
+      }, 500),
+      claimAlerts: around(async (asked) => {
+        const claims = await claimAlerts(asked)
+        for (const { channel, incident, kind, attempts } of claims) {
+          const one = toldOf(channel, incident, kind)
           held.add(one)
-          Object.assign(one, { attempts: attempt, notBefore: elapsed() + 90 * SECOND })
+          Object.assign(one, { attempt: attempts + 1, notBefore: elapsed() + 90 * SECOND })
         }
-        return attempt
-      }, 40),
-      settle: around(async (settlement) => {
-        await settle(settlement)
-        held.delete(toldOf(settlement.channel, settlement.incident, settlement.kind))
+        if (claims.length > 0 && random.oneIn(20)) kill()
+        return claims
+      }),
+      settleAlerts: around(async (settlements) => {
+        await settleAlerts(settlements)
+        for (const { claim } of settlements) held.delete(toldOf(claim.channel, claim.incident, claim.kind))
       }, 40),
     }
+    function opened(id: string, cause: string): void {
+      incidents.set(id, { cause, closed: false, acknowledgedAt: Number.POSITIVE_INFINITY })
+      witness.note(cause, `daemon ${n} opened ${id}`)
+      const explains = (one: string) =>
+        fails(n, one) &&
+        (checks(n, one) || (elapsed() - steppedAt > NOTICED_MS && steadyMs(1 - n, one) > NOTICED_MS))
+      if (needsOf(cause).some(explains)) witness.violation('an incident of what another one explains', cause)
+    }
+    function closed(id: string): void {
+      const { cause } = incidents.get(id) ?? { cause: '' }
+      for (const one of incidents.values()) if (one.cause === cause) one.closed = true
+      witness.note(cause, `daemon ${n} closed it`)
+      // Others look within a minute of a step; a process that starts just then may be earlier.
+      if (process.since > steppedAt && elapsed() - steppedAt < 3 * MINUTE) return
+      if ([0, 1].some((one) => checks(one, cause) && fails(one, cause) && steadyMs(one, cause) > 3 * MINUTE))
+        witness.violation('an incident was closed while its cause still fails', cause)
+    }
     const tell = (channel: (typeof channels)[number]): Channel => ({
-      name: channel.name,
-      async tell({ kind, incident }) {
+      ...{ name: channel.name, afterMs: channel.afterMs, lines: 3, patienceMs: channel.patience },
+      async tell({ id, kind, incident }) {
         const one = toldOf(channel.name, incident.id, kind)
         const about = `${incident.cause} ${kind} on ${channel.name}`
         const deliver = () => {
@@ -177,8 +199,18 @@ export async function simulateAlerts(input: {
           witness.note(incident.cause, `${about} delivered`)
           if (one.deliveries > 1 && !one.unsettled && (!kind.startsWith('reminder') || steppedAt === 0))
             witness.violation('an alert was repeated though no attempt of it was lost', about)
+          if (kind !== 'closed' && (told.get(`${channel.name} ${incident.id} closed`)?.deliveries ?? 0) > 0)
+            witness.violation('an alert was sent after the end of its incident', about)
         }
+        one.attempts = one.attempt
         if (isSilent()) witness.violation('an alert was sent during a silence', about)
+        const acknowledged = incidents.get(incident.id)?.acknowledgedAt ?? Number.POSITIVE_INFINITY
+        if (kind.startsWith('reminder') && (channel.afterMs || elapsed() > acknowledged + SECOND))
+          witness.violation('a reminder of what somebody looks at, or to a pager', about)
+        if (kind === 'opened' && channel.afterMs && one.attempts === 1) {
+          if (clock.now() < incident.openedAt + PAGED_MS || elapsed() > acknowledged + SECOND)
+            witness.violation('somebody was paged too early, or for what another one looks at', about)
+        }
         await time.clock.sleep(channel.isDown ? channel.patience : random.pick([50, 300, 3000]))
         const isLost = random.oneIn(channel.isDown ? 4 : 10)
         if (isLost && random.oneIn(2)) deliver()
@@ -187,21 +219,16 @@ export async function simulateAlerts(input: {
         if (isLost || channel.isDown || random.oneIn(8)) {
           one.pause = PAUSES[one.attempts - 1] ?? Number.POSITIVE_INFINITY
           one.notBefore = elapsed() + one.pause
-          return { kind: 'transient', reason: 'no answer' }
+          return { kind: 'transient', reason: 'no answer', scope: 'message' }
         }
         deliver()
-        return { kind: 'sent' }
+        return { kind: 'sent', id }
       },
     })
-    const alerts = core.startAlerts({
-      store: { incidents: faulty },
-      platform,
-      settings,
-      channels: channels.map(tell),
-      clock,
-      random,
-      log: silentLog,
-    })
+    const alerts = core.startAlerts(
+      { clock, timer: time.clock, random, log: silentLog },
+      { store: { incidents: faulty }, platform, settings, channels: channels.map(tell) },
+    )
     const round = async () => {
       while (alive && elapsed() < LIVES_MS) {
         const reports = ['web', 'api'].map((service) => {
@@ -259,24 +286,43 @@ export async function simulateAlerts(input: {
     every(2 * HOUR, 9 * HOUR, () => {
       ahead += random.pick([-1, 1]) * random.pick([HOUR, 5 * HOUR, 25 * HOUR, 72 * HOUR])
       steppedAt = elapsed()
+      perhaps = silences.filter(({ from }) => from <= clock.now() + SKEW_MS + NOTICED_MS)
       silences = silences.filter(({ from }) => from <= clock.now() + SKEW_MS)
       for (const one of told.values()) one.notBefore = elapsed() + one.pause
       witness.note('', `the clock of alerts now ${new Date(clock.now()).toISOString()}`)
     })
 
+  every(30 * MINUTE, 4 * HOUR, () => {
+    const open = [...incidents].filter(([, { closed }]) => !closed)
+    const [id, outage] = open[random.between(0, open.length)] ?? []
+    if (id === undefined || outage === undefined) return
+    const now = clock.now()
+    if (random.oneIn(3))
+      void store.incidents
+        .resolve({ id, now, by: 'ada', reason: 'done', audit: entryOf(now) })
+        .then((done) => {
+          if (done) outage.closed = true
+          changes.set(outage.cause, elapsed())
+          witness.note(outage.cause, `resolved ${id}`)
+        })
+    else
+      void store.incidents.acknowledge({ id, now, by: 'ada' }).then((done) => {
+        if (done) outage.acknowledgedAt = elapsed()
+        witness.note(outage.cause, `acknowledged ${id}`)
+      })
+  })
+
   /** An alert that is due and that nothing holds back was sent by now. */
-  function lookAtAlerts(
-    id: string,
-    { cause, closed }: { readonly cause: string; readonly closed: boolean },
-  ): void {
+  function lookAtAlerts(id: string, { cause, closed, acknowledgedAt }: Outage): void {
     const isFlapping = [...incidents.values()].filter((one) => one.cause === cause).length > 3
-    for (const { name, isDown, upSince } of channels) {
+    for (const { name, isDown, upSince, afterMs = 0 } of channels) {
       const opened = toldOf(name, id, 'opened')
       const one = closed ? toldOf(name, id, 'closed') : opened
       if (closed && opened.attempts === 0) told.delete(`${name} ${id} closed`)
+      else if (acknowledgedAt < elapsed() && opened.attempts === 0) continue
       else if (one.deliveries === 0 && one.attempts <= PAUSES.length && !isDown) {
         const held = Math.max(one.notBefore, upSince, steppedAt, silentAt)
-        const bound = TOLD_MS + (isFlapping && !closed ? FLAPS_MS : 0)
+        const bound = TOLD_MS + (closed ? 0 : Math.max(afterMs, isFlapping ? FLAPS_MS : 0))
         if (processes.some(({ since }) => elapsed() - Math.max(held, since) > bound))
           witness.violation(
             'an alert did not come in time',
@@ -286,7 +332,7 @@ export async function simulateAlerts(input: {
     }
   }
   const look = () => {
-    if (isSilent()) silentAt = elapsed()
+    if (isSilent() || holds(perhaps)) silentAt = elapsed()
     for (const [id, one] of incidents) lookAtAlerts(id, one)
     for (const probe of NAMES) {
       const isOpen = [...incidents.values()].some(({ cause, closed }) => cause === probe && !closed)

@@ -179,8 +179,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes a connection that broke for a message that was refused',
     file: 'delivery/delivery.ts',
-    find: "const problem = { kind: 'unknown', reason, since } as const",
-    replace: "const problem = { kind: 'failed', reason, since } as const",
+    find: "const problem = { kind: 'unknown', reason, since:",
+    replace: "const problem = { kind: 'failed', reason, since:",
   },
   {
     name: 'undoes no unsubscribe',
@@ -609,8 +609,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'tells the end of an incident to nobody',
     file: 'incidents/due.ts',
-    find: "return opened ? ['closed'] : []",
-    replace: 'return []',
+    find: "if (closedAt !== undefined) return once('closed', closedAt)",
+    replace: 'if (closedAt !== undefined) return undefined',
   },
   {
     name: 'opens an incident of what another one explains',
@@ -638,9 +638,51 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sends alerts during a silence',
-    file: 'incidents/teller.ts',
-    find: 'if (!leaves && (await store.silenceAt(clock.now())) !== undefined) continue',
+    file: 'incidents/lanes.ts',
+    find: 'if ((await store.silenceAt(clock.now())) !== undefined) return true',
     replace: '',
+  },
+  {
+    name: 'sends the end of an incident while its beginning is out',
+    file: 'store/incidents.ts',
+    find: 'IS_FREE} AND (message.key',
+    replace: 'IS_FREE.length} > 0 AND (message.key',
+  },
+  {
+    name: 'reminds of an incident that somebody looks at',
+    file: 'incidents/due.ts',
+    find: "if (acknowledgedAt !== undefined) return once('acknowledged', acknowledgedAt)",
+    replace: '',
+  },
+  {
+    name: 'pages somebody at once',
+    file: 'incidents/due.ts',
+    find: 'Math.max(afterMs ?? 0, isFlapping',
+    replace: 'Math.max(0, isFlapping',
+  },
+  {
+    name: 'waits with an alert for a clock that was ahead',
+    file: 'store/incidents.ts',
+    find: 'yield* run(text.rewindQueue, times)',
+    replace: '',
+  },
+  {
+    name: 'plans nothing after the first alert',
+    file: 'store/incidents.ts',
+    find: 'ON CONFLICT (id) DO UPDATE SET key = excluded.key',
+    replace: 'ON CONFLICT (id) DO UPDATE SET key = message.key',
+  },
+  {
+    name: 'tells an operator’s end of an incident to nobody',
+    file: 'store/incidents.ts',
+    find: "o.kind = 'opened' AND NOT EXISTS",
+    replace: "o.kind = 'nothing' AND NOT EXISTS",
+  },
+  {
+    name: 'sends an alert that was sent again',
+    file: 'store/incidents.ts',
+    find: "sent: 'sent',\n  waits",
+    replace: "sent: 'pending',\n  waits",
   },
 ]
 

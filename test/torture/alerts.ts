@@ -13,6 +13,7 @@ import { NOTICES } from '../../src/core/course/notices.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
+import { closeIncident, openIncident } from '../support/incidents.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { apiSink } from './sinks.ts'
 
@@ -108,9 +109,9 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
     const ends = batch.length > 0
     if (!ends) batch = Array.from({ length: BATCH }, (_, index) => `${life}-${index}`)
     for (const id of [...batch, ...PUBLIC]) {
-      if (ends) await store.incidents.close({ cause: id, now, unseenSince: now })
+      if (ends) await closeIncident(store.incidents, id, now)
       else
-        await store.incidents.open({
+        await openIncident(store.incidents, {
           id: batch.includes(id) ? id : `${id}-${life}`,
           cause: id,
           service: 'web',

@@ -106,12 +106,9 @@ async function witness({
       alerts === undefined
         ? []
         : [
-            webhookChannel({
-              url: secret(alerts),
-              secret: undefined,
-              textOf: (incident, kind) => outageText(incident, kind, 'kiln.example'),
-              clock,
-            }),
+            webhookChannel(clock, { url: secret(alerts), secret: undefined }, (incident, kind) =>
+              outageText(incident, kind, 'kiln.example'),
+            ),
           ],
     clock,
     random: systemRandom,

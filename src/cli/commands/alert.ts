@@ -129,7 +129,6 @@ async function list(
   env: Environment,
   all: boolean,
 ): Promise<Answer<'alert list'>> {
-  const { dueAlerts } = await import('../../core/incidents/due.ts')
   const { alertsText } = await import('../output/alerts-text.ts')
   const now = context.clock.now()
   const channels = await alertChannelsOf(context, env)
@@ -137,12 +136,8 @@ async function list(
   const messages = await store.messages(incidents.map(({ id }) => id))
   const silence = await store.silenceAt(now)
   const pause = (await sending.holds()).find(({ stream }) => stream === 'alert')
-  const due = dueAlerts({ channels, incidents, messages, isQuiet: (silence ?? pause) !== undefined, now })
-  const { afterMs } = channels.find((one) => one.afterMs !== undefined) ?? {}
-  const escalation = ({ openedAt, closedAt, acknowledgedAt }: StoredIncident) =>
-    afterMs !== undefined && now < openedAt + afterMs && (closedAt ?? acknowledgedAt) === undefined
-      ? openedAt + afterMs
-      : undefined
+  const isQuiet = (silence ?? pause) !== undefined
+  const queued = await store.queuedAlerts()
   const found: AlertList = {
     channels: channels.map(({ name }) => name),
     silence,
@@ -150,16 +145,19 @@ async function list(
     incidents: incidents
       .filter(({ closedAt }) => all || closedAt === undefined)
       .map((incident) => {
-        const own = (isHeld: boolean) =>
-          due.flatMap(({ incident: { id }, kind, channel, held }) =>
-            id === incident.id && held === isHeld ? [{ kind, channel }] : [],
+        const own = queued.filter((one) => one.incident === incident.id)
+        const due = (isHeld: boolean) =>
+          own.flatMap(({ kind, channel, at, leaves }) =>
+            at <= now && (isQuiet && !leaves) === isHeld ? { kind, channel } : [],
           )
         return {
           ...incident,
           messages: messages.filter((one) => one.incident === incident.id).toReversed(),
-          due: own(false),
-          held: own(true),
-          escalatesAt: escalation(incident),
+          due: due(false),
+          held: due(true),
+          escalatesAt: own.find(
+            ({ kind, channel, at }) => kind === 'opened' && channel === 'escalation' && at > now,
+          )?.at,
         }
       }),
   }
@@ -167,7 +165,7 @@ async function list(
 }
 
 async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Promise<ExitCode> {
-  const { alertMessageId } = await import('../../core/incidents/teller.ts')
+  const { alertId } = await import('../../core/incidents/lanes.ts')
   const { env } = await loadEnvironment(context, envFile)
   const channels = await alertChannelsOf(context, env)
   if (channels.length === 0)
@@ -191,7 +189,7 @@ async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Pro
   const outcomes = await Promise.all(
     channels.map(async (channel) => ({
       name: channel.name,
-      outcome: await channel.tell({ id: alertMessageId(incident.id, 'test'), kind: 'test', incident }),
+      outcome: await channel.tell({ id: alertId(incident.id, 'test'), kind: 'test', incident, at: now }),
     })),
   )
   for (const { name, outcome } of outcomes)

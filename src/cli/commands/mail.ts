@@ -1,4 +1,3 @@
-import type { Environment } from '../../core/env/environment.ts'
 import { type Hold, heldTogether, STREAMS } from '../../core/mail/holds.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Answer, Define } from '../command.ts'
@@ -6,7 +5,7 @@ import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { reason, required, words } from '../inputs.ts'
 import { pauseStreams, resumeStreams } from '../mail-holds.ts'
-import { alertChannelsOf, storeCommand } from '../opened.ts'
+import { storeCommand } from '../opened.ts'
 import { table } from '../print.ts'
 
 const BUT_ALERTS = STREAMS.filter((stream) => stream !== 'alert')
@@ -62,7 +61,7 @@ export const define: Define = () => ({
       summary: 'what is due, waits for another attempt, is held or has failed, by stream',
       examples: ['', '--format json'],
       document: 'mail queue',
-      run: (context, _, { store, env }) => queue(context, store, env),
+      run: (context, _, { store }) => queue(context, store),
     }),
   },
 })
@@ -75,31 +74,22 @@ const holdLines = (what: string, holds: readonly Hold[]) =>
     .map(({ streams, at, reason: why }) => `${what}: ${streams.join(', ')} (since ${since(at)}: ${why})\n`)
     .join('')
 
-async function queue(
-  context: Context,
-  { sending, incidents }: Store,
-  env: Environment,
-): Promise<Answer<'mail queue'>> {
+async function queue(context: Context, { sending, incidents }: Store): Promise<Answer<'mail queue'>> {
   const now = context.clock.now()
   const [queued, holds, silence] = [
     await sending.queue(now),
     await sending.holds(),
     await incidents.silenceAt(now),
   ]
-  const isQuiet = silence !== undefined || holds.some(({ stream }) => stream === 'alert')
-  const alerts = await untriedAlerts(context, incidents, env, isQuiet, now)
+  const alerts = (await incidents.queuedAlerts()).filter(({ at, leaves }) => at <= now && !leaves)
   const streams = STREAMS.map((stream) => {
-    const tried = queued.find((one) => one.stream === stream)
+    const found = queued.find((one) => one.stream === stream)
+    const { due = 0, waiting = 0, failed = 0, oldestAt, nextAt } = found ?? {}
     const hold = holds.find((one) => one.stream === stream)
-    const untried = stream === 'alert' ? alerts : []
-    const { due = 0, waiting = 0, failed = 0, nextAt } = tried ?? {}
     const isHeld = hold !== undefined || (stream === 'alert' && silence !== undefined)
-    const from = [tried?.oldestAt ?? [], untried.map(({ incident }) => incident.openedAt)].flat()
+    const held = !isHeld ? 0 : stream === 'alert' ? alerts.length : due
     return {
-      stream,
-      due: due + untried.length,
-      held: (isHeld ? due : 0) + untried.filter(({ held }) => held).length,
-      ...{ waiting, failed, oldestAt: from.length === 0 ? undefined : Math.min(...from), nextAt },
+      ...{ stream, due, held, waiting, failed, oldestAt, nextAt },
       ...(hold && { paused: { at: hold.at, reason: hold.reason } }),
     }
   })
@@ -115,22 +105,4 @@ async function queue(
     ]),
   ])
   return { json: { streams }, text }
-}
-
-/** Alerts that are due and were never tried: a message has a row only from its first attempt. */
-async function untriedAlerts(
-  context: Context,
-  incidents: Store['incidents'],
-  env: Environment,
-  isQuiet: boolean,
-  now: number,
-) {
-  const { dueAlerts } = await import('../../core/incidents/due.ts')
-  const { unfinishedIn } = await import('../../core/incidents/teller.ts')
-  const channels = await alertChannelsOf(context, env)
-  const known = await unfinishedIn(incidents, channels, now)
-  return dueAlerts({ ...known, channels, isQuiet, now }).filter(
-    ({ incident: { id }, kind, channel }) =>
-      !known.messages.some((one) => one.incident === id && one.kind === kind && one.channel === channel),
-  )
 }

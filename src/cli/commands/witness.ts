@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { readSettings } from '../../core/env/settings.ts'
-import { ALERT, mailChannel, webhookChannel } from '../../core/incidents/channels.ts'
+import { openChannels } from '../../core/incidents/channels.ts'
 import type { MessageKind, StoredIncident } from '../../core/incidents/incident.ts'
 import { untilAborted } from '../../core/wait.ts'
 import { command, type Define } from '../command.ts'
@@ -66,19 +66,8 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   const textOf = (incident: StoredIncident, kind: MessageKind) =>
     outageText(incident, kind, new URL(options.platform).host)
   const { alerts, mail } = settings
-  const { openMailer } = await import('../../core/mail/open.ts')
-  const channels = [
-    ...(alerts.webhook === undefined ? [] : [webhookChannel({ ...alerts.webhook, textOf, clock })]),
-    ...(alerts.mailTo === undefined || mail === undefined
-      ? []
-      : [
-          mailChannel({
-            open: (compiled) => openMailer({ mail, compiled: async () => ({ [ALERT]: compiled }) }),
-            to: alerts.mailTo,
-            textOf,
-          }),
-        ]),
-  ]
+  // Nobody acknowledges an outage here.
+  const channels = openChannels(clock, { alerts: { ...alerts, escalation: undefined }, mail }, textOf)
   if (channels.length === 0)
     log.warn('no_alert_channel', 'nobody is alerted: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO on this machine')
   const witness = await startWitness({

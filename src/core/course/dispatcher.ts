@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
-import { type Delivery, isOutcome, KEY_LIFE_MS } from '../delivery/delivery.ts'
+import { type Delivery, isAnswer, KEY_LIFE_MS } from '../delivery/delivery.ts'
 import { LATE } from '../delivery/lease.ts'
 import { createMarker } from '../delivery/marker.ts'
 import { type About, createRefusals } from '../delivery/refusals.ts'
@@ -353,10 +353,6 @@ type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
 function aboutOf(outcome: Refusal): About {
   return outcome.kind === 'permanent' ? 'message' : 'run'
 }
-
-/** What a caller of the dispatch hears of. */
-const isAnswer = (delivery: Delivery): delivery is SendOutcome =>
-  isOutcome(delivery) || delivery.kind === 'not_configured' || delivery.kind === 'not_composed'
 
 function isRefusal(outcome: Delivery): outcome is Refusal {
   return (

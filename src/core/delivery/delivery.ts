@@ -23,6 +23,9 @@ const OUTCOMES: ReadonlySet<Delivery['kind']> = new Set<Outcome['kind']>([
 ])
 /** Whether an attempt was made. */
 export const isOutcome = (delivery: Delivery): delivery is Outcome => OUTCOMES.has(delivery.kind)
+/** Whether an attempt was made, or a fault of ours kept it from being made. */
+export const isAnswer = (delivery: Delivery): delivery is SendOutcome =>
+  isOutcome(delivery) || delivery.kind === 'not_configured' || delivery.kind === 'not_composed'
 
 /** Why a job waits or is over: `parked` was given up, `bounced` is a dead address. */
 export interface JobProblem {
@@ -119,9 +122,14 @@ const RECORD: Rules = {
     untried: false,
   }),
   unknown(job, { reason }, at) {
-    const since = job.unknownSince ?? at.now
-    const problem = { kind: 'unknown', reason, since } as const
-    return retried(job, { problem, failures: job.failures + 1, leastMs: 0, isLast: false }, at)
+    const { stream, now } = at
+    const failures = job.failures + 1
+    const problem = { kind: 'unknown', reason, since: job.unknownSince ?? now } as const
+    return retried(
+      job,
+      { problem, failures, leastMs: 0, isLast: stream.countsAll && failures >= stream.most },
+      at,
+    )
   },
   transient(job, { reason, scope, retryAfterMs = 0 }, at) {
     const { unknownSince } = job

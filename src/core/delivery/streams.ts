@@ -43,6 +43,13 @@ export const COURSE: Stream = {
 export const CONFIRMATION = message('confirmation', 5 * MINUTE_MS, HOUR_MS)
 /** Somebody waits for it, and its link works for a short time only. */
 export const SIGN_IN = message('sign-in', MINUTE_MS / 2, 5 * MINUTE_MS)
+const ALERT_PAUSES_MS = [15_000, MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS]
+/** Somebody should know soon; nobody waits for it after half a day. */
+export const ALERT: Stream = {
+  ...message('alert', MINUTE_MS, HOUR_MS),
+  pauseMs: (failures) => ALERT_PAUSES_MS[failures] ?? 6 * HOUR_MS,
+  most: ALERT_PAUSES_MS.length + 1,
+}
 export const MAIL = message('mail', 5 * MINUTE_MS, HOUR_MS)
 /** A mail of these streams is not sent any more after this. */
 export const EXPIRES_MS = { 'sign-in': HOUR_MS, mail: 3 * DAY_MS } as const

@@ -109,8 +109,8 @@ function pauseReasons(holds: readonly Hold[]): { courses: string | undefined; ma
   return { courses: courses[0]?.reason, mail: said.length === 0 ? undefined : said.join('; ') }
 }
 
-/** Incidents whose alerts leave also while alerts are paused: somebody must hear of every pause. */
-export const isAboutPause = (cause: string) => cause === 'courses_paused' || cause === 'mail_paused'
+/** Causes whose alerts leave also while alerts are paused: somebody must hear of every pause. */
+export const ABOUT_PAUSES: readonly string[] = ['courses_paused', 'mail_paused'] satisfies ConditionName[]
 
 function certificateReason(certificates: readonly CertificateCheck[], now: number): string | undefined {
   const reasons = certificates.flatMap(({ variable, validFrom, validTo, fault }) => {

@@ -1,94 +1,63 @@
-import { HOUR_MS } from '../durations.ts'
-import { isAboutPause } from './conditions.ts'
-import type { MessageKind, MessageRecord, StoredIncident } from './incident.ts'
+import { HOUR_MS, MINUTE_MS } from '../durations.ts'
+import type { Hearing, MessageKind, MessageRecord, StoredIncident } from './incident.ts'
 
-export const REMINDER_MS = 4 * HOUR_MS
+const REMINDER_MS = 4 * HOUR_MS
 /** A cause that opened this often within the window flaps: alert only once it has lasted. */
 const FLAPS = 4
 export const FLAP_WINDOW_MS = HOUR_MS
-const LASTS_MS = 10 * 60 * 1000
+const LASTS_MS = 10 * MINUTE_MS
 
-export interface DueMessage {
-  readonly incident: StoredIncident
-  readonly kind: MessageKind
-}
-
-/** The messages due for one channel, oldest incident first. */
-export function dueMessages({
-  incidents,
-  messages,
-  channel,
-  afterMs,
-  now,
-}: {
-  readonly incidents: readonly StoredIncident[]
-  readonly messages: readonly MessageRecord[]
+/** An alert that a channel sends next about an incident, and not before when. */
+export interface PlannedAlert {
+  readonly incident: string
   readonly channel: string
-  /** The channel hears only of incidents that nobody acknowledges within this time. */
-  readonly afterMs?: number | undefined
-  readonly now: number
-}): DueMessage[] {
-  const recordOf = (id: string, kind: MessageKind) =>
-    messages.find((one) => one.incident === id && one.kind === kind && one.channel === channel)
-  return incidents
-    .toSorted((a, b) => a.openedAt - b.openedAt)
-    .flatMap((incident): DueMessage[] =>
-      kindsOf(incident, {
-        incidents,
-        afterMs,
-        now,
-        wasSent: (kind) => recordOf(incident.id, kind) !== undefined,
-      })
-        .filter((kind) => (recordOf(incident.id, kind)?.outcome ?? 'pending') === 'pending')
-        .map((kind) => ({ incident, kind })),
-    )
+  readonly kind: MessageKind
+  readonly at: number
 }
 
-/** The messages due on these channels, and whether a silence or a pause of alerts holds them back. */
-export function dueAlerts({
-  channels,
-  isQuiet,
-  ...known
-}: Omit<Parameters<typeof dueMessages>[0], 'channel' | 'afterMs'> & {
-  readonly channels: readonly { readonly name: string; readonly afterMs?: number }[]
-  /** A silence or a pause of alerts holds. */
-  readonly isQuiet: boolean
-}): readonly (DueMessage & { readonly channel: string; readonly held: boolean })[] {
-  return channels.flatMap(({ name: channel, afterMs }) =>
-    dueMessages({ ...known, channel, afterMs }).map((message) => ({
-      ...message,
-      channel,
-      held: isQuiet && !isAboutPause(message.incident.cause),
-    })),
+/**
+ * What comes next for each incident and channel: at most one alert, so that no end is sent before its beginning.
+ * `incidents` hold all that opened within the flap window.
+ */
+export function plannedAlerts(
+  incidents: readonly StoredIncident[],
+  told: readonly MessageRecord[],
+  channels: readonly Hearing[],
+  now: number,
+): readonly PlannedAlert[] {
+  return incidents.flatMap((incident) =>
+    channels.flatMap((hearing) => {
+      const { name: channel, takes = () => true } = hearing
+      const records = told.filter((one) => one.incident === incident.id && one.channel === channel)
+      const next = nextAlert(incident, hearing, records, { isFlapping: isFlapping(incident, incidents), now })
+      if (next === undefined || !takes(next.kind, incident)) return []
+      return { incident: incident.id, channel, ...next }
+    }),
   )
 }
 
-function kindsOf(
-  incident: StoredIncident,
-  {
-    incidents,
-    afterMs,
-    now,
-    wasSent,
-  }: {
-    readonly incidents: readonly StoredIncident[]
-    readonly afterMs: number | undefined
-    readonly now: number
-    readonly wasSent: (kind: MessageKind) => boolean
-  },
-): MessageKind[] {
-  const { closedAt, openedAt, acknowledgedAt } = incident
-  const opened = wasSent('opened')
-  // Skip an incident that closed before its first alert was sent.
-  if (closedAt !== undefined) return opened ? ['closed'] : []
-  if (!opened && isFlapping(incident, incidents) && now - openedAt < LASTS_MS) return []
-  if (afterMs !== undefined) {
-    if (acknowledgedAt !== undefined) return opened ? ['acknowledged'] : []
-    return now - openedAt >= afterMs ? ['opened'] : []
-  }
-  if (acknowledgedAt !== undefined) return opened ? ['opened', 'acknowledged'] : []
-  const reminder = Math.floor((now - openedAt) / REMINDER_MS)
-  return reminder > 0 && opened ? ['opened', `reminder-${reminder}`] : ['opened']
+/** What was tried counts as sent, because it may have arrived; what was not given up is tried again. */
+function nextAlert(
+  { openedAt, closedAt, acknowledgedAt }: StoredIncident,
+  { afterMs }: Hearing,
+  records: readonly MessageRecord[],
+  { isFlapping, now }: { readonly isFlapping: boolean; readonly now: number },
+): Pick<PlannedAlert, 'kind' | 'at'> | undefined {
+  const recordOf = (kind: MessageKind) => records.find((one) => one.kind === kind)
+  const isLeft = (kind: MessageKind) => (recordOf(kind)?.outcome ?? 'pending') === 'pending'
+  const once = (kind: MessageKind, at: number) => (isLeft(kind) ? { kind, at } : undefined)
+  const isTold = recordOf('opened') !== undefined
+  // An incident that closed, or that somebody acknowledged, before its first alert was sent raises none.
+  if (!isTold && (closedAt ?? acknowledgedAt) !== undefined) return undefined
+  if (closedAt !== undefined) return once('closed', closedAt)
+  const heldMs = isTold ? 0 : Math.max(afterMs ?? 0, isFlapping ? LASTS_MS : 0)
+  const opened = once('opened', openedAt + heldMs)
+  if (opened) return opened
+  if (acknowledgedAt !== undefined) return once('acknowledged', acknowledgedAt)
+  if (afterMs !== undefined) return undefined
+  const latest = Math.floor((now - openedAt) / REMINDER_MS)
+  const number = latest > 0 && isLeft(`reminder-${latest}`) ? latest : Math.max(0, latest) + 1
+  return { kind: `reminder-${number}`, at: openedAt + number * REMINDER_MS }
 }
 
 function isFlapping({ cause, openedAt }: StoredIncident, incidents: readonly StoredIncident[]): boolean {

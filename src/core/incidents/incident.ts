@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit.ts'
+import type { MessageSettlement, MessageStore, QueuedMessage } from '../delivery/message.ts'
 import { DAY_MS } from '../durations.ts'
 
 /** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
@@ -92,19 +93,64 @@ export interface StatusUpdate {
 /** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
 export const INCIDENTS_KEPT = { ms: 90 * DAY_MS, most: 1000 } as const
 
+/** What the plan of alerts needs to know of a channel. */
+export interface Hearing {
+  readonly name: string
+  /** It hears only of incidents that nobody acknowledges within this time. */
+  readonly afterMs?: number | undefined
+  /** Selects the messages it sends; all when left out. */
+  readonly takes?: ((kind: MessageKind, incident: StoredIncident) => boolean) | undefined
+}
+
+/** What one look at the platform changes. */
+export interface Changes {
+  /** Open incidents that are still failing. */
+  readonly seen?: readonly (Pick<StoredIncident, 'cause' | 'reason' | 'affected'> & { readonly at: number })[]
+  /** Each opens unless one with its cause is open. */
+  readonly opens?: readonly StoredIncident[]
+  /** Causes whose incident ends, unless a round saw it failing after `unseenSince`. */
+  readonly closes?: readonly {
+    readonly cause: string
+    readonly at: number
+    readonly unseenSince: number
+  }[]
+  /** Alerts that were sent elsewhere. */
+  readonly told?: readonly (MessageKey & { readonly at: number })[]
+}
+
+/** An alert in hand: the next about its incident on its channel. */
+export interface AlertClaim extends QueuedMessage, MessageKey {
+  /** The number of this attempt, as builds that keep no queue of alerts count it. */
+  readonly attempt: number
+}
+
+export interface AlertSettlement extends MessageSettlement {
+  readonly claim: AlertClaim
+  /** Something was handed over, or our own fault kept it from that. */
+  readonly isTried: boolean
+}
+
+/** An alert that has not left yet. */
+export interface QueuedAlert extends MessageKey {
+  /** Not before this. */
+  readonly at: number
+  /** It leaves also during a silence or a pause of alerts. */
+  readonly leaves: boolean
+}
+
 /** The incidents of a platform and the alerts sent about them, shared by all processes on one store. */
 export interface IncidentStore {
-  /** Opens an incident unless one with its cause is open. */
-  open(incident: StoredIncident): Promise<boolean>
-  /** Notes that open incidents are still failing. */
-  seen(input: {
-    readonly cause: string
-    readonly reason: string | undefined
-    readonly affected: readonly string[]
+  /**
+   * Applies what a look at the open incidents decides, and queues the alerts that follow on these channels, in one
+   * transaction. First it repairs what was recorded before the clock was set back, and gives how many rows that were:
+   * times ahead of now become now, so that an incident can end and remind again, and silences and reminders of times to
+   * come are forgotten.
+   */
+  follow(input: {
     readonly now: number
-  }): Promise<void>
-  /** Closes the open incident with this cause, unless a round saw it failing after `unseenSince`. */
-  close(input: { readonly cause: string; readonly now: number; readonly unseenSince: number }): Promise<void>
+    readonly channels: readonly Hearing[]
+    readonly decide: (open: readonly StoredIncident[]) => Changes
+  }): Promise<{ readonly repaired: number }>
   /** False if there is no such open incident. */
   acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
   /** Closes an incident by hand, whatever its probe says. False if there is no such open incident. */
@@ -115,41 +161,28 @@ export interface IncidentStore {
     readonly reason: string
     readonly audit: AuditEntry
   }): Promise<boolean>
-  /**
-   * Repairs what was recorded before the clock was set back, and gives how many rows that were: times ahead of now become
-   * now, so that an incident can end and remind again, and silences and reminders of times to come are forgotten.
-   */
-  rewind(now: number): Promise<number>
+  find(id: string): Promise<StoredIncident | undefined>
   /** The newest incidents up to the limit, and all open ones. */
   list(limit: number): Promise<readonly StoredIncident[]>
-  /**
-   * The incidents that a channel may have something to say about: all that are open, all that opened after `since`, and
-   * those whose beginning one of the channels was given and whose end it was not.
-   */
-  unfinished(input: {
-    readonly channels: readonly string[]
-    readonly since: number
-  }): Promise<readonly StoredIncident[]>
-  /**
-   * Claims a message for `leaseMs`, for one caller at a time, and gives the number of this attempt. Undefined
-   * if it was sent or given up, somebody else has it, or its next attempt is not due.
-   */
-  claim(input: MessageKey & { readonly now: number; readonly leaseMs: number }): Promise<number | undefined>
-  /** Holds a claim for longer, while its attempt goes on. */
-  renew(input: MessageKey & { readonly attempt: number; readonly leaseMs: number }): Promise<void>
-  /**
-   * Ends a claim: sent, given up, or to be tried again at `nextAt`. With an `attempt` that is no longer the last, only
-   * `sent` counts.
-   */
-  settle(
-    input: MessageKey & {
-      readonly attempt?: number
-      readonly outcome: MessageRecord['outcome']
-      readonly now: number
-      readonly nextAt: number
-      readonly reason: string | undefined
+  /** The incidents that a channel may have something to say about, and what was said about them. */
+  unfinished(
+    now: number,
+  ): Promise<{ readonly incidents: readonly StoredIncident[]; readonly messages: readonly MessageRecord[] }>
+  /** Takes alerts that are due on one channel; while it is `quiet`, only those about a pause. */
+  claimAlerts(
+    input: Omit<Parameters<MessageStore['claimMessages']>[0], 'stream'> & {
+      readonly channel: string
+      readonly quiet: boolean
     },
-  ): Promise<void>
+  ): Promise<readonly AlertClaim[]>
+  keepAlerts(input: {
+    readonly messages: readonly AlertClaim[]
+    readonly now: number
+    readonly leaseMs: number
+  }): Promise<void>
+  settleAlerts(settlements: readonly AlertSettlement[]): Promise<void>
+  /** All alerts that have not left. */
+  queuedAlerts(): Promise<readonly QueuedAlert[]>
   /** The messages about these incidents, the newest first. */
   messages(incidents: readonly string[]): Promise<readonly MessageRecord[]>
   /** Deletes incidents that closed before that moment, and of the rest all but the newest `keep`, with their messages; also old silences and announcements. */

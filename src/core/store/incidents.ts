@@ -1,17 +1,35 @@
+import type { JobRecord } from '../delivery/delivery.ts'
+import { LEASE_MS } from '../delivery/lease.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
-import type {
-  Announcement,
-  IncidentStore,
-  MessageRecord,
-  Silence,
-  StatusUpdate,
-  StoredIncident,
+import { ABOUT_PAUSES } from '../incidents/conditions.ts'
+import { FLAP_WINDOW_MS, plannedAlerts } from '../incidents/due.ts'
+import {
+  type AlertClaim,
+  type Announcement,
+  type Hearing,
+  INCIDENTS_KEPT,
+  type IncidentStore,
+  type MessageKey,
+  type MessageRecord,
+  type QueuedAlert,
+  type Silence,
+  type StatusUpdate,
+  type StoredIncident,
 } from '../incidents/incident.ts'
 import { addAudit } from './audit.ts'
+import { dueText, messageSteps as queue } from './messages.ts'
 import { publishNotice } from './notices.ts'
-import { all, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
+import { all, type Dialect, first, lock, run, type Sql, type Steps } from './sql.ts'
 
-export const TEXTS = ({ each }: Dialect) => ({
+const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
+/** Not out: its lease, if it has one, is over. */
+const IS_FREE =
+  '(message.lease_until IS NULL OR message.lease_until <= @leaseNow OR message.lease_until > @leaseNow + @leaseMs)'
+const MESSAGE_KEY = 'incident = @incident AND kind = @kind AND channel = @channel'
+/** Of an alert that an older build has in hand. */
+const ASK_AGAIN_MS = 15_000
+
+export const TEXTS = ({ each, rows }: Dialect) => ({
   open: `INSERT INTO incident (id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by)
     VALUES (@id, @cause, @service, @reason, @affected, @openedAt, @seenAt, @closedAt, @acknowledgedAt, @acknowledgedBy)
     ON CONFLICT DO NOTHING`,
@@ -28,25 +46,49 @@ export const TEXTS = ({ each }: Dialect) => ({
   list: `SELECT * FROM incident
     WHERE closed_at IS NULL OR id IN (SELECT id FROM incident ORDER BY opened_at DESC, id LIMIT @limit)
     ORDER BY opened_at DESC, id`,
-  // A lease that ends much later than any new one could was taken before the clock of leases was set back.
+  // Alerts: a row of the queue for each incident and channel says what comes next, and `alert_message` what was said. Builds
+  // before the queue know only the second: a claim takes both, so that an alert is never in hand of two builds.
+  plan: `INSERT INTO message (${PLANNED}) SELECT ${PLANNED} FROM ${rows('message', PLANNED.split(', '))} AS r WHERE true
+    ON CONFLICT (id) DO UPDATE SET key = excluded.key, payload = excluded.payload, created_at = excluded.created_at,
+      next_attempt_at = excluded.next_attempt_at, attempts = 0, fence = message.fence + 1, lease_until = NULL,
+      outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
+    WHERE ${IS_FREE} AND (message.key <> excluded.key OR (message.attempts = 0 AND message.next_attempt_at <> excluded.next_attempt_at))`,
+  unplan: `DELETE FROM message WHERE subject IN (SELECT value FROM ${each('@incidents')})
+    AND channel IN (SELECT value FROM ${each('@channels')}) AND id NOT IN (SELECT value FROM ${each('@ids')}) AND ${IS_FREE}`,
+  channels: `SELECT channel FROM alert_message WHERE incident = @id UNION SELECT channel FROM message WHERE subject = @id AND stream = 'alert'`,
+  due: dueText(
+    `stream = 'alert' AND channel = @channel AND (NOT @quiet OR subject IN (
+      SELECT id FROM incident WHERE cause IN (${ABOUT_PAUSES.map((cause) => `'${cause}'`).join(', ')})))`,
+    'next_attempt_at <= @now',
+  ),
+  queued: `SELECT m.payload, m.next_attempt_at AS at, i.cause FROM message m JOIN incident i ON i.id = m.subject
+    WHERE m.stream = 'alert' AND m.done_at IS NULL ORDER BY m.next_attempt_at, m.id`,
+  elsewhere: `UPDATE message SET lease_until = NULL, next_attempt_at = @at WHERE id = @id AND fence = @fence`,
+  isOver: `SELECT 1 FROM alert_message WHERE ${MESSAGE_KEY} AND outcome <> 'pending'`,
+  // Older builds claim nothing before next_at, and hold what they claim by claimed_until: 0.2.0 by the wall clock.
   claim: `INSERT INTO alert_message (incident, kind, channel, outcome, attempts, at, next_at, claimed_until)
-    VALUES (@incident, @kind, @channel, 'pending', 1, @now, 0, @leaseNow + @leaseMs)
+    VALUES (@incident, @kind, @channel, 'pending', 1, @now, @until, 0)
     ON CONFLICT (incident, kind, channel) DO UPDATE
-    SET attempts = alert_message.attempts + 1, at = excluded.at, claimed_until = excluded.claimed_until
+    SET attempts = alert_message.attempts + 1, at = excluded.at, next_at = excluded.next_at, claimed_until = 0
     WHERE alert_message.outcome = 'pending' AND alert_message.next_at <= @now
-      AND (alert_message.claimed_until <= @leaseNow OR alert_message.claimed_until > @leaseNow + 2 * @leaseMs)
+      AND NOT (alert_message.claimed_until > @leaseNow AND alert_message.claimed_until <= @leaseNow + 2 * @leaseMs)
+      AND NOT (alert_message.claimed_until > @now AND alert_message.claimed_until <= @until)
     RETURNING attempts`,
-  renew: `UPDATE alert_message SET claimed_until = @leaseNow + @leaseMs
-    WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending' AND attempts = @attempt`,
+  keep: `UPDATE alert_message SET next_at = @until
+    WHERE ${MESSAGE_KEY} AND outcome = 'pending' AND attempts = @attempt`,
   // What was sent is sent, whoever has the message by now.
   settle: `UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = @reason, claimed_until = 0
-    WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending'
-      AND (@outcome = 'sent' OR attempts = COALESCE(@attempt, attempts))`,
+    WHERE ${MESSAGE_KEY} AND outcome = 'pending' AND (@outcome = 'sent' OR attempts = @attempt)`,
+  giveBack: `UPDATE alert_message SET attempts = attempts - 1, next_at = @nextAt WHERE ${MESSAGE_KEY} AND outcome = 'pending' AND attempts = @attempt`,
+  forget: `DELETE FROM alert_message WHERE ${MESSAGE_KEY} AND attempts = 0`,
+  told: `INSERT INTO alert_message (incident, kind, channel, outcome, attempts, at, next_at, claimed_until)
+    VALUES (@incident, @kind, @channel, 'sent', 1, @at, 0, 0)
+    ON CONFLICT (incident, kind, channel) DO UPDATE SET outcome = 'sent', at = excluded.at, reason = NULL, claimed_until = 0
+    WHERE alert_message.outcome <> 'sent'`,
   messages: `SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message
     WHERE incident IN (SELECT value FROM ${each('@incidents')}) ORDER BY at DESC, incident, kind`,
   unfinished: `SELECT * FROM incident i WHERE closed_at IS NULL OR opened_at > @since OR EXISTS (
-      SELECT 1 FROM alert_message o
-      WHERE o.incident = i.id AND o.kind = 'opened' AND o.channel IN (SELECT value FROM ${each('@channels')}) AND NOT EXISTS (
+      SELECT 1 FROM alert_message o WHERE o.incident = i.id AND o.kind = 'opened' AND NOT EXISTS (
         SELECT 1 FROM alert_message c
         WHERE c.incident = i.id AND c.kind = 'closed' AND c.channel = o.channel AND c.outcome <> 'pending'))
     ORDER BY opened_at DESC, id`,
@@ -57,6 +99,9 @@ export const TEXTS = ({ each }: Dialect) => ({
       closed_at = CASE WHEN closed_at > @now THEN @now ELSE closed_at END
     WHERE opened_at > @latest OR seen_at > @latest OR closed_at > @latest`,
   forgetReminders: "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
+  rewindQueue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0 AND EXISTS (
+      SELECT 1 FROM alert_message a
+      WHERE a.at > @latest AND a.outcome = 'pending' AND a.incident = message.subject AND a.channel = message.channel)`,
   rewindMessages:
     "UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'",
   // Before the row that ended them is forgotten, silences that it ended are shortened to nothing, which still ends older ones.
@@ -66,6 +111,7 @@ export const TEXTS = ({ each }: Dialect) => ({
   pruneIncidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
     (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`,
   pruneMessages: 'DELETE FROM alert_message WHERE incident NOT IN (SELECT id FROM incident)',
+  pruneQueue: "DELETE FROM message WHERE stream = 'alert' AND subject NOT IN (SELECT id FROM incident)",
   pruneSilences: 'DELETE FROM silence WHERE until_at < @before',
   pruneAnnouncements: 'DELETE FROM announcement WHERE until_at < @before',
   pruneUpdates: `DELETE FROM status_update
@@ -91,43 +137,169 @@ export const TEXTS = ({ each }: Dialect) => ({
 /** An incident as its table has it: the names of what else is affected are JSON. */
 type Row = Omit<StoredIncident, 'affected'> & { readonly affected: string }
 
+/** What `alert_message` says of an attempt. */
+const LEDGER: Readonly<Record<JobRecord['result'], MessageRecord['outcome']>> = {
+  sent: 'sent',
+  waits: 'pending',
+  skipped: 'failed',
+  over: 'failed',
+  finished: 'failed',
+}
+const planId = (incident: string, channel: string) => `alert.${incident}.${channel}`
+
 /** The incidents, the alerts about them, silences and announcements. */
-export function incidents({ dialect, one, write }: Sql): IncidentStore {
+export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
   const text = TEXTS(dialect)
   function* found(query: Steps<readonly Row[]>): Steps<readonly StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) as string[] }))
   }
-  const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
+  const changes = async (statement: string, values: object) =>
+    (await one(run(statement, values))) === 1
+  const byId = (id: string) => found(all(text.byId, { id }))
+  function* unfinished(now: number) {
+    const about = yield* found(all(text.unfinished, { since: now - FLAP_WINDOW_MS }))
+    const ids = about.map(({ id }) => id)
+    return { incidents: about, messages: yield* all<MessageRecord>(text.messages, { incidents: ids }) }
+  }
+  /** Queues what comes next on these channels, and takes out what does not. */
+  function* plan(
+    {
+      incidents: about,
+      messages,
+    }: { incidents: readonly StoredIncident[]; messages: readonly MessageRecord[] },
+    channels: readonly Hearing[],
+    now: number,
+  ): Steps<void> {
+    if (about.length === 0 || channels.length === 0) return
+    const planned = plannedAlerts(about, messages, channels, now).map(({ incident, channel, kind, at }) => ({
+      id: planId(incident, channel),
+      stream: 'alert',
+      key: `alert.${incident}.${kind}.${channel}`,
+      subject: incident,
+      channel,
+      payload: JSON.stringify({ incident, kind, channel } satisfies MessageKey),
+      createdAt: at,
+      expiresAt: at + INCIDENTS_KEPT.ms,
+      nextAttemptAt: at,
+    }))
+    yield* run(text.unplan, {
+      incidents: about.map(({ id }) => id),
+      channels: channels.map(({ name }) => name),
+      ids: planned.map(({ id }) => id),
+      leaseMs: LEASE_MS,
+    })
+    if (planned.length > 0) yield* run(text.plan, { rows: planned, leaseMs: LEASE_MS })
+  }
+  /** After an operator's change of an incident, for the channels that hear of it. */
+  function* planAgain(id: string, now: number): Steps<void> {
+    const about = yield* byId(id)
+    const messages = yield* all<MessageRecord>(text.messages, { incidents: [id] })
+    const channels = yield* all<{ readonly channel: string }>(text.channels, { id })
+    yield* plan(
+      { incidents: about, messages },
+      channels.map(({ channel: name }) => ({ name })),
+      now,
+    )
+  }
+  function* rewind(now: number): Steps<number> {
+    const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
+    let changed = yield* run(text.rewindIncidents, times)
+    changed += yield* run(text.forgetReminders, times)
+    yield* run(text.rewindQueue, times)
+    changed += yield* run(text.rewindMessages, times)
+    yield* run(text.endSilences, times)
+    return changed + (yield* run(text.forgetSilences, times))
+  }
   return {
-    open: (incident) => changes(text.open, incident),
-    seen: async (input) => void (await changes(text.seen, input)),
-    close: async (input) => void (await changes(text.close, input)),
-    acknowledge: (input) => changes(text.acknowledge, input),
-    resolve: ({ audit, ...input }) =>
+    follow: ({ now, channels, decide }) =>
       write(function* () {
-        const changed = (yield* run(text.resolve, input)) === 1
-        if (changed) yield* addAudit(audit)
+        // One at a time, so that no plan is made of what another one has changed.
+        yield* lock(4, 'incidents')
+        const repaired = yield* rewind(now)
+        const {
+          seen = [],
+          opens = [],
+          closes = [],
+          told = [],
+        } = decide(yield* found(all(text.list, { limit: 0 })))
+        for (const { at, ...one } of seen) yield* run(text.seen, { ...one, now: at })
+        for (const { at, ...one } of closes) yield* run(text.close, { ...one, now: at })
+        for (const incident of opens) yield* run(text.open, incident)
+        for (const one of told) yield* run(text.told, one)
+        yield* plan(yield* unfinished(now), channels, now)
+        return { repaired }
+      }),
+    acknowledge: ({ id, now, by }) =>
+      write(function* () {
+        yield* lock(4, 'incidents')
+        const changed = (yield* run(text.acknowledge, { id, now, by })) === 1
+        if (changed) yield* planAgain(id, now)
         return changed
       }),
-    list: (limit) => one(found(all(text.list, { limit }))),
-    claim: async (input) => (await one(first<{ attempts: number }>(text.claim, input)))?.attempts,
-    renew: async (input) => void (await changes(text.renew, input)),
-    settle: async (input) => void (await changes(text.settle, { attempt: undefined, ...input })),
-    messages: (about) => one(all<MessageRecord>(text.messages, { incidents: about })),
-    unfinished: ({ channels, since }) => one(found(all(text.unfinished, { channels, since }))),
-    rewind: (now) =>
+    resolve: ({ audit, ...input }) =>
       write(function* () {
-        const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
-        let changed = yield* run(text.rewindIncidents, times)
-        changed += yield* run(text.forgetReminders, times)
-        changed += yield* run(text.rewindMessages, times)
-        yield* run(text.endSilences, times)
-        return changed + (yield* run(text.forgetSilences, times))
+        yield* lock(4, 'incidents')
+        const changed = (yield* run(text.resolve, input)) === 1
+        if (changed) {
+          yield* addAudit(audit)
+          yield* planAgain(input.id, input.now)
+        }
+        return changed
       }),
+    find: async (id) => (await one(byId(id)))[0],
+    list: (limit) => one(found(all(text.list, { limit }))),
+    unfinished: (now) => read(() => unfinished(now)),
+    // Look before beginning a transaction: nearly always, none is due.
+    claimAlerts: async (input) =>
+      (await one(queue.due(input, text.due))).length === 0
+        ? []
+        : write(function* () {
+            const claimed: AlertClaim[] = []
+            for (const message of yield* queue.claim(input, text.due)) {
+              // Written by `plan`.
+              const key = JSON.parse(message.payload) as MessageKey
+              const until = input.now + input.leaseMs
+              const taken = yield* first<{ attempts: number }>(text.claim, { ...key, ...input, until })
+              if (taken) claimed.push({ ...message, ...key, attempt: taken.attempts })
+              else if (yield* first(text.isOver, key)) yield* queue.remove(message)
+              else yield* run(text.elsewhere, { ...message, at: input.now + ASK_AGAIN_MS })
+            }
+            return claimed
+          }),
+    keepAlerts: (input) =>
+      write(function* () {
+        yield* queue.keep(input)
+        const until = input.now + input.leaseMs
+        for (const { incident, kind, channel, attempt } of input.messages)
+          yield* run(text.keep, { incident, kind, channel, attempt, until })
+      }),
+    settleAlerts: (settlements) =>
+      write(function* () {
+        for (const settlement of settlements) {
+          yield* queue.settle(settlement)
+          const { claim, record, isTried, now, reason } = settlement
+          const values = { ...claim, now, nextAt: record.nextAttemptAt, reason }
+          if (isTried) yield* run(text.settle, { ...values, outcome: LEDGER[record.result] })
+          else {
+            yield* run(text.giveBack, values)
+            yield* run(text.forget, values)
+          }
+        }
+      }),
+    async queuedAlerts() {
+      const rows = await one(all<{ payload: string; at: number; cause: string }>(text.queued))
+      return rows.map(({ payload, at, cause }): QueuedAlert => {
+        // Written by `plan`.
+        const { incident, kind, channel } = JSON.parse(payload) as MessageKey
+        return { incident, kind, channel, at, leaves: ABOUT_PAUSES.includes(cause) }
+      })
+    },
+    messages: (about) => one(all<MessageRecord>(text.messages, { incidents: about })),
     prune: ({ before, keep }) =>
       write(function* () {
         yield* run(text.pruneIncidents, { before, keep })
         yield* run(text.pruneMessages)
+        yield* run(text.pruneQueue)
         yield* run(text.pruneSilences, { before })
         yield* run(text.pruneAnnouncements, { before })
         yield* run(text.pruneUpdates)
@@ -139,7 +311,7 @@ export function incidents({ dialect, one, write }: Sql): IncidentStore {
     update: (update) =>
       write(function* () {
         const { id, subject, at, text: said, state } = update
-        const [incident] = yield* found(all(text.byId, { id: subject }))
+        const [incident] = yield* byId(subject)
         const announced = (yield* all<Announcement>(text.announcements, { now: at })).find(
           (one) => one.id === subject,
         )

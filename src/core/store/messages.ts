@@ -16,16 +16,12 @@ export const TEXTS = {
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
-  due: `SELECT id FROM message
-    WHERE stream = @stream AND done_at IS NULL
-      AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now OR next_attempt_at > @far
-        ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + @leaseMs END
-    ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`,
+  due: dueText('stream = @stream', 'next_attempt_at <= @now OR next_attempt_at > @far'),
   // Found with a lease that has ended: the attempt before was lost, and may have delivered it.
   claim: `UPDATE message SET fence = fence + 1, lease_until = @leaseNow + @leaseMs,
       unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since, @now) END
     WHERE id = @id`,
-  claimed: `SELECT m.id, m.stream, m.key, m.subscription, coalesce(m.address, s.address) AS address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence
+  claimed: `SELECT m.id, m.stream, m.key, m.subscription, m.subject, m.channel, coalesce(m.address, s.address) AS address, m.payload, m.created_at, m.expires_at, m.attempts, m.unknown_since, m.fence
     FROM message m LEFT JOIN subscription s ON s.id = m.subscription WHERE m.id = @id`,
   keep: 'UPDATE message SET lease_until = @leaseNow + @leaseMs WHERE id = @id AND fence = @fence',
   retry: `UPDATE message SET next_attempt_at = @nextAttemptAt, attempts = @attempts, outcome = @outcome, reason = @reason, unknown_since = @unknownSince, lease_until = NULL
@@ -38,7 +34,16 @@ export const TEXTS = {
   prune: 'DELETE FROM message WHERE done_at < @before',
 }
 
-type Due = Parameters<MessageStore['claimMessages']>[0]
+/** The messages of a kind that are due, and those whose process did not record an outcome before its lease ended. */
+export function dueText(which: string, isDue: string): string {
+  return `SELECT id FROM message
+    WHERE ${which} AND done_at IS NULL
+      AND CASE WHEN lease_until IS NULL THEN ${isDue}
+        ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + @leaseMs END
+    ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`
+}
+
+type Due = Omit<Parameters<MessageStore['claimMessages']>[0], 'stream'>
 
 /** The statements about messages. */
 export const messageSteps = {
@@ -57,20 +62,26 @@ export const messageSteps = {
   /** Removes a queued confirmation if none is wanted, and otherwise the one before it that has not left. */
   *decide({ id, fence, subscription }: QueuedMessage, wanted: boolean): Steps<void> {
     if (wanted) yield* run(TEXTS.supersede, { id, subscription })
-    else yield* run(TEXTS.remove, { id, fence, sent: 0 })
+    else yield* this.remove({ id, fence })
   },
-  *due(input: Due): Steps<readonly { readonly id: string }[]> {
+  *remove({ id, fence }: Pick<QueuedMessage, 'id' | 'fence'>): Steps<void> {
+    yield* run(TEXTS.remove, { id, fence, sent: 0 })
+  },
+  *due(input: Due, text = TEXTS.due): Steps<readonly { readonly id: string }[]> {
     const far = input.now + FAR_MS
-    return yield* all<{ readonly id: string }>(TEXTS.due, { ...input, far })
+    return yield* all<{ readonly id: string }>(text, { ...input, far })
   },
-  *claim(input: Due): Steps<readonly QueuedMessage[]> {
-    const claimed: QueuedMessage[] = []
-    for (const { id } of yield* this.due(input)) {
+  *claim<Message extends QueuedMessage>(input: Due, text?: string): Steps<readonly Message[]> {
+    const claimed: Message[] = []
+    for (const { id } of yield* this.due(input, text)) {
       yield* run(TEXTS.claim, { id, ...input })
-      const row = yield* first<QueuedMessage>(TEXTS.claimed, { id })
-      if (row) claimed.push({ ...row, unknownSince: row.unknownSince })
+      const row = yield* first<Message>(TEXTS.claimed, { id })
+      if (row) claimed.push(row)
     }
     return claimed
+  },
+  *keep({ messages: held, leaseMs }: Parameters<MessageStore['keepMessages']>[0]): Steps<void> {
+    for (const { id, fence } of held) yield* run(TEXTS.keep, { id, fence, leaseMs })
   },
   *settle({ claim, record, ...attempt }: CourseMessageSettlement): Steps<void> {
     const { id, fence } = claim
@@ -96,10 +107,7 @@ export const messages = (
   // Look before beginning a transaction: nearly always, none is due.
   claimMessages: async (input) =>
     (await one(messageSteps.due(input))).length === 0 ? [] : write(() => messageSteps.claim(input)),
-  keepMessages: ({ messages: held, leaseMs }) =>
-    write(function* () {
-      for (const { id, fence } of held) yield* run(TEXTS.keep, { id, fence, leaseMs })
-    }),
+  keepMessages: (input) => write(() => messageSteps.keep(input)),
   settleMessages: (settlements) =>
     write(function* () {
       for (const settlement of settlements) {

@@ -451,6 +451,12 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE INDEX message_stream ON message (stream, next_attempt_at) WHERE done_at IS NULL;
   ALTER TABLE sent_mail ADD COLUMN content text;
   `,
+  // Alerts are messages too, one for each incident (the subject) and channel.
+  `
+  ALTER TABLE message ADD COLUMN subject text;
+  ALTER TABLE message ADD COLUMN channel text;
+  CREATE INDEX message_subject ON message (subject) WHERE subject IS NOT NULL;
+  `,
 ]
 
 /** A type follows the name of its column. */

@@ -18,9 +18,9 @@ export const TEXTS = (dialect: Dialect) => ({
           next_attempt_at, problem_kind IS NOT NULL, ${lessonDue(dialect)}
         FROM subscription
         WHERE next_attempt_at IS NOT NULL OR (state = 'confirmed' AND problem_kind IN ('parked', 'unknown'))
-      UNION ALL SELECT 'alert', CASE WHEN m.outcome = 'pending' THEN m.next_at END, true, m.at
+      UNION ALL SELECT 'alert', NULL, true, m.at
         FROM alert_message m JOIN incident i ON i.id = m.incident
-        WHERE m.outcome = 'pending' OR (m.outcome = 'failed' AND i.closed_at IS NULL)) AS queued
+        WHERE m.outcome = 'failed' AND i.closed_at IS NULL) AS queued
     GROUP BY stream`,
   // Lessons by their own note: counts are written once a minute.
   sent: `SELECT max(at) AS at FROM (

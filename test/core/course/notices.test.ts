@@ -6,7 +6,6 @@ import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { createNotices, NOTICES, type Notice } from '../../../src/core/course/notices.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
-import { sendDueAlerts } from '../../../src/core/incidents/teller.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
@@ -17,6 +16,7 @@ import { createMailSender, subscribersChannel } from '../../../src/daemon/notice
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { closeIncident, hostAt, openIncident, tellDue } from '../../support/incidents.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { addressOf, postgresServer, type StoreKind } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
@@ -97,7 +97,7 @@ async function world(kind: StoreKind) {
       course,
       /** Does the daemon's work after a round of checks. */
       async round() {
-        await sendDueAlerts({ store: store.incidents, channels, clock, log: silentLog })
+        await tellDue(hostAt(clock.now), store.incidents, channels)
         sender.notices()
         await sender.sent()
       },
@@ -126,7 +126,7 @@ async function world(kind: StoreKind) {
       const id = `${cause}-${count}`
       const times = { openedAt: now, seenAt: now, closedAt: undefined }
       const rest = { reason: 'connection refused 10.0.0.7', affected: ['web'], service: 'api' }
-      await store.incidents.open({
+      await openIncident(store.incidents, {
         id,
         cause,
         ...rest,
@@ -136,7 +136,7 @@ async function world(kind: StoreKind) {
       })
       return id
     },
-    closes: (cause: string) => first.store.incidents.close({ cause, now, unseenSince: now }),
+    closes: (cause: string) => closeIncident(first.store.incidents, cause, now),
     says: () => arrived.map(({ to, says }) => `${to} ${says}`),
   }
 }

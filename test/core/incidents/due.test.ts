@@ -1,68 +1,106 @@
 import { expect, test } from 'vitest'
-import { dueMessages } from '../../../src/core/incidents/due.ts'
-import type { MessageKind, MessageRecord, StoredIncident } from '../../../src/core/incidents/incident.ts'
+import { plannedAlerts } from '../../../src/core/incidents/due.ts'
+import {
+  type Hearing,
+  INCIDENTS_KEPT,
+  type MessageKind,
+  type MessageRecord,
+  type StoredIncident,
+} from '../../../src/core/incidents/incident.ts'
+import { incidentWith } from '../../support/incidents.ts'
 
 const OPENED = Date.UTC(2026, 10, 21, 9)
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 
-const incident = (parts: Partial<StoredIncident> = {}): StoredIncident => ({
-  id: 'one',
-  cause: 'mail',
-  service: 'web',
-  reason: undefined,
-  affected: [],
-  openedAt: OPENED,
-  seenAt: OPENED,
-  closedAt: undefined,
-  acknowledgedAt: undefined,
-  acknowledgedBy: undefined,
-  ...parts,
+const incident = (parts: Partial<StoredIncident> = {}) => incidentWith({ openedAt: OPENED, ...parts })
+const record = (kind: MessageKind, outcome: MessageRecord['outcome'] = 'sent', channel = 'webhook') => ({
+  ...{ incident: 'one', kind, channel, outcome },
+  ...{ attempts: 1, at: OPENED, reason: undefined },
 })
-
-const told = (...kinds: MessageKind[]): MessageRecord[] =>
-  kinds.map((kind) => ({
-    incident: 'one',
-    kind,
-    channel: 'webhook',
-    outcome: 'sent',
-    attempts: 1,
-    at: OPENED,
-    reason: undefined,
-  }))
-
-const due = (incidents: StoredIncident[], messages: MessageRecord[], afterMs: number) =>
-  dueMessages({ incidents, messages, channel: 'webhook', now: OPENED + afterMs }).map(({ kind }) => kind)
+/** What comes next, and how long after the incident opened. */
+const next = (
+  incidents: readonly StoredIncident[],
+  told: readonly MessageRecord[],
+  afterMs: number,
+  hearing: Partial<Hearing> = {},
+) =>
+  plannedAlerts(incidents, told, [{ name: 'webhook', ...hearing }], OPENED + afterMs).map(
+    ({ incident: id, kind, at }) => `${id} ${kind} ${(at - OPENED) / MINUTE}`,
+  )
+const told = (...kinds: MessageKind[]) => kinds.map((kind) => record(kind))
 
 test('an alert is sent when an incident opens, every four hours, and when it closes', () => {
-  expect(due([incident()], [], 0)).toEqual(['opened'])
-  expect(due([incident()], told('opened'), 3.9 * HOUR_MS)).toEqual([])
-  expect(due([incident()], told('opened'), 4 * HOUR_MS)).toEqual(['reminder-1'])
+  expect(next([incident()], [], 0)).toEqual(['one opened 0'])
+  expect(next([incident()], told('opened'), 1)).toEqual(['one reminder-1 240'])
+  expect(next([incident()], told('opened'), 4 * HOUR)).toEqual(['one reminder-1 240'])
+  expect(next([incident()], told('opened', 'reminder-1'), 5 * HOUR)).toEqual(['one reminder-2 480'])
   // After a night without the daemon one reminder is enough.
-  expect(due([incident()], told('opened', 'reminder-1'), 13 * HOUR_MS)).toEqual(['reminder-3'])
-  const closed = incident({ closedAt: OPENED + HOUR_MS })
-  expect(due([closed], told('opened'), HOUR_MS)).toEqual(['closed'])
-  expect(due([closed], told('opened', 'closed'), HOUR_MS)).toEqual([])
+  expect(next([incident()], told('opened', 'reminder-1'), 13 * HOUR)).toEqual(['one reminder-3 720'])
+  expect(next([incident()], told('opened', 'reminder-3'), 13 * HOUR)).toEqual(['one reminder-4 960'])
+  // After the clock was set back.
+  expect(next([incident()], told('opened'), -9 * HOUR)).toEqual(['one reminder-1 240'])
+  const closed = incident({ closedAt: OPENED + HOUR })
+  expect(next([closed], told('opened', 'reminder-1'), 48 * HOUR)).toEqual(['one closed 60'])
+  expect(next([closed], told('opened', 'closed'), HOUR)).toEqual([])
 })
 
 test('an acknowledgement is sent once, and ends the reminders', () => {
-  const taken = incident({ acknowledgedAt: OPENED + MINUTE_MS, acknowledgedBy: 'ada' })
-  expect(due([taken], told('opened'), 5 * HOUR_MS)).toEqual(['acknowledged'])
-  expect(due([taken], told('opened', 'acknowledged'), 9 * HOUR_MS)).toEqual([])
+  const taken = incident({ acknowledgedAt: OPENED + MINUTE, acknowledgedBy: 'ada' })
+  expect(next([taken], told('opened'), 5 * HOUR)).toEqual(['one acknowledged 1'])
+  expect(next([taken], told('opened', 'acknowledged'), 9 * HOUR)).toEqual([])
 })
 
-test('an incident that closed before its first alert sends none', () => {
-  expect(due([incident({ closedAt: OPENED + MINUTE_MS })], [], 2 * MINUTE_MS)).toEqual([])
+test('an incident that closed or was acknowledged before its first alert sends none', () => {
+  expect(next([incident({ closedAt: OPENED + MINUTE })], [], 2 * MINUTE)).toEqual([])
+  expect(next([incident({ acknowledgedAt: OPENED + MINUTE })], [], 2 * MINUTE)).toEqual([])
 })
 
-test('a flapping cause raises an alert only once it has lasted ten minutes', () => {
-  const flaps = Array.from({ length: 4 }, (_, index) =>
-    incident({
-      id: `flap-${index}`,
-      openedAt: OPENED - (4 - index) * 5 * MINUTE_MS,
-      closedAt: OPENED - (4 - index) * 5 * MINUTE_MS + MINUTE_MS,
-    }),
-  )
-  expect(due([...flaps, incident()], [], 9 * MINUTE_MS)).toEqual([])
-  expect(due([...flaps, incident()], [], 10 * MINUTE_MS)).toEqual(['opened'])
+test('what was tried and may have arrived is tried again before what follows it, unless the incident ended; what was given up is not', () => {
+  const pending = [record('opened', 'pending')]
+  expect(next([incident()], pending, 5 * HOUR)).toEqual(['one opened 0'])
+  expect(next([incident({ acknowledgedAt: OPENED })], pending, HOUR)).toEqual(['one opened 0'])
+  expect(next([incident({ closedAt: OPENED + 1 })], pending, HOUR)).toEqual([`one closed ${1 / MINUTE}`])
+  expect(next([incident()], [record('opened', 'failed')], 4 * HOUR)).toEqual(['one reminder-1 240'])
+  expect(next([incident()], [...told('opened'), record('reminder-1', 'pending')], 4 * HOUR)).toEqual([
+    'one reminder-1 240',
+  ])
+})
+
+test('channels hear of an incident each for itself, and of what they take', () => {
+  expect(next([incident()], [record('opened', 'sent', 'mail')], HOUR)).toEqual(['one opened 0'])
+  const takes: Hearing['takes'] = (kind, { cause }) =>
+    kind === 'closed' || (kind === 'opened' && cause === 'x')
+  expect(next([incident()], [], 0, { takes })).toEqual([])
+  expect(next([incident({ cause: 'x' })], [], 0, { takes })).toEqual(['one opened 0'])
+  expect(next([incident()], told('opened'), 4 * HOUR, { takes })).toEqual([])
+})
+
+test('an escalation waits until nobody acknowledged in time, reminds nobody, and ends', () => {
+  const afterMs = 15 * MINUTE
+  expect(next([incident()], [], 0, { afterMs })).toEqual(['one opened 15'])
+  expect(next([incident({ acknowledgedAt: OPENED + 1 })], [], 5 * HOUR, { afterMs })).toEqual([])
+  expect(next([incident()], told('opened'), 5 * HOUR, { afterMs })).toEqual([])
+  const taken = incident({ acknowledgedAt: OPENED + HOUR })
+  expect(next([taken], told('opened'), 2 * HOUR, { afterMs })).toEqual(['one acknowledged 60'])
+})
+
+test('a cause flaps when it opened four times within the hour: it alerts only once it has lasted ten minutes', () => {
+  const before = (...minutes: number[]) =>
+    minutes.map((ago, n) =>
+      incident({ id: `f${n}`, openedAt: OPENED - ago * MINUTE, closedAt: OPENED - ago * MINUTE + 1 }),
+    )
+  expect(next([...before(59, 40, 20), incident()], [], 0)).toEqual(['one opened 10'])
+  expect(next([...before(60, 40, 20), incident()], [], 0)).toEqual(['one opened 0'])
+  expect(next([...before(40, 20), incident()], [], 0)).toEqual(['one opened 0'])
+  const others = before(59, 40, 20).map((one) => ({ ...one, cause: 'x' }))
+  expect(next([...others, incident()], [], 0)).toEqual(['one opened 0'])
+  // One that was tried already is not held back.
+  expect(next([...before(59, 40, 20), incident()], [record('opened', 'pending')], 0)).toEqual([
+    'one opened 0',
+  ])
+})
+
+test('1,000 incidents are kept for 90 days', () => {
+  expect(INCIDENTS_KEPT).toEqual({ ms: 90 * 24 * HOUR, most: 1000 })
 })

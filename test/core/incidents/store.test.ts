@@ -1,48 +1,49 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
+import { LEASE_MS } from '../../../src/core/delivery/lease.ts'
 import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
-import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
-import { type Channel, sendDueAlerts } from '../../../src/core/incidents/teller.ts'
-import { silentLog } from '../../../src/core/log.ts'
+import type { AlertClaim, IncidentStore } from '../../../src/core/incidents/incident.ts'
 import { systemRandom } from '../../../src/core/random.ts'
+import {
+  change,
+  channelOf,
+  closeIncident,
+  hostAt,
+  incidentWith,
+  openIncident,
+  tellDue,
+} from '../../support/incidents.ts'
+import { olderAlerts } from '../../support/older-alerts.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
 
-const incident = (id: string, cause = 'mail'): StoredIncident => ({
-  id,
-  cause,
-  service: 'web',
-  reason: 'no answer in time',
-  affected: ['api'],
-  openedAt: NOW,
-  seenAt: NOW,
-  closedAt: undefined,
-  acknowledgedAt: undefined,
-  acknowledgedBy: undefined,
-})
+const incident = (id: string, cause = 'mail') =>
+  incidentWith({ id, cause, reason: 'no answer in time', affected: ['api'], openedAt: NOW })
 
 describe.each(STORES)('%s', (kind) => {
   test('keeps at most one open incident for a cause, and closes it when no machine saw it fail lately', async () => {
     const address = await addressOf(kind)
     const { incidents } = await openTestStore(address)
     const other = kind === 'memory' ? incidents : (await openTestStore(address)).incidents
-    expect(await Promise.all([incidents.open(incident('a')), other.open(incident('b'))])).toContain(false)
+    const both = [openIncident(incidents, incident('a')), openIncident(other, incident('b'))]
+    expect((await Promise.all(both)).toSorted()).toEqual([false, true])
     expect(await incidents.list(10)).toHaveLength(1)
-    await other.seen({ cause: 'mail', reason: 'refused', affected: ['agent'], now: NOW + 60_000 })
-    await incidents.close({ cause: 'mail', now: NOW + 90_000, unseenSince: NOW })
+    const seen = [{ cause: 'mail', reason: 'refused', affected: ['agent'], at: NOW + 60_000 }]
+    await change(other, NOW + 60_000, { seen })
+    await closeIncident(incidents, 'mail', NOW + 90_000, NOW)
     expect(await other.list(10)).toMatchObject([
       { closedAt: undefined, reason: 'refused', affected: ['agent'] },
     ])
-    await incidents.close({ cause: 'mail', now: NOW + 90_000, unseenSince: NOW + 60_000 })
+    await closeIncident(incidents, 'mail', NOW + 90_000, NOW + 60_000)
     expect(await other.list(10)).toMatchObject([{ closedAt: NOW + 90_000 }])
-    expect(await incidents.open({ ...incident('c'), openedAt: NOW + 1 })).toBe(true)
+    await openIncident(incidents, { ...incident('c'), openedAt: NOW + 1 })
     expect((await incidents.list(10)).map(({ id }) => id)[0]).toBe('c')
   })
 
   test('an open incident is acknowledged once', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
-    await incidents.open(incident('a'))
+    await openIncident(incidents, incident('a'))
     expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'ada' })).toBe(true)
     expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'bob' })).toBe(false)
     expect(await incidents.acknowledge({ id: 'nowhere', now: NOW, by: 'bob' })).toBe(false)
@@ -51,18 +52,19 @@ describe.each(STORES)('%s', (kind) => {
 
   test('an incident is resolved once, and its end is sent to every channel that was told its beginning', async () => {
     const { incidents, audit } = await openTestStore(await addressOf(kind))
-    const clock = { now: () => NOW }
     const told: string[] = []
-    const channel = (name: string): Channel => ({
-      name,
-      async tell({ kind, incident: { resolvedBy } }) {
+    const channel = (name: string) =>
+      channelOf(name, async ({ id, kind, incident: { resolvedBy } }) => {
         told.push([name, kind, resolvedBy].filter(Boolean).join(' '))
-        return { kind: 'sent' }
-      },
-    })
+        return { kind: 'sent', id }
+      })
     const send = (...names: string[]) =>
-      sendDueAlerts({ store: incidents, channels: names.map(channel), clock, log: silentLog })
-    await incidents.open(incident('a'))
+      tellDue(
+        hostAt(() => NOW),
+        incidents,
+        names.map(channel),
+      )
+    await openIncident(incidents, incident('a'))
     await send('webhook')
     const entry = (id: string) =>
       auditEntry({
@@ -78,12 +80,17 @@ describe.each(STORES)('%s', (kind) => {
     const answers = await Promise.all([resolve('a'), resolve('a'), resolve('b')])
     expect(answers.filter(Boolean)).toHaveLength(1)
     expect(answers[2]).toBe(false)
+    // Queued with the change, whichever process sends it.
+    expect(await incidents.queuedAlerts()).toEqual([
+      { incident: 'a', kind: 'closed', channel: 'webhook', at: NOW, leaves: false },
+    ])
     await send('webhook', 'mail')
     await send('webhook', 'mail')
     expect(told).toEqual(['webhook opened', 'webhook closed ada'])
     expect(await audit.list(9)).toMatchObject([{ action: 'resolve-incident', subject: 'a' }])
     expect(await incidents.list(1)).toMatchObject([{ closedAt: NOW, resolvedReason: 'removed' }])
-    expect(await incidents.open(incident('c'))).toBe(true)
+    await openIncident(incidents, incident('c'))
+    expect(await incidents.find('c')).toBeDefined()
   })
 
   test('an incident that nobody acknowledges escalates once, whichever process or restart sends it, and ends there once', async () => {
@@ -91,41 +98,39 @@ describe.each(STORES)('%s', (kind) => {
     const first = (await openTestStore(address)).incidents
     const second = kind === 'memory' ? first : (await openTestStore(address)).incidents
     const told: string[] = []
-    const channel: Channel = {
-      name: 'escalation',
-      afterMs: 900_000,
-      async tell({ kind: said, incident: { id } }) {
+    const channel = channelOf(
+      'escalation',
+      async ({ id: key, kind: said, incident: { id } }) => {
         told.push(`${id} ${said}`)
-        return { kind: 'sent' }
+        return { kind: 'sent', id: key }
       },
+      { afterMs: 900_000 },
+    )
+    const send = (after: number) => {
+      const host = hostAt(() => NOW + after)
+      return Promise.all([first, second].map((store) => tellDue(host, store, [channel])))
     }
-    const send = (at: number) =>
-      Promise.all(
-        [first, second].map((store) =>
-          sendDueAlerts({ store, channels: [channel], clock: { now: () => at }, log: silentLog }),
-        ),
-      )
-    const silence = { from: NOW, until: NOW + 900_001, reason: 'deploy', by: 'ci' }
-    await first.silence(silence)
-    for (const id of ['seen', 'unseen', 'short']) await first.open(incident(id, id))
+    await first.silence({ from: NOW, until: NOW + 900_001, reason: 'deploy', by: 'ci' })
+    for (const id of ['seen', 'unseen', 'short']) await openIncident(first, incident(id, id))
+    await send(0)
     await first.acknowledge({ id: 'seen', now: NOW + 1, by: 'ada' })
-    await first.close({ cause: 'short', now: NOW + 2, unseenSince: NOW })
-    await send(NOW + 899_999)
+    await closeIncident(first, 'short', NOW + 2, NOW)
+    await send(899_999)
     expect(told).toEqual([])
-    await send(NOW + 900_000)
+    await send(900_000)
     expect(told).toEqual([])
-    for (const at of [900_001, 900_002, 5 * 3_600_000]) await send(NOW + at)
+    for (const at of [900_001, 900_002, 5 * 3_600_000]) await send(at)
     expect(told).toEqual(['unseen opened'])
     await first.acknowledge({ id: 'unseen', now: NOW + 6 * 3_600_000, by: 'ada' })
-    await send(NOW + 6 * 3_600_000)
-    await first.close({ cause: 'unseen', now: NOW + 7 * 3_600_000, unseenSince: NOW })
-    for (const at of [7, 8]) await send(NOW + at * 3_600_000)
+    await send(6 * 3_600_000)
+    await closeIncident(first, 'unseen', NOW + 7 * 3_600_000, NOW)
+    for (const at of [7, 8]) await send(at * 3_600_000)
     expect(told).toEqual(['unseen opened', 'unseen acknowledged', 'unseen closed'])
   })
 
   test('the timeline of an incident or an announcement is kept as long as it, and mailed as notices', async () => {
     const { incidents, notices } = await openTestStore(await addressOf(kind))
-    await incidents.open(incident('a'))
+    await openIncident(incidents, incident('a'))
     await incidents.announce({ id: 'n', text: 'Slow', from: NOW, until: NOW + 100, by: 'ada' })
     const update = (id: string, subject: string, at: number) =>
       incidents.update({ id, subject, at, text: 'Seen\u0000', state: 'identified', by: 'ada' })
@@ -141,7 +146,7 @@ describe.each(STORES)('%s', (kind) => {
       { subject: '1', kind: 'announced', facts: { about: 'a', cause: 'mail', state: 'identified' } },
       { subject: '2', kind: 'announced', facts: { about: 'n', until: NOW + 100 } },
     ])
-    await incidents.close({ cause: 'mail', now: NOW + 9, unseenSince: NOW + 9 })
+    await closeIncident(incidents, 'mail', NOW + 9)
     await incidents.prune({ before: NOW + 200, keep: 9 })
     expect(await incidents.updates()).toEqual([])
   })
@@ -175,16 +180,12 @@ describe.each(STORES)('%s', (kind) => {
   test('closed incidents are deleted after their time or when there are too many; open ones stay', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     for (const [index, cause] of ['old', 'flap', 'flap', 'flap', 'open'].entries()) {
-      await incidents.open({ ...incident(`i${index}`, cause), openedAt: NOW + index, seenAt: NOW + index })
-      await incidents.claim({
-        incident: `i${index}`,
-        kind: 'opened',
-        channel: 'webhook',
-        now: NOW,
-        leaseMs: 1,
-      })
-      if (cause !== 'open') await incidents.close({ cause, now: NOW + index, unseenSince: NOW + 10 })
+      const [id, at] = [`i${index}`, NOW + index]
+      const closedAt = cause === 'open' ? undefined : at
+      const opens = [{ ...incident(id, cause), openedAt: at, seenAt: at, closedAt }]
+      await change(incidents, at, { opens, told: [{ incident: id, kind: 'opened', channel: 'webhook', at }] })
     }
+    await change(incidents, NOW + 9, {}, [{ name: 'webhook' }])
     await incidents.silence({ from: NOW, until: NOW + 1, reason: 'deploy', by: 'ci' })
     await incidents.prune({ before: NOW + 1, keep: 2 })
     const ids = async () => (await incidents.list(10)).map(({ id }) => id)
@@ -192,18 +193,20 @@ describe.each(STORES)('%s', (kind) => {
     expect(
       (await incidents.messages(['i0', 'i1', 'i2', 'i3', 'i4'])).map((one) => one.incident).toSorted(),
     ).toEqual(['i2', 'i3', 'i4'])
+    expect((await incidents.queuedAlerts()).map((one) => one.incident)).toEqual(['i2', 'i3', 'i4'])
     expect(await incidents.silenceAt(NOW)).toMatchObject({ until: NOW + 1 })
     await incidents.prune({ before: NOW + 100, keep: 2 })
     expect(await ids()).toEqual(['i4'])
+    expect((await incidents.queuedAlerts()).map((one) => one.incident)).toEqual(['i4'])
     expect(await incidents.silenceAt(NOW)).toBeUndefined()
   })
 
   test('an open incident is listed, however many opened after it', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
-    await incidents.open(incident('old', 'build_skew'))
+    await openIncident(incidents, incident('old', 'build_skew'))
     for (let n = 1; n <= 3; n += 1) {
-      await incidents.open({ ...incident(`flap-${n}`), openedAt: NOW + n })
-      await incidents.close({ cause: 'mail', now: NOW + n, unseenSince: NOW + n })
+      await openIncident(incidents, { ...incident(`flap-${n}`), openedAt: NOW + n })
+      await closeIncident(incidents, 'mail', NOW + n)
     }
     expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['flap-3', 'flap-2', 'old'])
   })
@@ -214,7 +217,7 @@ describe.each(STORES)('%s', (kind) => {
       incidents.silence({ from, until, reason: 'deploy', by: 'ci' })
     await silence(NOW, NOW + DAY_MS)
     await silence(NOW + DAY_MS / 2, NOW + DAY_MS / 2)
-    await incidents.rewind(NOW + 1000)
+    await change(incidents, NOW + 1000, {})
     expect(await incidents.silenceAt(NOW + 1000)).toBeUndefined()
   })
 
@@ -239,90 +242,219 @@ describe.each(STORES)('%s', (kind) => {
     expect(await until(210)).toBe(0)
   })
 
-  test('what is open or was told to begin is found by that, however old, until its end was told', async () => {
-    const { incidents } = await openTestStore(await addressOf(kind))
-    const open = (id: string, at: number) =>
-      incidents.open({ ...incident(id, id), openedAt: NOW + at, seenAt: NOW + at })
-    const tell = async (id: string, kind: 'opened' | 'closed', outcome: 'sent' | 'pending' | 'failed') => {
-      const key = { incident: id, kind, channel: 'webhook' }
-      await incidents.claim({ ...key, now: NOW, leaseMs: 1 })
-      await incidents.settle({ ...key, outcome, now: NOW, nextAt: NOW, reason: undefined })
-    }
-    const found = async (channel: string, since = NOW + 100) =>
-      (await incidents.unfinished({ channels: [channel], since })).map(({ id }) => id)
-    for (const [at, id] of ['open', 'told', 'untold', 'new'].entries()) await open(id, at)
-    await tell('told', 'opened', 'sent')
-    for (const cause of ['told', 'untold', 'new'])
-      await incidents.close({ cause, now: NOW + 50, unseenSince: NOW + 50 })
-    expect([await found('webhook'), await found('mail')]).toEqual([['told', 'open'], ['open']])
-    expect(await found('mail', NOW + 2)).toEqual(['new', 'open'])
-    await tell('told', 'closed', 'pending')
-    expect(await found('webhook')).toEqual(['told', 'open'])
-    await tell('told', 'closed', 'sent')
-    expect(await found('webhook')).toEqual(['open'])
-  })
-
   test('after the clock was set back nothing of a time to come remains: incidents end, retries and silences too', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     const now = NOW - 3 * DAY_MS
-    await incidents.open(incident('a'))
-    await incidents.open({ ...incident('b', 'store'), closedAt: NOW })
-    for (const kind of ['opened', 'reminder-1'] as const)
-      await incidents.claim({ incident: 'a', kind, channel: 'webhook', now: NOW, leaseMs: 0 })
+    const repaired = async (at: number) => (await change(incidents, at, {}, CHANNELS)).repaired
+    const opens = [incident('a'), { ...incident('b', 'store'), closedAt: NOW }]
+    const told = [{ incident: 'a', kind: 'reminder-1', channel: 'webhook', at: NOW }] as const
+    await change(incidents, NOW, { opens, told }, CHANNELS)
+    await take(incidents)
     await incidents.silence({ from: NOW, until: NOW + DAY_MS, reason: 'deploy', by: 'ci' })
-    expect(await incidents.rewind(NOW - MOST_SKEW_MS)).toBe(0)
-    expect(await incidents.rewind(now)).toBeGreaterThan(0)
-    expect(await incidents.rewind(now)).toBe(0)
+    expect(await repaired(NOW - MOST_SKEW_MS)).toBe(0)
+    expect(await repaired(now)).toBeGreaterThan(0)
+    expect(await repaired(now)).toBe(0)
     expect(await incidents.list(9)).toMatchObject([
       { id: 'a', openedAt: now, closedAt: undefined },
       { id: 'b', openedAt: now, closedAt: now },
     ])
     expect((await incidents.messages(['a'])).map(({ kind, at }) => [kind, at])).toEqual([['opened', now]])
     expect(await incidents.silenceAt(NOW)).toBeUndefined()
-    await incidents.close({ cause: 'mail', now: now + 1, unseenSince: now + 1 - MOST_SKEW_MS })
+    await closeIncident(incidents, 'mail', now + 1, now + 1 - MOST_SKEW_MS)
     expect((await incidents.list(0)).map(({ id }) => id)).toEqual([])
   })
 
-  test('an attempt that was overtaken neither holds a message nor fails it, and what it sent is sent', async () => {
-    let elapsed = NOW
-    const { incidents } = await openTestStore(await addressOf(kind), () => elapsed)
-    const key = { incident: 'a', kind: 'opened', channel: 'mail' } as const
-    const claim = () => incidents.claim({ ...key, now: NOW, leaseMs: 100 })
-    const settle = (attempt: number, outcome: 'pending' | 'failed' | 'sent') =>
-      incidents.settle({ ...key, attempt, outcome, now: NOW, nextAt: NOW, reason: undefined })
-    const state = async () => (await incidents.messages(['a'])).map(({ outcome }) => outcome)
-    expect(await claim()).toBe(1)
-    elapsed += 99
-    await incidents.renew({ ...key, attempt: 1, leaseMs: 100 })
-    elapsed += 99
-    expect(await claim()).toBeUndefined()
-    elapsed += 1
-    expect(await claim()).toBe(2)
-    await incidents.renew({ ...key, attempt: 1, leaseMs: 1000 })
-    elapsed += 100
-    expect(await claim()).toBe(3)
-    await settle(2, 'failed')
-    await settle(1, 'pending')
-    expect([await state(), await claim()]).toEqual([['pending'], undefined])
-    await settle(1, 'sent')
-    await settle(3, 'failed')
-    expect(await state()).toEqual(['sent'])
+  test('a retry that was planned by a clock ahead comes now', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const [claim] = await take(incidents)
+    await settle(incidents, claim, 'waits', NOW + 60_000)
+    expect(await take(incidents, NOW + 59_999)).toEqual([])
+    await change(incidents, NOW - 3_600_000, {}, CHANNELS)
+    expect(await take(incidents, NOW - 3_600_000)).toMatchObject([{ attempts: 1, attempt: 2 }])
   })
 
-  test('a message is taken by one caller, tried again when due, and never after it was sent', async () => {
+  test('an attempt that was overtaken neither holds an alert nor fails it, and what it sent is sent', async () => {
+    let elapsed = NOW
+    const { incidents } = await openTestStore(await addressOf(kind), () => elapsed)
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const state = async () => (await incidents.messages(['a'])).map(({ outcome }) => outcome)
+    const [first] = await take(incidents, elapsed)
+    const keep = (leaseMs: number) =>
+      incidents.keepAlerts({ messages: first ? [first] : [], now: elapsed, leaseMs })
+    elapsed += LEASE_MS - 1
+    await keep(LEASE_MS)
+    elapsed += LEASE_MS - 1
+    expect(await take(incidents, elapsed)).toEqual([])
+    elapsed += 1
+    const [second] = await take(incidents, elapsed)
+    expect(second).toMatchObject({ attempt: 2, unknownSince: expect.any(Number) })
+    await keep(10 * LEASE_MS)
+    elapsed += LEASE_MS
+    const [third] = await take(incidents, elapsed)
+    expect(third).toMatchObject({ attempt: 3 })
+    await settle(incidents, second, 'over')
+    await settle(incidents, first, 'waits', NOW)
+    expect([await state(), await take(incidents, elapsed)]).toEqual([['pending'], []])
+    await settle(incidents, first, 'sent')
+    await settle(incidents, third, 'over')
+    expect([await state(), await incidents.queuedAlerts()]).toEqual([['sent'], []])
+  })
+
+  test('an alert is taken by one process, tried again when due, and never after it was sent', async () => {
     const address = await addressOf(kind)
     const { incidents } = await openTestStore(address)
-    const key = { incident: 'a', kind: 'opened', channel: 'webhook' } as const
-    const claim = (now = NOW) => incidents.claim({ ...key, now, leaseMs: 90_000 })
-    expect((await Promise.all([claim(), claim()])).filter((attempt) => attempt !== undefined)).toEqual([1])
-    await incidents.settle({ ...key, outcome: 'pending', now: NOW, nextAt: NOW + 5, reason: 'no answer' })
-    expect(await claim(NOW + 4)).toBeUndefined()
-    expect(await claim(NOW + 5)).toBe(2)
-    await incidents.settle({ ...key, outcome: 'sent', now: NOW + 6, nextAt: 0, reason: undefined })
-    expect(await claim(NOW + 1_000_000)).toBeUndefined()
+    const other = kind === 'memory' ? incidents : (await openTestStore(address)).incidents
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const [claim, none] = (await Promise.all([take(incidents), take(other)])).flat()
+    expect([claim?.attempt, none]).toEqual([1, undefined])
+    await settle(incidents, claim, 'waits', NOW + 5)
+    expect(await take(other, NOW + 4)).toEqual([])
+    const [again] = await take(other, NOW + 5)
+    expect(again).toMatchObject({ attempt: 2, attempts: 1 })
+    // Planning anew leaves what is out alone, and what waits for its next attempt.
+    await change(incidents, NOW + 5, {}, CHANNELS)
+    expect(await take(incidents, NOW + 5)).toEqual([])
+    await settle(other, again, 'sent', 0, NOW + 6)
+    expect(await take(incidents, NOW + 1_000_000)).toEqual([])
     expect(await incidents.messages(['a'])).toEqual([
-      { ...key, outcome: 'sent', attempts: 2, at: NOW + 6, reason: undefined },
+      { ...KEY, outcome: 'sent', attempts: 2, at: NOW + 6, reason: undefined },
     ])
+  })
+
+  test('what was claimed and not handed over counts for nothing: an end is not sent of what nobody was told', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const [claim] = await take(incidents)
+    await settle(incidents, claim, 'waits', NOW, NOW, false)
+    expect(await incidents.messages(['a'])).toEqual([])
+    await change(
+      incidents,
+      NOW + 1,
+      { closes: [{ cause: 'mail', at: NOW + 1, unseenSince: NOW + 1 }] },
+      CHANNELS,
+    )
+    expect(await incidents.queuedAlerts()).toEqual([])
+  })
+})
+
+const CHANNELS = [{ name: 'webhook' }]
+const KEY = { incident: 'a', kind: 'opened', channel: 'webhook' } as const
+
+const take = (incidents: IncidentStore, now = NOW) =>
+  incidents.claimAlerts({ channel: 'webhook', quiet: false, now, limit: 9, leaseMs: LEASE_MS })
+
+async function settle(
+  incidents: IncidentStore,
+  claim: AlertClaim | undefined,
+  result: 'sent' | 'waits' | 'over',
+  nextAttemptAt = 0,
+  now = NOW,
+  isTried = true,
+) {
+  if (claim === undefined) throw new TypeError('an alert was claimed')
+  const problem = result === 'over' ? ({ kind: 'parked', reason: 'refused', since: now } as const) : undefined
+  const record = { result, nextAttemptAt, failures: claim.attempts + 1, problem, untried: !isTried }
+  const outcome = { outcome: result, reason: undefined, providerId: undefined }
+  await incidents.settleAlerts([{ claim, record, now, ...outcome, isTried }])
+}
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  describe.each(['0.2.0', 'later'] as const)('beside a build without the queue, %s', (version) => {
+    /** Both builds on one store; each says what it tells, and can be stopped in the middle of it. */
+    async function beside() {
+      const address = await addressOf(kind)
+      const { incidents } = await openTestStore(address)
+      if (address === undefined) throw new TypeError('this store has an address')
+      let now = NOW
+      const told: string[] = []
+      let during: (() => Promise<void>) | undefined
+      let fails = 0
+      const tell = async (by: string, said: string) => {
+        told.push(`${by} ${said}`)
+        const work = during
+        during = undefined
+        await work?.()
+        fails -= 1
+        return fails >= 0
+      }
+      const older = olderAlerts(address, version, async ({ incident: id, kind: said }) =>
+        (await tell('older', `${id} ${said}`)) ? 'pending' : 'sent',
+      )
+      onTestFinished(() => older.end())
+      const channel = channelOf('webhook', async ({ id: key, kind: said, incident: { id } }) =>
+        (await tell('new', `${id} ${said}`))
+          ? { kind: 'transient', reason: 'no answer', scope: 'message' }
+          : { kind: 'sent', id: key },
+      )
+      const host = hostAt(() => now)
+      return {
+        ...{ incidents, told, older },
+        meanwhile: (work: () => Promise<void>) => {
+          during = work
+        },
+        failsOnce: () => {
+          fails = 1
+        },
+        pass: (ms: number) => {
+          now += ms
+        },
+        now: () => now,
+        newRound: () => tellDue(host, incidents, [channel]),
+        olderRound: () => older.round('webhook', now),
+      }
+    }
+
+    test('each alert is told by one of them, whichever opened the incident and whoever has it in hand', async () => {
+      const it = await beside()
+      await it.older.open('a', NOW)
+      await openIncident(it.incidents, incident('b', 'b'))
+      it.meanwhile(it.olderRound)
+      await it.newRound()
+      await it.olderRound()
+      expect(it.told.splice(0).toSorted()).toEqual(['new a opened', 'new b opened'])
+      await it.older.close('a', NOW + 1)
+      await closeIncident(it.incidents, 'b', NOW + 1)
+      it.meanwhile(it.newRound)
+      await it.olderRound()
+      await it.newRound()
+      expect(it.told.toSorted()).toEqual(['older a closed', 'older b closed'])
+      expect(await it.incidents.queuedAlerts()).toEqual([])
+    })
+
+    test('what one of them could not send is tried again by either, after its pause', async () => {
+      const it = await beside()
+      await openIncident(it.incidents, incident('a'))
+      it.failsOnce()
+      await it.newRound()
+      await it.olderRound()
+      it.failsOnce()
+      it.pass(15_000)
+      await it.olderRound()
+      await it.newRound()
+      expect(it.told.splice(0)).toEqual(['new a opened', 'older a opened'])
+      it.pass(15_000)
+      await it.newRound()
+      await it.olderRound()
+      expect(it.told).toEqual(['new a opened'])
+    })
+
+    test('what this build left in the middle of is taken over by the older one, and the reverse', async () => {
+      const it = await beside()
+      await change(it.incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+      expect(await take(it.incidents)).toHaveLength(1)
+      it.pass(LEASE_MS - 1)
+      await it.olderRound()
+      expect(it.told).toEqual([])
+      it.pass(1)
+      it.failsOnce()
+      await it.olderRound()
+      expect(it.told.splice(0)).toEqual(['older a opened'])
+      it.pass(15_000)
+      // A build that dies with the alert in hand says nothing more of it.
+      void it.older.round('webhook', it.now())
+      await expect.poll(() => it.told).toEqual(['older a opened'])
+    })
   })
 })
 
@@ -337,28 +469,21 @@ test('after a thousand crashes around the send nothing is lost, and a receiver t
   }
   const received = new Map<string, number>()
   let crashes = 0
-  // Dies before the send, or after it and before its record: the promise that never settles is a killed process.
-  const channel: Channel = {
-    name: 'webhook',
-    tell: ({ id }) => {
-      const dies = crashes < 1000 && odds() < 0.9
-      if (!dies || odds() < 0.5) received.set(id, (received.get(id) ?? 0) + 1)
-      if (!dies) return Promise.resolve({ kind: 'sent' })
-      crashes += 1
-      return Promise.reject(new Error('killed'))
-    },
-  }
+  // Dies before the send, or after it and before its record.
+  const channel = channelOf('webhook', ({ id }) => {
+    const dies = crashes < 1000 && odds() < 0.96
+    if (!dies || odds() < 0.5) received.set(id, (received.get(id) ?? 0) + 1)
+    if (!dies) return Promise.resolve({ kind: 'sent', id })
+    crashes += 1
+    return Promise.reject(new Error('killed'))
+  })
   const ids = Array.from({ length: 60 }, (_, index) => `incident-${index}`)
-  for (const id of ids) await incidents.open(incident(id, id))
+  for (const id of ids) await openIncident(incidents, incident(id, id))
+  const host = hostAt(() => now)
   for (let round = 0; round < 2000; round += 1) {
-    await sendDueAlerts({
-      store: incidents,
-      channels: [channel],
-      clock: { now: () => now },
-      log: silentLog,
-    }).catch(() => {})
+    await tellDue(host, incidents, [channel]).catch(() => {})
     // Past the lease of whoever was killed.
-    now += 91_000
+    now += LEASE_MS + 1000
     const open = (await incidents.messages(ids)).filter(
       ({ kind, outcome }) => kind === 'opened' && outcome === 'sent',
     )

@@ -37,7 +37,7 @@ async function stores() {
     INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1');
     INSERT INTO organisation VALUES ('o', 'Org', NULL); INSERT INTO organisation_admin VALUES ('o', 'ada');
     INSERT INTO organisation_invite VALUES ('i', 'o', 'x@example.com', 'https://x', NULL);
-    INSERT INTO message VALUES ('m', 'confirmation', 'confirmation.m', 'ada', '{}', 1, 2, 3, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL);
+    INSERT INTO message VALUES ('m', 'confirmation', 'confirmation.m', 'ada', '{}', 1, 2, 3, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'i', 'webhook');
     INSERT INTO login_request VALUES ('l', 'x@example.com', 'https://x', 5);
     INSERT INTO exam_attempt VALUES ('e', 'ada', 'Gates', 90, 'https://x', 7);
     INSERT INTO sent_mail (key, first_attempt_at) VALUES ('m', 1);

@@ -7,6 +7,7 @@ import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { DAYS_KEPT, HOURS_KEPT, INCIDENTS_KEPT_PER_PROBE } from '../../../src/core/status/history.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
+import { change, closeIncident, openIncident } from '../../support/incidents.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
 const NOW = 20_000 * DAY_MS
@@ -33,21 +34,23 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('a cause has one open incident, whose last look never goes back, and another once it is closed', async () => {
     const { incidents } = await opened()
-    expect(await incidents.open(incident('a', { cause: 'mail' }))).toBe(true)
-    expect(await incidents.open(incident('b', { cause: 'mail' }))).toBe(false)
-    expect(await incidents.open(incident('a', { cause: 'store' }))).toBe(false)
-    await incidents.seen({ cause: 'mail', reason: 'a \0 of', affected: ['api', 'agent'], now: NOW + 10 })
-    await incidents.seen({ cause: 'mail', reason: undefined, affected: [], now: NOW + 5 })
+    expect(await openIncident(incidents, incident('a', { cause: 'mail' }))).toBe(true)
+    expect(await openIncident(incidents, incident('b', { cause: 'mail' }))).toBe(false)
+    expect(await openIncident(incidents, incident('a', { cause: 'store' }))).toBe(false)
+    const seen = (at: number, reason: string | undefined, ...affected: string[]) =>
+      change(incidents, NOW, { seen: [{ cause: 'mail', reason, affected, at }] })
+    await seen(NOW + 10, 'a \0 of', 'api', 'agent')
+    await seen(NOW + 5, undefined)
     expect(await incidents.list(9)).toEqual([
       incident('a', { cause: 'mail', reason: undefined, affected: [], seenAt: NOW + 10 }),
     ])
-    await incidents.close({ cause: 'mail', now: NOW + 20, unseenSince: NOW + 9 })
+    await closeIncident(incidents, 'mail', NOW + 20, NOW + 9)
     expect((await incidents.list(9))[0]?.closedAt).toBeUndefined()
     // A clock that is behind ends nothing before it began.
-    await incidents.close({ cause: 'mail', now: NOW - 5, unseenSince: NOW + 10 })
+    await closeIncident(incidents, 'mail', NOW - 5, NOW + 10)
     expect((await incidents.list(9))[0]?.closedAt).toBe(NOW)
-    expect(await incidents.open(incident('b', { cause: 'mail' }))).toBe(true)
-    await incidents.close({ cause: 'mail', now: NOW + 30, unseenSince: NOW + 30 })
+    expect(await openIncident(incidents, incident('b', { cause: 'mail' }))).toBe(true)
+    await closeIncident(incidents, 'mail', NOW + 30, NOW + 30)
     expect((await incidents.list(9)).map(({ id, closedAt }) => [id, closedAt])).toEqual([
       ['a', NOW],
       ['b', NOW + 30],
@@ -56,45 +59,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('an open incident is acknowledged once, and every open one is listed whatever the limit', async () => {
     const { incidents } = await opened()
-    const close = (id: string) => incidents.close({ cause: id, now: NOW + 9, unseenSince: NOW + 9 })
+    const close = (id: string) => closeIncident(incidents, id, NOW + 9, NOW + 9)
     for (const [index, id] of ['old-open', 'old', 'new', 'newest'].entries())
-      await incidents.open(incident(id, { openedAt: NOW + index, seenAt: NOW }))
+      await openIncident(incidents, incident(id, { openedAt: NOW + index, seenAt: NOW }))
     for (const id of ['old', 'new', 'newest']) await close(id)
     expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['newest', 'new', 'old-open'])
     const ack = (id: string, by: string) => incidents.acknowledge({ id, now: NOW + 1, by })
     expect([await ack('new', 'ada'), await ack('none', 'ada')]).toEqual([false, false])
     expect([await ack('old-open', 'ada'), await ack('old-open', 'eve')]).toEqual([true, false])
     expect((await incidents.list(9)).at(-1)).toMatchObject({ acknowledgedAt: NOW + 1, acknowledgedBy: 'ada' })
-  })
-
-  test('a message is claimed by one until its lease ends, again from its next time on, and never once it is over', async () => {
-    const { incidents, lease } = await opened()
-    const key = { incident: 'a', kind: 'opened', channel: 'mail' } as const
-    const leaseMs = 1000
-    const claim = (now: number) => incidents.claim({ ...key, now, leaseMs })
-    const settle = (outcome: 'pending' | 'sent' | 'failed', now: number, nextAt: number) =>
-      incidents.settle({ ...key, outcome, now, nextAt, reason: outcome === 'sent' ? undefined : '451' })
-    expect(await claim(NOW)).toBe(1)
-    lease.now += 999
-    expect(await claim(NOW + 1e6)).toBeUndefined()
-    lease.now += 1
-    expect(await claim(NOW)).toBe(2)
-    // A lease that ends later than any can was taken before the clock of leases was set back.
-    lease.now -= 5000
-    expect(await claim(NOW)).toBe(3)
-    await settle('pending', NOW + 1, NOW + 5000)
-    expect(await claim(NOW + 4999)).toBeUndefined()
-    expect(await claim(NOW + 5000)).toBe(4)
-    expect(await incidents.claim({ ...key, channel: 'webhook', now: NOW, leaseMs })).toBe(1)
-    await settle('sent', NOW + 5001, 0)
-    await settle('failed', NOW + 5002, 0)
-    expect(await claim(NOW + 1e9)).toBeUndefined()
-    expect((await incidents.messages(['a'])).map(({ outcome, at, reason }) => [outcome, at, reason])).toEqual(
-      [
-        ['sent', NOW + 5001, undefined],
-        ['pending', NOW, undefined],
-      ],
-    )
   })
 
   test('what is pruned ended before the moment or is beyond the newest, with its messages; what goes on stays', async () => {
@@ -106,9 +79,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       over('b', NOW + 1),
       incident('open', { openedAt: 1 }),
     ])
-      await incidents.open(one)
+      await change(incidents, NOW, { opens: [one] })
     for (const id of ['old', 'b', 'open'])
-      await incidents.claim({ incident: id, kind: 'opened', channel: 'mail', now: NOW, leaseMs: 1 })
+      await change(incidents, NOW, { told: [{ incident: id, kind: 'opened', channel: 'mail', at: NOW }] })
     const silence = (from: number, until: number) => incidents.silence({ from, until, reason: 'r', by: 'me' })
     await silence(1, NOW - 1)
     await silence(2, NOW)
@@ -282,8 +255,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const change = { ...suppressionChange('a@x.example', suppression, () => [odd]), key: odd }
     expect(await feedback.apply([change], NOW)).toEqual(['changed'])
     expect(await feedback.apply([change], NOW)).toEqual(['repeated'])
-    await incidents.claim({ incident: odd, kind: 'opened', channel: 'mail', now: NOW, leaseMs: 1 })
-    expect(await incidents.messages([odd])).toMatchObject([{ channel: 'mail', outcome: 'pending' }])
+    await incidents.follow({
+      ...{ now: NOW, channels: [] },
+      decide: () => ({ told: [{ incident: odd, kind: 'opened', channel: 'mail', at: NOW }] }),
+    })
+    expect(await incidents.messages([odd])).toMatchObject([{ channel: 'mail', outcome: 'sent' }])
     expect(await feedback.wasSent({ identity: odd, recipients: [odd], messageId: odd })).toBe(false)
     const erased = { identity: odd, spellings: [odd], recipients: [odd], suppressionHash: odd, now: NOW }
     expect(await course.erase(erased)).toMatchObject({ existed: false })

@@ -1,0 +1,111 @@
+import { type Delivery, isAnswer } from '../delivery/delivery.ts'
+import { createLane } from '../delivery/lane.ts'
+import { LEASE_MS } from '../delivery/lease.ts'
+import { ALERT } from '../delivery/streams.ts'
+import type { Host } from '../host.ts'
+import type { Held } from '../mail/holds.ts'
+import type { SendOutcome } from '../mail/mailer.ts'
+import { ABOUT_PAUSES } from './conditions.ts'
+import type { AlertClaim, Hearing, IncidentStore, MessageKind, StoredIncident } from './incident.ts'
+
+/** An alert as a channel sends it. */
+export interface Alert {
+  /** The same for every attempt, so that a receiver can recognize a repeat. */
+  readonly id: string
+  readonly kind: MessageKind
+  readonly incident: StoredIncident
+  /** What it is about happened then: the Date of a mail. */
+  readonly at: number
+}
+
+/** A way to send alerts. */
+export interface Channel extends Hearing {
+  /** How many alerts it sends at once, and how long one may take. */
+  readonly lines: number
+  readonly patienceMs: number
+  /** It publishes what others send, so that a pause of alerts does not concern it. */
+  readonly publishes?: true
+  /** Never rejects. */
+  tell(alert: Alert, signal?: AbortSignal): Promise<SendOutcome>
+}
+
+export const alertId = (incident: string, kind: MessageKind) => `alert.${incident}.${kind}`
+
+/** Sends the alerts that a store has queued, each channel in a lane of its own, so that one that hangs holds up no other. */
+export function createAlertLanes(
+  host: Host,
+  store: IncidentStore,
+  {
+    channels,
+    held = async () => undefined,
+    signal,
+  }: {
+    readonly channels: readonly Channel[]
+    readonly held?: Held | undefined
+    readonly signal?: AbortSignal | undefined
+  },
+): readonly (() => Promise<number>)[] {
+  const { clock, log } = host
+  const lane = (channel: Channel) => {
+    const { name, lines, patienceMs } = channel
+    async function isQuiet(): Promise<boolean> {
+      if ((await store.silenceAt(clock.now())) !== undefined) return true
+      // A hold that cannot be read keeps back no alert: its store may be what the alert is about.
+      return !channel.publishes && (await held('alert').catch(() => undefined)) !== undefined
+    }
+    return createLane<AlertClaim>(host, {
+      stream: ALERT,
+      lines,
+      patienceMs,
+      // Due as the plan says, which follows a clock that is set back.
+      jobOf: ({ attempts: failures, unknownSince }) => ({
+        ...{ dueAt: 0, failures, unknownSince },
+        wasTried: failures > 0,
+      }),
+      claim: async (input) => store.claimAlerts({ ...input, channel: name, quiet: await isQuiet() }),
+      keep: (messages) => store.keepAlerts({ messages, now: clock.now(), leaseMs: LEASE_MS }),
+      async prepare({ incident: id, kind, createdAt: at }) {
+        const incident = await store.find(id)
+        if (incident === undefined || isPast(kind, incident)) return { kind: 'over' }
+        // Again, because a silence may begin while a slow channel sends the one before.
+        if (!ABOUT_PAUSES.includes(incident.cause) && (await isQuiet())) return { kind: 'untried' }
+        return { handOver: (over) => channel.tell({ id: alertId(id, kind), kind, incident, at }, over) }
+      },
+      settle: (attempted) =>
+        store.settleAlerts(
+          attempted.map(({ claim, record, now, delivery }) => ({
+            ...{
+              claim,
+              record,
+              now,
+              outcome: delivery.kind,
+              reason: reasonOf(delivery),
+              providerId: undefined,
+            },
+            isTried: isAnswer(delivery),
+          })),
+        ),
+      tell({ claim: { incident, kind, channel: by, attempt }, record, delivery }) {
+        const facts = { incident, kind, channel: by, attempt }
+        if (delivery.kind === 'sent') log.info('alert_sent', 'an alert was sent', facts)
+        else if (isAnswer(delivery))
+          log.warn(
+            'alert_not_sent',
+            record.result === 'over'
+              ? 'an alert could not be sent and was given up'
+              : 'an alert could not be sent; it is tried again',
+            { ...facts, reason: delivery.reason },
+          )
+      },
+      signal,
+    })
+  }
+  return channels.map((channel) => lane(channel).wake)
+}
+
+const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
+
+/** Changed since it was queued: something else is queued in its place. */
+const isPast = (kind: MessageKind, { closedAt, acknowledgedAt }: StoredIncident) =>
+  (closedAt !== undefined && kind !== 'closed') ||
+  (acknowledgedAt !== undefined && kind.startsWith('reminder'))
