@@ -49,6 +49,8 @@ interface Told {
   attempt: number
   attempts: number
   deliveries: number
+  /** It is recorded that nothing more is to be tried. */
+  isOver: boolean
   /** An attempt was lost, or its answer was: the next may repeat it. */
   unsettled: boolean
   pause: number
@@ -114,10 +116,37 @@ export async function simulateAlerts(input: {
   }))
   const toldOf = (channel: string, id: string, kind: string): Told => {
     const key = `${channel} ${id} ${kind}`
-    const none = { attempt: 0, attempts: 0, deliveries: 0, unsettled: false, pause: 0, notBefore: elapsed() }
+    const none = {
+      attempt: 0,
+      attempts: 0,
+      deliveries: 0,
+      isOver: false,
+      unsettled: false,
+      pause: 0,
+      notBefore: elapsed(),
+    }
     const found = told.get(key) ?? none
     told.set(key, found)
     return found
+  }
+
+  /** An operator looks at an outage, or ends it by hand. */
+  function decide(id = ''): void {
+    const outage = incidents.get(id)
+    if (outage === undefined || outage.closed) return
+    const now = clock.now()
+    const ends = random.oneIn(3)
+    const done = ends
+      ? store.incidents.resolve({ id, now, by: 'ada', reason: 'done', audit: entryOf(now) })
+      : store.incidents.acknowledge({ id, now, by: 'ada' })
+    void done.then((changed) => {
+      if (!changed) return
+      if (ends) outage.closed = true
+      else outage.acknowledgedAt = elapsed()
+      // A cause that still fails opens another incident.
+      if (ends) changes.set(outage.cause, elapsed())
+      witness.note(outage.cause, `${ends ? 'resolved' : 'acknowledged'} ${id}`)
+    })
   }
 
   function startProcess(n: number): void {
@@ -169,12 +198,17 @@ export async function simulateAlerts(input: {
       }),
       settleAlerts: around(async (settlements) => {
         await settleAlerts(settlements)
-        for (const { claim } of settlements) held.delete(toldOf(claim.channel, claim.incident, claim.kind))
+        for (const { claim, record, isTried } of settlements) {
+          const one = toldOf(claim.channel, claim.incident, claim.kind)
+          held.delete(one)
+          one.isOver ||= isTried && record.result !== 'waits'
+        }
       }, 40),
     }
     function opened(id: string, cause: string): void {
       incidents.set(id, { cause, closed: false, acknowledgedAt: Number.POSITIVE_INFINITY })
       witness.note(cause, `daemon ${n} opened ${id}`)
+      if (random.oneIn(4)) time.after(random.between(SECOND, MINUTE), () => decide(id))
       const explains = (one: string) =>
         fails(n, one) &&
         (checks(n, one) || (elapsed() - steppedAt > NOTICED_MS && steadyMs(1 - n, one) > NOTICED_MS))
@@ -185,7 +219,8 @@ export async function simulateAlerts(input: {
       for (const one of incidents.values()) if (one.cause === cause) one.closed = true
       witness.note(cause, `daemon ${n} closed it`)
       // Others look within a minute of a step; a process that starts just then may be earlier.
-      if (process.since > steppedAt && elapsed() - steppedAt < 3 * MINUTE) return
+      if (process.since > steppedAt && elapsed() - steppedAt < 3 * MINUTE)
+        return void changes.set(cause, elapsed())
       if ([0, 1].some((one) => checks(one, cause) && fails(one, cause) && steadyMs(one, cause) > 3 * MINUTE))
         witness.violation('an incident was closed while its cause still fails', cause)
     }
@@ -211,7 +246,9 @@ export async function simulateAlerts(input: {
           if (clock.now() < incident.openedAt + PAGED_MS || elapsed() > acknowledged + SECOND)
             witness.violation('somebody was paged too early, or for what another one looks at', about)
         }
-        await time.clock.sleep(channel.isDown ? channel.patience : random.pick([50, 300, 3000]))
+        await time.clock.sleep(
+          channel.isDown ? channel.patience : random.pick([50, 300, 3000, channel.patience - SECOND]),
+        )
         const isLost = random.oneIn(channel.isDown ? 4 : 10)
         if (isLost && random.oneIn(2)) deliver()
         if (isLost) one.unsettled = true
@@ -293,41 +330,24 @@ export async function simulateAlerts(input: {
     })
 
   every(30 * MINUTE, 4 * HOUR, () => {
-    const open = [...incidents].filter(([, { closed }]) => !closed)
-    const [id, outage] = open[random.between(0, open.length)] ?? []
-    if (id === undefined || outage === undefined) return
-    const now = clock.now()
-    if (random.oneIn(3))
-      void store.incidents
-        .resolve({ id, now, by: 'ada', reason: 'done', audit: entryOf(now) })
-        .then((done) => {
-          if (done) outage.closed = true
-          changes.set(outage.cause, elapsed())
-          witness.note(outage.cause, `resolved ${id}`)
-        })
-    else
-      void store.incidents.acknowledge({ id, now, by: 'ada' }).then((done) => {
-        if (done) outage.acknowledgedAt = elapsed()
-        witness.note(outage.cause, `acknowledged ${id}`)
-      })
+    const open = [...incidents.keys()].filter((id) => !incidents.get(id)?.closed)
+    decide(open[random.between(0, open.length)])
   })
 
   /** An alert that is due and that nothing holds back was sent by now. */
   function lookAtAlerts(id: string, { cause, closed, acknowledgedAt }: Outage): void {
+    const isSeen = acknowledgedAt < elapsed()
     const isFlapping = [...incidents.values()].filter((one) => one.cause === cause).length > 3
     for (const { name, isDown, upSince, afterMs = 0 } of channels) {
       const opened = toldOf(name, id, 'opened')
-      const one = closed ? toldOf(name, id, 'closed') : opened
-      if (closed && opened.attempts === 0) told.delete(`${name} ${id} closed`)
-      else if (acknowledgedAt < elapsed() && opened.attempts === 0) continue
-      else if (one.deliveries === 0 && one.attempts <= PAUSES.length && !isDown) {
+      const kind = closed ? 'closed' : isSeen && opened.isOver ? 'acknowledged' : 'opened'
+      if ((closed || isSeen) && opened.attempts === 0) continue
+      const one = toldOf(name, id, kind)
+      if (one.deliveries === 0 && one.attempts <= PAUSES.length && !isDown) {
         const held = Math.max(one.notBefore, upSince, steppedAt, silentAt)
-        const bound = TOLD_MS + (closed ? 0 : Math.max(afterMs, isFlapping ? FLAPS_MS : 0))
+        const bound = TOLD_MS + (kind !== 'opened' ? 0 : Math.max(afterMs, isFlapping ? FLAPS_MS : 0))
         if (processes.some(({ since }) => elapsed() - Math.max(held, since) > bound))
-          witness.violation(
-            'an alert did not come in time',
-            `${cause} ${closed ? 'closed' : 'opened'} on ${name}`,
-          )
+          witness.violation('an alert did not come in time', `${cause} ${kind} on ${name}`)
       }
     }
   }

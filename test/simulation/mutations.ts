@@ -75,7 +75,13 @@ async function simulateWith({ name, file, find, replace }: Mutation): Promise<An
     )
     const known = seeds[name]
     const again = known === undefined ? undefined : await simulateAt(root, known, 1)
-    return again?.caught ? again : await simulateAt(root, 1, 400_000)
+    if (again?.caught) return again
+    const found = await simulateAt(root, 1, 400_000)
+    if (!found.caught || found.seed === undefined) return found
+    const without = await simulateAt(project, found.seed, 1)
+    return without.caught
+      ? { caught: false, found: `${found.found}, without the bug too`, seed: found.seed }
+      : found
   } finally {
     await rm(root, { recursive: true, force: true })
   }

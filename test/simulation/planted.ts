@@ -669,8 +669,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'plans nothing after the first alert',
     file: 'store/incidents.ts',
-    find: 'ON CONFLICT (id) DO UPDATE SET key = excluded.key',
-    replace: 'ON CONFLICT (id) DO UPDATE SET key = message.key',
+    find: 'payload = excluded.payload, created_at',
+    replace: 'payload = message.payload, created_at',
   },
   {
     name: 'tells an operator’s end of an incident to nobody',
