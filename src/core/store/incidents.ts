@@ -153,8 +153,7 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) as string[] }))
   }
-  const changes = async (statement: string, values: object) =>
-    (await one(run(statement, values))) === 1
+  const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
   const byId = (id: string) => found(all(text.byId, { id }))
   function* unfinished(now: number) {
     const about = yield* found(all(text.unfinished, { since: now - FLAP_WINDOW_MS }))
