@@ -152,10 +152,10 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
     if (databaseUrl === undefined) return
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
-    await client.query(`UPDATE platformctl.alert_message SET claimed_until = claimed_until - ${NEXT_LIFE_MS}`)
-    await client.query(
-      `UPDATE platformctl.subscription SET lease_until = lease_until - ${NEXT_LIFE_MS} WHERE lease_until IS NOT NULL`,
-    )
+    for (const table of ['message', 'subscription'])
+      await client.query(
+        `UPDATE platformctl.${table} SET lease_until = lease_until - ${NEXT_LIFE_MS} WHERE lease_until IS NOT NULL`,
+      )
     await client.end()
   }
 
