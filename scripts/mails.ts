@@ -1,5 +1,5 @@
+import { TemplateError } from '../src/core/mail/compile/files.ts'
 import { compileFolders } from '../src/core/mail/compile/folder.ts'
-import { TemplateError } from '../src/core/mail/compile/template-error.ts'
 import type { MailFolder, MailSet } from '../src/core/mail/definition.ts'
 import { baseMailSet } from '../src/presets/base/mails.ts'
 import { learningMailSet } from '../src/presets/learning/mails.ts'

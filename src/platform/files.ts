@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
-import { isTemplateFile } from '../core/mail/mail-path.ts'
+import { isTemplateFile } from '../core/mail/compile/files.ts'
 import { type Fault, type Place, placeIn, quoted } from './check/place.ts'
 import type { PlatformDefinition } from './definition.ts'
 

@@ -32,7 +32,7 @@ const BOUNDED: Readonly<Record<string, readonly [number, string]>> = {
   'src/cli/demo/run.ts': [1, 'our own mail'],
   'src/cli/output/text.ts': [1, 'the digits of a number'],
   'src/core/mail/compile/compile.ts': [2, 'an author’s own templates'],
-  'src/core/mail/compile/mjml-text.ts': [9, 'an author’s own templates'],
+  'src/core/mail/compile/plain-text.ts': [9, 'an author’s own templates'],
   'src/core/mail/lint/cascade.ts': [3, 'an author’s own templates'],
   'src/core/store/maintenance.ts': [1, 'our own migrations'],
   'src/platform/init/sketch.ts': [2, 'an operator’s own example, while a definition is begun'],

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import path from 'node:path'
 import { DAY_MS } from '../../core/durations.ts'
 import type { CountedKind, MailDayCount } from '../../core/mail/feedback/sending.ts'
@@ -89,22 +89,21 @@ function answer(json: Answer<'email feedback'>['json']): Answer<'email feedback'
   return { json, text: `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n` }
 }
 
-/** At most `most` bytes, so that a pipe that never ends fills no memory. */
+/** At most `most` bytes, so that a pipe that never ends, or a huge file, fills no memory. */
 async function readBytes(context: Context, file: string | undefined, most: number): Promise<Uint8Array> {
-  if (file !== undefined && file !== '-') {
-    try {
-      return await readFile(path.resolve(context.cwd, file))
-    } catch {
-      throw wrongUsage(`cannot read ${file}: check the path and who owns it.`)
-    }
-  }
+  const isFile = file !== undefined && file !== '-'
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of context.stdin) {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    chunks.push(bytes)
-    size += bytes.byteLength
-    if (size >= most) break
+  try {
+    for await (const chunk of isFile ? createReadStream(path.resolve(context.cwd, file)) : context.stdin) {
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+      chunks.push(bytes)
+      size += bytes.byteLength
+      if (size >= most) break
+    }
+  } catch (error) {
+    if (isFile) throw wrongUsage(`cannot read ${file}: check the path and who owns it.`)
+    throw error
   }
   return Buffer.concat(chunks)
 }

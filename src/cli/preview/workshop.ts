@@ -2,13 +2,18 @@ import { existsSync, watch } from 'node:fs'
 import path from 'node:path'
 import type { Mailbox } from '../../core/address.ts'
 import type { Finding } from '../../core/finding.ts'
-import { readTemplateFiles, type TemplateFiles, type Templates } from '../../core/mail/compile/files.ts'
+import {
+  isTemplateFile,
+  LAYOUT,
+  pathOf,
+  readTemplateFiles,
+  type TemplateFiles,
+  type Templates,
+} from '../../core/mail/compile/files.ts'
 import { compileFile } from '../../core/mail/compile/folder.ts'
 import { readTemplate } from '../../core/mail/compile/source.ts'
-import { LAYOUT } from '../../core/mail/compile/template-error.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import type { MailDefinition } from '../../core/mail/definition.ts'
-import { isTemplateFile, pathOf } from '../../core/mail/mail-path.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import type { Message } from '../../core/mail/transport.ts'
@@ -138,8 +143,8 @@ export function openWorkshop(
     async message(name, slots) {
       const mail = await compiled(name)
       const filled = withSamples(mail, slots)
-      return composeMessage({
-        mail: {
+      return composeMessage(
+        {
           template: name,
           slots: filled,
           to: { name: undefined, address: 'you@example.com' },
@@ -147,10 +152,10 @@ export function openWorkshop(
           date: SAMPLE_DATE,
           ...(filled.unsubscribeUrl === undefined ? {} : { unsubscribeUrl: filled.unsubscribeUrl }),
         },
-        compiled: mail,
+        mail,
         from,
-        replyTo: undefined,
-      })
+        undefined,
+      )
     },
     async preheader(name) {
       return /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? ''

@@ -5,17 +5,15 @@ import { isSafeUrl, renderMail } from './render.ts'
 import type { CompiledMail } from './template.ts'
 import type { Message } from './transport.ts'
 
-export interface ComposeInput {
-  readonly mail: Mail
-  readonly compiled: CompiledMail
-  readonly from: Mailbox
-  readonly replyTo: Mailbox | undefined
-}
-
 const LINE_END = /[\r\n\0]/
 
 /** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
-export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
+export function composeMessage(
+  mail: Mail,
+  compiled: CompiledMail,
+  from: Mailbox,
+  replyTo: Mailbox | undefined,
+): Message {
   const { subject, html, text } = renderMail(compiled, mail.slots)
   const { domain, id: sender } = senderOf(from)
   const digest = digestOf(mail)

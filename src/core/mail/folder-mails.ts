@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileNames, readBytes, readPackageFile } from '../package-files.ts'
+import { isTemplateFile, pathOf } from './compile/files.ts'
 import type { MailSet } from './definition.ts'
-import { isTemplateFile, pathOf } from './mail-path.ts'
 import type { CompiledMails } from './template.ts'
 
 /** Output file of `platformctl email build`, in the folder of the mails. */

@@ -4,38 +4,11 @@ import type { MailRoute, Settings } from '../env/settings.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
-import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
-import {
-  LINES,
-  type Message,
-  type Outcome,
-  PATIENCE_MS,
-  type Transport,
-  type WaitUntilRecorded,
-} from './transport.ts'
+import { type CompiledMails, mailIn } from './template.ts'
+import { LINES, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
 import type { DkimSigner } from './transports/dkim.ts'
 
-function templateIn(
-  compiled: CompiledMails,
-  { template, language }: Pick<Mail, 'template' | 'language'>,
-): CompiledMail {
-  const mail = mailIn(compiled, template, language)
-  if (mail === undefined) throw new RangeError('there is no such template')
-  return mail
-}
-
 const NOT_CONFIGURED = 'mail is not configured'
-
-export interface MailerOptions {
-  readonly mail: Settings['mail']
-  /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
-  readonly transport?: Transport | undefined
-  readonly from?: Mailbox | undefined
-  /** Envelope senders for SMTP; undefined: the sender of the message. */
-  readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
-  /** Where the compiled templates come from. */
-  readonly compiled: () => Promise<CompiledMails>
-}
 
 /** Opens a mailer; nothing connects before the first send. */
 export function openMailer({
@@ -44,7 +17,16 @@ export function openMailer({
   from = mail?.from,
   compiled,
   bounceAddresses = async () => undefined,
-}: MailerOptions): Mailer {
+}: {
+  readonly mail: Settings['mail']
+  /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
+  readonly transport?: Transport | undefined
+  readonly from?: Mailbox | undefined
+  /** Envelope senders for SMTP; undefined: the sender of the message. */
+  readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
+  /** Where the compiled templates come from. */
+  readonly compiled: () => Promise<CompiledMails>
+}): Mailer {
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)
   if (sender === undefined || (mail === undefined && own === undefined)) return noMailer
   let opened: Promise<Transport> | undefined
@@ -56,13 +38,11 @@ export function openMailer({
     })
     return opened
   }
-  const compose = async (message: Mail) =>
-    composeMessage({
-      mail: message,
-      compiled: message.compiled ?? templateIn(await compiled(), message),
-      from: message.from ?? sender,
-      replyTo: mail?.replyTo,
-    })
+  const compose = async (message: Mail) => {
+    const template = message.compiled ?? mailIn(await compiled(), message.template, message.language)
+    if (template === undefined) throw new RangeError('there is no such template')
+    return composeMessage(message, template, message.from ?? sender, mail?.replyTo)
+  }
   return {
     configured: true,
     reason: undefined,
@@ -75,42 +55,22 @@ export function openMailer({
     messageId: (mail) => messageIdOf(mail, mail.from ?? sender),
     compose,
     async send(mail, signal, recorded) {
-      let message: Message
-      try {
-        message = await compose(mail)
-      } catch (error) {
-        return { kind: 'not_composed', reason: faultOf(error) }
-      }
-      let line: Transport
-      try {
-        line = await transport()
-      } catch {
+      const message = await compose(mail).catch(faultOf)
+      if (typeof message === 'string') return { kind: 'not_composed', reason: message }
+      const line = await transport().catch(() => undefined)
+      if (line === undefined)
         return { kind: 'transient', scope: 'connection', reason: 'the mail transport could not be opened' }
+      try {
+        const outcome: unknown = await line.send(message, signal, recorded)
+        if (isOutcome(outcome)) return outcome
+      } catch {
+        // A transport from outside may throw. Its error's text could quote an address.
       }
-      return carried(line, message, signal, recorded)
+      return { kind: 'unknown', reason: 'the mail transport failed' }
     },
     verify: async (signal) => (await transport()).verify(signal),
     close: async () => (await opened?.catch(() => undefined))?.close(),
   }
-}
-
-/**
- * Sends through a transport. A transport from outside may throw or give another answer; the outcome is then
- * unknown.
- */
-async function carried(
-  transport: Transport,
-  message: Message,
-  signal: AbortSignal | undefined,
-  recorded: WaitUntilRecorded | undefined,
-): Promise<Outcome> {
-  try {
-    const outcome: unknown = await transport.send(message, signal, recorded)
-    if (isOutcome(outcome)) return outcome
-  } catch {
-    // Reported below without the error's own text, which could quote an address.
-  }
-  return { kind: 'unknown', reason: 'the mail transport failed' }
 }
 
 function isOutcome(value: unknown): value is Outcome {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { markdownOfMjml } from '../../../src/core/mail/compile/mjml-text.ts'
-import { plainText, wrapText } from '../../../src/core/mail/compile/plain-text.ts'
+import { TemplateError } from '../../../src/core/mail/compile/files.ts'
+import { markdownOfMjml, plainText, wrapText } from '../../../src/core/mail/compile/plain-text.ts'
 import { readTemplate } from '../../../src/core/mail/compile/source.ts'
-import { TemplateError } from '../../../src/core/mail/compile/template-error.ts'
 
 const read = (front: string, body = 'Hello.', file = 'mail.md') =>
   readTemplate(file, `---\n${front}\n---\n${body}`)

@@ -284,8 +284,8 @@ test('a plain text of one’s own takes the place of the one that is made', asyn
 test.each(TEMPLATES)('%s, composed anew, has the same bytes over SMTP and over a mail API', async (name) => {
   const { mail: compiled, slots } = await samples(name)
   const compose = () =>
-    composeMessage({
-      mail: {
+    composeMessage(
+      {
         template: name,
         slots: { ...slots },
         to: { name: undefined, address: 'ada@example.com' },
@@ -293,10 +293,10 @@ test.each(TEMPLATES)('%s, composed anew, has the same bytes over SMTP and over a
         date: new Date('2026-11-21T04:00:00Z'),
         ...(slots.unsubscribeUrl === undefined ? {} : { unsubscribeUrl: slots.unsubscribeUrl }),
       },
-      compiled: structuredClone(compiled),
-      from: { name: 'Course', address: 'course@example.com' },
-      replyTo: undefined,
-    })
+      structuredClone(compiled),
+      { name: 'Course', address: 'course@example.com' },
+      undefined,
+    )
   const [first, second] = [compose(), compose()]
   expect(mimeOf(second).equals(mimeOf(first))).toBe(true)
   expect(jsonBodyOf(second).equals(jsonBodyOf(first))).toBe(true)
@@ -309,12 +309,12 @@ test.each(TEMPLATES)('%s, composed anew, has the same bytes over SMTP and over a
 test('another record, another template or another day has another Message-ID', async () => {
   const { mail: compiled, slots } = await samples('course-day-1')
   const of = (template: (typeof TEMPLATES)[number], about: string) =>
-    composeMessage({
-      mail: { template, slots, to: { name: undefined, address: 'a@example.com' }, about, date: new Date(0) },
+    composeMessage(
+      { template, slots, to: { name: undefined, address: 'a@example.com' }, about, date: new Date(0) },
       compiled,
-      from: { name: undefined, address: 'course@example.com' },
-      replyTo: undefined,
-    })
+      { name: undefined, address: 'course@example.com' },
+      undefined,
+    )
   const messages = [of('course-day-1', 'a'), of('course-day-1', 'b'), of('course-day-2', 'a')]
   expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(3)
   expect(new Set(messages.map(({ key }) => key)).size).toBe(3)

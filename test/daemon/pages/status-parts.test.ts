@@ -1,6 +1,6 @@
 import { inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import type { DayOfMail } from '../../../src/core/mail/feedback/rates.ts'
+import type { DayOfMail } from '../../../src/core/mail/feedback/sending.ts'
 import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
 import type { DayState, Line, Summary } from '../../../src/core/status/summary.ts'

@@ -6,10 +6,9 @@ import { isBrandSlot, type MailBrand } from '../brand.ts'
 import { LESSON_SLOTS } from '../definition.ts'
 import { escapeHtml } from '../render.ts'
 import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
-import { markdownOfMjml } from './mjml-text.ts'
-import { plainText, wrapText } from './plain-text.ts'
+import { LAYOUT, TemplateError } from './files.ts'
+import { markdownOfMjml, plainText, wrapText } from './plain-text.ts'
 import { readTemplate, type TemplateSource } from './source.ts'
-import { LAYOUT, TemplateError } from './template-error.ts'
 
 const SLOT = /\{\{([^{}]*)\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */

@@ -1,10 +1,39 @@
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
-import { readBytes } from '../../package-files.ts'
+import { packageRoot, readBytes } from '../../package-files.ts'
 import type { MailBrand } from '../brand.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
-import { pathOf } from '../mail-path.ts'
-import { LAYOUT, TemplateError } from './template-error.ts'
+
+/** The file that surrounds every mail of a folder. */
+export const LAYOUT = 'layout.mjml'
+
+/** A template that cannot be compiled: one sentence, with file and line. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+  readonly file: string
+  readonly line: number
+  readonly sentence: string
+  /** Folder of the file, if it is known where the fault is found. */
+  readonly folder: string | undefined
+
+  constructor(file: string, line: number, sentence: string, folder?: string) {
+    super(`${file}:${line}: ${sentence}`)
+    this.file = file
+    this.line = line
+    this.sentence = sentence
+    this.folder = folder
+  }
+}
+
+/** True for `welcome.md` and `layout.mjml`. Hidden files, as an editor's lock `.#welcome.md`, are no templates. */
+export function isTemplateFile(name: string): boolean {
+  return !name.startsWith('.') && /\.(?:md|mjml)$/.test(name)
+}
+
+/** Where a folder of templates is on this machine. */
+export function pathOf({ path: folder, shipped = false }: MailFolder): string {
+  return shipped ? path.join(packageRoot(), folder) : folder
+}
 
 /** One template's files as they are on disk. */
 export interface TemplateFiles {

@@ -2,8 +2,7 @@ import path from 'node:path'
 import { withBrand } from '../brand.ts'
 import type { CompiledMail, CompiledMails } from '../template.ts'
 import { compileTemplate } from './compile.ts'
-import { readTemplateFiles, type TemplateFiles, type Templates } from './files.ts'
-import { LAYOUT, TemplateError } from './template-error.ts'
+import { LAYOUT, readTemplateFiles, TemplateError, type TemplateFiles, type Templates } from './files.ts'
 
 /** Compiles every mail of a set. Rejects with a TemplateError that names the whole path of the file. */
 export async function compileFolders(set: Templates): Promise<CompiledMails> {

@@ -1,7 +1,7 @@
 import { parse, YAMLParseError } from 'yaml'
 import { isRecord } from '../../is-record.ts'
 import type { Slot } from '../template.ts'
-import { TemplateError } from './template-error.ts'
+import { TemplateError } from './files.ts'
 
 /** A template file, read: front matter checked, body still Markdown or MJML. */
 export interface TemplateSource {

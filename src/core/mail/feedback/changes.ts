@@ -43,35 +43,27 @@ export function suppressionChange(
   suppression: Suppression,
   erasureHashes: ErasureHashes,
 ): MailboxChange {
-  const { at, reason, source } = suppression
-  return {
-    key: undefined,
-    identity,
-    erasureHashes: erasureHashes(identity),
-    change: (mailbox) => suppressed(mailbox, suppression),
-    at,
-    reason,
-    entry: { kind: 'suppressed', source, messageId: undefined },
-    counted: undefined,
-  }
+  const change: MailboxChange['change'] = (mailbox) => suppressed(mailbox, suppression)
+  return { ...decided('suppressed', identity, suppression), erasureHashes: erasureHashes(identity), change }
 }
 
 /** Takes an address off the suppression list. */
-export function releaseChange(
-  identity: string,
-  { at, reason, source }: Pick<Suppression, 'at' | 'reason' | 'source'>,
-): MailboxChange {
-  return {
-    key: undefined,
-    identity,
-    erasureHashes: [],
-    change: released,
-    at,
-    reason,
-    entry: { kind: 'released', source, messageId: undefined },
-    counted: undefined,
-  }
+export function releaseChange(identity: string, why: Omit<Suppression, 'cause'>): MailboxChange {
+  return { ...decided('released', identity, why), erasureHashes: [], change: released }
 }
+
+const decided = (
+  kind: 'suppressed' | 'released',
+  identity: string,
+  { at, reason, source }: Omit<Suppression, 'cause'>,
+) => ({
+  key: undefined,
+  identity,
+  at,
+  reason,
+  entry: { kind, source, messageId: undefined },
+  counted: undefined,
+})
 
 /** How many events of one delivery had each result. */
 export type FeedbackCounts = Readonly<Record<AppliedChange | 'ignored', number>>

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../audit.ts'
-import { MINUTE_MS } from '../../durations.ts'
+import { DAY_MS, MINUTE_MS } from '../../durations.ts'
 import type { Hold, LastMail, Pause, StreamName, StreamQueue } from '../holds.ts'
 import type { FeedbackKind } from './event.ts'
 
@@ -106,33 +106,47 @@ export function sumCounts(counts: readonly MailCount[]) {
 
 /** The large mailbox providers; a small domain could name a person, and is counted with the others. */
 const DOMAINS = new Set([
-  'gmail.com',
-  'googlemail.com',
-  'outlook.com',
-  'hotmail.com',
-  'live.com',
-  'msn.com',
-  'yahoo.com',
-  'aol.com',
-  'icloud.com',
-  'me.com',
-  'proton.me',
-  'protonmail.com',
-  'gmx.de',
-  'gmx.net',
-  'web.de',
-  't-online.de',
-  'orange.fr',
-  'free.fr',
-  'libero.it',
-  'mail.ru',
-  'yandex.ru',
-  'qq.com',
-  '163.com',
+  ...['gmail.com', 'googlemail.com', 'outlook.com', 'hotmail.com', 'live.com', 'msn.com', 'yahoo.com'],
+  ...['aol.com', 'icloud.com', 'me.com', 'proton.me', 'protonmail.com', 'gmx.de', 'gmx.net', 'web.de'],
+  ...['t-online.de', 'orange.fr', 'free.fr', 'libero.it', 'mail.ru', 'yandex.ru', 'qq.com', '163.com'],
 ])
 
 /** The domain under which an address is counted. */
 export function countedDomain(identity: string): string {
   const domain = identity.slice(identity.lastIndexOf('@') + 1)
   return DOMAINS.has(domain) ? domain : 'other'
+}
+
+/** Mails sent and feedback received on one UTC day. */
+export interface DayOfMail {
+  /** `2026-11-22` */
+  readonly day: string
+  readonly sent: number
+  readonly hardBounces: number
+  readonly softBounces: number
+  readonly complaints: number
+}
+
+/** A time on the first of the last `days` days, of which today is one. */
+export function firstOfDays(days: number, now: number): number {
+  return now - (days - 1) * DAY_MS
+}
+
+/** The last days, oldest first, over all sources and recipients; a day without mail is there with zeros. */
+export function dailyMail(
+  counts: readonly MailDayCount[],
+  { days, now }: { days: number; now: number },
+): readonly DayOfMail[] {
+  return Array.from({ length: days }, (_, index) => {
+    const day = dayNameOf(firstOfDays(days, now) + index * DAY_MS)
+    const of = (kind: MailDayCount['kind']) =>
+      counts.reduce((sum, one) => (one.day === day && one.kind === kind ? sum + one.count : sum), 0)
+    return {
+      day,
+      sent: of('sent'),
+      hardBounces: of('hard-bounce'),
+      softBounces: of('soft-bounce'),
+      complaints: of('complaint'),
+    }
+  })
 }

@@ -1,11 +1,16 @@
 import type { Finding } from '../../finding.ts'
 import { messagesOf } from '../../messages/messages.ts'
 import { fileNames } from '../../package-files.ts'
-import { readTemplateFiles, type TemplateFiles, type Templates } from '../compile/files.ts'
+import {
+  LAYOUT,
+  pathOf,
+  readTemplateFiles,
+  TemplateError,
+  type TemplateFiles,
+  type Templates,
+} from '../compile/files.ts'
 import { compileFile } from '../compile/folder.ts'
-import { LAYOUT, TemplateError } from '../compile/template-error.ts'
 import { type MailDefinition, translationName } from '../definition.ts'
-import { pathOf } from '../mail-path.ts'
 import { renderMail } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
 import { checkContrast } from './contrast.ts'

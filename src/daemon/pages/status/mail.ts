@@ -1,5 +1,5 @@
 import { BREAKER } from '../../../core/mail/feedback/breaker.ts'
-import type { DayOfMail } from '../../../core/mail/feedback/rates.ts'
+import type { DayOfMail } from '../../../core/mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../../../core/mail/holds.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { createFetchText } from '../../../../src/core/mail/feedback/fetch-text.ts'
+import { createFetchText } from '../../../../src/core/mail/feedback/ses.ts'
 
 /** A server on loopback that counts what is asked of it. */
 async function serve(answer: RequestListener) {

@@ -4,11 +4,12 @@ import { createBounceAddresses } from '../../../../src/core/mail/feedback/bounce
 import { bounceKind, enhancedCode, reasonFor } from '../../../../src/core/mail/feedback/event.ts'
 import { matchReports } from '../../../../src/core/mail/feedback/match.ts'
 import type { ReportedMessage } from '../../../../src/core/mail/feedback/message.ts'
-import { createPacer } from '../../../../src/core/mail/feedback/pacer.ts'
-import { dailyMail, firstOfDays } from '../../../../src/core/mail/feedback/rates.ts'
+import { createPacer, createTally } from '../../../../src/core/mail/feedback/pacer.ts'
 import {
   type CountedKind,
   countedDomain,
+  dailyMail,
+  firstOfDays,
   type MailCount,
   type MailDayCount,
   sumCounts,
@@ -19,7 +20,6 @@ import {
   suppressAddress,
   suppressedAddresses,
 } from '../../../../src/core/mail/feedback/suppressions.ts'
-import { createTally } from '../../../../src/core/mail/feedback/tally.ts'
 import { systemRandom } from '../../../../src/core/random.ts'
 import { virtualTime } from '../../../simulation/virtual-time.ts'
 import { openTestStore } from '../../../support/stores.ts'
