@@ -92,9 +92,16 @@ const assets = {
   ),
   [`${SQLITE}.node`]: `${root}node_modules/${SQLITE}/prebuilds/linux-${process.arch}.node`,
 }
+// Behind the two hyphens Node leaves --env-file alone, which it would read itself, NODE_OPTIONS included.
 writeFileSync(
   `${work}/sea.json`,
-  JSON.stringify({ main: 'boot.cjs', output: 'blob', disableExperimentalSEAWarning: true, assets }),
+  JSON.stringify({
+    main: 'boot.cjs',
+    output: 'blob',
+    disableExperimentalSEAWarning: true,
+    execArgv: ['--'],
+    assets,
+  }),
 )
 execFileSync(process.execPath, ['--experimental-sea-config', 'sea.json'], { cwd: work, stdio: 'ignore' })
 

@@ -122,6 +122,25 @@ test('definitions of every form are read, with a brand for the package’s own m
   expect((await run('email lint')).exitCode).toBe(0)
 })
 
+test('env files are read by us and not by Node, which would run the code that they name', async () => {
+  const { cwd, run, put } = await machine()
+  await put('code.cjs', "console.log('run')\n")
+  await put('.env', `NODE_OPTIONS=--require=${path.join(cwd, 'code.cjs')}\nMAILER_FROM=post@schule.example\n`)
+  for (const option of ['--env-file .env', '--env-file=.env', '-e .env']) {
+    const { exitCode, stdout } = await run(`preflight ${option}`)
+    expect({ option, exitCode, stdout }).toEqual({
+      option,
+      exitCode: 1,
+      stdout: expect.stringMatching(/^Platform [\s\S]*mail-without-key {2}\.env:2:1/),
+    })
+  }
+  expect(await run('preflight --env-file missing.env')).toEqual({
+    exitCode: 2,
+    stdout: '',
+    stderr: 'platformctl: cannot read missing.env: there is no such file; check the path.',
+  })
+})
+
 test('a damaged page of a large store is found by a thread that shares the program’s SQLite', async () => {
   const { cwd, start } = await machine()
   const { urls, stop } = await start('--data data --no-schedule')
