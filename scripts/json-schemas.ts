@@ -1,6 +1,5 @@
-import * as z from 'zod'
 import { DOCUMENTS } from '../src/cli/documents/documents.ts'
-import { reportSchema } from '../src/core/live/report-schema.ts'
+import { jsonSchemaOf, reportSchema } from '../src/cli/documents/report.ts'
 import type { ResolvedPlatform } from '../src/core/platform.ts'
 import { openapiDocument } from '../src/daemon/openapi.ts'
 import { routesOf } from '../src/daemon/routes.ts'
@@ -22,17 +21,7 @@ export function jsonSchemas(platform: ResolvedPlatform): Readonly<Record<string,
     ...Object.fromEntries(
       Object.entries(DOCUMENTS).map(([command, schema]) => [
         command.replaceAll(' ', '-'),
-        {
-          title: `What platformctl ${command} --format json writes`,
-          ...z.toJSONSchema(schema, {
-            target: 'draft-2020-12',
-            io: 'output',
-            // Every whole number of zod ends at the largest that JavaScript can hold; that is no promise of ours.
-            override: ({ jsonSchema }) => {
-              if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-            },
-          }),
-        },
+        jsonSchemaOf(`What platformctl ${command} --format json writes`, schema),
       ]),
     ),
     report: reportSchema(platform.contract),

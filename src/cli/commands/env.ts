@@ -32,7 +32,7 @@ export const define: Define = () => ({
       async run(context, { report }) {
         const { contract } = context.platform
         const schema = report
-          ? (await import('../../core/live/report-schema.ts')).reportSchema(contract)
+          ? (await import('../documents/report.ts')).reportSchema(contract)
           : (await import('../../core/env/schema.ts')).environmentSchema(contract)
         return printText(context, jsonText(schema))
       },

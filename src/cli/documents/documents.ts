@@ -16,6 +16,7 @@ import {
   time,
   versioned,
 } from './parts.ts'
+import { findingOf } from './report.ts'
 import * as store from './store.ts'
 
 const messageKind = text.describe('opened, acknowledged, closed, or reminder-1 and so on.')
@@ -202,20 +203,7 @@ const emailLint = versioned({
       warnings: count,
     }),
   ),
-  findings: list(
-    z.strictObject({
-      id: text.describe('Stable; platformctl env explain ID says what it means.'),
-      severity: z.enum(['error', 'warning', 'notice']),
-      services: list(text),
-      group: text,
-      present: list(text),
-      missing: list(text),
-      cause: text,
-      fix: text,
-      location: z.strictObject({ file: text, line: count, column: count }).optional(),
-      excerpt: text.optional(),
-    }),
-  ),
+  findings: list(findingOf(text)),
 })
 
 const mailPause = versioned({ paused: held })

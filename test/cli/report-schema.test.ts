@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { reportSchema } from '../../../src/core/live/report-schema.ts'
-import { learning } from '../../../src/presets/learning/platform.ts'
-import { spoiled } from '../../support/spoiled.ts'
+import { reportSchema } from '../../src/cli/documents/report.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { spoiled } from '../support/spoiled.ts'
 
 const isValid = new Ajv2020({ strict: true }).compile(reportSchema(learning.contract))
 
