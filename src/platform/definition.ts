@@ -138,7 +138,7 @@ interface Resolved<Slots> {
   readonly about: string
 }
 
-export type Weekday = 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'
+export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
 /** A course of lessons by mail, one at a time. */
 export interface CourseInput {
@@ -152,7 +152,7 @@ export interface CourseInput {
   /** The IANA time zone of `at`, or `subscriber`. */
   readonly zone?: string
   /** The weekdays on which lessons go out. */
-  readonly on?: readonly Weekday[]
+  readonly on?: readonly (typeof WEEKDAYS)[number][]
   /** The least time between two lessons to one subscriber. */
   readonly spacing?: string
   /** `latest`: people already enrolled get changed lessons too. */

@@ -1,5 +1,6 @@
 import type { Settings } from '../core/env/settings.ts'
 import { parseDuration } from '../core/env/values.ts'
+import { given } from '../core/given.ts'
 import type { ProbeDefinition } from '../core/health/definition.ts'
 import { configured } from '../core/health/engine-probes.ts'
 import type { ProbeResult } from '../core/health/probe.ts'
@@ -9,15 +10,11 @@ import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from
 /** A probe of a definition as the engine runs it. */
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
   const { service, group, label, optional, meaning, deadline, dependsOn } = probe
-  const deadlineMs = deadline === undefined ? undefined : parseDuration(deadline)
+  const deadlineMs = parseDuration(deadline ?? '')
   return {
     name,
     service,
-    ...(group !== undefined && { group }),
-    ...(label !== undefined && { label }),
-    ...(optional !== undefined && { optional }),
-    ...(meaning !== undefined && { meaning }),
-    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...given({ group, label, optional, meaning, deadlineMs }),
     ...(dependsOn !== undefined && { dependsOn: () => dependsOn }),
     ...run(probe),
   }

@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { Cadence } from '../core/course/definition.ts'
 import { DAY_MS } from '../core/durations.ts'
 import { parseDuration } from '../core/env/values.ts'
+import { given } from '../core/given.ts'
 import { heartbeatProbe, neighbourProbe } from '../core/health/engine-probes.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { isRecord } from '../core/is-record.ts'
@@ -20,7 +21,13 @@ import { once } from '../core/once.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { checkedDefinition, contractOf, presetOf } from './contract.ts'
-import type { CourseInput, PlatformDefinition, Resolve, TemplateInput, Weekday } from './definition.ts'
+import {
+  type CourseInput,
+  type PlatformDefinition,
+  type Resolve,
+  type TemplateInput,
+  WEEKDAYS,
+} from './definition.ts'
 import { type DefinitionFiles, fingerprintOf, readDefinitionFiles } from './files.ts'
 import { DefinitionError } from './find.ts'
 import { ownProbe } from './own-probe.ts'
@@ -30,7 +37,7 @@ import { servicesOf } from './services.ts'
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
   // The context that the engine gives has everything that a definition's resolve may use.
   const ask = by && resolve && ({ by, inputs, resolve: checked(resolve) } as MailAsk)
-  return { name, ...(slots && { slots }), ...(ask && { ask }) }
+  return { name, ...given({ slots, ask }) }
 }
 
 const WRONG: MailResolution = {
@@ -89,9 +96,9 @@ export function resolvePlatform(
         title: course.title ?? id,
         lessons: (files.lessons.get(id) ?? []).map((lesson) => lessonName(id, lesson)),
         cadence: cadenceOf(course),
-        spacingMs: durationOf(course.spacing) ?? 0,
+        spacingMs: parseDuration(course.spacing ?? '') ?? 0,
         follow: course.follow ?? ('start' as const),
-        ...(course.pages !== undefined && { pages: course.pages }),
+        ...given({ pages: course.pages }),
       })),
     ],
     events: eventsOf(definition, preset),
@@ -101,11 +108,14 @@ export function resolvePlatform(
     },
     heartbeats,
     texts: preset.texts,
-    ...(definition.confirmation && { confirmation: definition.confirmation }),
-    ...(definition.unsubscription && { unsubscription: definition.unsubscription }),
-    ...(definition.challenge && { challenge: definition.challenge }),
-    ...(definition.security && {
-      security: { ...definition.security, contact: [definition.security.contact].flat() },
+    ...given({
+      confirmation: definition.confirmation,
+      unsubscription: definition.unsubscription,
+      challenge: definition.challenge,
+      security: definition.security && {
+        ...definition.security,
+        contact: [definition.security.contact].flat(),
+      },
     }),
   }
 }
@@ -120,10 +130,8 @@ function foldersOf({ mails, lessonFolders, translations }: DefinitionFiles): rea
   return [...(mails === undefined ? [] : [mails]), ...lessonFolders.values(), ...translated]
 }
 
-const WEEKDAYS: readonly Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
-
 function cadenceOf({ every, at, zone, on = [] }: CourseInput): Cadence {
-  if (at === undefined) return { kind: 'every', ms: durationOf(every) ?? DAY_MS }
+  if (at === undefined) return { kind: 'every', ms: parseDuration(every ?? '') ?? DAY_MS }
   const [hours = 0, minutes = 0] = at.split(':').map(Number)
   return {
     kind: 'at',
@@ -139,14 +147,10 @@ const GRACE = 0.1
 
 function heartbeatsOf({ heartbeats = {} }: PlatformDefinition): readonly HeartbeatDefinition[] {
   return Object.entries(heartbeats).map(([name, { every, grace, label }]) => {
-    const everyMs = durationOf(every) ?? DAY_MS
-    const graceMs = durationOf(grace) ?? everyMs * GRACE
-    return { name, everyMs, graceMs, ...(label !== undefined && { label }) }
+    const everyMs = parseDuration(every ?? '') ?? DAY_MS
+    const graceMs = parseDuration(grace ?? '') ?? everyMs * GRACE
+    return { name, everyMs, graceMs, ...given({ label }) }
   })
-}
-
-function durationOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text)
 }
 
 /** The template of a lesson: two courses may both have a lesson 1. */
@@ -229,9 +233,7 @@ function translationsOf(
         {
           name: translationName(language.toLowerCase(), name),
           translates: name,
-          ...(slots && { slots }),
-          ...(allowance && { allowance }),
-          ...(lesson && { lesson }),
+          ...given({ slots, allowance, lesson }),
           folder,
           file,
           ...(own && place !== undefined && { layouts: [{ path: place }] }),
@@ -263,7 +265,7 @@ function eventsOf(
 /** A definition that says a name or a brand shows it on every page. */
 function brandOf({ name, brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {
   if (name === undefined && brand?.color === undefined && logo === undefined) return undefined
-  return { ...(brand?.color !== undefined && { color: brand.color }), ...(logo !== undefined && { logo }) }
+  return given({ color: brand?.color, logo })
 }
 
 /** The preset's probes of what is still there, the other services, and the definition's own. */

@@ -1,6 +1,7 @@
+import { given } from '../core/given.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { HealthFormat, ServiceDefinition } from '../core/service.ts'
-import type { PlatformDefinition, ServiceInput } from './definition.ts'
+import type { PlatformDefinition } from './definition.ts'
 
 export const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
   platformctl: '/api/health',
@@ -16,32 +17,20 @@ export function servicesOf(
   preset: Pick<ResolvedPlatform, 'services'>,
 ): readonly ServiceDefinition[] {
   if (services === undefined) return preset.services
-  return Object.entries(services).map(([name, service]) =>
-    serviceOf(
+  return Object.entries(services).map(([name, { address, health, format, label, group, dependsOn, ...input }]) => {
+    const known = preset.services.find((one) => one.name === name)
+    return {
+      ...known,
       name,
-      service,
-      preset.services.find((one) => one.name === name),
-    ),
-  )
-}
-
-function serviceOf(
-  name: string,
-  input: ServiceInput,
-  known: ServiceDefinition | undefined,
-): ServiceDefinition {
-  const { address, health, format, label, group, dependsOn } = input
-  const addresses = address === undefined ? known?.address : typeof address === 'string' ? [address] : address
-  const port = format === undefined ? (input.port ?? known?.port) : undefined
-  return {
-    ...known,
-    name,
-    health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
-    ...(addresses !== undefined && { address: addresses }),
-    ...(format !== undefined && { format }),
-    ...(label !== undefined && { label }),
-    ...(group !== undefined && { group }),
-    ...(dependsOn !== undefined && { dependsOn }),
-    ...(port !== undefined && { port }),
-  }
+      health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
+      ...given({
+        address: address === undefined ? known?.address : [address].flat(),
+        format,
+        label,
+        group,
+        dependsOn,
+        port: format === undefined ? (input.port ?? known?.port) : undefined,
+      }),
+    }
+  })
 }

@@ -1,7 +1,7 @@
 import { isTimeZone } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { DAY_MS } from '../../core/durations.ts'
-import type { CourseInput, HeartbeatInput, TemplateInput } from '../definition.ts'
+import { type CourseInput, type HeartbeatInput, type TemplateInput, WEEKDAYS } from '../definition.ts'
 import {
   aFunction,
   type Check,
@@ -45,7 +45,6 @@ export const template = object<TemplateInput>(
 export const templates = map('templates', TEMPLATE_NAME, template)
 
 const COURSE_NAME = { pattern: /^[a-z][a-z0-9-]{0,60}$/, what: 'a course', example: 'first-firing' }
-const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 const readers = oneOf(['public', 'link'], 'a choice of readers, or false')
 
 export const course = object<CourseInput>(
