@@ -139,6 +139,7 @@ interface Resolved<Slots> {
 }
 
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+export type Weekday = (typeof WEEKDAYS)[number]
 
 /** A course of lessons by mail, one at a time. */
 export interface CourseInput {
@@ -152,7 +153,7 @@ export interface CourseInput {
   /** The IANA time zone of `at`, or `subscriber`. */
   readonly zone?: string
   /** The weekdays on which lessons go out. */
-  readonly on?: readonly (typeof WEEKDAYS)[number][]
+  readonly on?: readonly Weekday[]
   /** The least time between two lessons to one subscriber. */
   readonly spacing?: string
   /** `latest`: people already enrolled get changed lessons too. */

@@ -229,7 +229,8 @@ describe('with variables that are required', () => {
   test('a malformed value of its own is an error, unless the variable or the preset takes it as a warning', async () => {
     expect(await check('DATABASE_URL=postgres//typo\n')).toMatchObject({
       exitCode: 1,
-      errors: ['required-missing DATABASE_URL', 'malformed-value DATABASE_URL'],
+      // That it is required, too, would say the same twice.
+      errors: ['malformed-value DATABASE_URL'],
       states: { database: 'half-configured' },
     })
     expect(await check(`${DATABASE}APP_SEATS=many\nRATE_LIMIT_PER_MINUTE=many\n`)).toMatchObject({

@@ -166,8 +166,10 @@ export const KINDS = {
   },
   integer: {
     parse: (text, { range: [low, high] = WHOLE_NUMBERS }) => parseInteger(text, low, high),
-    expected: ({ range: [low, high] = WHOLE_NUMBERS }) =>
-      `a whole number from ${low} to ${high.toLocaleString('en')}`,
+    expected: ({ range }) =>
+      range
+        ? `a whole number from ${range[0]} to ${range[1].toLocaleString('en')}`
+        : 'a whole number, 0 or more',
     type: 'number',
     example: '10',
     measured: true,

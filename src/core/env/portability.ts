@@ -34,7 +34,7 @@ const HABITS = {
   line: { does: 'skip the line', fix: 'Write it as NAME=value.' },
   lines: {
     does: 'end the value with its first line',
-    fix: 'Put the value on one line, for example in base64, or in a file of its own.',
+    fix: 'Put the value on one line (a key with \\n for each line end, in double quotes), or in a file of its own.',
   },
   'needless quotes': { does: 'keep the quotes', fix: 'Remove the quotes: this value needs none.' },
   quotes: { does: 'keep the quotes', fix: `${ELSEWHERE} that needs no quotes.` },
@@ -133,12 +133,16 @@ export function portability(
     read.filter(({ rejected }) => rejected),
     ({ rejectedLine }) => rejectedLine ?? 1,
   )) {
+    const above = assignments.findLast(({ location }) => location.line < line)
+    const isInside = above !== undefined && above.location.line + above.value.split('\n').length > line
     findings.push({
       ...common,
       id: 'refused-by-reader',
       present: [],
       cause: `${and(refusing.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`,
-      fix: 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
+      fix: isInside
+        ? HABITS.lines.fix
+        : 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
       location: { file, line, column: 1 },
       // Without a name, the line may be part of a value.
       excerpt: assignments.find(({ location }) => location.line === line)?.excerpt ?? MASK,

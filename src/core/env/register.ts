@@ -18,7 +18,9 @@ export function registerEnvironment(
       .filter((finding) => finding.severity === severity)
       .map((finding) => `${finding.id}: ${sentencesOf(finding)}`)
   if (!report.ok) {
-    const error = new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
+    const errors = sentences('error')
+    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`
+    const error = new Error(`The environment has ${count}.\n  ${errors.join('\n  ')}`)
     // Node prints the line on which an uncaught error arose. This makes it the caller's, and not a bundle of 60 kB.
     Error.captureStackTrace(error, entry)
     AbortSignal.abort(error).throwIfAborted()

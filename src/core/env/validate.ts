@@ -65,10 +65,13 @@ export function validate(
   }
 
   const { broken, states, usable, malformed } = evaluateGroups(contract, env)
+  const isRefused = (name: string) => malformed.has(name) && contract.find(name)?.malformed === 'error'
   for (const { rule, present, missing } of broken) {
     // Skip services that read none of the variables that are set; what is required may have none that is set.
     const about = rule.kind === 'required' ? missing : present
     if (!about.some((name) => names.has(name))) continue
+    // Saying that something required is not set, although it is malformed, would say it twice.
+    if (rule.kind === 'required' && missing.some((name) => names.has(name) && isRefused(name))) continue
     const { id, group, cause, fix } = rule
     add({ id, severity: 'error', group, cause, fix, present, missing }, about)
   }

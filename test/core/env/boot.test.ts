@@ -72,8 +72,9 @@ test('register throws once for all that is half-configured, names it, and quotes
     CORS_ALLOWED_ORIGINS: '*',
   }
   expect(() => register(env)).toThrow(
-    /sharedstore-pair[\s\S]*mail-without-sender[\s\S]*mail-without-route[\s\S]*cors-wildcard/,
+    /^The environment has 4 errors\.\n {2}sharedstore-pair[\s\S]*mail-without-sender[\s\S]*mail-without-route[\s\S]*cors-wildcard/,
   )
+  expect(() => register({ CORS_ALLOWED_ORIGINS: '*' })).toThrow(/^The environment has an error\.\n/)
   expect(() => register(env)).not.toThrow(/canary/)
   expect(register({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' }).ok).toBe(true)
 })

@@ -315,7 +315,7 @@ describe('a difference between readers', () => {
     [
       'X="a',
       ['a\nb', 'a\nb', '"a'],
-      'systemd ends the value with its first line. Put the value on one line, for example in base64, or in a file of its own.',
+      'systemd ends the value with its first line. Put the value on one line (a key with \\n for each line end, in double quotes), or in a file of its own.',
     ],
     ['X="a', ['a\nb', 'a\nb', 'a\nb', '"a'], 'docker ends the value with its first line.'],
     [

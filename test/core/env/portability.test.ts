@@ -96,6 +96,13 @@ test('reports a byte order mark even if only readers that lose the first name to
   expect(told(['compose'])).toEqual([])
 })
 
+test('a reader that takes no value of several lines is helped by one line, and not by another form of that line', () => {
+  const text = 'HARDWARE_A_TOKEN="-----BEGIN A KEY-----\nMIIB=\n-----END A KEY-----"'
+  const { assignments } = parseEnvFile(contract, text, 'x')
+  const refused = portability(contract, text, 'x', assignments).find(({ id }) => id === 'refused-by-reader')
+  expect(refused).toMatchObject({ location: { line: 3 }, fix: expect.stringContaining('on one line') })
+})
+
 test('a refusal quotes its line as far as it may be shown', () => {
   const quoted = (text: string) =>
     portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, ['docker'])[0]?.excerpt
