@@ -11,7 +11,10 @@ type ValueOf<Variable> = Variable extends { readonly kind: SecretKind } | { read
       ? Value
       : Variable extends { readonly kind: infer Name extends Kind }
         ? ValueOfKind<Name>
-        : string
+        : Variable extends { readonly kind: unknown }
+          ? // biome-ignore lint/suspicious/noExplicitAny: the kind is a compile error, and a second one here would hide it.
+            any
+          : string
 
 type OutputOf<Schema> = Schema extends {
   readonly '~standard': { readonly types?: { readonly output: infer Output } | undefined }

@@ -16,7 +16,7 @@ const shop = definePlatform({
   preset: 'base',
   services: { web: {} },
   groups: {
-    shop: { ...GROUP, variables: { SHOP_KEY: { kind: 'secret' }, SHOP_WAIT: { kind: 'durationn' } } },
+    shop: { ...GROUP, variables: { SHOP_KEY: { kind: 'secrt' }, SHOP_WAIT: { kind: 'durationn' } } },
     feed: { ...GROUP, variables: { FEED_URL: { kind: 'url', summry: 'x' } }, required: { when: 'shopp' } },
   },
   probes: { shop: { service: 'web', group: 'shopp', http: 'https://a.example' } },
@@ -51,8 +51,15 @@ test('each fault of a definition is one compile error, at its place and with its
     ),
   )
   const errors = output.split('\n').filter((line) => /error TS/.test(line))
-  expect(errors.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['10', '11', '11', '13', '19'])
-  for (const [index, meant] of ['"duration"', "'summary'", '"shop"', '"shop"', '"secret"'].entries())
+  expect(errors.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['10', '10', '11', '11', '13', '19'])
+  for (const [index, meant] of [
+    '"secret"',
+    '"duration"',
+    "'summary'",
+    '"shop"',
+    '"shop"',
+    '"secret"',
+  ].entries())
     expect(errors[index]).toMatch(new RegExp(`Did you mean (?:to write )?'?${meant}'?\\?`))
   expect(output).not.toContain("type 'never'")
 }, 60_000)
