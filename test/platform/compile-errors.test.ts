@@ -3,6 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { VALUE_KINDS } from '../../src/core/env/kinds.ts'
+import { contractOf } from '../../src/platform/contract.ts'
+import { environmentTypes } from '../../src/platform/env-types.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -31,35 +34,65 @@ const hall = definePlatform({
 export const keys: readonly (string | undefined)[] = [key, readPlatformEnv(hall, {}).hall?.HALL_KEY?.reveal()]
 `
 
-test('each fault of a definition is one compile error, at its place and with its fix, and no other type is lost', async () => {
+/** What the compiler says of files: each error's file and line, with its text. */
+async function compile(files: Readonly<Record<string, string>>) {
   const folder = await emptyFolder()
-  await writeFile(path.join(folder, 'platform.config.mts'), DEFINITION)
-  await writeFile(
-    path.join(folder, 'tsconfig.json'),
-    JSON.stringify({
-      extends: `${root}tsconfig.json`,
-      compilerOptions: { rewriteRelativeImportExtensions: false, typeRoots: [`${root}node_modules/@types`] },
-      include: ['platform.config.mts'],
-    }),
-  )
+  const config = {
+    extends: `${root}tsconfig.json`,
+    compilerOptions: { rewriteRelativeImportExtensions: false, typeRoots: [`${root}node_modules/@types`] },
+    include: Object.keys(files),
+  }
+  for (const [name, text] of Object.entries({ ...files, 'tsconfig.json': JSON.stringify(config) }))
+    await writeFile(path.join(folder, name), text)
+  const tsc = [`${root}node_modules/typescript/bin/tsc`, '-p', folder, '--pretty', 'false']
   const output = await new Promise<string>((resolve) =>
-    execFile(
-      process.execPath,
-      [`${root}node_modules/typescript/bin/tsc`, '-p', folder, '--pretty', 'false'],
-      { cwd: folder },
-      (_, stdout) => resolve(stdout),
-    ),
+    execFile(process.execPath, tsc, { cwd: folder }, (_, stdout) => resolve(stdout)),
   )
   const errors = output.split('\n').filter((line) => /error TS/.test(line))
-  expect(errors.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['10', '10', '11', '11', '13', '19'])
-  for (const [index, meant] of [
-    '"secret"',
-    '"duration"',
-    "'summary'",
-    '"shop"',
-    '"shop"',
-    '"secret"',
-  ].entries())
-    expect(errors[index]).toMatch(new RegExp(`Did you mean (?:to write )?'?${meant}'?\\?`))
+  return { output, errors, lines: errors.map((line) => /\((\d+),/.exec(line)?.[1]) }
+}
+
+test('each fault of a definition is one compile error, at its place and with its fix, and no other type is lost', async () => {
+  const { output, errors, lines } = await compile({ 'platform.config.mts': DEFINITION })
+  expect(lines).toEqual(['10', '10', '11', '11', '13', '19'])
+  const meant = ['"secret"', '"duration"', "'summary'", '"shop"', '"shop"', '"secret"']
+  for (const [index, name] of meant.entries())
+    expect(errors[index]).toMatch(new RegExp(`Did you mean (?:to write )?'?${name}'?\\?`))
   expect(output).not.toContain("type 'never'")
+}, 60_000)
+
+test('what env types writes compiles, whatever the kinds, and finds each misuse in its place', async () => {
+  const of = { unlocks: 'a', absent: 'b' }
+  const kinds = Object.fromEntries(
+    VALUE_KINDS.map((kind, at) => [`ALL_${at}`, { kind, ...(kind === 'enum' && { of: ['eu', 'us'] }) }]),
+  )
+  const contract = contractOf({
+    preset: 'base',
+    services: { web: {} },
+    groups: {
+      'all-kinds': { ...of, variables: kinds },
+      kiln: {
+        ...of,
+        variables: { KILN_KEY: { kind: 'secret' }, KILN_REGION: { kind: 'enum', of: ['eu', 'us'] } },
+        rules: [{ allOrNone: ['KILN_KEY', 'KILN_REGION'] }],
+      },
+      hall: { ...of, always: true, variables: { HALL_SEATS: { kind: 'integer', default: 5 } } },
+    },
+  })
+  const { errors, lines } = await compile({
+    'platform-env.d.ts': environmentTypes(contract),
+    'program.mts': `import type { PlatformEnv } from './platform-env.d.ts'
+declare const env: PlatformEnv
+export const region: 'eu' | 'us' | undefined = env.kiln?.KILN_REGION
+export const key: string | undefined = env.kiln?.KILN_KEY.reveal()
+export const seats: number = env.hall.HALL_SEATS + (process.env.KILN_KEY?.length ?? 0)
+export const from: string | undefined = env.mail?.MAILER_FROM?.address
+export const shown: string | undefined = env.kiln?.KILN_KEY
+export const place: 'asia' | undefined = env.kiln?.KILN_REGION
+export const none = [env.kiln.KILN_KEY, env.klin, env.hall.HALL_SEAT]
+`,
+  })
+  expect(lines).toEqual(['7', '8', '9', '9', '9'])
+  expect(errors[3]).toContain("Property 'klin' does not exist")
+  expect(errors[4]).toContain("Did you mean 'HALL_SEATS'?")
 }, 60_000)
