@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
+import packageJson from '../package.json' with { type: 'json' }
 
 /** Everything that must hold before a commit lands; prints only what failed, with its own output. */
 const checks: Record<string, string> = {
@@ -44,5 +45,8 @@ function run(command: string): Promise<{ code: number; output: string }> {
 }
 
 await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, worker))
+// Registries and people look for them; there is no repository to name yet.
+const missing = ['repository', 'homepage', 'bugs'].filter((field) => !(field in packageJson))
+if (missing.length > 0) console.log(`note   package.json has no ${missing.join(', ')}: add what there is`)
 console.log(failed === 0 ? `${Object.keys(checks).length} passed, 0 failed` : `${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
