@@ -109,6 +109,7 @@ const datastore = {
     },
     DATASTORE_SERVICE_ROLE_KEY: {
       kind: 'secret',
+      bearer: true,
       summary: 'Key of the data store that only servers may hold.',
     },
     DATASTORE_JWT_SECRET: {
@@ -154,6 +155,7 @@ const payments = {
   variables: {
     PAYMENTS_SECRET_KEY: {
       kind: 'secret',
+      bearer: true,
       prefixes: { live: ['sk_live_', 'rk_live_'], test: ['sk_test_', 'rk_test_'] },
       summary: 'Key of the payments API.',
     },
@@ -243,7 +245,11 @@ const sharedstore = {
       example: 'https://limits.example.com',
       summary: 'REST address of the shared rate-limit store.',
     },
-    SHAREDSTORE_REST_TOKEN: { kind: 'secret', summary: 'Token of the shared rate-limit store.' },
+    SHAREDSTORE_REST_TOKEN: {
+      kind: 'secret',
+      bearer: true,
+      summary: 'Token of the shared rate-limit store.',
+    },
   },
   rules: [
     {

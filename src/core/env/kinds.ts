@@ -360,11 +360,11 @@ export function parseValue(reading: Reading, text: string): Parsed {
     if (secretPair(text) === undefined) return wrong('one key, or two separated by a comma')
     if (splitSecrets(text).some((one) => one.length < SHORTEST_SECRET))
       return wrong(`a secret of at least ${SHORTEST_SECRET} characters, better 32`)
-    if (bearer && !splitSecrets(text).every(isBearerToken))
-      return wrong(
-        'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096',
-      )
   }
+  if (bearer && !(rotates ? splitSecrets(text) : [text]).every(isBearerToken))
+    return wrong(
+      'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096',
+    )
   const value = kind.parse(text, reading)
   const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
   if (value === undefined || !within)
