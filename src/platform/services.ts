@@ -17,20 +17,22 @@ export function servicesOf(
   preset: Pick<ResolvedPlatform, 'services'>,
 ): readonly ServiceDefinition[] {
   if (services === undefined) return preset.services
-  return Object.entries(services).map(([name, { address, health, format, label, group, dependsOn, ...input }]) => {
-    const known = preset.services.find((one) => one.name === name)
-    return {
-      ...known,
-      name,
-      health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
-      ...given({
-        address: address === undefined ? known?.address : [address].flat(),
-        format,
-        label,
-        group,
-        dependsOn,
-        port: format === undefined ? (input.port ?? known?.port) : undefined,
-      }),
-    }
-  })
+  return Object.entries(services).map(
+    ([name, { address, health, format, label, group, dependsOn, ...input }]) => {
+      const known = preset.services.find((one) => one.name === name)
+      return {
+        ...known,
+        name,
+        health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
+        ...given({
+          address: address === undefined ? known?.address : [address].flat(),
+          format,
+          label,
+          group,
+          dependsOn,
+          port: format === undefined ? (input.port ?? known?.port) : undefined,
+        }),
+      }
+    },
+  )
 }
