@@ -20,7 +20,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'Amazon SES': { route: { kind: 'api', provider: 'ses' }, feedback: 'ses' },
   Resend: { route: { kind: 'api', provider: 'resend' }, feedback: 'resend' },
   Mailgun: { route: { kind: 'smtp' }, feedback: 'mailgun' },
-  SendGrid: { route: { kind: 'smtp' }, feedback: undefined },
+  SendGrid: { route: { kind: 'smtp' }, feedback: 'sendgrid' },
   'A mail server of your own': { route: { kind: 'smtp' }, feedback: undefined },
 }
 
