@@ -25,7 +25,7 @@ const WAYS: Readonly<Record<string, () => Promise<number>>> = {
         RATE_LIMIT_PER_MINUTE: '1000000',
       },
     })
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     listener.serve(platform.web)
     return listener.port
   },

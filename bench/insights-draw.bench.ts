@@ -18,7 +18,7 @@ export const benchmark: Benchmark = {
   async open(opened) {
     const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '1000000' } })
     opened.defer(() => platform.close())
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     opened.defer(async () => void (await listener.close()))
     listener.serve(platform.web)
     const url = `http://127.0.0.1:${listener.port}`

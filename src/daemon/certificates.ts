@@ -1,9 +1,8 @@
-import type { Clock } from '../core/clock.ts'
 import { DAY_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
+import type { Host } from '../core/host.ts'
 import type { CertificateCheck } from '../core/incidents/conditions.ts'
 import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
-import type { Log } from '../core/log.ts'
 import type { ServiceDefinition } from '../core/service.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
@@ -13,28 +12,14 @@ const LIMIT_MS = 10_000
 /** As in `preflight --deep`: renewal runs weeks ahead. */
 const WARN_DAYS = 14
 
-export interface CertificateOptions {
-  readonly settings: Settings
-  readonly services: readonly ServiceDefinition[]
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Pick<Metrics, 'certificate'>
-  readonly network?: LiveNetwork
-}
-
 /** Looks at the certificate behind every configured https or mail address, at the start and once an hour. */
-export function watchCertificates({
-  settings,
-  services,
-  clock,
-  log,
-  metrics,
-  network = openNetwork(),
-}: CertificateOptions): {
-  /** The results of the last checks. */
-  found(): readonly CertificateCheck[]
-  stop(): Promise<void>
-} {
+export function watchCertificates(
+  { clock, log }: Pick<Host, 'clock' | 'log'>,
+  settings: Settings,
+  services: readonly ServiceDefinition[],
+  metrics: Pick<Metrics, 'certificate'>,
+  network: LiveNetwork = openNetwork(),
+) {
   const stopping = new AbortController()
   const said = new Map<string, string>()
   const seen = new Map<string, CertificateCheck>()
@@ -81,8 +66,9 @@ export function watchCertificates({
   }
   const running = run()
   return {
+    /** The results of the last checks. */
     found: () => [...seen.values()],
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))
       await running
     },

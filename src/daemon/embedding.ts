@@ -9,6 +9,7 @@ import type { Directory } from '../core/mail/directory.ts'
 import type { SendEmail, SendsMail } from '../core/mail/send-email.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
@@ -65,16 +66,6 @@ export interface Operations<Templates = unknown> {
   close(): Promise<void>
 }
 
-/** The daemon's additions to the options of an embedding program. */
-export interface DaemonParts {
-  /** Where this process records its health, for the status page. */
-  readonly history?: History
-  /** Told when a file of this process was not confirmed by its disk. */
-  readonly onLost?: OnLost
-  /** Where `env` came from; the environment when left out. */
-  readonly sources?: EnvironmentSources
-}
-
 /** Where a process got its environment. */
 export interface EnvironmentSources {
   readonly sourceOf: (name: string) => 'file' | 'environment' | 'default'
@@ -82,14 +73,13 @@ export interface EnvironmentSources {
   readonly files: readonly string[]
 }
 
-/** What this process was started with. */
-export interface StartedWith extends Partial<EnvironmentSources> {
-  readonly at: number
-  readonly env: Environment
-  /** As its files were then: they may change while the process runs. */
-  readonly platform: {
-    readonly name: string
-    readonly fingerprint: string | null
-    readonly lessons: string | null
-  }
+/** As `PlatformOptions`, but somebody has decided which platform it is; with what only the daemon has. */
+export interface OpenOptions extends Omit<PlatformOptions, 'platform'> {
+  readonly platform: ResolvedPlatform
+  /** Where this process records its health, for the status page. */
+  readonly history?: History
+  /** Told when a file of this process was not confirmed by its disk. */
+  readonly onLost?: OnLost
+  /** Where `env` came from; the environment when left out. */
+  readonly sources?: EnvironmentSources
 }

@@ -71,10 +71,11 @@ export function openPlatform<
   // One for each service of this platform: the type computes the same names from the definition.
   const handlers: Readonly<Record<string, Handler>> = handlersOf(opened)
   // A service may be named mail.
-  return { ...opened, ...handlers, mail: { ...handlers.mail, ...opened.mail } } as unknown as Platform<
-    ServedServices<Definition>,
-    TemplatesOf<Definition>
-  >
+  return {
+    ...opened.operations,
+    ...handlers,
+    mail: { ...handlers.mail, ...opened.mail },
+  } as unknown as Platform<ServedServices<Definition>, TemplatesOf<Definition>>
 }
 
 /** Whether mails can be sent: the key, a sender and either the API or the SMTP address are set (CONTRACT §2). */

@@ -44,13 +44,7 @@ export interface Listener {
 }
 
 /** Takes a port; the handler comes afterwards, because its absolute links need the port. */
-export async function listen({
-  host,
-  port,
-}: {
-  readonly host: string
-  readonly port: number
-}): Promise<Listener> {
+export async function listen(host: string, port: number): Promise<Listener> {
   let handler: Handler | undefined
   let poll: Poll | undefined
   let draining = false

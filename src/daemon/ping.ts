@@ -1,22 +1,11 @@
-import type { Clock } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
+import type { Host } from '../core/host.ts'
 import type { Secret } from '../core/secret.ts'
 
 const ANSWER_MS = 10_000
 const PAUSES_MS = [5000, 30_000]
 
 /** Pings an external dead man's switch, which alerts people when the pings stop. */
-export function createPing({
-  url,
-  clock,
-  log,
-  send = fetch,
-}: {
-  readonly url: Secret
-  readonly clock: Pick<Clock, 'sleep'>
-  readonly log: Log
-  readonly send?: typeof fetch
-}): { readonly ping: () => void; readonly stop: () => Promise<void> } {
+export function createPing({ clock, log }: Pick<Host, 'clock' | 'log'>, url: Secret, send = fetch) {
   const stopping = new AbortController()
   let pinging: Promise<void> | undefined
 
@@ -41,12 +30,12 @@ export function createPing({
     log.warn('heartbeat_ping_failed', 'the address in HEARTBEAT_PING_URL could not be called', { reason })
   }
   return {
-    ping() {
+    ping(): void {
       pinging ??= ping().finally(() => {
         pinging = undefined
       })
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))
       await pinging
     },

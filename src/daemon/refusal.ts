@@ -1,23 +1,14 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import path from 'node:path'
 import { alertsFiles } from '../core/daemon-places.ts'
-import type { Environment } from '../core/env/environment.ts'
-import type { Settings, StoreAddress } from '../core/env/settings.ts'
 import { readSettings } from '../core/env/settings.ts'
 import type { Host } from '../core/host.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
-import type { Places } from '../core/next-step.ts'
-import type { ResolvedPlatform } from '../core/platform.ts'
 import { WEB } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
-
-/** The store that STORE_URL names, or else the file in the data folder. */
-export function storeAddress(settings: Settings, dataFolder: string): StoreAddress {
-  return settings.store.address ?? { kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') }
-}
+import { type DaemonOptions, placesOf, storeAddress } from './record.ts'
 
 /** The longest that the message of a refused start may hold up the end of the process. */
 const REFUSAL_MS = 25_000
@@ -25,24 +16,13 @@ const REFUSAL_MS = 25_000
 /** Sends an alert that this start was refused, because a process that does not start cannot send one later. */
 export async function tellRefusal(
   host: Host,
-  {
-    env,
-    platform,
-    places,
-    dataFolder,
-    pointerFolder,
-  }: {
-    readonly env: Environment
-    readonly platform: ResolvedPlatform
-    readonly places: Places
-    readonly dataFolder: string
-    readonly pointerFolder?: string | undefined
-  },
+  options: DaemonOptions,
   cause: ConditionName | 'store',
   refused: string,
 ): Promise<void> {
+  const { env, platform, dataFolder, pointerFolder } = options
   const settings = readSettings(platform, env)
-  const channels = alertChannels(host.clock, platform, settings, places)
+  const channels = alertChannels(host.clock, platform, settings, placesOf(options))
   if (channels.length === 0) return
   const store =
     cause === 'store'
@@ -57,12 +37,8 @@ export async function tellRefusal(
     // It is there, or cannot be made.
   }
   const alerts = startAlerts(host, { store: store ?? NO_STORE, platform, settings, channels, files })
-  const result = {
-    state: 'failing',
-    checked: true,
-    reason: `${refused}; the daemon refused to start`,
-  } as const
-  const report = { service: WEB, probes: { [cause]: result } }
+  const reason = `${refused}; the daemon refused to start`
+  const report = { service: WEB, probes: { [cause]: { state: 'failing', checked: true, reason } as const } }
   try {
     // An incident needs two failing checks in a row, so report the same result twice.
     await alerts.follow([report])

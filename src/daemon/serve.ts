@@ -1,16 +1,15 @@
-import type { createProxyWatch } from '../core/access/client.ts'
-import { clientKey, untrustedClient } from '../core/access/client.ts'
-import { localLimiter, type RateLimiter } from '../core/access/limit/limiter.ts'
+import { clientKey, type Peer, untrustedClient } from '../core/access/client.ts'
+import { localLimiter } from '../core/access/limit/limiter.ts'
 import { policiesOf } from '../core/access/limit/policy.ts'
 import type { Health } from '../core/health/runner.ts'
-import { type Service, WEB } from '../core/service.ts'
+import type { Service } from '../core/service.ts'
+import type { App } from './app.ts'
 import type { Handler } from './embedding.ts'
 import { createApp } from './http/app.ts'
 import { bodyMemory } from './http/body.ts'
 import { createGate } from './http/gate.ts'
 import { createPoll, type Poll } from './http/poll.ts'
 import { originPolicy } from './http/respond.ts'
-import type { Parts } from './parts.ts'
 import { routesOf } from './routes.ts'
 
 export interface ServedService {
@@ -21,20 +20,14 @@ export interface ServedService {
 }
 
 /** The handlers of the services that this process serves, by name. They share one limiter and one memory for bodies. */
-export function serveAll(
-  parts: Parts,
-  limiter: RateLimiter,
-  proxies: ReturnType<typeof createProxyWatch>,
-  /** Of a service, for the listener that serves it. */
-  healthOf: (service: Service) => Health,
-): ReadonlyMap<Service, ServedService> {
-  const { platform, settings, clock } = parts
+export function serveAll(app: App): ReadonlyMap<Service, ServedService> {
+  const { platform, settings, clock, limiter, proxies } = app
   const { trustProxy, corsOrigins } = settings.site
   const local = localLimiter(clock)
   const policies = policiesOf(settings.limits.perMinute, settings.budgets.confirmationsPerDay)
   const keyOf = clientKey(trustProxy)
   const counted = {
-    clientOf(peer: Parameters<typeof keyOf>[0]) {
+    clientOf(peer: Peer) {
       proxies.note(peer)
       return keyOf(peer)
     },
@@ -46,8 +39,8 @@ export function serveAll(
       .filter(({ port }) => port !== undefined)
       .map((service): [Service, ServedService] => {
         const { name } = service
-        const health = name === WEB ? parts.health : healthOf(name)
-        const site = { ...parts, service, health, routes: routesOf(platform, service) }
+        const health = app.healthOf(name)
+        const site = { ...app, service, health, routes: routesOf(platform, service) }
         // A service that does not read SHAREDSTORE_REST_* counts for itself.
         const isShared = platform.contract.find('SHAREDSTORE_REST_URL')?.services.includes(name)
         const gate = createGate(isShared ? limiter : local, local, policies)

@@ -11,18 +11,13 @@ const ROUNDS_KEPT = 240
  * The history that all machines of a store record into and show. Each also keeps its own: that is shown while the store
  * fails. What could not be written there is written when it is back; a new store begins with what this machine has.
  */
-export function shareHistory({
-  own,
-  shared,
-  recorder,
-  clock,
-}: {
-  readonly own: History
-  readonly shared: SharedHistory
+export function shareHistory(
+  clock: Pick<Clock, 'now'>,
+  own: History,
+  shared: SharedHistory,
   /** The name of this machine. */
-  readonly recorder: string
-  readonly clock: Pick<Clock, 'now'>
-}): History {
+  recorder: string,
+): History {
   let waiting: Round[] = []
   let seeded = false
   /** The store lacks what this machine saw. */

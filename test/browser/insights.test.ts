@@ -22,7 +22,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   beforeAll(async () => {
     browser = await launchChromium()
     const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '10000' } })
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     listener.serve(platform.web)
     url = `http://127.0.0.1:${listener.port}/insights`
     return async () => {
@@ -235,7 +235,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
         },
       }),
     })
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     listener.serve(platform.web)
     onTestFinished(async () => {
       await listener.close()

@@ -13,7 +13,7 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
   let closePlatform: () => Promise<void>
   beforeAll(async () => {
     const platform = openPlatform({ env: {} })
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     listener.serve(platform.web)
     origin = `http://127.0.0.1:${listener.port}`
     closePlatform = async () => {
@@ -90,7 +90,7 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
         return { kind: 'sent', id: key }
       }),
     })
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     listener.serve(platform.web)
     onTestFinished(async () => {
       await listener.close()

@@ -65,7 +65,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
       history,
       ...options,
     })
-    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    const listener = await listen('127.0.0.1', 0)
     listener.serve(platform.web)
     onTestFinished(async () => {
       await listener.close()

@@ -34,25 +34,27 @@ function watch(env: Record<string, string>, found: (signal: AbortSignal) => Foun
       return { fault: one.fault, validFrom: NOW - 60 * DAY, validTo: NOW + one.left * DAY }
     },
   } as unknown as LiveNetwork
-  const watching = watchCertificates({
-    settings: readSettings(learning, env),
-    services: learning.services,
-    clock: {
-      now: () => NOW,
-      monotonic: () => 0,
-      sleep: (ms, signal) =>
-        new Promise((resolve, reject) => {
-          slept.push(ms)
-          if (signal?.aborted) return reject(signal.reason)
-          wake = resolve
-          signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-          asleep.resolve()
-        }),
+  const watching = watchCertificates(
+    {
+      clock: {
+        now: () => NOW,
+        monotonic: () => 0,
+        sleep: (ms, signal) =>
+          new Promise((resolve, reject) => {
+            slept.push(ms)
+            if (signal?.aborted) return reject(signal.reason)
+            wake = resolve
+            signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+            asleep.resolve()
+          }),
+      },
+      log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
     },
-    log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-    metrics: { certificate: (variable, state) => void counted.push([variable, state]) },
+    readSettings(learning, env),
+    learning.services,
+    { certificate: (variable, state) => void counted.push([variable, state]) },
     network,
-  })
+  )
   onTestFinished(() => watching.stop())
   const looked = () => asleep.promise
   const again = () => {

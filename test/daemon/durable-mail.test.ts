@@ -194,7 +194,7 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
 
   test('what is suppressed, capped, too large, malformed or a sign-in link is not queued', async () => {
     const it = await world(kind)
-    const { sendEmail, suppressionList, deliver } = it.open()
+    const { sendEmail, mailService, deliver } = it.open()
     const refused = async (mail: Partial<SendEmailInput>) => {
       const answer = await sendEmail({ ...MAIL, ...mail })
       return answer.sent ? 'sent' : answer.reason
@@ -205,7 +205,7 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     const large = { ...mails['exam-passed'], text: ['x'.repeat(1_000_000)] } as (typeof mails)[string]
     const { sendEmail: sendLarge } = it.open({}, async () => ({ ...mails, 'exam-passed': large }))
     expect(await sendLarge(MAIL)).toMatchObject({ sent: false, reason: expect.stringContaining('1 MB') })
-    const { store: list, erasureHashes } = await suppressionList()
+    const { store: list, erasureHashes } = await mailService.suppressionList()
     const cause = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
     await list.apply([suppressionChange('eve@example.com', cause, erasureHashes)], NOW)
     expect(await refused({ to: 'eve@example.com' })).toContain('suppressed')

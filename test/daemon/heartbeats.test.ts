@@ -154,11 +154,10 @@ test('an outside watcher is called once after each completed hour, again when it
     paths.push(`${request.method} ${request.url}`)
     response.writeHead(answers.shift() ?? 200).end()
   })
-  const watcher = createPing({
-    url: secret(`${url}/ping/4a1f`),
-    clock: { sleep: async () => {} },
-    log: silentLog,
-  })
+  const watcher = createPing(
+    { clock: { ...systemClock, sleep: async () => {} }, log: silentLog },
+    secret(`${url}/ping/4a1f`),
+  )
   const store = await openTestStore(await addressOf('sqlite'))
   const schedule = (done: 'done' | 'stopped') =>
     startSchedule({

@@ -7,7 +7,7 @@ type Answer = (request: Request) => Response | Promise<Response>
 
 /** A listener on loopback that answers so. */
 async function listening(answer?: Answer, poll?: Poll): Promise<Listener> {
-  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const listener = await listen('127.0.0.1', 0)
   onTestFinished(() => listener.close({ deadlineMs: 0 }))
   if (answer) listener.serve({ fetch: async (request) => answer(request) }, poll)
   return listener
@@ -164,7 +164,7 @@ test.each([
   ['a program', 'application/json', /"code":"unavailable".*The platform is starting/],
 ])('a start that fails answers %s that it may try again', async (_, accept, expected) => {
   fakeTimers()
-  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const listener = await listen('127.0.0.1', 0)
   const early = await waiting(listener, accept)
   await listener.close()
   const text = await early.end
@@ -188,7 +188,7 @@ test('a request waits five seconds for a start that hangs, and no longer', async
 test('closing waits for an answer until the deadline, then for its handler two seconds, and leaves no timer', async () => {
   fakeTimers()
   const asked = Promise.withResolvers<void>()
-  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const listener = await listen('127.0.0.1', 0)
   listener.serve({
     fetch: () => {
       asked.resolve()
@@ -218,7 +218,7 @@ test('a handler that records what it did after its connection was ended is waite
   fakeTimers()
   const asked = Promise.withResolvers<void>()
   const recorded = Promise.withResolvers<Response>()
-  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const listener = await listen('127.0.0.1', 0)
   listener.serve({
     fetch: () => {
       asked.resolve()
@@ -277,7 +277,7 @@ test('an idle connection is ended after two looks without a request, and one tha
 
 test('closing with nothing to wait for ends idle connections at once and leaves no timer', async () => {
   fakeTimers()
-  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const listener = await listen('127.0.0.1', 0)
   listener.serve({ fetch: async () => new Response('') })
   const one = say(listener, GET)
   await expect.poll(() => statuses(one.text)).toEqual([200])
@@ -298,5 +298,5 @@ test('bytes that are no request get no answer in the middle of another one', asy
 
 test('a port that is taken is an error, not a listener', async () => {
   const { port } = await listening()
-  await expect(listen({ host: '127.0.0.1', port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  await expect(listen('127.0.0.1', port)).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })

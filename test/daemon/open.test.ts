@@ -66,7 +66,7 @@ test('why the provider refuses the sender is known until a message goes through,
   const platform = openLearning({
     env: {},
     mailer: testTransport(async () => {
-      inFlight.push(platform.sending())
+      inFlight.push(platform.mailService.sending())
       const outcome = outcomes.shift()
       if (outcome === undefined) throw new TypeError('a fault of the host’s own')
       return outcome
@@ -81,8 +81,8 @@ test('why the provider refuses the sender is known until a message goes through,
       slots: { startUrl: 'https://www.example.com/' },
       about: String(n),
     })
-    refused.push(platform.mailRefused())
-    expect(platform.sending()).toBe(0)
+    refused.push(platform.mailService.refused())
+    expect(platform.mailService.sending()).toBe(0)
   }
   const refusal = 'the key is refused'
   expect(refused).toEqual([refusal, refusal, refusal, undefined, undefined, undefined])
@@ -101,13 +101,13 @@ test('of two messages in flight one is left when the other is answered', async (
     platform.sendEmail({ template: 'welcome', to: `${name}@example.com`, slots, about: name }),
   )
   await expect.poll(() => held.length).toBe(2)
-  expect(platform.sending()).toBe(2)
+  expect(platform.mailService.sending()).toBe(2)
   held[0]?.({ kind: 'sent', id: '1' })
   await Promise.race(sends)
-  expect(platform.sending()).toBe(1)
+  expect(platform.mailService.sending()).toBe(1)
   held[1]?.({ kind: 'sent', id: '2' })
   await Promise.all(sends)
-  expect(platform.sending()).toBe(0)
+  expect(platform.mailService.sending()).toBe(0)
 })
 
 test('all parts are closed whatever becomes of one, and every caller is told the fault', async () => {

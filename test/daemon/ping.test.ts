@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import type { Log } from '../../src/core/log.ts'
 import { secret } from '../../src/core/secret.ts'
 import { createPing } from '../../src/daemon/ping.ts'
@@ -15,16 +16,19 @@ function watcher(answers: Answer[]) {
     (level: string): Log['info'] =>
     (...line) =>
       void told.push([level, ...line])
-  const ping = createPing({
-    url: secret('https://watch.example/4a1f'),
-    clock: {
-      sleep: async (ms, signal) => {
-        slept.push(ms)
-        signal?.throwIfAborted()
+  const ping = createPing(
+    {
+      clock: {
+        ...systemClock,
+        sleep: async (ms, signal) => {
+          slept.push(ms)
+          signal?.throwIfAborted()
+        },
       },
+      log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
     },
-    log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-    send: async (url, init) => {
+    secret('https://watch.example/4a1f'),
+    async (url, init) => {
       asked.push([url, init])
       const answer = answers.shift()
       if (answer instanceof Error) throw answer
@@ -33,7 +37,7 @@ function watcher(answers: Answer[]) {
       bodies.push(response)
       return response
     },
-  })
+  )
   return { ...ping, asked, slept, told, bodies }
 }
 

@@ -10,10 +10,7 @@ import { openLearning } from '../support/learning.ts'
 /** One service behind two listeners: with the short way for polls, and without it. */
 async function both() {
   const platform = openLearning({ env: { HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' } })
-  const [short, long] = [
-    await listen({ host: '127.0.0.1', port: 0 }),
-    await listen({ host: '127.0.0.1', port: 0 }),
-  ]
+  const [short, long] = [await listen('127.0.0.1', 0), await listen('127.0.0.1', 0)]
   let taken = 0
   short.serve(platform.api, (incoming, outgoing, beforeAnswer) => {
     const ours = platform.services.get('api')?.poll(incoming, outgoing, beforeAnswer) === true
@@ -108,7 +105,7 @@ test('polls during a run share the next one, and no answer is older than its req
     build: undefined,
     startedAt: 0,
   })
-  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const listener = await listen('127.0.0.1', 0)
   onTestFinished(() => listener.close())
   let asked = 0
   const poll = createPoll({

@@ -2,8 +2,8 @@ import { createCatalog } from '../../src/core/course/catalog.ts'
 import { type Dependencies, dependenciesOf } from '../../src/core/health/verdict.ts'
 import type { CompiledMail } from '../../src/core/mail/template.ts'
 import { createLabels } from '../../src/core/status/words.ts'
-import type { Handler } from '../../src/daemon/embedding.ts'
-import { handlersOf, type OpenedPlatform, type OpenOptions, openPlatform } from '../../src/daemon/platform.ts'
+import type { Handler, OpenOptions } from '../../src/daemon/embedding.ts'
+import { handlersOf, type OpenedPlatform, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 
 /** The default platform, taken apart for tests that are about its contents. */

@@ -12,7 +12,7 @@ import { printText } from '../print.ts'
 
 /** A command that works on the list of a store. */
 const listCommand = commandOn<typeof STORE, SuppressionList>(STORE, (context, values, work) =>
-  withPlatform(context, values, async ({ platform }) => work(await platform.suppressionList())),
+  withPlatform(context, values, async ({ platform }) => work(await platform.mailService.suppressionList())),
 )
 
 const ADDRESS = { '<address>': 'the address' } as const

@@ -4,7 +4,7 @@ import { type ErrorCode, PlatformError } from '../../core/errors.ts'
 import type { Health } from '../../core/health/runner.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
-import type { Parts } from '../parts.ts'
+import type { App } from '../app.ts'
 import type { BodySpec, Form } from './body.ts'
 import type { OwnErrorTexts, RouteContext, RouteFacts } from './context.ts'
 import { jsonResponse } from './respond.ts'
@@ -25,7 +25,7 @@ export type MakeRoute = (platform: ResolvedPlatform, service: ServiceDefinition)
 export type Handler = (c: RouteContext) => Response | Promise<Response>
 
 /** What the routes of a service are opened with. */
-export interface Site extends Parts {
+export interface Site extends App {
   readonly service: ServiceDefinition
   /** Of this service. */
   readonly health: Health

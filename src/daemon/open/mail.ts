@@ -1,73 +1,51 @@
-import { type Clock, systemClock } from '../../core/clock.ts'
 import { suppressionHashes } from '../../core/course/links.ts'
 import type { Settings } from '../../core/env/settings.ts'
+import type { Host } from '../../core/host.ts'
 import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.ts'
-import { createPacer, createTally, type Pacer, type Tally } from '../../core/mail/feedback/pacer.ts'
-import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
-import { createHeld, type Held } from '../../core/mail/holds.ts'
+import { createPacer, createTally } from '../../core/mail/feedback/pacer.ts'
+import { createHeld } from '../../core/mail/holds.ts'
 import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/sent-mail.ts'
 import { createSuppressingMailer, type SuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
-import type { Transport } from '../../core/mail/transport.ts'
 import { once } from '../../core/once.ts'
-import type { ResolvedPlatform } from '../../core/platform.ts'
+import type { OpenOptions } from '../embedding.ts'
 import type { Stores } from './stores.ts'
 
-export interface MailService {
-  readonly mailer: SuppressingMailer
-  /** Undefined: messages go as fast as the transport carries them. */
-  readonly pacer: Pacer | undefined
-  readonly tally: Tally
-  /** Asked before each attempt to send: does an operator hold the stream? */
-  readonly held: Held
-  readonly suppressionList: () => Promise<SuppressionList>
-  /** The number of messages in flight: handed over, but not answered yet. */
-  readonly sending: () => number
-  /** Why the provider refuses the sender; undefined once a message went through. */
-  readonly refused: () => string | undefined
-}
+export type MailService = ReturnType<typeof openMail>
 
 /**
  * Opens the mail service: the transport behind the list of suppressed addresses, counted and paced across all
  * dispatchers.
  */
-export function openMail({
-  transport,
-  settings,
-  platform,
-  stores,
-  clock,
-}: {
-  readonly transport: Transport | undefined
-  readonly settings: Settings
-  readonly platform: ResolvedPlatform
-  readonly stores: Stores
-  readonly clock: Clock
-}): MailService {
-  const { store, keys, isKept } = stores
+export function openMail(
+  { clock, timer }: Host,
+  { mailer: transport, platform: { mails } }: OpenOptions,
+  { mail, mailRate }: Settings,
+  { store, keys, isKept }: Stores,
+) {
   const sendingStore = async () => (await store()).sending
   const tally = createTally(sendingStore, clock)
+  /** Undefined: messages go as fast as the transport carries them. */
   const pacer =
-    settings.mailRate === undefined
-      ? undefined
-      : createPacer({ perSecond: settings.mailRate, store: sendingStore, timer: systemClock })
+    mailRate === undefined ? undefined : createPacer({ perSecond: mailRate, store: sendingStore, timer })
   const suppressionList = once(async () => {
     const { addressKey, linkKey, oldLinkKeys } = await keys()
     const { feedback, sending } = await store()
-    const bounceAddress = settings.mail?.bounceAddress
     return {
       store: feedback,
       sending,
       erasureHashes: (identity: string) => suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity),
       bounceAddresses:
-        bounceAddress === undefined ? undefined : createBounceAddresses(bounceAddress, addressKey.reveal()),
+        mail?.bounceAddress === undefined
+          ? undefined
+          : createBounceAddresses(mail.bounceAddress, addressKey.reveal()),
       wasSent: (sent: { readonly identity: string; readonly messageId: string }) =>
         feedback.wasSent({ ...sent, recipients: recipientHashes(addressKey.reveal(), sent.identity) }),
     }
   })
   const opened = openMailer({
-    mail: settings.mail,
-    compiled: platform.mails.compiled,
+    mail,
+    compiled: mails.compiled,
     transport,
     bounceAddresses: async () => (await suppressionList()).bounceAddresses,
   })
@@ -76,22 +54,22 @@ export function openMail({
     list: async () => ((await isKept()) ? suppressionList() : undefined),
     onSent: async (count) => ((await isKept()) ? tally.add(count) : undefined),
     onUrgent: async () => ((await isKept()) ? pacer?.passed() : undefined),
-    isSignIn: (template) =>
-      platform.mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
+    isSignIn: (template) => mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
     clock,
   })
+  /** Asked before each attempt to send: does an operator hold the stream? */
   const held = createHeld(
     async () => ((await isKept()) ? (await sendingStore()).holds() : []),
-    systemClock.monotonic,
+    timer.monotonic,
   )
   let sending = 0
   let refused: string | undefined
   const mailer: SuppressingMailer = {
     ...suppressing,
-    async send(mail, signal, recorded) {
+    async send(message, signal, recorded) {
       sending += 1
       try {
-        const outcome = await suppressing.send(mail, signal, recorded)
+        const outcome = await suppressing.send(message, signal, recorded)
         if (outcome.kind === 'sent') refused = undefined
         if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
         return outcome
@@ -100,5 +78,15 @@ export function openMail({
       }
     },
   }
-  return { mailer, pacer, tally, held, suppressionList, sending: () => sending, refused: () => refused }
+  return {
+    mailer,
+    pacer,
+    tally,
+    held,
+    suppressionList,
+    /** The number of messages in flight: handed over, but not answered yet. */
+    sending: () => sending,
+    /** Why the provider refuses the sender; undefined once a message went through. */
+    refused: () => refused,
+  }
 }

@@ -2,14 +2,13 @@ import { systemClock } from '../../core/clock.ts'
 import type { Settings, StoreAddress } from '../../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, type StoreVariable } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
-import { type Once, once } from '../../core/once.ts'
-import type { Random } from '../../core/random.ts'
+import type { Host } from '../../core/host.ts'
+import { once } from '../../core/once.ts'
 import { type Secret, secret } from '../../core/secret.ts'
 import { assertOwner } from '../../core/store/meta.ts'
 import { openStore } from '../../core/store/open.ts'
 import { type Store, StoreOpenError } from '../../core/store/store.ts'
-import type { DaemonParts, PlatformOptions } from '../embedding.ts'
+import type { OpenOptions } from '../embedding.ts'
 
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
@@ -21,89 +20,76 @@ export interface Keys {
   readonly addressKey: Secret
 }
 
-export interface Stores {
-  readonly store: Once<Store>
-  /** JOB_STORE_URL where that is set, else the store. */
-  readonly jobStore: Once<Store>
-  readonly keys: Once<Keys>
-  /** The store, if something has opened it, or the host gave it. */
-  readonly known: () => Promise<Store | undefined>
-  /** Whether anything is kept beyond this process, or the store has been opened. */
-  readonly isKept: () => Promise<boolean>
-}
+export type Stores = ReturnType<typeof openStores>
 
 /** The store, the store of jobs and the keys in them, each opened when first asked for. */
-export function openStores({
-  options,
-  platform,
-  settings,
-  random,
-  log,
-}: {
-  readonly options: Pick<PlatformOptions & DaemonParts, 'env' | 'store' | 'clock' | 'onLost'>
-  /** Its name: the store that is opened must belong to it. */
-  readonly platform: string
-  readonly settings: Settings
-  readonly random: Random
-  readonly log: Log
-}): Stores {
-  const { onLost } = options
-  const malformed = malformedStores(options.env)
-  const assertWellFormed = (name: StoreVariable) => {
-    if (malformed.includes(name))
+export function openStores(
+  { clock, random, log }: Host,
+  { env, store: given, platform: { name }, onLost }: OpenOptions,
+  { store: { address, poolSize, jobStore: jobAddress }, linkSecret }: Settings,
+) {
+  const malformed = malformedStores(env)
+  const assertWellFormed = (variable: StoreVariable) => {
+    if (malformed.includes(variable))
       throw new PlatformError('store_unavailable', 'The store is not configured correctly.', {
-        cause: new StoreOpenError(malformedStoreSentence(name)),
+        cause: new StoreOpenError(malformedStoreSentence(variable)),
       })
   }
-  const { address, poolSize, jobStore: jobAddress } = settings.store
+  // A host that brings its own clock has no other time, but for a server's, which it shares with others.
+  const leaseClock = clock === systemClock || address?.kind === 'postgres' ? undefined : clock.now
   const store = once(async () => {
-    if (options.store !== undefined) return options.store
+    if (given !== undefined) return given
     assertWellFormed('STORE_URL')
     if (address === undefined)
       log.warn(
         'store_in_memory',
         'STORE_URL is not set: subscriptions are kept in memory and end with the process',
       )
-    const leaseClock = ownTime(options.clock, address)
-    const opened = await openStore(address, { poolSize, log, onLost, leaseClock })
-    try {
-      assertOwner(await opened.owner.claim(platform), platform)
-      return opened
-    } catch (cause) {
-      await opened.close()
-      if (!(cause instanceof StoreOpenError)) throw cause
+    const options = { poolSize, log, onLost, leaseClock }
+    return openOwnedStore(address, name, options).catch((cause: unknown) => {
+      if (!(cause instanceof StoreOpenError && 'code' in cause && cause.code === 'OTHER_PLATFORM'))
+        throw cause
       log.error('store_of_another_platform', cause.message)
       throw new PlatformError('store_unavailable', 'The store belongs to another platform.', { cause })
-    }
+    })
   })
+  /** JOB_STORE_URL where that is set, else the store. */
   const jobStore = once(async () => {
     assertWellFormed('JOB_STORE_URL')
     // One connection is enough: the only statement is the health ping, one at a time.
     return jobAddress === undefined ? store() : openStore(jobAddress, { poolSize: 1, log, onLost })
   })
-  const keys = once(async () => {
+  const keys = once(async (): Promise<Keys> => {
     const kept = await store()
-    const stored = async (name: string) =>
-      secret(await kept.getOrCreate(name, () => Buffer.from(random.bytes(32)).toString('base64url')))
+    const stored = async (key: string) =>
+      secret(await kept.getOrCreate(key, () => Buffer.from(random.bytes(32)).toString('base64url')))
     const link = await stored('link_key')
-    const { linkSecret } = settings
     return {
       linkKey: linkSecret?.current ?? link,
       oldLinkKeys: [...(linkSecret?.accepted.slice(1) ?? []), ...(linkSecret ? [link] : [])],
       addressKey: await stored('address_key'),
     }
   })
-  const known = async () => options.store ?? store.opened()
-  return {
-    store,
-    jobStore,
-    keys,
-    known,
-    isKept: async () => address !== undefined || (await known()) !== undefined,
-  }
+  /** The store, if something has opened it, or the host gave it. */
+  const known = async () => given ?? store.opened()
+  /** Whether anything is kept beyond this process, or the store has been opened. */
+  const isKept = async () => address !== undefined || (await known()) !== undefined
+  return { store, jobStore, keys, known, isKept }
 }
 
-/** A host that brings its own clock has no other time, but for a server's, which it shares with others. */
-function ownTime(clock: PlatformOptions['clock'], address: StoreAddress | undefined) {
-  return clock === undefined || clock === systemClock || address?.kind === 'postgres' ? undefined : clock.now
+/** Opens the store, and makes sure that it belongs to this platform. */
+export async function openOwnedStore(
+  address: StoreAddress | undefined,
+  platform: string,
+  options: Parameters<typeof openStore>[1],
+  adopt?: boolean,
+): Promise<Store> {
+  const store = await openStore(address, options)
+  try {
+    assertOwner(await store.owner.claim(platform, { adopt }), platform)
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }

@@ -47,7 +47,7 @@ export const route = () =>
       }),
     ],
     errors: ['not_found', 'unavailable', 'store_unavailable'],
-    handle: ({ settings: { feedback: configured }, suppressionList, metrics, clock, log }) => {
+    handle: ({ settings: { feedback: configured }, mailService, metrics, clock, log }) => {
       const fetchText = createFetchText()
       return async (c) => {
         if (configured === undefined || c.params.provider !== configured.provider)
@@ -82,7 +82,7 @@ export const route = () =>
           })
           return { events: 0, repeated: 0, ignored: 0 }
         }
-        const { store, sending, erasureHashes } = await suppressionList()
+        const { store, sending, erasureHashes } = await mailService.suppressionList()
         const { feedback } = reading
         const applied = await applyFeedback({
           feedback,

@@ -48,7 +48,7 @@ export const route = ({ heartbeats: definitions }: ResolvedPlatform) =>
     ],
     errors: ['not_found', 'store_unavailable'],
     handle:
-      ({ heartbeats, clock }) =>
+      ({ store, clock }) =>
       async (c) => {
         const { exitCode = 0 } = await c.json()
         const definition = definitions.find(({ name }) => name === c.params.name)
@@ -57,7 +57,7 @@ export const route = ({ heartbeats: definitions }: ResolvedPlatform) =>
         const { name } = definition
         const now = clock.now()
         const failed = exitCode === 0 ? undefined : { exitCode }
-        const record = await (await heartbeats()).beat({ name, now, failed })
+        const record = await (await store()).heartbeats.beat({ name, now, failed })
         const { state, dueBy } = heartbeatState(definition, record, now)
         return { heartbeat: name, state, nextBy: new Date(dueBy).toISOString() }
       },

@@ -39,7 +39,7 @@ export const route = () =>
     ],
     errors: ['conflict', 'payments_not_configured', 'unavailable', 'store_unavailable'],
     handle:
-      ({ settings: { payments }, paymentEvents, onPaymentEvent: onEvent, clock, log }) =>
+      ({ settings: { payments }, store, onPaymentEvent: onEvent, clock, log }) =>
       async (c) => {
         if (payments === undefined)
           throw new PlatformError('payments_not_configured', 'Payments are not configured on this platform.')
@@ -50,7 +50,12 @@ export const route = () =>
           throw new PlatformError('signature_invalid', 'The signature does not fit the body, or is too old.')
         const { id, type, created, data } = parseJson(body, PaymentEvent)
         const event = { id, type, createdAt: created * 1000, data }
-        const outcome = await handlePaymentEvent({ clock, log }, event, await paymentEvents(), onEvent)
+        const outcome = await handlePaymentEvent(
+          { clock, log },
+          event,
+          (await store()).paymentEvents,
+          onEvent,
+        )
         if (outcome === 'busy')
           throw new PlatformError('conflict', 'This event is being handled; deliver it again later.')
         return { received: true as const, duplicate: outcome === 'known' }

@@ -39,12 +39,12 @@ export const route = () =>
     ],
     errors: ['store_unavailable'],
     handle:
-      ({ incidents, clock }) =>
+      ({ store, clock }) =>
       async (c) => {
         const { duration, reason, by = 'ci' } = await c.json()
         const from = clock.now()
         const until = from + (duration === '0' ? 0 : (parseDuration(duration) ?? 0))
-        await (await incidents()).silence({ from, until, reason, by })
+        await (await store()).incidents.silence({ from, until, reason, by })
         return { until: new Date(until).toISOString() }
       },
   })

@@ -80,14 +80,14 @@ const SIGNED_AGAIN_MS = 5 * MINUTE_MS
 
 /** Gives the status, signed with a key that witnesses can trust; undefined while no store gives the key. */
 function statusSigner(site: Site, witnesses: Snapshot['witnesses']) {
-  const { platform, settings, signingSecret, clock } = site
+  const { platform, settings, stores, clock } = site
   const frame = frameOf(platform, settings.site.siteUrl)
   let last: (SignedSnapshot & { readonly at: number; readonly facts: string }) | undefined
   return async (): Promise<SignedSnapshot> => {
     const { facts, ...status } = await statusForVisitors(site, frame)
     const at = clock.now()
     if (last && last.facts === facts && Math.abs(at - last.at) < SIGNED_AGAIN_MS) return last
-    const key = signingKey(await signingSecret(), 'platform')
+    const key = signingKey((await stores.keys()).linkKey, 'platform')
     const { name, language } = platform
     const snapshot = JSON.stringify({ platform: name, language, at, ...status, witnesses } satisfies Snapshot)
     last = { snapshot, key: publicKeyOf(key), signature: sign(snapshot, key), at, facts }

@@ -24,9 +24,10 @@ async function machines() {
     const cable = { cut: false, onSeed() {} }
     const over = <T>(work: () => Promise<T>) =>
       cable.cut ? Promise.reject(new Error('unreachable')) : work()
-    const history = shareHistory({
+    const history = shareHistory(
+      { now: () => now },
       own,
-      shared: {
+      {
         record: (...round) => over(() => health.record(...round)),
         read: (at) => over(() => health.read(at)),
         seed: (past, options) =>
@@ -39,9 +40,8 @@ async function machines() {
           ),
         close: async () => {},
       },
-      recorder: name,
-      clock: { now: () => now },
-    })
+      name,
+    )
     onTestFinished(() => history.close())
     let rounds = createRounds()
     return {

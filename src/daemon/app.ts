@@ -1,0 +1,204 @@
+import { createProxyWatch } from '../core/access/client.ts'
+import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
+import { openLimiter } from '../core/access/limit/open.ts'
+import { isInstalled } from '../core/env/group-warnings.ts'
+import { readSettings } from '../core/env/settings.ts'
+import { openProbes, type ProbeParts, type StoreProbe } from '../core/health/definition.ts'
+import { createHealth, logChanges } from '../core/health/runner.ts'
+import type { Host } from '../core/host.ts'
+import { dailyMail, firstOfDays } from '../core/mail/feedback/sending.ts'
+import { once } from '../core/once.ts'
+import type { Service } from '../core/service.ts'
+import { createLabels } from '../core/status/words.ts'
+import { openSharedHistory } from '../core/store/open.ts'
+import type { Store } from '../core/store/store.ts'
+import type { OpenOptions } from './embedding.ts'
+import { type Metrics, openMetrics } from './metrics/metrics.ts'
+import { openAnalytics } from './open/analytics.ts'
+import { openCoursePart } from './open/course.ts'
+import { openMail } from './open/mail.ts'
+import { openStores } from './open/stores.ts'
+import { sharedIncidents, statusSource } from './status.ts'
+
+/** Days of mail figures that the status page shows to operators. */
+const DAYS_OF_MAIL = 2 * 7
+
+/** What one opened platform is made of. */
+export type App = ReturnType<typeof openApp>
+
+/** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
+export function openApp(host: Host, options: OpenOptions) {
+  const { env, platform } = options
+  const { clock, random, log } = host
+  const settings = readSettings(platform, env)
+  const { site, payments, health } = settings
+  const startedAt = clock.now()
+  const stores = openStores(host, options, settings)
+  const { store, known } = stores
+  const mailService = openMail(host, options, settings, stores)
+  const { mailer } = mailService
+  const limiter = openLimiter(host, settings.sharedStore)
+  const { ingest, analytics } = openAnalytics(host, options, settings, (refusal) =>
+    metrics.analyticsRefused(refusal),
+  )
+  const metrics: Metrics = openMetrics(clock, {
+    build: site.buildStamp,
+    counting: limiter.counting,
+    mailConfigured: mailer.configured,
+    feedbackProvider: settings.feedback?.provider,
+    analyticsBytes: async () => ((await analytics?.opened()) ? ingest.size() : undefined),
+    knownStore: known,
+  })
+  const { course, transactionalMail, keptMail, confirmationsExhausted } = openCoursePart({
+    platform,
+    settings,
+    stores,
+    mail: mailService,
+    directory: options.directory,
+    metrics,
+    clock,
+    random,
+    log,
+  })
+  const sharedHistory = once(async () =>
+    options.store === undefined && settings.store.address
+      ? openSharedHistory(settings.store.address, log)
+      : undefined,
+  )
+  const proxies = createProxyWatch(host, site.trustProxy)
+  const neighbours = new Map<Service, string | null>()
+  const probeParts: ProbeParts = {
+    settings,
+    counting: limiter.counting,
+    random,
+    clock,
+    store: storeProbe(store),
+    jobStore: storeProbe(stores.jobStore),
+    verifyMail: (signal) => mailer.verify(signal),
+    pingAnalytics: async () => {
+      await (await analytics?.())?.ping()
+      await ingest.size()
+    },
+    analyticsFull: ingest.full,
+    confirmationsExhausted,
+    heartbeat: async (input) => (await store()).heartbeats.expect(input),
+    mailHolds: async () => (await known())?.sending.holds() ?? [],
+    untrustedProxy: proxies.seen,
+    hasPackage: isInstalled,
+    noteBuild: (service, build) => neighbours.set(service, build),
+  }
+  let stopping = false
+  const definition = health.deepToken === undefined ? undefined : platform.definition
+  const challenge = options.challenge ?? platform.challenge
+  // The form has no answer to a host's own challenge.
+  const takesSubscribers =
+    mailer.configured && challenge === undefined && platform.contract.group('mail') !== undefined
+
+  return {
+    ...host,
+    platform,
+    labels: createLabels(platform),
+    settings,
+    stores,
+    store,
+    mailService,
+    limiter,
+    proxies,
+    metrics,
+    ingest,
+    /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
+    analytics,
+    course,
+    transactionalMail,
+    keptMail,
+    sharedHistory,
+    /** Builds of services in other processes, from their health answers. */
+    neighbours,
+    started: {
+      ...options.sources,
+      at: startedAt,
+      env,
+      /** As its files were then: they may change while the process runs. */
+      platform: {
+        name: platform.name,
+        fingerprint: definition?.fingerprint() ?? null,
+        lessons: definition?.lessons() ?? null,
+      },
+    },
+    /** How a confirmation link confirms: by being opened, or by a button on its page. */
+    confirmation: options.confirmation ?? platform.confirmation ?? 'link',
+    challenge,
+    /** The pages have a form to sign up. */
+    takesSubscribers,
+    /** Incidents are mailed to visitors who subscribe to them. */
+    mailsIncidents: takesSubscribers && options.history !== undefined,
+    identify: options.identify
+      ? checked(options.identify)
+      : jwtIdentify(clock, settings.datastore?.tokens, settings.identity),
+    onPaymentEvent: options.onPaymentEvent,
+    /** Undefined while payments are not configured. */
+    checkout:
+      payments &&
+      once(async () =>
+        (await import('../core/payments/checkout.ts')).openCheckout(host, payments, site.siteUrl),
+      ),
+    /** Counted in the metrics, and logged when it changes. */
+    healthOf: (service: Service) =>
+      metrics.health(
+        logChanges(
+          createHealth({
+            service,
+            probes: openProbes(platform.probes, service, probeParts),
+            clock,
+            build: site.buildStamp,
+            startedAt,
+            stopping: () => stopping,
+          }),
+          log,
+        ),
+      ),
+    status: statusSource(
+      options.history,
+      async (now) => {
+        const opened = await (settings.store.address?.kind === 'postgres' ? store() : known())
+        if (opened === undefined) return {}
+        const { incidents, kind } = opened
+        return {
+          announcements: await incidents.announcements(now),
+          updates: await incidents.updates(),
+          ...(kind === 'postgres' && { shared: await sharedIncidents(incidents, platform, now) }),
+        }
+      },
+      async (now) => (await sharedHistory())?.read(now),
+    ),
+    /** Undefined while mail is not configured or no store is open. */
+    async mailReport() {
+      const opened = await known()
+      if (!mailer.configured || opened === undefined) return undefined
+      const now = clock.now()
+      const since = firstOfDays(DAYS_OF_MAIL, now)
+      const [counts, holds] = await Promise.all([opened.sending.days(since), opened.sending.holds()])
+      return { days: dailyMail(counts, { days: DAYS_OF_MAIL, now }), holds }
+    },
+    /** From now on health is failing, so that load balancers send traffic elsewhere. */
+    announceStop() {
+      stopping = true
+      void course.opened().then(
+        (opened) => opened?.stopDispatching(),
+        () => {},
+      )
+    },
+  }
+}
+
+/** A host's own identity is held to the same form as a token's. */
+function checked(identify: Identify): Identify {
+  return async (request) => {
+    const identity = await identify(request)
+    return identity === undefined ? undefined : parseIdentity(identity)
+  }
+}
+
+function storeProbe(open: () => Promise<Store>): StoreProbe {
+  return { kind: async () => (await open()).kind, ping: async (options) => (await open()).ping(options) }
+}

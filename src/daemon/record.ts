@@ -1,0 +1,72 @@
+import path from 'node:path'
+import { type DaemonRecord, leavePointer, recordDaemon } from '../core/daemon-record.ts'
+import type { Environment } from '../core/env/environment.ts'
+import type { Settings, StoreAddress } from '../core/env/settings.ts'
+import { codeOf } from '../core/error-code.ts'
+import type { Host } from '../core/host.ts'
+import type { Places } from '../core/next-step.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
+import type { Service } from '../core/service.ts'
+import type { History } from '../core/status/history.ts'
+import type { ConditionsOptions } from './conditions.ts'
+
+export interface DaemonOptions extends Omit<Host, 'timer'> {
+  readonly env: Environment
+  readonly platform: ResolvedPlatform
+  readonly services: readonly Service[]
+  readonly host: string
+  /** 0 takes a free one; of a service that is not named, the one of its definition. */
+  readonly ports: Readonly<Record<Service, number>>
+  /** Holds `history.sqlite`, and `platform.sqlite` unless STORE_URL names another store. */
+  readonly dataFolder: string
+  /** In place of `history.sqlite`; closed with the daemon. */
+  readonly history?: History
+  readonly schedule: boolean
+  /** Take the store over from a platform of another name. */
+  readonly adopt?: boolean | undefined
+  /** Measures the disk of the data folder; the system's when left out. */
+  readonly freeSpace?: ConditionsOptions['freeSpace']
+  /** The env files that `env` was read from, for the record in the data folder. */
+  readonly envFiles?: readonly string[]
+  /** Whether one of them set a variable. */
+  readonly isFromFile?: (name: string) => boolean
+  /** Where commands that run in other folders look for this daemon. */
+  readonly pointerFolder?: string | undefined
+}
+
+/** The store that STORE_URL names, or else the file in the data folder. */
+export function storeAddress(settings: Settings, dataFolder: string): StoreAddress {
+  return settings.store.address ?? { kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') }
+}
+
+export function placesOf({ platform, envFiles = [], dataFolder }: DaemonOptions): Places {
+  const definition = platform.definition?.file ?? null
+  return { definition, envFiles, dataFolder: path.resolve(dataFolder) }
+}
+
+/** Writes daemon.json for the commands that use this folder's store. The daemon also runs without it. */
+export function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
+  try {
+    recordDaemon(dataFolder, own)
+  } catch (error) {
+    log.warn(
+      'record_not_written',
+      'daemon.json cannot be written, so commands cannot compare their store with this one',
+      { fault: codeOf(error) || 'unknown' },
+    )
+  }
+}
+
+/** Says where this daemon is, until the returned function is called. Commands in other folders then need no options. */
+export function point({ pointerFolder: folder, dataFolder, log }: DaemonOptions): () => void {
+  if (folder === undefined) return () => {}
+  try {
+    return leavePointer(folder, dataFolder)
+  } catch (error) {
+    log.info('pointer_not_written', 'commands in other folders do not find this daemon: name its options', {
+      folder,
+      fault: codeOf(error) || 'unknown',
+    })
+    return () => {}
+  }
+}
