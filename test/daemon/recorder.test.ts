@@ -15,7 +15,7 @@ test('the recorder never sleeps for a negative time, however the clock moves bet
   const recorder = startRecorder({
     health: [],
     neighbours: new Map(),
-    history: openSqliteHistory(undefined),
+    history: await openSqliteHistory(undefined),
     clock: {
       now: () => now,
       monotonic: read,

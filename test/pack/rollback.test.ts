@@ -17,7 +17,7 @@ async function nextBuild(
   for (const name of ['bin', 'src', 'scripts', 'templates', 'package.json', 'tsconfig.json'])
     await cp(path.join(root, name), path.join(folder, name), { recursive: true })
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), 'dir')
-  for (const file of ['src/core/store/migrations.ts', 'src/core/store/store.ts']) {
+  for (const file of ['src/core/store/migrations.ts', 'src/core/store/schema.ts']) {
     const full = path.join(folder, file)
     await writeFile(full, change(file, await readFile(full, 'utf8')))
   }
@@ -105,7 +105,7 @@ test('after a rollback this build runs on the schema of the one that came after 
 
 test('a schema whose build says that this one cannot read it is refused, and nothing starts', async () => {
   const next = await nextBuild((file, text) =>
-    file.endsWith('store.ts')
+    file.endsWith('schema.ts')
       ? text.replace(/READABLE_FROM = \d+/, 'READABLE_FROM = 999')
       : withOneMore(file, text),
   )

@@ -9,7 +9,7 @@ import { testTransport } from '../support/test-transport.ts'
 
 async function open() {
   const file = path.join(await emptyFolder(), 'store.sqlite')
-  const store = openSqlite(file)
+  const store = await openSqlite(file)
   onTestFinished(() => store.close())
   const tokens: string[] = []
   const platform = openPlatform({

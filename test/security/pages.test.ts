@@ -8,7 +8,7 @@ import { testTransport } from '../support/test-transport.ts'
 
 async function open() {
   const messages: { text: string; headers: Readonly<Record<string, string>> }[] = []
-  const store = openSqlite(path.join(await emptyFolder(), 'store.sqlite'))
+  const store = await openSqlite(path.join(await emptyFolder(), 'store.sqlite'))
   onTestFinished(() => store.close())
   const platform = openPlatform({
     env: {

@@ -1,6 +1,7 @@
 import { statementsOf } from '../../src/core/store/maintenance.ts'
 import { SQLITE_STEPS } from '../../src/core/store/migrations.ts'
-import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
+import { connect } from '../../src/core/store/sqlite/connection.ts'
+import { migrateFile } from '../../src/core/store/sqlite/sql.ts'
 
 /**
  * Runs a migration that kills its own process before the statement with the given number. The first step runs on its
@@ -22,6 +23,6 @@ database.function('die', () => {
   process.kill(process.pid, 'SIGKILL')
   return 0
 })
-migrate(database, file, steps.slice(0, 1))
-migrate(database, file, steps)
+await migrateFile(database, file, steps.slice(0, 1))
+await migrateFile(database, file, steps)
 database.close()

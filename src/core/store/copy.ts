@@ -1,60 +1,31 @@
-/** The tables of a store, each after those that it refers to. */
-export const TABLES = [
-  'subscription',
-  'confirmation',
-  'message',
-  'subscription_event',
-  'course_plan',
-  'course_text',
-  'enrol_request',
-  'suppression',
-  'handled_hour',
-  'meta',
-  'organisation',
-  'organisation_admin',
-  'organisation_invite',
-  'login_request',
-  'exam_attempt',
-  'sent_mail',
-  'payment_event',
-  'audit',
-  'incident',
-  'alert_message',
-  'silence',
-  'heartbeat',
-  'announcement',
-  'status_update',
-  'notice',
-  'feedback_event',
-  'mailbox',
-  'mail_minute',
-  'mail_day',
-  'breaker',
-  'pace',
-] as const
-
-export type Table = (typeof TABLES)[number]
-
-/** The tables of the recorded health, which each machine has in a file of its own too: they are not copied. */
-export const HEALTH_TABLES = ['health_series', 'health_period', 'health_build'] as const
-
-export type HealthTable = (typeof HEALTH_TABLES)[number]
+import { codeOf } from '../error-code.ts'
+import { all, type Dialect, first, run, type Steps } from './sql.ts'
+import { StoreMaintenanceError } from './store.ts'
+import { subscriptionSteps } from './subscriptions.ts'
+import { TABLES, type Table } from './tables.ts'
 
 /**
- * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store
- * keeps its own.
+ * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store keeps its
+ * own.
  */
-export const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed'] as const
+const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed']
+/** Rows that are read, and written, in one step. */
+export const PAGE = 500
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
 /** A store to copy from, which nobody writes to until it is closed. */
 export interface CopySource {
-  /** The names of a table's columns. */
-  readonly columns: (table: Table) => readonly string[] | Promise<readonly string[]>
-  /** The rows of a table, one page at a time. */
+  readonly columns: (table: Table) => Promise<readonly string[]>
+  /** The rows of a table as steps give them, `PAGE` at a time. */
   readonly pages: (table: Table) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
-  readonly close: () => void | Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** The other store; to fill it, in one transaction. */
+export interface CopyTarget {
+  readonly dialect: Dialect
+  readonly perform: <T>(steps: Steps<T>) => Promise<T>
 }
 
 export interface CopyResult {
@@ -66,4 +37,108 @@ export interface TableDifference {
   readonly table: Table
   readonly from: number
   readonly to: number
+}
+
+/** Fills an empty store with every row of another. */
+export async function copyRows(source: CopySource, { dialect, perform }: CopyTarget): Promise<CopyResult> {
+  const counts: Record<string, number> = {}
+  for (const table of TABLES) {
+    const columns = await source.columns(table)
+    await perform(assertFits(dialect, table, columns))
+    const insert = `INSERT INTO ${table} (${columns.join(', ')}) ${selected(dialect, table, columns)}`
+    counts[table] = 0
+    for await (const rows of pagesOf(source, table)) {
+      const copied = await perform(run(insert, { rows })).catch((error: unknown) => {
+        throw refused(table, error)
+      })
+      if (copied !== rows.length)
+        throw new StoreMaintenanceError(`not every row of ${table} could be copied.`)
+      counts[table] += copied
+    }
+  }
+  await perform(subscriptionSteps(dialect).sayAll())
+  return { counts }
+}
+
+/** The tables of a source that the other store does not have alike, and how many rows each side has. */
+export async function compareRows(
+  source: CopySource,
+  { dialect, perform }: CopyTarget,
+  latest: number,
+): Promise<readonly TableDifference[]> {
+  const isEmpty = (await perform(dialect.version())) < latest
+  const differences: TableDifference[] = []
+  for (const table of TABLES) {
+    const columns = (await source.columns(table)).join(', ')
+    const both = `SELECT count(*) AS count FROM (${selected(dialect, table, columns.split(', '))} INTERSECT SELECT ${columns} FROM ${table}) AS both_sides`
+    let [from, alike] = [0, 0]
+    for await (const rows of pagesOf(source, table)) {
+      from += rows.length
+      // The store casts the rows to its own types.
+      if (!isEmpty && alike + rows.length === from)
+        alike += (await perform(first<{ count: number }>(both, { rows })))?.count ?? 0
+    }
+    const to = isEmpty ? 0 : await perform(countOf(dialect, table))
+    if (alike !== from || from !== to) differences.push({ table, from, to })
+  }
+  return differences
+}
+
+const selected = ({ rows }: Dialect, table: Table, columns: readonly string[]) =>
+  `SELECT ${columns.join(', ')} FROM ${rows(table, columns)} AS r`
+
+function* countOf({ each }: Dialect, table: Table): Steps<number> {
+  const except = table === 'meta' ? ` WHERE name NOT IN (SELECT value FROM ${each('@own')})` : ''
+  const text = `SELECT count(*) AS count FROM ${table}${except}`
+  return (yield* first<{ count: number }>(text, { own: OWN_META }))?.count ?? 0
+}
+
+function* assertFits(dialect: Dialect, table: Table, columns: readonly string[]): Steps<void> {
+  if ((yield* countOf(dialect, table)) > 0)
+    throw new StoreMaintenanceError(
+      `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
+    )
+  const known = yield* all<{ name: string }>(dialect.columns, { table })
+  const lost = columns.filter((column) => !known.some(({ name }) => name === column))
+  if (lost.length > 0)
+    throw new StoreMaintenanceError(
+      `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
+    )
+}
+
+async function* pagesOf(source: CopySource, table: Table): AsyncGenerator<readonly CopiedRow[]> {
+  for await (const page of source.pages(table)) {
+    if (table === 'meta') yield page.filter(({ name }) => !OWN_META.includes(String(name)))
+    else if (table !== 'subscription') yield page
+    else
+      yield page.map(({ sentDays, sentLessons, ...row }) => ({
+        ...row,
+        // A list that is not one, which somebody damaged, is copied as it is.
+        sentDays: listOr(sentDays ?? 'null'),
+        sentLessons: listOr(sentLessons),
+      }))
+  }
+}
+
+/** A flat list, which SQLite keeps in a text; any other value stays what it is. */
+function listOr(value: unknown): unknown {
+  try {
+    const list: unknown = typeof value === 'string' ? JSON.parse(value) : value
+    return Array.isArray(list) && list.every((one) => typeof one !== 'object') ? list : value
+  } catch {
+    return value
+  }
+}
+
+/** A row that the other store does not take, such as one that breaks a constraint, is no fault of that store. */
+function refused(table: Table, error: unknown): unknown {
+  const code = codeOf(error instanceof Error && error.cause ? error.cause : error)
+  const isRow =
+    /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code) || error instanceof RangeError
+  return isRow
+    ? new StoreMaintenanceError(
+        `a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`,
+        { cause: error },
+      )
+    : error
 }

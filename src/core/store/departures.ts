@@ -1,23 +1,26 @@
 import type { AuditEntry } from '../audit.ts'
-import type { JournalEntry } from './journal.ts'
+import { systemRandom } from '../random.ts'
+import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'
+import { getMeta, TEXTS as META } from './meta.ts'
+import { all, run, type Steps } from './sql.ts'
 
-/** Rows of a store that say who left it, as `departuresSql` selects them. */
-export interface Departures {
-  readonly left: readonly { readonly id: string; readonly enrolment: number; readonly at: number }[]
-  readonly past: readonly {
-    readonly id: string
-    readonly enrolment: number
-    readonly at: number
-    readonly what: 'unsubscribed' | 'undone'
-  }[]
-  readonly suppressed: readonly MailboxRow[]
-  readonly erased: readonly { readonly hash: string; readonly at: number }[]
-  readonly audited: readonly AuditEntry[]
+const ANCHOR_BYTES = 12
+
+interface Left {
+  readonly id: string
+  readonly enrolment: number
+  readonly at: number
 }
 
-/** The statements whose rows `journalOf` takes; `schema` is `platformctl.` on PostgreSQL. */
-export const departuresSql = (schema: string): Readonly<Record<keyof Departures, string>> => ({
+/** The id that ties a store, its backups and its dumps to their journal, made if there is none. */
+export function* anchorOf(): Steps<string> {
+  const value = Buffer.from(systemRandom.bytes(ANCHOR_BYTES)).toString('base64url')
+  yield* run(META.make, { name: ANCHOR, value })
+  return (yield* getMeta(ANCHOR)) ?? value
+}
+
+export const TEXTS = (schema = '') => ({
   left: `SELECT id, enrolment, unsubscribed_at AS at FROM ${schema}subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
   // Of earlier enrolments what their history says; of the current one only a return, which its row does not show.
   past: `SELECT s.id, e.enrolment, e.at, e.kind AS what FROM ${schema}subscription_event e JOIN ${schema}subscription s ON s.id = e.subscription
@@ -29,21 +32,22 @@ export const departuresSql = (schema: string): Readonly<Record<keyof Departures,
   audited: `SELECT id, at, action, who, place, subject, details FROM ${schema}audit ORDER BY at, id`,
 })
 
-/** The journal that a store would have written, from its rows: for a store that had none, or lost it. */
-export function journalOf(rows: Departures): readonly JournalEntry[] {
+/** The journal that a store would have written, from its rows: for one that has none, or lost it. */
+export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
+  const text = TEXTS(schema)
+  const past = yield* all<Left & { readonly what: 'unsubscribed' | 'undone' }>(text.past)
+  const left = yield* all<Left>(text.left)
+  const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
+  const erased = yield* all<{ readonly hash: string; readonly at: number }>(text.erased)
+  const audited = yield* all<AuditEntry>(text.audited)
+  const noRows = { subscription: undefined, invites: [], logins: [] }
   return [
-    ...rows.past,
-    ...rows.left.map((row) => ({ what: 'unsubscribed' as const, ...row })),
-    ...rows.suppressed
-      .map(mailboxOf)
-      .flatMap(({ identity, suppression }) =>
-        suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],
-      ),
-    ...rows.erased.map((row) => ({
-      what: 'erased' as const,
-      ...row,
-      rows: { subscription: undefined, invites: [], logins: [] },
-    })),
-    ...rows.audited.map((entry) => ({ what: 'audited' as const, at: entry.at, entry })),
+    ...past,
+    ...left.map((row) => ({ what: 'unsubscribed' as const, ...row })),
+    ...mailboxes.flatMap(({ identity, suppression }) =>
+      suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],
+    ),
+    ...erased.map((row) => ({ what: 'erased' as const, ...row, rows: noRows })),
+    ...audited.map((entry) => ({ what: 'audited' as const, at: entry.at, entry })),
   ]
 }

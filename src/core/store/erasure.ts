@@ -5,27 +5,27 @@ import { all, type Dialect, first, journal, run, type Sql, type Steps } from './
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
-type Related = (typeof RELATED)[number]
+/** Those and the enrolments: rows with an id and an address. */
+export const PERSONAL = ['subscription', ...RELATED] as const
 
-export const TEXTS = ({ each, isForeign }: Dialect) => {
+const byTable = <T extends string>(tables: readonly T[], text: (table: T) => string) =>
+  // Each table is a key.
+  Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
+
+export const TEXTS = ({ each, isForeign }: Dialect) => ({
+  suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
+  isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
+  subscriptions:
+    'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
+  sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM ${each('@recipients')})`,
   // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
-  const related = (table: Related) =>
-    `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM ${each('@spellings')}) OR ${isForeign('address')}`
-  const drop = (table: Related) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM ${each('@ids')})`
-  return {
-    suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
-    isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
-    subscriptions:
-      'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
-    sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM ${each('@recipients')})`,
-    organisation_invite: related('organisation_invite'),
-    login_request: related('login_request'),
-    message: related('message'),
-    dropInvites: drop('organisation_invite'),
-    dropLogins: drop('login_request'),
-    dropMessages: drop('message'),
-  }
-}
+  related: byTable(
+    RELATED,
+    (table) =>
+      `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM ${each('@spellings')}) OR ${isForeign('address')}`,
+  ),
+  drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM ${each('@ids')})`),
+})
 
 interface Held {
   readonly id: string
@@ -40,10 +40,10 @@ export function erasure(
 ): Pick<CourseStore, 'erase' | 'isSuppressed'> {
   const { one, write } = sql
   const text = TEXTS(sql.dialect)
-  function* related(table: Related, dropText: string, spellings: readonly string[]): Steps<readonly Held[]> {
-    const found = yield* all<Held>(text[table], { spellings })
+  function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
+    const found = yield* all<Held>(text.related[table], { spellings })
     const theirs = found.filter(({ address }) => spellings.includes(address.toLowerCase()))
-    if (theirs.length > 0) yield* run(dropText, { ids: idsOf(theirs) })
+    if (theirs.length > 0) yield* run(text.drop[table], { ids: idsOf(theirs) })
     return theirs
   }
   return {
@@ -54,9 +54,9 @@ export function erasure(
         yield* run(text.suppress, { hash, now })
         yield* mailboxes.drop([identity])
         const subscriptions = yield* all<Held>(text.subscriptions, { identity })
-        const invites = yield* related('organisation_invite', text.dropInvites, spellings)
-        const logins = yield* related('login_request', text.dropLogins, spellings)
-        const unsent = yield* related('message', text.dropMessages, spellings)
+        const invites = yield* related('organisation_invite', spellings)
+        const logins = yield* related('login_request', spellings)
+        const unsent = yield* related('message', spellings)
         const sentMail = yield* run(text.sentMail, { recipients })
         const forgotten = (yield { journal: [], forget: identity }).changes > 0
         const [subscription, ...others] = idsOf(subscriptions)

@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
+import { isRecord } from '../is-record.ts'
 import type { Suppression } from '../mail/feedback/mailbox.ts'
+import { StoreMaintenanceError } from './store.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
 export interface ErasedRows {
@@ -36,18 +38,73 @@ export type JournalEntry =
   /** A store that this journal follows; its backups carry the same id. */
   | { readonly what: 'anchor'; readonly at: number; readonly id: string }
 
-const WHATS: ReadonlySet<string> = new Set<JournalEntry['what']>([
-  'unsubscribed',
-  'undone',
-  'erased',
-  'suppressed',
-  'released',
-  'audited',
-  'anchor',
-])
+/** The journal beside a store. */
+export interface Journal {
+  /**
+   * Call it within the transaction of the change: on the disk when it returns, all of them by one write. What cannot be
+   * written is kept in the store by the same commit, and appended later.
+   */
+  add(...entries: readonly JournalEntry[]): void
+  /** Takes out every line that names the address; false if it must wait until the file can be written. */
+  forget(identity: string): boolean
+  /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
+  catchUp(): void
+  /** Ties backups to this journal, which then has every change that the store knows of. */
+  anchor(now: number): void
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string'
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
+const isAnyOf =
+  (...tests: readonly ((value: unknown) => boolean)[]) =>
+  (value: unknown) =>
+    tests.some((test) => test(value))
+const isAbsent = (value: unknown): boolean => value === undefined
+
+/** UTC milliseconds that a date can have. */
+export const isTime = (value: unknown): boolean =>
+  typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
+
+/** What each kind of entry has to have: a file from elsewhere may hold anything. */
+const SHAPES: Readonly<Record<JournalEntry['what'], Shape>> = {
+  unsubscribed: { id: isText, enrolment: Number.isInteger },
+  undone: { id: isText, enrolment: Number.isInteger },
+  erased: {
+    hash: isText,
+    rows: {
+      subscription: isAnyOf(isText, isAbsent),
+      others: isAnyOf(areTexts, isAbsent),
+      invites: areTexts,
+      logins: areTexts,
+    },
+  },
+  suppressed: {
+    identity: isText,
+    suppression: { cause: isText, at: isTime, source: isText, reason: isText },
+  },
+  released: { identity: isText },
+  audited: { entry: { at: isTime, id: isText, action: isText, who: isText, place: isText } },
+  anchor: { id: isText },
+}
+
+interface Shape {
+  readonly [name: string]: ((value: unknown) => boolean) | Shape
+}
+
+function hasShape(value: unknown, shape: Shape): boolean {
+  return (
+    isRecord(value) &&
+    Object.entries(shape).every(([name, test]) =>
+      typeof test === 'function' ? test(value[name]) : hasShape(value[name], test),
+    )
+  )
+}
 
 /** The name in `meta` of the id that ties a store and its backups to their journal. */
 export const ANCHOR = 'journal_anchor'
+
+/** The name in `meta` of the lines that could not be written to the file. */
+export const OWED = 'journal_owed'
 
 /** `/data/platform.sqlite` → `/data/platform-journal.jsonl` */
 export function journalFile(storeFile: string): string {
@@ -72,8 +129,12 @@ export function readJournal(file: string): readonly JournalEntry[] | undefined {
 
 export function entryOf(line: string): JournalEntry | undefined {
   try {
-    const entry = JSON.parse(line) as JournalEntry
-    return WHATS.has(entry.what) ? entry : undefined
+    const entry: unknown = JSON.parse(line)
+    if (!hasShape(entry, { what: (what) => Object.hasOwn(SHAPES, String(what)), at: isTime }))
+      return undefined
+    // It has a kind and a time, as was checked.
+    const known = entry as JournalEntry
+    return hasShape(known, SHAPES[known.what]) ? known : undefined
   } catch {
     return undefined
   }
@@ -88,5 +149,20 @@ export function covers(entries: readonly JournalEntry[] | undefined, anchor: str
   return (
     anchor === undefined ||
     entries.some(({ what, ...entry }) => what === 'anchor' && 'id' in entry && entry.id === anchor)
+  )
+}
+
+/** The entries of the journal that an operator names. */
+export function readNamedJournal(file: string | undefined): readonly JournalEntry[] | undefined {
+  const named = file === undefined ? undefined : readJournal(file)
+  if (file !== undefined && named === undefined)
+    throw new StoreMaintenanceError(`there is no file ${file}: name the journal of the replaced store.`)
+  return named
+}
+
+/** No journal tells what happened since `state`. */
+export function uncovered(state: string, why: string, fix: string): StoreMaintenanceError {
+  return new StoreMaintenanceError(
+    `${state}, and ${why}: people who unsubscribed, bounced or were erased since then would be mailed again. ${fix}, or accept that with --without-journal; nothing was changed.`,
   )
 }

@@ -73,8 +73,8 @@ export function mailboxSteps(dialect: Dialect) {
     *save(records: readonly MailboxRecord[]): Steps<void> {
       if (records.length > 0) yield* run(text.save, { rows: records.map(rowOf) })
     },
-    *drop(identities: readonly string[]): Steps<void> {
-      if (identities.length > 0) yield* run(text.drop, { identities })
+    *drop(identities: readonly string[]): Steps<number> {
+      return identities.length > 0 ? yield* run(text.drop, { identities }) : 0
     },
     *release(identity: string): Steps<void> {
       yield* run(text.release, { identity })

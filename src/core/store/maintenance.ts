@@ -1,11 +1,6 @@
 import type { AuditEntry } from '../audit.ts'
 import type { JournalEntry } from './journal.ts'
 
-/** Maintenance was refused or failed, and nothing was changed. The message gives the reason in one sentence. */
-export class StoreMaintenanceError extends Error {
-  override readonly name = 'StoreMaintenanceError'
-}
-
 /** The name in `meta` of the time of the last backup. */
 export const BACKUP_AT = 'backup_at'
 

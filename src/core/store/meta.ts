@@ -1,13 +1,36 @@
-import { first, run, type Sql, type Steps } from './sql.ts'
+import { all, first, run, type Sql, type Steps } from './sql.ts'
 import { StoreOpenError, type StoreOwner } from './store.ts'
 
 export const TEXTS = {
-  find: `SELECT value FROM meta WHERE name = 'platform'`,
-  claim: `INSERT INTO meta (name, value) VALUES ('platform', @platform) ON CONFLICT DO NOTHING`,
-  adopt: `INSERT INTO meta (name, value) VALUES ('platform', @platform)
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-  get: 'SELECT value FROM meta WHERE name = @name',
+  set: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  drop: 'DELETE FROM meta WHERE name = @name',
+  addressKeys: `SELECT value FROM meta WHERE name IN ('address_key', 'link_key')`,
   make: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT DO NOTHING',
+}
+
+/** `schema`: with a dot, where it is another than the store's. */
+export function* getMeta(name: string, schema = ''): Steps<string | undefined> {
+  return (yield* first<{ readonly value: string }>(`SELECT value FROM ${schema}meta WHERE name = @name`, {
+    name,
+  }))?.value
+}
+
+/** Undefined: takes the entry out. */
+export function* setMeta(name: string, value: string | undefined): Steps<void> {
+  if (value === undefined) yield* run(TEXTS.drop, { name })
+  else yield* run(TEXTS.set, { name, value })
+}
+
+/** The keys by which erased addresses were hashed. */
+export function* addressKeys(): Steps<readonly string[]> {
+  return (yield* all<{ readonly value: string }>(TEXTS.addressKeys)).map(({ value }) => value)
+}
+
+/** A real write, read back; `more` bytes make the row grow, for which a full disk has no room. */
+export function* ping(more = 0): Steps<void> {
+  const mark = `${performance.now()}${' '.repeat(more)}`
+  yield* setMeta('ping', mark)
+  if ((yield* getMeta('ping')) !== mark) throw new TypeError('what was written could not be read back')
 }
 
 /** The value stored under a name; the first caller makes it. */
@@ -16,15 +39,12 @@ export const getOrCreate =
   (name: string, make: () => string): Promise<string> =>
     write(function* () {
       yield* run(TEXTS.make, { name, value: make() })
-      return (yield* first<{ value: string }>(TEXTS.get, { name }))?.value ?? ''
+      return (yield* getMeta(name)) ?? ''
     })
 
 /** Keeps the owner's name where every build can read it, and older ones ignore it. */
 export function storeOwner({ one, write }: Sql): StoreOwner {
-  function* find(): Steps<string | undefined> {
-    return (yield* first<{ readonly value: string }>(TEXTS.find))?.value
-  }
-  const name = () => one(find())
+  const name = () => one(getMeta('platform'))
   return {
     name,
     // Read first: each start asks, and only the first one writes.
@@ -32,8 +52,8 @@ export function storeOwner({ one, write }: Sql): StoreOwner {
       const owner = await name()
       if (owner === platform || (owner !== undefined && !adopt)) return owner
       return write(function* () {
-        yield* run(adopt ? TEXTS.adopt : TEXTS.claim, { platform })
-        return (yield* find()) ?? platform
+        yield* run(adopt ? TEXTS.set : TEXTS.make, { name: 'platform', value: platform })
+        return (yield* getMeta('platform')) ?? platform
       })
     },
   }

@@ -1,4 +1,4 @@
-import { TABLES } from './copy.ts'
+import { TABLES } from './tables.ts'
 
 /** What the stores need each in its own words; an empty text says that one does not need it. */
 interface Both {

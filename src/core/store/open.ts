@@ -4,12 +4,12 @@ import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { History, SharedHistory } from '../status/history.ts'
-import type { CopyResult, TableDifference } from './copy.ts'
-import { type AnalyticsMaintenance, type StoreMaintenance, StoreMaintenanceError } from './maintenance.ts'
+import type { CopyResult, CopySource, TableDifference } from './copy.ts'
+import type { AnalyticsMaintenance, StoreMaintenance } from './maintenance.ts'
 import type { OnLost } from './on-lost.ts'
 import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/after-restore.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
-import type { Store, StoreSchema } from './store.ts'
+import { type Store, StoreMaintenanceError, type StoreSchema } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
 export async function openStore(
@@ -119,8 +119,9 @@ export async function afterRestore(
 
 /** The schema of the store that an address names, read and never changed; undefined when there is no store yet. */
 export async function readSchema(address: StoreAddress): Promise<StoreSchema | undefined> {
-  if (address.kind === 'postgres') return (await import('./postgres/schema.ts')).postgresSchema(address.url)
-  return (await import('./sqlite/schema.ts')).sqliteSchema(address.file)
+  if (address.kind === 'postgres')
+    return (await import('./postgres/maintenance.ts')).postgresSchema(address.url)
+  return (await import('./sqlite/maintenance.ts')).sqliteSchema(address.file)
 }
 
 /** Opens the file that keeps the recorded health; undefined: in memory. */
@@ -149,36 +150,31 @@ export async function compareStores(
   if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
   if (from.kind === 'postgres' && !existsSync(file.file))
     throw new StoreMaintenanceError(`there is no file ${file.file}: copy to it first.`)
-  const source = (await import('./sqlite/copy.ts')).sqliteSource(file.file)
-  try {
-    const found = await (await import('./postgres/compare.ts')).compareWithPostgres(source, database.url)
-    return from.kind === 'sqlite'
-      ? found
-      : found.map(({ table, from: inFile, to: inDatabase }) => ({ table, from: inDatabase, to: inFile }))
-  } finally {
-    await source.close()
-  }
+  const { compareWithPostgres } = await import('./postgres/copy.ts')
+  const found = await withSource(file, (source) => compareWithPostgres(source, database.url))
+  return from.kind === 'sqlite'
+    ? found
+    : found.map(({ table, from: inFile, to: inDatabase }) => ({ table, from: inDatabase, to: inFile }))
 }
 
 /** Copies a file's store into an empty database, or a database's into a new file: all of it, or nothing. */
 export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<CopyResult> {
-  if (from.kind === 'sqlite' && to.kind === 'postgres') {
-    const source = (await import('./sqlite/copy.ts')).sqliteSource(from.file)
-    try {
-      return await (await import('./postgres/copy.ts')).copyIntoPostgres(source, to.url)
-    } finally {
-      await source.close()
-    }
+  if (from.kind === to.kind) throw sameKind()
+  if (to.kind === 'postgres') {
+    const { copyIntoPostgres } = await import('./postgres/copy.ts')
+    return withSource(from, (source) => copyIntoPostgres(source, to.url))
   }
-  if (from.kind !== 'postgres' || to.kind !== 'sqlite') throw sameKind()
-  const { assertNoFile, copyIntoSqlite } = await import('./sqlite/fill.ts')
+  const { assertNoFile, copyIntoSqlite } = await import('./sqlite/copy.ts')
   assertNoFile(to.file)
-  const source = await (await import('./postgres/source.ts')).postgresSource(from.url)
-  try {
-    return await copyIntoSqlite(source, to.file)
-  } finally {
-    await source.close()
-  }
+  return withSource(from, (source) => copyIntoSqlite(source, to.file))
+}
+
+async function withSource<T>(from: StoreAddress, work: (source: CopySource) => Promise<T>): Promise<T> {
+  const source =
+    from.kind === 'sqlite'
+      ? await (await import('./sqlite/copy.ts')).sqliteSource(from.file)
+      : await (await import('./postgres/copy.ts')).postgresSource(from.url)
+  return work(source).finally(() => source.close())
 }
 
 function sameKind(): StoreMaintenanceError {

@@ -1,11 +1,17 @@
 import { parseAddress } from '../address.ts'
-import type { AuditLog } from '../audit.ts'
 import { suppressionHashes } from '../course/links.ts'
-import type { CourseStore } from '../course/store.ts'
 import { releaseChange, suppressionChange } from '../mail/feedback/changes.ts'
 import type { FeedbackStore } from '../mail/feedback/store.ts'
 import { secret } from '../secret.ts'
+import { addAudit } from './audit.ts'
+import { enrolments } from './enrolments.ts'
+import { TEXTS as erasureTexts, PERSONAL } from './erasure.ts'
+import { feedback } from './feedback.ts'
 import type { JournalEntry } from './journal.ts'
+import { mailboxSteps } from './mailboxes.ts'
+import { addressKeys } from './meta.ts'
+import { courseParts } from './parts.ts'
+import { all, run, type Sql } from './sql.ts'
 
 /** Changes that a journal made in an older store. */
 export interface Replayed {
@@ -28,35 +34,23 @@ export const NOTHING_REPLAYED: Replayed = {
 
 const PAGE = 500
 
-/** The tables with rows of a person, each row with its address. */
-const PERSONAL = ['subscription', 'organisation_invite', 'login_request', 'message', 'mailbox'] as const
+const page = (table: string, id = 'id', address = 'address') =>
+  `SELECT ${id} AS id, ${address} AS address FROM ${table} WHERE ${id} > @after AND ${address} IS NOT NULL ORDER BY ${id} LIMIT ${PAGE}`
 
-export interface PersonalRow {
-  readonly table: (typeof PERSONAL)[number]
+/** Rows of people, by their tables, in the order of their ids. */
+export const TEXTS = {
+  subscription: page('subscription'),
+  organisation_invite: page('organisation_invite'),
+  login_request: page('login_request'),
+  message: page('message'),
+  mailbox: page('mailbox', 'identity', 'identity'),
+}
+
+interface Found {
+  readonly table: keyof typeof TEXTS
   readonly id: string
-  readonly address: string
 }
-
-/** A store that was restored, as the rule of the restore needs it. */
-export interface RestoredStore {
-  readonly course: Pick<CourseStore, 'findById' | 'unsubscribe' | 'undoUnsubscribe'>
-  readonly feedback: Pick<FeedbackStore, 'find' | 'apply'>
-  readonly audit: Pick<AuditLog, 'record'>
-  /** The keys by which erased addresses were hashed. */
-  readonly addressKeys: () => Promise<readonly string[]>
-  /** At most `limit` rows after an id, in the order of their ids; a mailbox's id is its address. */
-  readonly personal: (
-    table: PersonalRow['table'],
-    after: string,
-    limit: number,
-  ) => Promise<readonly Omit<PersonalRow, 'table'>[]>
-  /** Deletes rows and remembers the hash of an erased address, by one commit; gives how many rows changed. */
-  readonly erase: (erased: {
-    readonly hash: string
-    readonly at: number
-    readonly rows: Readonly<Record<PersonalRow['table'], readonly string[]>>
-  }) => Promise<number>
-}
+type Person = Pick<Found, 'id'> & { readonly address: string }
 
 type Entry<What extends JournalEntry['what']> = Extract<JournalEntry, { what: What }>
 type Leaving = Entry<'unsubscribed' | 'undone'>
@@ -81,25 +75,32 @@ function changeAfterRestore(
   return { what, enrolment: restored.enrolment }
 }
 
-/** Does again in a restored store what happened after its backup. Doing it twice changes nothing more. */
-export async function replay(store: RestoredStore, entries: readonly JournalEntry[]): Promise<Replayed> {
+/**
+ * Does again in a store that was brought back to an older state what happened since. Doing it twice changes nothing
+ * more.
+ */
+export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promise<Replayed> {
+  const parts = courseParts(sql)
+  const { findById, unsubscribe, undoUnsubscribe } = enrolments(sql, parts)
   const count = { ...NOTHING_REPLAYED }
-  for (const entry of entries) if (entry.what === 'audited') await store.audit.record(entry.entry)
-  count.erased = await eraseAgain(store, entries.filter(is('erased')))
+  for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
+  const keys = (await sql.one(addressKeys())).map(secret)
+  const hashesOf = (identity: string) => suppressionHashes(keys, identity)
+  count.erased = await eraseAgain(sql, entries.filter(is('erased')), hashesOf)
   const listings = new Map(entries.filter(is('suppressed', 'released')).map((one) => [one.identity, one]))
-  for (const what of await listAgain(store, [...listings.values()])) count[what] += 1
+  for (const what of await listAgain(feedback(sql, parts), [...listings.values()], hashesOf)) count[what] += 1
   const last = new Map(
     entries.filter(is('unsubscribed', 'undone')).map((one) => [`${one.id} ${one.enrolment}`, one]),
   )
   for (const entry of last.values()) {
     const { id, at: now } = entry
-    const before = await store.course.findById(id)
+    const before = await findById(id)
     const change = changeAfterRestore(before, entry)
     if (change === undefined) continue
     const { what, enrolment } = change
-    if (what === 'unsubscribed') await store.course.unsubscribe({ id, enrolment, now })
-    else await store.course.undoUnsubscribe({ id, enrolment, now })
-    if ((await store.course.findById(id))?.state !== before?.state) count[what] += 1
+    if (what === 'unsubscribed') await unsubscribe({ id, enrolment, now })
+    else await undoUnsubscribe({ id, enrolment, now })
+    if ((await findById(id))?.state !== before?.state) count[what] += 1
   }
   return count
 }
@@ -113,67 +114,67 @@ function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
  * Deletes the people who were erased since, by the ids that the journal has of them, and whoever has an address with
  * the hash of an erased one: a journal made from rows has no ids.
  */
-async function eraseAgain(store: RestoredStore, erased: readonly Entry<'erased'>[]): Promise<number> {
+async function eraseAgain(
+  sql: Sql,
+  erased: readonly Entry<'erased'>[],
+  hashesOf: (identity: string) => readonly string[],
+): Promise<number> {
   if (erased.length === 0) return 0
-  const byHash = new Map<string, PersonalRow[]>(erased.map(({ hash }) => [hash, []]))
-  const keys = (await store.addressKeys()).map(secret)
-  for await (const row of everybody(store)) {
-    const address = parseAddress(row.address)
-    if (!address.ok) continue
-    for (const hash of suppressionHashes(keys, address.identity)) byHash.get(hash)?.push(row)
+  const text = erasureTexts(sql.dialect)
+  const mailboxes = mailboxSteps(sql.dialect)
+  const byHash = new Map<string, Found[]>(erased.map(({ hash }) => [hash, []]))
+  for await (const { address: given, ...row } of everybody(sql)) {
+    const address = parseAddress(given)
+    if (address.ok) for (const hash of hashesOf(address.identity)) byHash.get(hash)?.push(row)
   }
   let changed = 0
-  for (const { hash, at, rows } of erased) {
-    const found = (table: PersonalRow['table']) =>
-      (byHash.get(hash) ?? []).flatMap((row) => (row.table === table ? [row.id] : []))
+  for (const { hash, at: now, rows } of erased) {
     const { subscription, others = [], invites, logins } = rows
-    const changes = await store.erase({
-      hash,
-      at,
-      rows: {
-        subscription: [
-          ...(subscription === undefined ? [] : [subscription]),
-          ...others,
-          ...found('subscription'),
-        ],
-        organisation_invite: [...invites, ...found('organisation_invite')],
-        login_request: [...logins, ...found('login_request')],
-        message: found('message'),
-        mailbox: found('mailbox'),
-      },
+    const named: Partial<Record<Found['table'], readonly string[]>> = {
+      subscription: subscription === undefined ? others : [subscription, ...others],
+      organisation_invite: invites,
+      login_request: logins,
+    }
+    const idsOf = (table: Found['table']) => [
+      ...(named[table] ?? []),
+      ...(byHash.get(hash) ?? []).flatMap((row) => (row.table === table ? [row.id] : [])),
+    ]
+    const changes = await sql.write(function* () {
+      let sum = yield* run(text.suppress, { hash, now })
+      for (const table of PERSONAL) sum += yield* run(text.drop[table], { ids: idsOf(table) })
+      return sum + (yield* mailboxes.drop(idsOf('mailbox')))
     })
     if (changes > 0) changed += 1
   }
   return changed
 }
 
-async function* everybody(store: RestoredStore): AsyncGenerator<PersonalRow> {
-  for (const table of PERSONAL)
-    for (let after = ''; ; ) {
-      const page = await store.personal(table, after, PAGE)
-      for (const row of page) yield { table, ...row }
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) break
-      after = last.id
+async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
+  // The texts have these names.
+  for (const table of Object.keys(TEXTS) as Found['table'][])
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const rows: readonly Person[] = await one(all<Person>(TEXTS[table], { after }))
+      for (const row of rows) yield { table, ...row }
+      after = rows.length < PAGE ? undefined : rows.at(-1)?.id
     }
 }
 
 /** Applies the last entry about each address and gives what changed. */
 async function listAgain(
-  { feedback, addressKeys }: RestoredStore,
+  { apply, find }: FeedbackStore,
   listings: readonly Listing[],
+  hashesOf: (identity: string) => readonly string[],
 ): Promise<readonly Listing['what'][]> {
   const changed: Listing['what'][] = []
-  const keys = (await addressKeys()).map(secret)
   for (const listing of listings) {
     const { what, at, identity } = listing
-    const known = (await feedback.find(identity))?.suppression
+    const known = (await find(identity))?.suppression
     if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) continue
     const change =
       listing.what === 'suppressed'
-        ? suppressionChange(identity, listing.suppression, (named) => suppressionHashes(keys, named))
+        ? suppressionChange(identity, listing.suppression, hashesOf)
         : releaseChange(identity, { at, reason: 'done again after a restore', source: 'operator' })
-    const [applied] = await feedback.apply([change], at)
+    const [applied] = await apply([change], at)
     if (applied !== 'erased') changed.push(what)
   }
   return changed

@@ -1,5 +1,5 @@
-import { HEALTH_TABLES, type HealthTable, TABLES, type Table } from './copy.ts'
 import type { JournalEntry } from './journal.ts'
+import { HEALTH_TABLES, type HealthTable, TABLES, type Table } from './tables.ts'
 
 /**
  * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn
@@ -11,12 +11,17 @@ import type { JournalEntry } from './journal.ts'
  */
 export type Steps<T> = Generator<Step, T, Answer>
 
-export type Step = Statement | Lock | Journaled
+export type Step = Statement | Script | Lock | Journaled
 
 interface Statement {
   readonly text: string
   /** By the names of the text's parameters (`boundValue`); others are ignored. */
   readonly values: object
+}
+
+/** Several statements at once, without parameters: a step of the schema. */
+interface Script {
+  readonly script: string
 }
 
 /** Only one transaction at a time holds a name within a space; SQLite has one writer, so it needs no lock. */
@@ -60,6 +65,17 @@ export interface Dialect {
   readonly byBytes: (column: string) => string
   /** True for texts that are not all printable ASCII. */
   readonly isForeign: (column: string) => string
+  /** Finds a row if the store has the table `@table`. */
+  readonly hasTable: string
+  /** The names of the store's tables. */
+  readonly tables: string
+  /** The names of the columns of the table `@table`. */
+  readonly columns: string
+  /** A table that need not be one of ours, as a statement has it. */
+  readonly named: (table: string) => string
+  /** The version of the schema; 0: there is nothing of ours yet. */
+  readonly version: () => Steps<number>
+  readonly setVersion: (version: number) => Steps<void>
   /** Closes the store to builds that know only schemas before `schema`; one that is closed to more builds stays so. */
   readonly closeTo: (schema: number) => string
 }
@@ -100,6 +116,11 @@ export function* first<Row>(text: string, values: object = {}): Steps<Row | unde
   return (yield* all<Row>(text, values))[0]
 }
 
+/** Runs statements as they are, in the store's own words. */
+export function* script(text: string): Steps<void> {
+  yield { script: text }
+}
+
 /** Waits until no other transaction holds the name within the space; held until this one ends. */
 export function* lock(space: number, name?: string): Steps<void> {
   yield { space, name }
@@ -112,6 +133,8 @@ export function* lock(space: number, name?: string): Steps<void> {
 export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
   if (entries.length > 0) yield { journal: entries }
 }
+
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Repeats a deletion of at most `ROWS_A_STEP` rows, each committed alone, until it finds fewer. */
 export async function deleteInSteps({ one }: Sql, text: string, values: object): Promise<void> {
@@ -156,7 +179,7 @@ function namesOf(text: string): readonly string[] {
 }
 
 /** Reads rows of one statement: the names of its columns are changed once, not for each row. */
-export function rowReader(): (row: Readonly<Record<string, unknown>>) => unknown {
+export function rowReader(): (row: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>> {
   let names: readonly (readonly [column: string, name: string])[] | undefined
   return (row) => {
     names ??= Object.keys(row).map((column) => [column, camelCase(column)])

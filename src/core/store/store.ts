@@ -15,33 +15,17 @@ export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
 }
 
+/** Maintenance was refused or failed, and nothing was changed. The message gives the reason in one sentence. */
+export class StoreMaintenanceError extends Error {
+  override readonly name = 'StoreMaintenanceError'
+}
+
 export interface StoreSchema {
   readonly version: number
   /** The version that this build migrates to. */
   readonly latest: number
   /** The journal beside a file belongs to another user, so that the daemon cannot write it. */
   readonly isJournalForeign?: boolean
-}
-
-/** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
-const READABLE_FROM = 1
-
-/**
- * The oldest schema version whose builds may run on the next schema, given the current entry in `meta`. It
- * never goes down: the store's content, such as a second course, may already have shut older builds out.
- */
-export function readableFrom(said: string | undefined): number {
-  const from = Number(said?.split(':')[1])
-  return Number.isInteger(from) ? Math.max(from, READABLE_FROM) : READABLE_FROM
-}
-
-/**
- * Whether a build whose newest schema is `known` can run on schema `version`. `said` is `VERSION:OLDEST`,
- * written by the build that made that version.
- */
-export function isReadable(said: string, version: number, known: number): boolean {
-  const [of, from] = said.split(':').map(Number)
-  return of === version && from !== undefined && from <= known
 }
 
 export interface StoreStatus {

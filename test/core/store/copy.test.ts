@@ -3,9 +3,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
-import { TABLES } from '../../../src/core/store/copy.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
+import { TABLES } from '../../../src/core/store/tables.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -119,6 +119,45 @@ test('a row whose list of days a hand has damaged is copied as it is, there and 
   again.close()
 })
 
+test.each([
+  ['null', `sent_days = 'null'`],
+  ['a nested list', `sent_days = '[[1]]'`],
+  ['a list nested without end', `sent_days = '${'['.repeat(100_000)}'`],
+  ['a NUL in a text', `problem_kind = 'parked', problem_since = 1, problem_reason = 'a' || char(0) || 'b'`],
+  ['a NUL in a key', `id = 'gra' || char(0) || 'ce'`],
+])('%s that an earlier build left is copied, there and back', async (_, changes) => {
+  const { url, copy, back, file, query } = await stores()
+  const database = new Database(file)
+  database.pragma('foreign_keys = OFF')
+  database.exec(
+    `DELETE FROM confirmation; DELETE FROM subscription_event; UPDATE subscription SET ${changes} WHERE id = 'grace'`,
+  )
+  const days = () => query(`SELECT sent_days FROM platformctl.subscription WHERE identity = 'grace'`)
+  const stored = database.prepare(`SELECT sent_days FROM subscription WHERE identity = 'grace'`).pluck().get()
+  database.close()
+  expect((await copy('--to', url)).stdout).toMatch(/^copied: .*subscription 2/)
+  expect(await days()).toEqual([{ sent_days: stored === '[]' ? [] : stored }])
+  expect(await copy('--to', url, '--verify')).toMatchObject({ code: 0 })
+  const returned = path.join(path.dirname(file), 'returned.sqlite')
+  expect((await back(`sqlite:${returned}`)).stdout).toMatch(/^copied: .*subscription 2/)
+  const again = new Database(returned)
+  expect(again.prepare(`SELECT sent_days FROM subscription WHERE identity = 'grace'`).pluck().get()).toBe(
+    stored,
+  )
+  expect(
+    again.prepare(`SELECT problem_reason FROM subscription WHERE identity = 'grace'`).pluck().get(),
+  ).toBe(changes.includes('parked') ? 'a\ufffdb' : null)
+  again.close()
+})
+
+test('a null of JSON in a database is a list that cannot be read, also in the file that it is copied into', async () => {
+  const { url, copy, back, file, query } = await stores()
+  await copy('--to', url)
+  await query(`UPDATE platformctl.subscription SET sent_days = 'null' WHERE id = 'grace'`)
+  const returned = path.join(path.dirname(file), 'returned.sqlite')
+  expect((await back(`sqlite:${returned}`)).stdout).toMatch(/^copied: .*\n✖ subscription grace: /)
+})
+
 test('a copy of a damaged store names that file, and leaves the database as it was', async () => {
   const { url, copy, file } = await stores()
   const bytes = await readFile(file)
@@ -193,7 +232,12 @@ test('a copy that fails midway leaves nothing behind', async () => {
   // The server holds to a constraint that this file was made to forget.
   database.exec(`PRAGMA ignore_check_constraints = ON; UPDATE exam_attempt SET score_percent = 300;`)
   database.close()
-  expect(await copy('--to', url)).toMatchObject({ code: 3 })
+  expect(await copy('--to', url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /a row of exam_attempt does not fit the other store \(23514\): .*; nothing was copied/,
+    ),
+  })
   expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 0 }])
 })
 

@@ -6,9 +6,17 @@ import { generateIdentity, identityToRecipient } from 'age-encryption'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
-import { openAnalyticsStore, openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { secret } from '../../../src/core/secret.ts'
+import {
+  copyStore,
+  openAnalyticsStore,
+  openMaintenance,
+  openStore,
+  restoreStore,
+} from '../../../src/core/store/open.ts'
 import { bin, platformctl } from '../../support/cli.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
@@ -37,7 +45,7 @@ async function backedUp() {
 
 const ENDLESS = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n)'
 
-test.each([
+const HOSTILE: [string, string[], string][] = [
   [
     'an endless view in the place of a table',
     [
@@ -83,12 +91,124 @@ test.each([
     'the table handled_hour',
   ],
   ['a missing table', ['DROP TABLE handled_hour'], 'no table handled_hour'],
-])('a backup with %s is not restored, and nothing of it is read', async (_, steps, what) => {
+]
+
+test.each(HOSTILE)('a backup with %s is not restored, and nothing of it is read', async (_, steps, what) => {
   const { change, restore, folder } = await backedUp()
   change(...steps)
   const before = await readdir(folder)
   await expect(restore()).rejects.toThrow(`it has ${what}, which no platformctl made`)
   expect((await readdir(folder)).sort()).toEqual(before.sort())
+})
+
+test.each(HOSTILE)('a store with %s is not copied, and nothing of it is read', async (_, steps, what) => {
+  const { at, change } = await backedUp()
+  change(...steps)
+  const url = await (await postgresServer()).createDatabase()
+  await expect(
+    copyStore({ kind: 'sqlite', file: at('b.sqlite') }, { kind: 'postgres', url: secret(url) }),
+  ).rejects.toThrow(`b.sqlite was not copied: it has ${what}, which no platformctl made`)
+})
+
+test.each([
+  [
+    'an endless view',
+    `CREATE VIEW platformctl.pace AS ${ENDLESS} SELECT i::text AS name, 1 AS next_us FROM n`,
+  ],
+  [
+    'a table that shows each reader other rows',
+    'CREATE TABLE platformctl.pace (name text, next_us bigint); ALTER TABLE platformctl.pace ENABLE ROW LEVEL SECURITY',
+  ],
+])('a database with %s in the place of a table is not copied', async (_, step) => {
+  const { at } = await backedUp()
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  const from = { kind: 'postgres', url: secret(url) } as const
+  await (await openStore(from)).close()
+  await server.query(url, `DROP TABLE platformctl.pace; ${step}`)
+  await expect(copyStore(from, { kind: 'sqlite', file: at('copy.sqlite') })).rejects.toThrow(
+    'the database was not copied: platformctl.pace is not the table that platformctl made',
+  )
+  expect(await readdir(at(''))).not.toContain('copy.sqlite')
+})
+
+test('the store named for its sent records is read only if a build of ours made it', async () => {
+  const { at, change, address } = await backedUp()
+  change(
+    'DROP TABLE subscription',
+    `CREATE VIEW subscription AS ${ENDLESS} SELECT i AS id, i AS sent_days FROM n`,
+  )
+  const restored = await backedUp()
+  await expect(
+    restoreStore(
+      { kind: 'sqlite', file: at('new/platform.sqlite') },
+      {
+        from: restored.at('b.sqlite'),
+        force: false,
+        now: NOW,
+        withoutJournal: true,
+        sentFrom: at('b.sqlite'),
+      },
+    ),
+  ).rejects.toThrow('b.sqlite was not read: it has the view subscription')
+  expect(address.file).not.toContain('new')
+})
+
+test('a backup that says nothing that can be a time of itself is dated by its file', async () => {
+  const { at, change } = await backedUp()
+  for (const said of ['soon', '1e300']) {
+    change(`INSERT OR REPLACE INTO meta (name, value) VALUES ('backup_at', '${said}')`)
+    await expect(
+      restoreStore(
+        { kind: 'sqlite', file: at('new/platform.sqlite') },
+        { from: at('b.sqlite'), force: false, now: NOW },
+      ),
+    ).rejects.toThrow(
+      /b\.sqlite was made at 2\d{3}-\d\d-\d\dT.*, and there is no .*: people who unsubscribed/,
+    )
+  }
+})
+
+test('lines of a journal that no build of ours wrote change nothing, and the others count', async () => {
+  const { at, address, maintenance } = await backedUp()
+  const own = (await maintenance.journal(NOW)).map((entry) => JSON.stringify(entry))
+  const time = { at: NOW }
+  const hostile = [
+    ...['null', '[]', '7', '{"what":"unsubscribed"', `${'['.repeat(200_000)}`],
+    ...[
+      { what: 'unsubscribed', ...time },
+      { what: 'undone', ...time, id: 'a', enrolment: 'one' },
+      { what: 'erased', ...time, hash: 'h' },
+      { what: 'erased', ...time, hash: 'h', rows: { invites: [{}], logins: [] } },
+      { what: 'suppressed', ...time, identity: 7, suppression: {} },
+      {
+        what: 'suppressed',
+        ...time,
+        identity: 'a@x.example',
+        suppression: { cause: 'hard-bounce', at: 1e300 },
+      },
+      { what: 'released', at: 'soon', identity: 'a@x.example' },
+      { what: 'audited', ...time, entry: null },
+      { what: 'anchor', at: 1e300, id: 'x' },
+      { what: '__proto__', ...time },
+    ].map((entry) => JSON.stringify(entry)),
+  ]
+  await writeFile(at('j.jsonl'), [...hostile, ...own].join('\n'))
+  await writeFile(at('only.jsonl'), hostile.join('\n'))
+  const restore = (journal: string) =>
+    restoreStore(
+      { kind: 'sqlite', file: at('new/platform.sqlite') },
+      { from: at('b.sqlite'), force: true, now: NOW, journal: at(journal) },
+    )
+  await expect(restore('only.jsonl')).rejects.toThrow('only.jsonl is not the journal of its store')
+  expect((await restore('j.jsonl')).replayed).toEqual({
+    unsubscribed: 0,
+    undone: 0,
+    erased: 0,
+    suppressed: 0,
+    released: 0,
+  })
+  expect(address.file).toBe(at('platform.sqlite'))
 })
 
 test('refuses to restore a backup of events with a foreign view, and the store beside it', async () => {
@@ -113,7 +233,7 @@ test('a schema of a newer build is refused before its own table is asked whether
     `CREATE VIEW meta AS ${ENDLESS} SELECT i AS name, i AS value FROM n`,
     'PRAGMA user_version = 9999',
   )
-  await expect(restore()).rejects.toThrow(/written by a newer platformctl .*: restore it with that version/)
+  await expect(restore()).rejects.toThrow(/written by a newer platformctl .*: use that version/)
 })
 
 test.each([

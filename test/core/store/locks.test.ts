@@ -3,10 +3,10 @@ import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import type { LessonText } from '../../../src/core/mail/lesson-text.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/sent-mail.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { POSTGRES_STEPS } from '../../../src/core/store/migrations.ts'
 import { plans } from '../../../src/core/store/plans.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
-import { migrate } from '../../../src/core/store/postgres/migrate.ts'
-import { postgresSql } from '../../../src/core/store/postgres/sql.ts'
+import { migrate, postgresSql } from '../../../src/core/store/postgres/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { besides, waiting } from '../../support/beside.ts'
 import { begin } from '../../support/learning.ts'
@@ -105,7 +105,7 @@ test('schema steps wait for each other, and so do texts that are kept and delete
   const plan = { version: 'v', plan: '{}', texts: [text] }
   try {
     for (const [lock, work] of [
-      ['7305823190017', () => migrate(pool, [])],
+      ['7305823190017', () => migrate(pool, [...POSTGRES_STEPS, 'SELECT 1'])],
       ['7305823190018', () => sql.write(() => kept.keep('pots', plan))],
       ['7305823190018', () => kept.store.prunePlans({ keep: [], now: 1 })],
     ] as const) {

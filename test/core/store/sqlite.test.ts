@@ -8,9 +8,9 @@ import { course } from '../../../src/core/store/course.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openHistory, openStore } from '../../../src/core/store/open.ts'
 import { courseParts } from '../../../src/core/store/parts.ts'
-import { type Guarded, guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
+import { type Guarded, guard } from '../../../src/core/store/sqlite/connection.ts'
 import { sqliteDispatch } from '../../../src/core/store/sqlite/dispatch.ts'
-import { sqliteSql } from '../../../src/core/store/sqlite/sql.ts'
+import { openDatabase, sqliteSql } from '../../../src/core/store/sqlite/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { storeFault } from '../../../src/core/store-fault.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -92,7 +92,7 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   await confirm(store, 1)
   const [claim] = await store.course.claimDue(DUE)
   if (claim === undefined) throw new Error('the claim exists by now')
-  const database = openDatabase({ file, synchronous: 'FULL', migrations: SQLITE_STEPS })
+  const database = await openDatabase(file, 'FULL', SQLITE_STEPS)
   onTestFinished(() => void database.close())
   const course = courseOn(database, guard(database))
   database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
@@ -111,7 +111,7 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
 
 test('closes the store after a write that the disk did not confirm, reports it once, and accepts nothing more', async () => {
   const { file } = await fileStore()
-  const database = openDatabase({ file, synchronous: 'FULL', migrations: SQLITE_STEPS })
+  const database = await openDatabase(file, 'FULL', SQLITE_STEPS)
   onTestFinished(() => void database.close())
   const told: unknown[] = []
   const guarded = guard(database, (cause) => told.push(cause))

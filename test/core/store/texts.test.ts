@@ -4,9 +4,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
 import { TEXTS as audit } from '../../../src/core/store/audit.ts'
-import { TEXTS as check } from '../../../src/core/store/check.ts'
 import { TEXTS as confirmations } from '../../../src/core/store/confirmations.ts'
 import { TEXTS as counts } from '../../../src/core/store/counts.ts'
+import { TEXTS as departures } from '../../../src/core/store/departures.ts'
 import { TEXTS as enrolments } from '../../../src/core/store/enrolments.ts'
 import { TEXTS as erasure } from '../../../src/core/store/erasure.ts'
 import { TEXTS as feedback } from '../../../src/core/store/feedback.ts'
@@ -25,12 +25,13 @@ import { TEXTS as plans } from '../../../src/core/store/plans.ts'
 import { TEXTS as dispatch } from '../../../src/core/store/postgres/dispatch.ts'
 import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
 import { TEXTS as queue } from '../../../src/core/store/queue.ts'
-import { TEXTS as restored } from '../../../src/core/store/restored.ts'
+import { TEXTS as replay } from '../../../src/core/store/replay.ts'
 import { TEXTS as sending } from '../../../src/core/store/sending.ts'
 import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
 import { INCIDENTS } from '../../../src/core/store/sqlite/history.ts'
 import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
 import { TEXTS as subscriptions } from '../../../src/core/store/subscriptions.ts'
+import { TEXTS as upkeep } from '../../../src/core/store/upkeep.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { postgresServer } from '../../support/stores.ts'
 
@@ -38,7 +39,7 @@ import { postgresServer } from '../../support/stores.ts'
 const SUBJECTS = {
   account,
   audit,
-  check,
+  departures: departures(),
   confirmations,
   counts,
   enrolments,
@@ -55,16 +56,21 @@ const SUBJECTS = {
   notices,
   plans,
   queue,
-  restored,
+  replay,
   sending,
   subscriptions,
+  upkeep,
 }
 
 /** Every statement that a store runs, by subject and name. */
 const textsOf = (dialect: Dialect) =>
   Object.entries(SUBJECTS).flatMap(([subject, texts]) =>
-    Object.entries(typeof texts === 'function' ? texts(dialect) : texts).map(
-      ([name, text]) => [`${subject}.${name}`, text] as const,
+    Object.entries<string | Readonly<Record<string, string>>>(
+      typeof texts === 'function' ? texts(dialect) : texts,
+    ).flatMap(([name, text]) =>
+      Object.entries(typeof text === 'string' ? { '': text } : text).map(
+        ([of, one]) => [`${subject}.${name}${of}`, one] as const,
+      ),
     ),
   )
 

@@ -6,8 +6,9 @@ import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { compareStores, copyStore } from '../../../src/core/store/open.ts'
 import { createPool } from '../../../src/core/store/postgres/connection.ts'
-import { migrate as migratePostgres } from '../../../src/core/store/postgres/migrate.ts'
-import { connect, migrate as migrateSqlite } from '../../../src/core/store/sqlite/connection.ts'
+import { migrate as migratePostgres } from '../../../src/core/store/postgres/sql.ts'
+import { connect } from '../../../src/core/store/sqlite/connection.ts'
+import { migrateFile } from '../../../src/core/store/sqlite/sql.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { openLearning } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
@@ -234,7 +235,7 @@ async function oldStore(kind: 'sqlite' | 'postgres') {
   if (kind === 'sqlite') {
     const file = path.join(await emptyFolder(), 'platform.sqlite')
     const database = connect({ file })
-    migrateSqlite(database, file, before(SQLITE_STEPS))
+    await migrateFile(database, file, before(SQLITE_STEPS))
     database.exec(filling())
     database.close()
     return { url: `file:${file}`, address: { kind, file } as const }

@@ -1,83 +1,132 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
-import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
-import { StoreMaintenanceError } from '../maintenance.ts'
+import {
+  type CopiedRow,
+  type CopyResult,
+  type CopySource,
+  compareRows,
+  copyRows,
+  PAGE,
+  type TableDifference,
+} from '../copy.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { StoreOpenError } from '../store.ts'
-import { subscriptionSteps } from '../subscriptions.ts'
-import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
-import { sentence } from './faults.ts'
-import { migrate } from './migrate.ts'
-import { DIALECT, performer } from './sql.ts'
+import { all, first, rowReader } from '../sql.ts'
+import { StoreMaintenanceError } from '../store.ts'
+import { TABLES } from '../tables.ts'
+import { createPool, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
+import { explained } from './faults.ts'
+import { DIALECT, migrate, performer, plainSql } from './sql.ts'
+
+/** A connection that was closed on this side is still listed by the server for a moment. */
+const LOOKS = 10
+const LOOK_EVERY_MS = 200
+const LOCK_NOT_AVAILABLE = '55P03'
+const inUse = (unchanged: string) =>
+  `the database is in use by another process: stop the daemon and everything else that has it open; ${unchanged}.`
+const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`
+/** What reads as a table and is none, or has rows that depend on who reads it. */
+const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM ${DIALECT.each('@tables')})
+    AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
+
+const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export async function copyIntoPostgres(source: CopySource, url: Secret): Promise<CopyResult> {
-  const pool = createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
+  const pool = open(url)
+  const run = performer()
   try {
-    await migrate(pool, POSTGRES_STEPS)
-    return await transaction(pool, async (connection) => {
-      await assertEmpty(connection)
-      const counts: Record<string, number> = {}
-      for (const table of TABLES) {
-        await assertSameColumns(connection, table, await source.columns(table))
-        counts[table] = await fill(connection, table, source)
-      }
-      await performer()(connection, subscriptionSteps(DIALECT).sayAll())
-      return { counts }
-    })
-  } catch (error) {
-    if (error instanceof StoreMaintenanceError || error instanceof StoreOpenError) throw error
-    throw new StoreOpenError(sentence(error), { cause: error })
+    await migrate(pool)
+    return await explained(() =>
+      transaction(pool, (on) => copyRows(source, { dialect: DIALECT, perform: (steps) => run(on, steps) })),
+    )
   } finally {
     await pool.end()
   }
 }
 
-async function assertEmpty(connection: Queryable): Promise<void> {
-  for (const table of TABLES) {
-    const except = table === 'meta' ? `WHERE name <> ALL ($1)` : ''
-    const { rows } = await connection.query<{ count: number }>(
-      `SELECT count(*) AS count FROM platformctl.${table} ${except}`,
-      table === 'meta' ? [OWN_META] : [],
-    )
-    if (Number(rows[0]?.count ?? 0) > 0)
-      throw new StoreMaintenanceError(
-        `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
-      )
-  }
-}
-
-async function assertSameColumns(
-  connection: Queryable,
-  table: Table,
-  given: readonly string[],
-): Promise<void> {
-  const { rows } = await connection.query<{ name: string }>(
-    `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'platformctl' AND table_name = $1`,
-    [table],
+/** Compares each table of a source with the database's. */
+export async function compareWithPostgres(
+  source: CopySource,
+  url: Secret,
+): Promise<readonly TableDifference[]> {
+  const pool = open(url)
+  const { one } = plainSql(pool)
+  return compareRows(source, { dialect: DIALECT, perform: one }, POSTGRES_STEPS.length).finally(() =>
+    pool.end(),
   )
-  const known = new Set(rows.map(({ name }) => name))
-  const lost = given.filter((name) => !known.has(name))
-  if (lost.length > 0)
-    throw new StoreMaintenanceError(
-      `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
-    )
 }
 
-/** The server casts each value to its column's type. */
-async function fill(connection: Queryable, table: Table, source: CopySource): Promise<number> {
-  let count = 0
-  for await (const page of source.pages(table)) {
-    const rows = table === 'meta' ? page.filter(({ name }) => !OWN_META.includes(name as never)) : page
-    if (rows.length === 0) continue
-    const columns = Object.keys(rows[0] ?? {}).join(', ')
-    const { rowCount } = await connection.query(
-      `INSERT INTO platformctl.${table} (${columns})
-       SELECT ${columns} FROM jsonb_populate_recordset(NULL::platformctl.${table}, $1::jsonb)`,
-      [JSON.stringify(rows)],
-    )
-    if (rowCount !== rows.length)
-      throw new StoreMaintenanceError(`not every row of ${table} could be copied.`)
-    count += rows.length
+/** A PostgreSQL store to copy from: brought up to date, and held against writers until it is closed. */
+export async function postgresSource(url: Secret): Promise<CopySource> {
+  const pool = open(url)
+  const { one, read } = plainSql(pool)
+  try {
+    if ((await read(() => DIALECT.version())) === 0)
+      throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
+    const foreign = await one(first<{ name: string }>(FOREIGN, { tables: TABLES }))
+    if (foreign)
+      throw new StoreMaintenanceError(
+        `the database was not copied: platformctl.${foreign.name} is not the table that platformctl made.`,
+      )
+    await migrate(pool)
+    await assertUnused(pool, 'nothing was copied')
+    return await explained(() => held(pool))
+  } catch (error) {
+    await pool.end()
+    throw error
   }
-  return count
+}
+
+async function held(pool: Pool): Promise<CopySource> {
+  const connection = await pool.connect()
+  const on: Queryable = { query: (text, values) => connection.query(UNLIMITED, text, values) }
+  try {
+    await on.query('BEGIN; SET LOCAL statement_timeout = 0')
+    await on.query(
+      `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`,
+    )
+  } catch (error) {
+    connection.release()
+    throw codeOf(error) === LOCK_NOT_AVAILABLE
+      ? new StoreMaintenanceError(inUse('nothing was copied'), { cause: error })
+      : error
+  }
+  return {
+    columns: (table) =>
+      explained(async () =>
+        (await performer()(on, all<{ name: string }>(DIALECT.columns, { table }))).map(({ name }) => name),
+      ),
+    async *pages(table) {
+      // A fault is explained here: the caller would report it as one of the other store.
+      const query = (text: string) => explained(() => on.query<CopiedRow>(text))
+      const read = rowReader()
+      await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
+      for (let full = true; full; ) {
+        const { rows } = await query(`FETCH ${PAGE} FROM copied`)
+        if (rows.length > 0) yield rows.map(read)
+        full = rows.length === PAGE
+      }
+      await query('CLOSE copied')
+    },
+    async close() {
+      await on.query('ROLLBACK').catch(() => {})
+      connection.release()
+      await pool.end()
+    },
+  }
+}
+
+/**
+ * Fails if a daemon uses the store, because its writes after the copy would be lost. Cannot see daemons behind a
+ * connection pooler.
+ */
+export async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
+  const { one } = plainSql(pool)
+  for (let look = 1; ((await one(first<{ others: number }>(OTHERS)))?.others ?? 0) > 0; look += 1) {
+    if (look === LOOKS) throw new StoreMaintenanceError(inUse(unchanged))
+    await sleep(LOOK_EVERY_MS)
+  }
 }

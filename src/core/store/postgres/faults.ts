@@ -1,4 +1,8 @@
 import { codeOf } from '../../error-code.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
+
+/** As an operator names the server; an address has credentials. */
+export const PLACE = 'The PostgreSQL of STORE_URL'
 /** A server that does not answer in this time is down for the caller. */
 export const CONNECT_MS = 5000
 /** PostgreSQL's answer to a write on a server that only reads: a standby, or a primary that was demoted. */
@@ -37,36 +41,45 @@ function isPoolExhausted(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
+/** Runs an operator's work, and says in one sentence what is wrong with the server. */
+export async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof StoreOpenError || error instanceof StoreMaintenanceError) throw error
+    throw new StoreOpenError(sentence(error), { cause: error })
+  }
+}
+
 /** Why the server cannot be used, free of its address and credentials. */
 export function sentence(error: unknown): string {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : ''
-  const at = 'The PostgreSQL of STORE_URL'
   if (code === 'ECONNREFUSED')
-    return `${at} refused the connection: check that it runs, and its host and port.`
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${at} has a host name that does not resolve.`
-  if (code === '28P01' || code === '28000') return `${at} refused the user or the password.`
-  if (code === '3D000') return `${at} has no such database: create it, or correct the name in STORE_URL.`
+    return `${PLACE} refused the connection: check that it runs, and its host and port.`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${PLACE} has a host name that does not resolve.`
+  if (code === '28P01' || code === '28000') return `${PLACE} refused the user or the password.`
+  if (code === '3D000') return `${PLACE} has no such database: create it, or correct the name in STORE_URL.`
   if (code === '42501')
-    return `${at} does not let this user create the schema "platformctl": grant CREATE on the database.`
+    return `${PLACE} does not let this user create the schema "platformctl": grant CREATE on the database.`
   if (code === '53300')
-    return `${at} has no connection left: lower STORE_POOL_SIZE, or raise max_connections.`
+    return `${PLACE} has no connection left: lower STORE_POOL_SIZE, or raise max_connections.`
   if (code === READ_ONLY)
-    return `${at} can only be read: name the primary, or all servers, separated by commas, to find it among them.`
+    return `${PLACE} can only be read: name the primary, or all servers, separated by commas, to find it among them.`
   const parameter = refusedParameter(error)
   if (parameter !== undefined)
-    return `${at} is behind a PgBouncer that refuses the start-up parameter "${parameter}": remove it from STORE_URL, or add it to ignore_startup_parameters of PgBouncer.`
+    return `${PLACE} is behind a PgBouncer that refuses the start-up parameter "${parameter}": remove it from STORE_URL, or add it to ignore_startup_parameters of PgBouncer.`
   if (code === '57014')
-    return `${at} ended a statement that took too long: check its load, and what holds its locks.`
+    return `${PLACE} ended a statement that took too long: check its load, and what holds its locks.`
   if (isPoolExhausted(error))
-    return `${at} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
+    return `${PLACE} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
   if (/SSL|certificate|self.signed/i.test(`${code} ${message}`))
-    return `${at} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
+    return `${PLACE} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
   if (
     code === 'ETIMEDOUT' ||
     error instanceof SilentServerError ||
     /^(Connection t|t)[a-z ]*timeout/i.test(message)
   )
-    return `${at} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`
-  return `${at} cannot be used (${code || 'no reason given'}).`
+    return `${PLACE} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`
+  return `${PLACE} cannot be used (${code || 'no reason given'}).`
 }

@@ -6,14 +6,14 @@ import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
 import { course } from '../course.ts'
 import { sharedHistory } from '../health.ts'
+import { ping } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
 import { createPool, guarded, silentServer } from './connection.ts'
 import { postgresDispatch } from './dispatch.ts'
-import { migrate, schemaVersion } from './migrate.ts'
-import { postgresSql } from './sql.ts'
+import { bytesOf, migrate, performer, postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
 const PING_MS = 2000
@@ -49,50 +49,34 @@ export async function openPostgres(input: {
     },
   })
   try {
-    await migrate(pool, POSTGRES_STEPS)
+    await migrate(pool)
   } catch (error) {
     await pool.end()
     throw error
   }
   // One ping runs at a time, and callers that arrive meanwhile share the next one, so health checks never
   // hold a second connection.
-  const ping = trailing(async () => {
+  const pingOnce = trailing(async () => {
     // After a full disk, call the store healthy only once there is room for more than a row that exists already.
     if (full) await pool.queryWithin(PING_MS, GROW)
     full = false
-    const mark = String(performance.now())
-    const { rows } = await pool.queryWithin<{ value: string }>(
-      PING_MS,
-      `INSERT INTO platformctl.meta (name, value) VALUES ('ping', $1)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value`,
-      [mark],
-    )
-    if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
+    await performer()({ query: (text, values) => pool.queryWithin(PING_MS, text, values) }, ping())
   })
-  const sql = postgresSql(pool, input.leaseClock)
+  const sql = postgresSql(pool, { leaseClock: input.leaseClock })
   const shared = courseParts(sql)
   let ended = false
+  const kind = 'postgres'
   return {
-    kind: 'postgres',
+    kind,
     persistent: true,
     course: { ...course(sql, shared), ...postgresDispatch(sql, shared) },
     ...operations(sql, shared),
-    ping: () => guarded(() => within(PING_MS, ping(), silentServer)),
+    ping: () => guarded(() => within(PING_MS, pingOnce(), silentServer)),
     status: () =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ bytes: number }>(
-          `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
-           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-           WHERE n.nspname = 'platformctl' AND c.relkind = 'r'`,
-        )
-        return {
-          kind: 'postgres' as const,
-          version: await schemaVersion(pool),
-          latest: POSTGRES_STEPS.length,
-          bytes: rows[0]?.bytes,
-          // Its own tools make its backups.
-          backupAt: undefined,
-        }
+      sql.read(function* () {
+        const version = yield* sql.dialect.version()
+        // Its own tools make its backups.
+        return { kind, version, latest: POSTGRES_STEPS.length, bytes: yield* bytesOf(), backupAt: undefined }
       }),
     async close() {
       if (ended) return

@@ -1,15 +1,29 @@
+import { POSTGRES_STEPS } from '../migrations.ts'
+import { migrate as bringUpToDate, hasTable } from '../schema.ts'
 import {
   type Answer,
   boundValue,
   type Compiled,
   type Dialect,
+  first,
   forPostgres,
+  quoted,
   rowReader,
   type Sql,
   type Step,
   type Steps,
+  script,
 } from '../sql.ts'
-import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
+import { StoreOpenError } from '../store.ts'
+import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
+import { explained, PLACE } from './faults.ts'
+
+/** Older servers get no fixes. */
+const OLDEST_SERVER = 140_000
+const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
+const NEW_SCHEMA = `CREATE SCHEMA IF NOT EXISTS platformctl;
+  CREATE TABLE IF NOT EXISTS platformctl.schema_version (version integer NOT NULL);
+  INSERT INTO platformctl.schema_version VALUES (0)`
 
 export const DIALECT: Dialect = {
   length: (column) =>
@@ -23,20 +37,40 @@ export const DIALECT: Dialect = {
   hasFailed: (failed) => (failed ? 'failures > 0' : 'failures = 0'),
   byBytes: (column) => `${column} COLLATE "C"`,
   isForeign: (column) => `${column} ~ '[^ -~]'`,
+  hasTable: "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = @table",
+  tables: `SELECT tablename AS name FROM pg_tables
+    WHERE schemaname = 'platformctl' AND tablename <> 'schema_version' ORDER BY tablename`,
+  columns: `SELECT column_name AS name FROM information_schema.columns
+    WHERE table_schema = 'platformctl' AND table_name = @table`,
+  named: (table) => `platformctl.${quoted(table)}`,
+  *version() {
+    if (!(yield* hasTable(DIALECT, 'schema_version'))) return 0
+    return (yield* first<{ version: number }>('SELECT version FROM platformctl.schema_version'))?.version ?? 0
+  },
+  setVersion: (version) =>
+    script(version === 0 ? NEW_SCHEMA : `UPDATE platformctl.schema_version SET version = ${version}`),
   closeTo: (schema) => `INSERT INTO meta (name, value)
     SELECT 'readable_from', version || ':' || greatest(${schema}, substring(value from ':([0-9]+)$')::integer)
     FROM platformctl.schema_version LEFT JOIN meta ON name = 'readable_from'
     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
 }
 
+interface Runs {
+  /** Measures leases instead of the server's clock. */
+  readonly leaseClock?: (() => number) | undefined
+  /** The time limit of a transaction. */
+  readonly limitMs?: number
+  readonly guard?: typeof guarded
+}
+
 /** Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again. */
-export function postgresSql(pool: Pool, leaseClock?: () => number): Sql {
+export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }: Runs = {}): Sql {
   const run = performer(leaseClock)
   return {
     dialect: DIALECT,
-    one: (statement) => guarded(() => run(pool, statement)),
-    read: (work) => guarded(() => run(pool, work())),
-    write: (work) => guarded(() => transaction(pool, (on) => run(on, work()))),
+    one: (statement) => guard(() => run(pool, statement)),
+    read: (work) => guard(() => run(pool, work())),
+    write: (work) => guard(() => transaction(pool, (on) => run(on, work()), limitMs)),
     // Its rows say what a journal would.
     journal: async () => {},
     // The server reuses the room in its own time; VACUUM and its logs are its administrator's.
@@ -44,7 +78,27 @@ export function postgresSql(pool: Pool, leaseClock?: () => number): Sql {
   }
 }
 
-/** Runs steps on a connection, within whatever transaction it has open. `leaseClock`: instead of the server's clock. */
+/** For an operator's command, which says what is wrong with the server. */
+export const plainSql = (pool: Pool, limitMs = pool.limitMs): Sql =>
+  postgresSql(pool, { guard: explained, limitMs })
+
+const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('platformctl.%I', tablename)::regclass)), 0) AS bigint) AS bytes
+  FROM pg_tables WHERE schemaname = 'platformctl'`
+
+export function* bytesOf(): Steps<number> {
+  return (yield* first<{ bytes: number }>(SIZE))?.bytes ?? 0
+}
+
+/** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
+export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {
+  const sql = plainSql(pool, UNLIMITED)
+  const server = await sql.one(first<{ version: number }>(SERVER_VERSION))
+  if ((server?.version ?? 0) < OLDEST_SERVER)
+    throw new StoreOpenError(`${PLACE} is older than version 14: upgrade the server.`)
+  await bringUpToDate(sql, { steps, place: PLACE })
+}
+
+/** Runs steps on a connection, within whatever transaction it has open. */
 export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
   const query = async (on: Queryable, source: string, values: object): Promise<Answer> => {
@@ -63,6 +117,10 @@ export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: 
   }
   const answer = async (on: Queryable, step: Step): Promise<Answer> => {
     if ('text' in step) return query(on, step.text, step.values)
+    if ('script' in step) {
+      await on.query(step.script)
+      return NOTHING
+    }
     return 'space' in step ? hold(on, step) : { rows: [], changes: 1 }
   }
   return async (on, steps) => {
@@ -78,5 +136,7 @@ export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: 
 async function hold(on: Queryable, { space, name }: Extract<Step, { space: number }>): Promise<Answer> {
   if (name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [space])
   else await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [name, space])
-  return { rows: [], changes: 0 }
+  return NOTHING
 }
+
+const NOTHING: Answer = { rows: [], changes: 0 }

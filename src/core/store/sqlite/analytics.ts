@@ -6,8 +6,8 @@ import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
 import { analytics } from '../analytics.ts'
 import { StoreOpenError } from '../store.ts'
-import { closeFile, type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
-import { plainSql } from './sql.ts'
+import { closeFile, type Guarded, guard, type SqliteDatabase } from './connection.ts'
+import { openDatabase, plainSql } from './sql.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 20
@@ -18,7 +18,7 @@ const ROWS_A_STEP = 20
  * and a summary adds up counts without touching an event. `TABLE_events` shows every event as a row, `TABLE_daily` the
  * counts.
  */
-export function openSqliteAnalytics({
+export async function openSqliteAnalytics({
   file,
   table,
   onLost,
@@ -26,8 +26,8 @@ export function openSqliteAnalytics({
   readonly file: string
   readonly table: string
   readonly onLost?: ((cause: unknown) => void) | undefined
-}): AnalyticsStore {
-  const database = openDatabase({ file, synchronous: 'NORMAL', migrations: [] })
+}): Promise<AnalyticsStore> {
+  const database = await openDatabase(file, 'NORMAL', [])
   try {
     database.transaction(() => createTables(database, table)).immediate()
     return storeOver({ database, guarded: guard(database, onLost), file, table })

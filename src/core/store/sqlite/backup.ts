@@ -3,18 +3,15 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
 import { storeFault } from '../../store-fault.ts'
-import {
-  BACKUP_AT,
-  type BackupOptions,
-  type BackupResult,
-  type StoreContent,
-  StoreMaintenanceError,
-} from '../maintenance.ts'
+import { BACKUP_AT, type BackupOptions, type BackupResult, type StoreContent } from '../maintenance.ts'
+import { setMeta } from '../meta.ts'
+import { StoreMaintenanceError } from '../store.ts'
+import { countRows } from '../upkeep.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { foreignObject } from './made-here.ts'
 import { makePrivateFile, makeScratch, type Scratch } from './scratch.ts'
-import { countTableRows } from './verify.ts'
+import { DIALECT, plainPerformer } from './sql.ts'
 
 /**
  * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
@@ -94,9 +91,8 @@ function checkImage(
         `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
       )
     // A restore names the time since then.
-    if (holds === 'course' && schemaVersion(copy) > 0)
-      copy.prepare('INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)').run(BACKUP_AT, String(now))
-    return { version: schemaVersion(copy), counts: countTableRows(copy) }
+    if (holds === 'course' && schemaVersion(copy) > 0) plainPerformer(copy)(setMeta(BACKUP_AT, String(now)))
+    return { version: schemaVersion(copy), counts: plainPerformer(copy)(countRows(DIALECT)) }
   } finally {
     // Back to one file without a log of its own, as it is to be packed.
     copy.pragma('journal_mode = DELETE')

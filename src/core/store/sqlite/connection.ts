@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
-import { isReadable, readableFrom, StoreOpenError } from '../store.ts'
+import { StoreOpenError } from '../store.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 
 export type SqliteDatabase = Database.Database
@@ -48,38 +48,6 @@ function makeFile(file: string): void {
     changeOwner(ownerOf(path.dirname(path.resolve(file))), file)
   } catch {
     // It is there already, or cannot be made: then SQLite says why.
-  }
-}
-
-/**
- * Opens (and creates) an SQLite file in WAL mode and brings its schema up to date. `synchronous: 'FULL'` survives a
- * power cut; `'NORMAL'` only a killed process.
- */
-export function openDatabase(input: {
-  readonly file: string
-  readonly synchronous: 'FULL' | 'NORMAL'
-  readonly migrations: readonly string[]
-}): SqliteDatabase {
-  const database = connect(input)
-  try {
-    asOpening(input.file, () => {
-      // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it.
-      confirmLog(database)
-      migrate(database, input.file, input.migrations)
-    })
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
-/** A process that has the file open already holds its lock, and answers for the log itself. */
-function confirmLog(database: SqliteDatabase): void {
-  try {
-    database.pragma('wal_checkpoint(PASSIVE)')
-  } catch (error) {
-    if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
   }
 }
 
@@ -134,7 +102,7 @@ export function connectAnyway(input: Parameters<typeof connect>[0]): SqliteDatab
 }
 
 /** Turns an SQLite error while opening a file into one sentence with the fix. */
-function asOpening<T>(file: string, work: () => T): T {
+export function asOpening<T>(file: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
@@ -156,61 +124,6 @@ export function closeFile(database: SqliteDatabase): void {
 
 export function schemaVersion(database: SqliteDatabase): number {
   return Number(database.pragma('user_version', { simple: true }))
-}
-
-/**
- * Additive steps, each whole or absent, under a write lock so that two processes cannot both run one. A new file gets
- * all of them in one commit: a wait for the disk after each would be most of the time that it takes to make.
- */
-export function migrate(database: SqliteDatabase, file: string, migrations: readonly string[]): void {
-  assertReadable(database, file, migrations.length)
-  while (schemaVersion(database) < migrations.length) {
-    database
-      .transaction(() => {
-        const version = schemaVersion(database)
-        const end = version === 0 ? migrations.length : version + 1
-        for (const [index, step] of migrations.slice(version, end).entries())
-          take(database, step, version + index + 1)
-      })
-      .immediate()
-  }
-}
-
-function take(database: SqliteDatabase, step: string, version: number): void {
-  database.exec(step)
-  database.pragma(`user_version = ${version}`)
-  // The build that writes the schema declares this, because an earlier build cannot know what a later one
-  // changes.
-  if (hasMeta(database))
-    database
-      .prepare(`INSERT OR REPLACE INTO meta (name, value) VALUES ('readable_from', ?)`)
-      .run(`${version}:${readableFrom(saidOf(database))}`)
-}
-
-/**
- * Whether this build can run on the schema. Steps only add, so the previous build runs on a newer schema and
- * the code alone can be rolled back; but only if the newer build declared it for exactly this version.
- */
-export function runsOn(database: SqliteDatabase, known: number): boolean {
-  const version = schemaVersion(database)
-  if (version <= known) return true
-  return isReadable(hasMeta(database) ? (saidOf(database) ?? '') : '', version, known)
-}
-
-function saidOf(database: SqliteDatabase): string | undefined {
-  const said = database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get()
-  return said === undefined ? undefined : String(said)
-}
-
-export function assertReadable(database: SqliteDatabase, file: string, known: number): void {
-  if (!runsOn(database, known))
-    throw new StoreOpenError(
-      `${file} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${known}): run that version, or restore a backup made before it.`,
-    )
-}
-
-function hasMeta(database: SqliteDatabase): boolean {
-  return database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get() !== undefined
 }
 
 /** An empty file is ours to mark; any other has our mark in its header, or is refused. */

@@ -1,19 +1,24 @@
-import type { CopySource, Table } from '../copy.ts'
-import { StoreMaintenanceError } from '../maintenance.ts'
-import { SQLITE_STEPS } from '../migrations.ts'
-import { StoreOpenError } from '../store.ts'
-import { explainDamage } from './backup.ts'
-import { connect, migrate, type SqliteDatabase } from './connection.ts'
-
-const PAGE = 500
-/** Columns of JSON text, which another store may keep as JSON. */
-const JSON_COLUMNS = new Set(['sent_days', 'sent_lessons'])
+import { lstatSync } from 'node:fs'
+import path from 'node:path'
+import { type CopiedRow, type CopyResult, type CopySource, copyRows, PAGE } from '../copy.ts'
+import { departures } from '../departures.ts'
+import { all, rowReader } from '../sql.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
+import type { Table } from '../tables.ts'
+import { explainDamage, failed, moveIntoPlace, syncFolder } from './backup.ts'
+import { connect, makeFolder, type SqliteDatabase } from './connection.ts'
+import { appendToJournal } from './journal.ts'
+import { assertMadeHere } from './made-here.ts'
+import { changeOwner, ownerOf } from './owner.ts'
+import { makeScratch } from './scratch.ts'
+import { DIALECT, migrateFile, plainPerformer } from './sql.ts'
 
 /** An SQLite store to copy from: brought up to date, and held against writers until it is closed. */
-export function sqliteSource(file: string): CopySource {
+export async function sqliteSource(file: string): Promise<CopySource> {
   const database = opened(file)
   try {
-    migrate(database, file, SQLITE_STEPS)
+    assertMadeHere(database, { file, holds: 'course', done: 'copied' })
+    await migrateFile(database, file)
     // Leaving WAL mode needs every lock there is: a daemon that has the store open would write on into the old one.
     if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(file)
     database.exec('BEGIN IMMEDIATE')
@@ -23,49 +28,35 @@ export function sqliteSource(file: string): CopySource {
     if (said instanceof StoreOpenError || said instanceof StoreMaintenanceError) throw said
     throw inUse(file)
   }
-  // Handled here: the caller would report it as a fault of the other store.
-  const read = <T>(work: () => T): T => {
-    try {
-      return work()
-    } catch (error) {
-      throw explainDamage(file, error)
-    }
-  }
-  const columns = (table: Table) =>
-    (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name)
   return {
-    columns,
+    columns: async (table) =>
+      plainPerformer(database)(all<{ name: string }>(DIALECT.columns, { table })).map(({ name }) => name),
     *pages(table) {
-      const order = columns(table).join(', ')
-      const page = database.prepare(`SELECT * FROM ${table} ORDER BY ${order} LIMIT ${PAGE} OFFSET ?`)
-      for (let offset = 0; ; offset += PAGE) {
-        const rows = read(() => page.all(offset)) as Record<string, unknown>[]
-        if (rows.length > 0)
-          yield rows.map((row) =>
-            Object.fromEntries(
-              Object.entries(row).map(([name, value]) => [
-                name,
-                JSON_COLUMNS.has(name) ? parsedOr(String(value)) : value,
-              ]),
-            ),
-          )
-        if (rows.length < PAGE) return
+      // Handled here: the caller would report it as a fault of the other store.
+      try {
+        yield* pagesOf(database, table)
+      } catch (error) {
+        throw explainDamage(file, error)
       }
     },
-    close() {
+    async close() {
       database.exec('ROLLBACK')
       database.close()
     },
   }
 }
 
-/** The value of JSON text; text that is not valid JSON (damaged by hand) stays as it is. */
-function parsedOr(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
+function* pagesOf(database: SqliteDatabase, table: Table): Generator<readonly CopiedRow[]> {
+  const read = rowReader()
+  let page: CopiedRow[] = []
+  for (const row of database.prepare(`SELECT * FROM ${table}`).iterate()) {
+    // The columns of a row have names.
+    page.push(read(row as Record<string, unknown>))
+    if (page.length < PAGE) continue
+    yield page
+    page = []
   }
+  if (page.length > 0) yield page
 }
 
 /** A fault of this file is not the other store's. */
@@ -85,4 +76,46 @@ function inUse(file: string): StoreMaintenanceError {
   return new StoreMaintenanceError(
     `${file} is open in another process: stop the daemon first; nothing was copied.`,
   )
+}
+
+/** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
+export function assertNoFile(file: string): void {
+  for (const taken of [file, `${file}-wal`])
+    if (lstatSync(taken, { throwIfNoEntry: false }))
+      throw new StoreMaintenanceError(
+        `${taken} exists and was left as it is: move it away, or name a file that does not exist.`,
+      )
+}
+
+/** Makes the file of a store from another one: it has its name when all of it is there, or does not exist. */
+export async function copyIntoSqlite(source: CopySource, file: string): Promise<CopyResult> {
+  assertNoFile(file)
+  makeFolder(path.dirname(path.resolve(file)))
+  const scratch = makeScratch(path.dirname(file))
+  try {
+    const image = scratch.file('image.sqlite')
+    const database = connect({ file: image })
+    const perform = plainPerformer(database)
+    try {
+      await migrateFile(database, image)
+      database.exec('BEGIN IMMEDIATE')
+      const result = await copyRows(source, { dialect: DIALECT, perform: async (steps) => perform(steps) })
+      database.exec('COMMIT')
+      // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
+      appendToJournal(file, perform(departures()))
+      // One file: what is left in the log would stay behind under the name that this one had.
+      database.pragma('journal_mode = DELETE')
+      database.close()
+      changeOwner(ownerOf(file), image)
+      moveIntoPlace(image, file)
+      await syncFolder(path.dirname(file))
+      return result
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    throw failed(file, error)
+  } finally {
+    scratch.remove()
+  }
 }

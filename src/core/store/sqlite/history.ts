@@ -10,8 +10,8 @@ import {
 } from '../../status/history.ts'
 import { healthSteps } from '../health.ts'
 import { all, run, type Steps } from '../sql.ts'
-import { closeFile, guard, IN_MEMORY, openDatabase } from './connection.ts'
-import { plainSql } from './sql.ts'
+import { closeFile, guard, IN_MEMORY } from './connection.ts'
+import { openDatabase, plainSql } from './sql.ts'
 
 /** A file has one: processes that share it are on one machine. */
 const RECORDER = ''
@@ -152,8 +152,11 @@ const IS_BEHIND = 'SELECT (SELECT max(at) FROM series) > coalesce((SELECT max(at
  * The history in an SQLite file of its own (`file` undefined: in memory). Synchronous NORMAL: a killed process loses
  * nothing that was recorded, a power cut perhaps the last minutes, which then are a gap.
  */
-export function openSqliteHistory(file: string | undefined, onLost?: (cause: unknown) => void): History {
-  const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'NORMAL', migrations: MIGRATIONS })
+export async function openSqliteHistory(
+  file: string | undefined,
+  onLost?: (cause: unknown) => void,
+): Promise<History> {
+  const database = await openDatabase(file ?? IN_MEMORY, 'NORMAL', MIGRATIONS)
   // After a rollback an earlier build recorded into its own tables.
   if (database.prepare(IS_BEHIND).pluck().get() === 1) database.exec(`BEGIN IMMEDIATE; ${TAKE_OVER}; COMMIT`)
   const { dialect, read, write } = plainSql(database, guard(database, onLost))

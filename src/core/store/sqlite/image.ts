@@ -5,7 +5,7 @@ import path from 'node:path'
 import { PassThrough, Readable, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
-import { StoreMaintenanceError } from '../maintenance.ts'
+import { StoreMaintenanceError } from '../store.ts'
 
 export type Packing = 'zstd' | 'gzip' | 'plain'
 

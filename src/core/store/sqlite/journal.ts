@@ -14,65 +14,51 @@ import {
 import path from 'node:path'
 import { suppressionHashes } from '../../course/links.ts'
 import { codeOf } from '../../error-code.ts'
-import { systemRandom } from '../../random.ts'
 import { secret } from '../../secret.ts'
-import { type Departures, departuresSql, journalOf } from '../departures.ts'
+import { anchorOf, departures } from '../departures.ts'
 import {
-  ANCHOR,
   covers,
   entriesOf,
   entryOf,
+  type Journal,
   type JournalEntry,
   journalFile,
   linesOf,
+  OWED,
   readJournal,
 } from '../journal.ts'
-import { rowReader } from '../sql.ts'
+import { addressKeys, getMeta, setMeta } from '../meta.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { changeOwner, ownerOf } from './owner.ts'
-
-const ANCHOR_BYTES = 12
-
-export interface Journal {
-  /**
-   * Call it within the transaction of the change: on the disk when it returns, all of them by one write. What cannot be
-   * written is kept in the store by the same commit, and appended later.
-   */
-  add(...entries: readonly JournalEntry[]): void
-  /** Takes out every line that names the address; false if it must wait until the file can be written. */
-  forget(identity: string): boolean
-  /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
-  catchUp(): void
-  /** The id that ties a backup to this journal, which then has every change that the store knows of. */
-  anchor(now: number): string
-}
-
-/** The name in `meta` of the lines that could not be written to the file. */
-export const OWED = 'journal_owed'
+import { plainPerformer } from './sql.ts'
 
 /** The journal beside a store. */
 export function openJournal(database: SqliteDatabase, storeFile: string): Journal {
   const file = journalFile(storeFile)
-  const owedLines = () => owedOf(database)
-  const append = (text: string) => appendText(storeFile, text)
-  const settle = () => database.prepare('DELETE FROM meta WHERE name = ?').run(OWED)
-  const journal: Journal = {
+  const perform = plainPerformer(database)
+  const owedLines = () => perform(getMeta(OWED)) ?? ''
+
+  /** Appends the lines, and before them those that could not be written. */
+  function append(lines: string): void {
+    const owed = owedLines()
+    if (owed + lines === '') return
+    appendText(storeFile, owed + lines)
+    if (owed === '') return
+    // What `forget` could not do at the time: an erasure keeps no address, only its hash.
+    const entries = entriesOf(owed)
+    if (entries.some(({ what }) => what === 'erased')) dropLines(file, isErasedBy(database, entries))
+    perform(setMeta(OWED, undefined))
+  }
+
+  return {
     add(...entries) {
       if (entries.length === 0) return
-      const [owed, lines] = [owedLines(), linesOf(entries)]
+      const lines = linesOf(entries)
       try {
-        append(owed + lines)
-        if (owed === '') return
+        append(lines)
       } catch {
-        database
-          .prepare(
-            'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value || excluded.value',
-          )
-          .run(OWED, lines)
-        return
+        perform(setMeta(OWED, owedLines() + lines))
       }
-      dropErased(file, database, entriesOf(owed))
-      settle()
     },
     forget(identity) {
       try {
@@ -85,11 +71,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string): Journa
     catchUp() {
       try {
         accessSync(existsSync(file) ? file : path.dirname(file), constants.W_OK)
-        const owed = owedLines()
-        if (owed === '') return
-        append(owed)
-        dropErased(file, database, entriesOf(owed))
-        settle()
+        append('')
       } catch (error) {
         throw Object.assign(new Error(`${file} cannot be written`, { cause: error }), {
           code: `JOURNAL_${codeOf(error)}`,
@@ -97,19 +79,14 @@ export function openJournal(database: SqliteDatabase, storeFile: string): Journa
       }
     },
     anchor(now) {
-      database
-        .prepare('INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)')
-        .run(ANCHOR, Buffer.from(systemRandom.bytes(ANCHOR_BYTES)).toString('base64url'))
-      const id = String(database.prepare('SELECT value FROM meta WHERE name = ?').pluck().get(ANCHOR))
+      const id = perform(anchorOf())
       const written = readableJournal(file)
-      if (covers([...(written ?? []), ...entriesOf(owedLines())], id)) return id
+      if (covers([...(written ?? []), ...entriesOf(owedLines())], id)) return
       // A journal that was lost begins again with what the rows say.
-      if (written === undefined) journal.add(...journalOf(departuresOf(database)))
-      journal.add({ what: 'anchor', at: now, id })
-      return id
+      const lost = written === undefined ? perform(departures()) : []
+      this.add(...lost, { what: 'anchor', at: now, id })
     },
   }
-  return journal
 }
 
 /** Appends to the journal beside a store that is not open. */
@@ -130,22 +107,6 @@ function appendText(storeFile: string, text: string): void {
   }
 }
 
-/** What a store says about who left it. */
-export function departuresOf(database: SqliteDatabase): Departures {
-  const rows = Object.entries(departuresSql('')).map(([name, sql]) => {
-    const found = database.prepare(sql).all() as Record<string, unknown>[]
-    return [name, found.map(rowReader())]
-  })
-  // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns that the statements select.
-  return Object.fromEntries(rows) as unknown as Departures
-}
-
-/** The lines that a store keeps because its journal could not be written. */
-export function owedOf(database: SqliteDatabase): string {
-  const found = database.prepare('SELECT value FROM meta WHERE name = ?').pluck().get(OWED)
-  return found === undefined ? '' : String(found)
-}
-
 /** A journal that this user may not read is there all the same. */
 function readableJournal(file: string): readonly JournalEntry[] | undefined {
   try {
@@ -155,28 +116,14 @@ function readableJournal(file: string): readonly JournalEntry[] | undefined {
   }
 }
 
-/** Does what `forget` could not do at the time: an erasure keeps no address, only its hash. */
-function dropErased(file: string, database: SqliteDatabase, entries: readonly JournalEntry[]): void {
-  if (entries.some(({ what }) => what === 'erased')) dropLines(file, isErasedBy(database, entries))
-}
-
 /** Recognizes the people whom entries erase. */
 export function isErasedBy(
   database: SqliteDatabase,
   entries: readonly JournalEntry[],
 ): (identity: string) => boolean {
   const hashes = new Set(entries.flatMap((entry) => (entry.what === 'erased' ? [entry.hash] : [])))
-  const secrets = addressKeysOf(database).map(secret)
+  const secrets = plainPerformer(database)(addressKeys()).map(secret)
   return (identity) => suppressionHashes(secrets, identity).some((hash) => hashes.has(hash))
-}
-
-/** The keys of a store by which its erasures hashed addresses. */
-function addressKeysOf(database: SqliteDatabase): readonly string[] {
-  return database
-    .prepare(`SELECT value FROM meta WHERE name IN ('address_key', 'link_key')`)
-    .pluck()
-    .all()
-    .map(String)
 }
 
 function dropLines(file: string, drops: (identity: string) => boolean): void {

@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import type { StoreContent } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
+import { StoreMaintenanceError } from '../store.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
@@ -31,6 +32,24 @@ export function foreignObject(database: SqliteDatabase, holds: StoreContent): st
   }
   const [missing] = holds === 'course' ? expected.values() : []
   return missing && `no ${missing.type} ${missing.name}`
+}
+
+/** Refuses a file that a build of ours did not make as it is. `done` says what is not done with it. */
+export function assertMadeHere(
+  database: SqliteDatabase,
+  { file, holds, done }: { readonly file: string; readonly holds: StoreContent; readonly done: string },
+): void {
+  const version = schemaVersion(database)
+  // Before a row is read: a newer schema cannot be distinguished from another program's.
+  if (holds === 'course' && version > SQLITE_STEPS.length)
+    throw new StoreMaintenanceError(
+      `${file} was written by a newer platformctl (schema ${version}, this build knows ${SQLITE_STEPS.length}): use that version.`,
+    )
+  const foreign = foreignObject(database, holds)
+  if (foreign !== undefined)
+    throw new StoreMaintenanceError(
+      `${file} was not ${done}: it has ${foreign}, which no platformctl made. Take a file that you trust, or drop that from a copy of it first.`,
+    )
 }
 
 const keyOf = ({ type, name }: SchemaObject) => `${type} ${name}`

@@ -1,21 +1,19 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
-import { listAudit } from '../audit.ts'
-import { entriesOf, journalFile, readJournal } from '../journal.ts'
-import {
-  type AnalyticsMaintenance,
-  BACKUP_AT,
-  type StoreMaintenance,
-  StoreMaintenanceError,
-  stepsFrom,
-} from '../maintenance.ts'
+import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
+import { type AnalyticsMaintenance, BACKUP_AT, type StoreMaintenance } from '../maintenance.ts'
+import { getMeta, setMeta } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
+import { assertReadable, hasTable, migrate } from '../schema.ts'
+import { StoreMaintenanceError, StoreOpenError, type StoreSchema } from '../store.ts'
+import { upkeep, VERIFIED_AT } from '../upkeep.ts'
 import { backup, explainDamage } from './backup.ts'
-import { assertReadable, connectAnyway, migrate, runsOn, schemaVersion } from './connection.ts'
-import { openJournal, owedOf } from './journal.ts'
+import { connectAnyway, type Guarded, schemaVersion } from './connection.ts'
+import { openJournal } from './journal.ts'
 import { isForeign } from './owner.ts'
-import { plainPerformer } from './sql.ts'
-import { countTableRows, hasTable, verifyDatabase } from './verify.ts'
+import { DIALECT, plainPerformer, plainSql } from './sql.ts'
+import { verifyDatabase } from './verify.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
@@ -23,62 +21,48 @@ const BUSY_MS = 5000
 /** Maintenance of a store in an SQLite file. Opening it migrates nothing. */
 export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): StoreMaintenance {
   const database = connectAnyway({ file, busyMs })
+  const schema = { steps: SQLITE_STEPS, place: file }
+  const journal = openJournal(database, file)
   const perform = plainPerformer(database)
+  const sound = soundly(file)
+  const sql = plainSql(database, sound)
+  const alike = upkeep(sql, schema, () =>
+    migrate(sql, schema).catch((error: unknown) => {
+      if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
+      throw new StoreMaintenanceError(
+        `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
+        { cause: error },
+      )
+    }),
+  )
   return {
-    status: () =>
-      sound(file, async () => ({
-        kind: 'sqlite',
-        location: file,
-        version: schemaVersion(database),
-        latest: SQLITE_STEPS.length,
-        readable: runsOn(database, SQLITE_STEPS.length),
-        bytes: sizeOf(file),
-        walBytes: sizeOf(`${file}-wal`),
-        counts: countTableRows(database),
-        verifiedAt: verifiedAt(),
-      })),
-    pending: async () => {
-      assertReadable(database, file, SQLITE_STEPS.length)
-      return stepsFrom(SQLITE_STEPS, schemaVersion(database))
-    },
-    migrate: () =>
-      sound(file, async () => {
-        const from = schemaVersion(database)
-        try {
-          migrate(database, file, SQLITE_STEPS)
-        } catch (error) {
-          if (codeOf(error).startsWith('SQLITE_BUSY'))
-            throw new StoreMaintenanceError(
-              `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
-              { cause: error },
-            )
-          throw error
-        }
-        return { from, to: schemaVersion(database) }
-      }),
+    ...alike,
+    status: async () => ({
+      ...(await alike.status()),
+      kind: 'sqlite',
+      location: file,
+      bytes: sizeOf(file),
+      walBytes: sizeOf(`${file}-wal`),
+    }),
     verify: async (now) => {
-      assertReadable(database, file, SQLITE_STEPS.length)
+      perform(assertReadable(DIALECT, schema))
       const found = verifyDatabase(database, { now, holds: 'course' })
-      const journal = found.damaged ? undefined : journalFault()
-      const result =
-        journal === undefined ? found : { ...found, ok: false, faults: [...found.faults, journal] }
-      if (result.ok) remember('verified_at', now)
+      const fault = found.damaged ? undefined : journalFault()
+      const result = fault === undefined ? found : { ...found, ok: false, faults: [...found.faults, fault] }
+      if (result.ok) note(() => perform(setMeta(VERIFIED_AT, String(now))))
       return result
     },
-    backup: (to, now, { recipients } = { recipients: [] }) =>
-      sound(file, async () => {
+    backup: async (to, now, { recipients } = { recipients: [] }) => {
+      anchor(now)
+      const result = await backup(database, to, { holds: 'course', recipients, now }).catch(damaged(file))
+      note(() => perform(setMeta(BACKUP_AT, String(now))))
+      return result
+    },
+    journal: async (now) =>
+      sound(() => {
         anchor(now)
-        const result = await backup(database, to, { holds: 'course', recipients, now })
-        remember(BACKUP_AT, now)
-        return result
+        return [...(readJournal(journalFile(file)) ?? []), ...entriesOf(perform(getMeta(OWED)) ?? '')]
       }),
-    journal: (now) =>
-      sound(file, async () => {
-        anchor(now)
-        return [...(readJournal(journalFile(file)) ?? []), ...entriesOf(owedOf(database))]
-      }),
-    // None from a store that is older than the log.
-    audit: (limit) => sound(file, async () => (hasTable(database, 'audit') ? perform(listAudit(limit)) : [])),
     close: async () => void database.close(),
   }
 
@@ -87,9 +71,8 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     const name = journalFile(file)
     if (isForeign(name, file))
       return `${name} belongs to another user than the store, so the daemon cannot write unsubscribes into it: chown --reference=${file} ${name}`
-    if (!hasTable(database, 'meta')) return undefined
     try {
-      database.transaction(() => openJournal(database, file).catchUp()).immediate()
+      note(() => database.transaction(() => journal.catchUp()).immediate())
     } catch (error) {
       if (codeOf(error).startsWith('JOURNAL_'))
         return `${name} cannot be written, so a restore would forget who unsubscribes now: check its owner, its permissions and its disk`
@@ -98,29 +81,17 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   }
 
   function anchor(now: number): void {
-    note(() => database.transaction(() => openJournal(database, file).anchor(now)).immediate())
-  }
-
-  function remember(name: string, now: number): void {
-    const sql =
-      'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'
-    note(() => database.prepare(sql).run(name, String(now)))
+    note(() => database.transaction(() => journal.anchor(now)).immediate())
   }
 
   /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
   function note(write: () => void): void {
-    if (!hasTable(database, 'meta')) return
+    if (!sound(() => perform(hasTable(DIALECT, 'meta')))) return
     try {
       write()
     } catch (error) {
       if (!codeOf(error).startsWith('SQLITE_')) throw error
     }
-  }
-
-  function verifiedAt(): number | undefined {
-    if (!hasTable(database, 'meta')) return undefined
-    const value = database.prepare(`SELECT value FROM meta WHERE name = 'verified_at'`).pluck().get()
-    return value === undefined ? undefined : Number(value)
   }
 }
 
@@ -130,19 +101,42 @@ export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
     backup: (to, now, { recipients } = { recipients: [] }) =>
-      sound(file, () => backup(database, to, { holds: 'analytics', recipients, now })),
+      backup(database, to, { holds: 'analytics', recipients, now }).catch(damaged(file)),
     close: async () => void database.close(),
   }
 }
 
-/** Refuses work on a damaged file with a sentence; only `verify` reads further. */
-async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
+/** The schema of the store in a file, read and never changed; undefined when there is no such file. */
+export function sqliteSchema(file: string): StoreSchema | undefined {
+  if (!existsSync(file)) return undefined
+  let database: Database.Database | undefined
   try {
-    return await work()
+    database = new Database(file, { readonly: true, fileMustExist: true })
+    return {
+      version: schemaVersion(database),
+      latest: SQLITE_STEPS.length,
+      isJournalForeign: isForeign(journalFile(file), file),
+    }
   } catch (error) {
-    throw explainDamage(file, error)
+    throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })
+  } finally {
+    database?.close()
   }
 }
+
+/** Refuses work on a damaged file with a sentence; only `verify` reads further. */
+const damaged = (file: string) => (error: unknown) => {
+  throw explainDamage(file, error)
+}
+const soundly =
+  (file: string): Guarded =>
+  (work) => {
+    try {
+      return work()
+    } catch (error) {
+      return damaged(file)(error)
+    }
+  }
 
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0

@@ -4,15 +4,16 @@ import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { course } from '../course.ts'
 import { BACKUP_AT } from '../maintenance.ts'
+import { getMeta, ping } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
-import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
+import { closeFile, guard, IN_MEMORY, UNAVAILABLE } from './connection.ts'
 import { sqliteDispatch } from './dispatch.ts'
 import { openJournal } from './journal.ts'
 import { createPageCheck } from './page-check.ts'
-import { sqliteSql } from './sql.ts'
+import { openDatabase, sqliteSql } from './sql.ts'
 
 /**
  * Milliseconds since the machine started: all processes that can share a file share this clock, and nobody can set it.
@@ -24,12 +25,12 @@ const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
  * The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process.
  * `onLost`: a write was not confirmed by the disk, and the store has closed itself.
  */
-export function openSqlite(
+export async function openSqlite(
   file: string | undefined,
   onLost?: (cause: unknown) => void,
   leaseClock: () => number = sinceBoot,
-): Store {
-  const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: SQLITE_STEPS })
+): Promise<Store> {
+  const database = await openDatabase(file ?? IN_MEMORY, 'FULL', SQLITE_STEPS)
   // Damage met in daily work. Remembered, so that a later ping that happens to succeed cannot hide it.
   let damaged: unknown
   let full = false
@@ -43,28 +44,18 @@ export function openSqlite(
   const parts = { database, guarded, leaseClock, journal, file }
   const steps = sqliteSql(parts)
   const shared = courseParts(steps)
-  const sql = {
-    get: database.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
-    ping: database.prepare(
-      `INSERT INTO meta (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    ),
-  }
+  const kind = file === undefined ? 'memory' : 'sqlite'
   return {
-    kind: file === undefined ? 'memory' : 'sqlite',
+    kind,
     persistent: file !== undefined,
     course: { ...course(steps, shared), ...sqliteDispatch(parts, shared) },
     ...operations(steps, shared),
     async ping({ pages: everyPage = false } = {}) {
       if (damaged !== undefined) throw unavailable(damaged)
       if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))
-      const mark = String(performance.now())
-      guarded(() => {
-        // After a full disk, call the store healthy only once there is room for more than a row that exists
-        // already.
-        if (full) sql.ping.run(`${mark}${' '.repeat(GROWTH_BYTES)}`)
-        sql.ping.run(mark)
-        if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')
-      })
+      // After a full disk, call the store healthy only once there is room for more than a row that exists already.
+      if (full) await steps.read(() => ping(GROWTH_BYTES))
+      await steps.read(() => ping())
       full = false
       const catchUp = database.transaction(() => journal?.catchUp())
       try {
@@ -78,14 +69,19 @@ export function openSqlite(
         throw unavailable(damaged)
       }
     },
-    status: async () =>
-      guarded(() => ({
-        kind: file === undefined ? 'memory' : 'sqlite',
-        version: Number(database.pragma('user_version', { simple: true })),
-        latest: SQLITE_STEPS.length,
-        bytes: file === undefined ? undefined : statSync(file).size,
-        backupAt: numberOf(sql.get.get(BACKUP_AT)),
-      })),
+    status: () =>
+      steps.read(function* () {
+        const version = yield* steps.dialect.version()
+        const at = yield* getMeta(BACKUP_AT)
+        const bytes = file === undefined ? undefined : statSync(file).size
+        return {
+          kind,
+          version,
+          latest: SQLITE_STEPS.length,
+          bytes,
+          backupAt: at === undefined ? undefined : Number(at),
+        }
+      }),
     async close() {
       await pages?.close()
       if (!database.open) return
@@ -101,10 +97,6 @@ export function openSqlite(
  */
 const LEAST_FREE_BYTES = 256 * 1024
 const GROWTH_BYTES = 64 * 1024
-
-function numberOf(value: unknown): number | undefined {
-  return value === undefined ? undefined : Number(value)
-}
 
 function isDiskFull(file: string): boolean {
   try {

@@ -2,22 +2,34 @@ import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } f
 import path from 'node:path'
 import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
-import { ANCHOR, covers, entriesOf, type JournalEntry, journalFile, readJournal } from '../journal.ts'
-import { BACKUP_AT, type StoreContent, StoreMaintenanceError } from '../maintenance.ts'
-import { SQLITE_STEPS } from '../migrations.ts'
+import { addAudit } from '../audit.ts'
+import {
+  ANCHOR,
+  covers,
+  entriesOf,
+  isTime,
+  type JournalEntry,
+  journalFile,
+  OWED,
+  readJournal,
+  readNamedJournal,
+  uncovered,
+} from '../journal.ts'
+import { BACKUP_AT, type StoreContent } from '../maintenance.ts'
+import { getMeta, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
-import { restored } from '../restored.ts'
-import { StoreOpenError } from '../store.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
+import { countRows } from '../upkeep.ts'
 import { failed, syncFolder } from './backup.ts'
-import { closeFile, connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { closeFile, connect, makeFolder, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
-import { isErasedBy, OWED, openJournal, owedOf } from './journal.ts'
-import { foreignObject } from './made-here.ts'
+import { isErasedBy, openJournal } from './journal.ts'
+import { assertMadeHere } from './made-here.ts'
 import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
-import { plainSql } from './sql.ts'
-import { countTableRows, verifyDatabase } from './verify.ts'
+import { DIALECT, migrateFile, plainPerformer, plainSql } from './sql.ts'
+import { verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
   readonly version: number
@@ -177,37 +189,24 @@ async function check(
   options: RestoreOptions,
 ): Promise<Checked> {
   const { now, audit } = options
+  const isStore = holds === 'course'
   try {
     const database = connect({ file: image })
     try {
-      const empty = schemaVersion(database) === 0
-      if (holds === 'course' && empty)
+      const version = schemaVersion(database)
+      if (isStore && version === 0)
         throw new StoreMaintenanceError(`${from} is an empty database, not a backup of a store.`)
-      if (holds === 'analytics' && !empty)
+      if (!isStore && version !== 0)
         throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
-      // Before a row is read: a newer schema cannot be distinguished from another program's.
-      if (holds === 'course' && schemaVersion(database) > SQLITE_STEPS.length)
-        throw new StoreMaintenanceError(
-          `${from} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${SQLITE_STEPS.length}): restore it with that version.`,
-        )
-      const foreign = foreignObject(database, holds)
-      if (foreign !== undefined)
-        throw new StoreMaintenanceError(
-          `${from} was not restored: it has ${foreign}, which no platformctl made. Restore a backup that you trust, or drop it from a copy first.`,
-        )
+      assertMadeHere(database, { file: from, holds, done: 'restored' })
       // One that is older is brought up to date here, not at the next start.
-      if (holds === 'course') migrate(database, from, SQLITE_STEPS)
-      const done = holds === 'course' ? await catchUp(database, { from, to }, options) : NOTHING_DONE
-      if (audit && holds === 'course') await restored(plainSql(database)).audit.record(audit)
-      const result = verifyDatabase(database, { now, holds })
-      if (result.damaged)
-        throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
-      return {
-        version: schemaVersion(database),
-        counts: countTableRows(database),
-        faults: result.faults,
-        ...done,
-      }
+      if (isStore) await migrateFile(database, from)
+      const done = isStore ? await catchUp(database, { from, to }, options) : NOTHING_DONE
+      const perform = plainPerformer(database)
+      if (isStore) perform(addAudit(audit))
+      const { damaged: isDamaged, faults } = verifyDatabase(database, { now, holds })
+      if (isDamaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
+      return { version: schemaVersion(database), counts: perform(countRows(DIALECT)), faults, ...done }
     } finally {
       database.pragma('wal_checkpoint(TRUNCATE)')
       database.pragma('journal_mode = DELETE')
@@ -239,34 +238,39 @@ async function catchUp(
   { from, to }: Pick<RestorePart, 'from' | 'to'>,
   { journal, withoutJournal = false, sentFrom, now }: RestoreOptions,
 ): Promise<Done> {
-  const meta = (name: string) =>
-    database.prepare('SELECT value FROM meta WHERE name = ?').pluck().get(name) as string | undefined
+  const sql = plainSql(database)
+  const perform = plainPerformer(database)
   const own = readJournal(journalFile(to))
-  const named = journal === undefined ? undefined : readJournal(journal)
-  if (journal !== undefined && named === undefined)
-    throw new StoreMaintenanceError(`there is no file ${journal}: name the journal of the replaced store.`)
-  const isCovered =
-    own === undefined ? covers(named, meta(ANCHOR)) : covers([...own, ...(named ?? [])], meta(ANCHOR))
-  const madeAt = Number(meta(BACKUP_AT) ?? Math.min(now, statSync(from).mtimeMs))
-  if (!isCovered && !withoutJournal)
-    throw uncovered({ from, to, journal, found: (named ?? own) !== undefined, madeAt })
+  const named = readNamedJournal(journal)
+  const journals = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
+  const isCovered = covers(journals, perform(getMeta(ANCHOR)))
+  const said = Number(perform(getMeta(BACKUP_AT)) ?? Number.NaN)
+  const madeAt = isTime(said) ? said : Math.min(now, statSync(from).mtimeMs)
+  if (!isCovered && !withoutJournal) {
+    const file = journal ?? journalFile(to)
+    throw uncovered(
+      `${from} was made at ${new Date(madeAt).toISOString()}`,
+      journals ? `${file} is not the journal of its store` : `there is no ${file}`,
+      'Name the journal from beside the replaced store with --journal',
+    )
+  }
   // The journal that begins here does not cover the time before: no later restore may believe that it does.
-  if (!isCovered) database.prepare('DELETE FROM meta WHERE name = ?').run(ANCHOR)
+  if (!isCovered) perform(setMeta(ANCHOR, undefined))
   // What the backup's journal was owed is in its rows, and in the journal beside the store. Appended again, it would
   // seem to have happened last; so would a line that a copy of the journal has too.
-  const owedThen = own === undefined ? entriesOf(owedOf(database)) : []
-  database.prepare('DELETE FROM meta WHERE name = ?').run(OWED)
+  const owedThen = own === undefined ? entriesOf(perform(getMeta(OWED)) ?? '') : []
+  perform(setMeta(OWED, undefined))
   const known = new Set(own?.map((entry) => JSON.stringify(entry)))
   // A copy was made before what could not be written.
   const others = [...owedThen, ...(named ?? []), ...owedBy(to)].filter(
     (entry) => !known.has(JSON.stringify(entry)),
   )
   const entries = [...(own ?? []), ...others]
-  const replayed = await replay(restored(plainSql(database)), entries)
+  const replayed = await replay(sql, entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
   // The file named for them may be older than the last entries.
-  if (taken > 0) await replay(restored(plainSql(database)), entries)
+  if (taken > 0) await replay(sql, entries)
   const isErased = isErasedBy(database, entries)
   return {
     replayed,
@@ -278,27 +282,13 @@ async function catchUp(
   }
 }
 
-function uncovered(refused: {
-  readonly from: string
-  readonly to: string
-  readonly journal: string | undefined
-  readonly found: boolean
-  readonly madeAt: number
-}): StoreMaintenanceError {
-  const { from, to, journal, found, madeAt } = refused
-  const file = journal ?? journalFile(to)
-  return new StoreMaintenanceError(
-    `${from} was made at ${new Date(madeAt).toISOString()}, and ${found ? `${file} is not the journal of its store` : `there is no ${file}`}: people who unsubscribed, bounced or were erased since then would be mailed again. Name the journal from beside the replaced store with --journal, or accept that with --without-journal; nothing was changed.`,
-  )
-}
-
 /** What the replaced store could not write to its journal; nothing if it is too damaged to be read. */
 function owedBy(to: string): readonly JournalEntry[] {
   if (!existsSync(to)) return []
   let database: SqliteDatabase | undefined
   try {
     database = openedForReading(to)
-    return entriesOf(owedOf(database))
+    return entriesOf(plainPerformer(database)(getMeta(OWED)) ?? '')
   } catch {
     return []
   } finally {

@@ -1,68 +1,34 @@
+import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
-import { storeFault } from '../../store-fault.ts'
-import { StoreMaintenanceError } from '../maintenance.ts'
-import { sentSince } from '../sent-since.ts'
-import { rowReader } from '../sql.ts'
-import { type Row, recordOf } from '../subscriptions.ts'
+import { StoreMaintenanceError } from '../store.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
+import { assertMadeHere } from './made-here.ts'
+
+/** Enrolments that the restored store still sends, and how many of their lessons the replaced one has sent since. */
+const NEWER = `
+  SELECT s.id, (SELECT count(*) FROM json_each(r.sent_days) WHERE value NOT IN (SELECT value FROM json_each(s.sent_days))) AS lessons
+  FROM replaced.subscription r JOIN subscription s
+    ON s.id = r.id AND s.enrolment = r.enrolment AND s.confirmed_at IS r.confirmed_at AND s.state = 'confirmed'
+  WHERE r.sent_days <> s.sent_days AND json_valid(r.sent_days) AND json_valid(s.sent_days)`
 
 /** Lessons that the replaced store sent and the restored one would send again; undefined if they cannot be counted. */
 export function countRepeats(restored: SqliteDatabase, replaced: string): number | undefined {
-  let count = 0
-  let other: SqliteDatabase | undefined
   try {
-    other = openedForReading(replaced)
-    for (const { lessons } of newerRows(restored, other)) count += lessons
-    return count
+    return beside(restored, replaced, () =>
+      Number(restored.prepare(`SELECT coalesce(sum(lessons), 0) FROM (${NEWER})`).pluck().get()),
+    )
   } catch {
     // The store that is replaced may be damaged: that is why it is replaced.
     return undefined
-  } finally {
-    other?.close()
   }
 }
 
 /** Takes over what the replaced store has sent since the backup: the progress of enrolments, and their history. */
 export function takeSentRecords(restored: SqliteDatabase, replaced: string): number {
-  let taken = 0
   try {
-    const other = openedForReading(replaced)
-    const copy = (table: string, where: string, ...values: readonly unknown[]) => {
-      const rows = other.prepare(`SELECT * FROM ${table} ${where}`).all(...values) as Record<
-        string,
-        unknown
-      >[]
-      const names = Object.keys(rows[0] ?? {})
-      if (names.length === 0) return
-      const insert = restored.prepare(
-        `INSERT OR IGNORE INTO ${table} (${names.join(', ')}) VALUES (${names.map((name) => `@${name}`).join(', ')})`,
-      )
-      for (const row of rows) insert.run(row)
-    }
-    try {
-      if (schemaVersion(other) !== schemaVersion(restored))
-        throw new StoreMaintenanceError(
-          `${replaced} has schema ${schemaVersion(other)}, and the restored store ${schemaVersion(restored)}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
-        )
-      restored.transaction(() => {
-        copy('course_text', '')
-        copy('course_plan', '')
-        for (const { row, lessons } of newerRows(restored, other)) {
-          const names = Object.keys(row).filter((name) => name !== 'id')
-          restored
-            .prepare(
-              `UPDATE subscription SET ${names.map((name) => `${name} = @${name}`).join(', ')} WHERE id = @id`,
-            )
-            .run(row)
-          copy('subscription_event', 'WHERE subscription = ?', row.id)
-          taken += lessons
-        }
-      })()
-    } finally {
-      other.close()
-    }
-    return taken
+    assertSameSchema(restored, replaced)
+    return beside(restored, replaced, () => restored.transaction(() => take(restored))())
   } catch (error) {
     if (error instanceof StoreMaintenanceError) throw error
     throw new StoreMaintenanceError(
@@ -72,38 +38,61 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
   }
 }
 
-type StoredRow = Readonly<Record<string, unknown>>
-
-/** Rows of the replaced store whose enrolment went on after the backup. */
-function* newerRows(
-  restored: SqliteDatabase,
-  other: SqliteDatabase,
-): Generator<{ readonly row: StoredRow; readonly lessons: number }> {
-  const find = restored.prepare('SELECT * FROM subscription WHERE id = ?')
-  const read = rowReader()
-  const record = (row: StoredRow) => recordOf(read(row) as Row)
-  // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns.
-  for (const row of other
-    .prepare(`SELECT * FROM subscription WHERE sent_days <> '[]'`)
-    .iterate() as Iterable<StoredRow>) {
-    const known = find.get(row.id) as StoredRow | undefined
-    const lessons = known === undefined ? 0 : sentSince(record(known), record(row)).length
-    if (lessons > 0) yield { row, lessons }
+function assertSameSchema(restored: SqliteDatabase, replaced: string): void {
+  const other = openedForReading(replaced)
+  try {
+    if (schemaVersion(other) !== schemaVersion(restored))
+      throw new StoreMaintenanceError(
+        `${replaced} has schema ${schemaVersion(other)}, and the restored store ${schemaVersion(restored)}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
+      )
+    assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
+  } finally {
+    other.close()
   }
 }
 
-/** Writes nothing. Not opened read-only, because the log beside the file would then be left there. */
+function take(restored: SqliteDatabase): number {
+  const newer = restored.prepare(`SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`).all()
+  const columns = (restored.pragma('table_info(subscription)') as { name: string }[])
+    .map(({ name }) => name)
+    .join(', ')
+  for (const table of ['course_text', 'course_plan'])
+    restored.exec(`INSERT OR IGNORE INTO ${table} SELECT * FROM replaced.${table}`)
+  const progress = restored.prepare(
+    `UPDATE subscription SET (${columns}) = (SELECT ${columns} FROM replaced.subscription WHERE id = @id) WHERE id = @id`,
+  )
+  const history = restored.prepare(
+    'INSERT OR IGNORE INTO subscription_event SELECT * FROM replaced.subscription_event WHERE subscription = @id',
+  )
+  let taken = 0
+  for (const { id, lessons } of newer as { id: string; lessons: number }[]) {
+    progress.run({ id })
+    history.run({ id })
+    taken += lessons
+  }
+  return taken
+}
+
+/**
+ * A file that is to be replaced, and so in no use. Not opened read-only, because the log beside it would then be left
+ * there; alone, because a full disk may have no room for the index of the log.
+ */
 export function openedForReading(file: string): SqliteDatabase {
   const database = new Database(file, { fileMustExist: true })
-  try {
-    database.prepare('SELECT 1 FROM sqlite_schema').get()
-  } catch (error) {
-    database.close()
-    if (storeFault(error) !== 'disk_full') throw error
-    // Keeps the index of the log in memory.
-    const alone = new Database(file, { fileMustExist: true })
-    alone.pragma('locking_mode = EXCLUSIVE')
-    return alone
-  }
+  database.pragma('locking_mode = EXCLUSIVE')
   return database
+}
+
+/** Runs work while the restored store sees the replaced one under that name. */
+function beside<T>(restored: SqliteDatabase, replaced: string, work: () => T): T {
+  // To attach a file that is not there would make it.
+  if (!existsSync(replaced))
+    throw Object.assign(new Error(`there is no file ${replaced}`), { code: 'ENOENT' })
+  restored.prepare('ATTACH ? AS replaced').run(replaced)
+  try {
+    restored.pragma('replaced.locking_mode = EXCLUSIVE')
+    return work()
+  } finally {
+    restored.exec('DETACH replaced')
+  }
 }

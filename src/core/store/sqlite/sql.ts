@@ -1,16 +1,22 @@
 import type Database from 'better-sqlite3'
+import { codeOf } from '../../error-code.ts'
+import type { Journal } from '../journal.ts'
+import { SQLITE_STEPS } from '../migrations.ts'
+import { migrate } from '../schema.ts'
 import {
   type Answer,
   boundValue,
   type Dialect,
+  first,
   forSqlite,
+  quoted,
   rowReader,
   type Sql,
   type Step,
   type Steps,
+  script,
 } from '../sql.ts'
-import type { Guarded, SqliteDatabase } from './connection.ts'
-import type { Journal } from './journal.ts'
+import { asOpening, connect, type Guarded, type SqliteDatabase } from './connection.ts'
 import { scrubFile } from './scrub.ts'
 
 export const DIALECT: Dialect = {
@@ -26,6 +32,17 @@ export const DIALECT: Dialect = {
   hasFailed: (failed) => `(failures > 0) = ${Number(failed)}`,
   byBytes: (column) => column,
   isForeign: (column) => `${column} GLOB '*[^ -~]*'`,
+  hasTable: 'SELECT 1 FROM sqlite_schema WHERE name = @table',
+  tables: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+  columns: 'SELECT name FROM pragma_table_info(@table)',
+  named: quoted,
+  *version() {
+    return (
+      (yield* first<{ version: number }>('SELECT user_version AS version FROM pragma_user_version'))
+        ?.version ?? 0
+    )
+  },
+  setVersion: (version) => script(`PRAGMA user_version = ${version}`),
   closeTo: (schema) => `INSERT OR REPLACE INTO meta (name, value)
     SELECT 'readable_from', user_version || ':' || max(${schema}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
     FROM pragma_user_version LEFT JOIN meta ON name = 'readable_from'`,
@@ -68,6 +85,43 @@ export const plainSql = (database: SqliteDatabase, guarded: Guarded = (work) => 
   sqliteSql({ database, guarded, ...PLAIN })
 export const plainPerformer = (database: SqliteDatabase) => performer({ database, ...PLAIN })
 
+/**
+ * Opens (and creates) an SQLite file in WAL mode and brings its schema up to date. `synchronous: 'FULL'` survives a
+ * power cut; `'NORMAL'` only a killed process.
+ */
+export async function openDatabase(
+  file: string,
+  synchronous: 'FULL' | 'NORMAL',
+  steps: readonly string[],
+): Promise<SqliteDatabase> {
+  const database = connect({ file, synchronous })
+  try {
+    // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it.
+    asOpening(file, () => confirmLog(database))
+    await migrateFile(database, file, steps)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** A process that has the file open already holds its lock, and answers for the log itself. */
+function confirmLog(database: SqliteDatabase): void {
+  try {
+    database.pragma('wal_checkpoint(PASSIVE)')
+  } catch (error) {
+    if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
+  }
+}
+
+/** Brings the schema of a file up to date. */
+export const migrateFile = (database: SqliteDatabase, place: string, steps = SQLITE_STEPS): Promise<void> =>
+  migrate(
+    plainSql(database, (work) => asOpening(place, work)),
+    { steps, place },
+  )
+
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
 export function performer({
   database,
@@ -77,6 +131,10 @@ export function performer({
   const prepared = new Map<string, (values: object) => Answer>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
+    if ('script' in step) {
+      database.exec(step.script)
+      return NOTHING
+    }
     if ('journal' in step) {
       const forgotten = step.forget === undefined || (journal?.forget(step.forget) ?? true)
       journal?.add(...step.journal)

@@ -1,7 +1,7 @@
-import { checkRows, verifyResult } from '../check.ts'
 import type { StoreContent, VerifyResult } from '../maintenance.ts'
+import { checkRows, verifyResult } from '../upkeep.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
-import { plainPerformer } from './sql.ts'
+import { DIALECT, plainPerformer } from './sql.ts'
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
@@ -22,7 +22,7 @@ export function verifyDatabase(
       faults.push(`${table}: a row refers to a ${parent} that does not exist`)
     // A store that was never migrated has no rows to look at.
     if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
-      const found = plainPerformer(database)(checkRows(now, hasTable(database, 'course_text')))
+      const found = plainPerformer(database)(checkRows(DIALECT, now))
       faults.push(...found.faults)
       checked = found.checked
     }
@@ -32,26 +32,4 @@ export function verifyDatabase(
     faults.push(`integrity: ${error instanceof Error ? error.message : 'it cannot be read'}`)
   }
   return verifyResult({ checked, faults }, damaged)
-}
-
-export const hasTable = (database: SqliteDatabase, table: string): boolean =>
-  database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined
-
-/** Rows of each table, by name. */
-export function countTableRows(database: SqliteDatabase): Record<string, number> {
-  const tables = database
-    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
-    .pluck()
-    .all() as string[]
-  return Object.fromEntries(
-    tables.map((table) => [
-      table,
-      Number(
-        database
-          .prepare(`SELECT count(*) FROM "${table.replaceAll('"', '""')}"`)
-          .pluck()
-          .get(),
-      ),
-    ]),
-  )
 }
