@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type OutputBundle, type OutputChunk, rolldown } from 'rolldown'
 import { minifySync } from 'rolldown/utils'
 import packageJson from '../package.json' with { type: 'json' }
+import { findCircles } from './circles.ts'
 import { pruneDeclarations } from './declarations.ts'
 import { compiledOnLoad } from './eager.ts'
 import { COMPILED_MAILS } from './mails.ts'
@@ -213,13 +214,21 @@ const { output } = await build.write({
         name: 'daemon',
         priority: 0,
         entriesAware: true,
-        entriesAwareMergeThreshold: 15_000,
+        entriesAwareMergeThreshold: 6_000,
         test: /src\/cli\/(?:commands\/daemon|release-memory)\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$|src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/,
       },
     ],
   },
 })
 await build.close()
+const chunks = output.flatMap((file) =>
+  file.type === 'chunk' ? [[file.fileName, file.imports] as const] : [],
+)
+const circles = findCircles(new Map(chunks)).files.map((circle) => circle.join(' → '))
+if (circles.length > 0)
+  throw new Error(
+    `chunks import each other, and one would use constants of another before they are set: lower entriesAwareMergeThreshold.\n${circles.join('\n')}`,
+  )
 
 // The boot of a host waits for this part: one file of its own, and not the chunks that the command line shares.
 const forBoot = await rolldown({
