@@ -14,12 +14,11 @@ export const PAGE = 500
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
-/** A store to copy from, which nobody writes to until it is closed. */
+/** A store to copy from, which nobody writes to meanwhile. */
 export interface CopySource {
   readonly columns: (table: Table) => Promise<readonly string[]>
   /** The rows of a table as steps give them, `PAGE` at a time. */
   readonly pages: (table: Table) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
-  readonly close: () => Promise<void>
 }
 
 /** The other store; to fill it, in one transaction. */
@@ -93,13 +92,17 @@ function* countOf({ each }: Dialect, table: Table): Steps<number> {
   return (yield* first<{ count: number }>(text, { own: OWN_META }))?.count ?? 0
 }
 
+export function* columnsOf({ columns }: Dialect, table: Table): Steps<readonly string[]> {
+  return (yield* all<{ name: string }>(columns, { table })).map(({ name }) => name)
+}
+
 function* assertFits(dialect: Dialect, table: Table, columns: readonly string[]): Steps<void> {
   if ((yield* countOf(dialect, table)) > 0)
     throw new StoreMaintenanceError(
       `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
     )
-  const known = yield* all<{ name: string }>(dialect.columns, { table })
-  const lost = columns.filter((column) => !known.some(({ name }) => name === column))
+  const known = yield* columnsOf(dialect, table)
+  const lost = columns.filter((column) => !known.includes(column))
   if (lost.length > 0)
     throw new StoreMaintenanceError(
       `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,

@@ -6,9 +6,9 @@ import { type Log, silentLog } from '../log.ts'
 import type { History, SharedHistory } from '../status/history.ts'
 import type { CopyResult, CopySource, TableDifference } from './copy.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from './maintenance.ts'
-import type { OnLost } from './on-lost.ts'
 import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/after-restore.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
+import type { OnLost } from './store.ts'
 import { type Store, StoreMaintenanceError, type StoreSchema } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
@@ -170,11 +170,8 @@ export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<C
 }
 
 async function withSource<T>(from: StoreAddress, work: (source: CopySource) => Promise<T>): Promise<T> {
-  const source =
-    from.kind === 'sqlite'
-      ? await (await import('./sqlite/copy.ts')).sqliteSource(from.file)
-      : await (await import('./postgres/copy.ts')).postgresSource(from.url)
-  return work(source).finally(() => source.close())
+  if (from.kind === 'sqlite') return (await import('./sqlite/copy.ts')).withSqliteSource(from.file, work)
+  return (await import('./postgres/copy.ts')).withPostgresSource(from.url, work)
 }
 
 function sameKind(): StoreMaintenanceError {

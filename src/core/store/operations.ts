@@ -1,17 +1,35 @@
+import type { CourseStore } from '../course/store.ts'
 import { directory, paymentEvents, sentMail } from './account.ts'
 import { auditLog } from './audit.ts'
+import { confirmations } from './confirmations.ts'
+import { counts } from './counts.ts'
+import { enrolments } from './enrolments.ts'
+import { erasure } from './erasure.ts'
 import { feedback } from './feedback.ts'
 import { heartbeats } from './heartbeats.ts'
 import { hours } from './hours.ts'
 import { incidents } from './incidents.ts'
+import { messages } from './messages.ts'
 import { getOrCreate, storeOwner } from './meta.ts'
 import { notices } from './notices.ts'
 import type { CourseParts } from './parts.ts'
 import { sending } from './sending.ts'
 import type { Sql } from './sql.ts'
 
-/** The operations of the store that are written once for both. */
-export const operations = (sql: Sql, parts: CourseParts) => ({
+/** What a dispatcher does for every lesson: each store does it in the way that is fast there. */
+export type Dispatch = Pick<CourseStore, 'claimDue' | 'keep' | 'stillHolds' | 'settle'>
+
+/** The operations of the store, which but for a dispatcher's are written once. */
+export const operations = (sql: Sql, parts: CourseParts, dispatch: Dispatch) => ({
+  course: {
+    ...confirmations(sql, parts),
+    ...enrolments(sql, parts),
+    ...messages(sql, parts),
+    ...counts(sql),
+    ...erasure(sql, parts),
+    ...parts.plans.store,
+    ...dispatch,
+  } satisfies CourseStore,
   audit: auditLog(sql),
   feedback: feedback(sql, parts),
   sending: sending(sql),

@@ -12,9 +12,10 @@ import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS } from '../../../src/core/store/migrations.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
-import { createPool, guarded, type Pool, transaction } from '../../../src/core/store/postgres/connection.ts'
-import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/backup.ts'
+import { createPool, guarded, transaction } from '../../../src/core/store/postgres/connection.ts'
+
 import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
+import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/files.ts'
 import { TABLES } from '../../../src/core/store/tables.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -200,47 +201,37 @@ test('a store in which nothing was done yet is copied: no row of any table, and 
   expect(await copyStore(from, to)).toEqual({ counts: Object.fromEntries(TABLES.map((name) => [name, 0])) })
 })
 
-/** Connections to a database, and every statement that a transaction sends over them. */
+/** Connections to a database. */
 async function pooled(size = 1) {
   const server = await postgresServer()
   const url = await server.createDatabase()
-  const pool = createPool({ url: secret(url), size, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(url), size })
   onTestFinished(() => pool.end())
-  const sent: string[] = []
-  const watched: Pool = {
-    ...pool,
-    connect: async () => {
-      const connection = await pool.connect()
-      return {
-        query: (limitMs, text, values) => {
-          sent.push(text.split(/[; ]/)[0] ?? '')
-          return connection.query(limitMs, text, values)
-        },
-        release: () => connection.release(),
-        get broken() {
-          return connection.broken
-        },
-      }
-    },
-  }
-  return { pool, watched, sent, query: (sql: string) => server.query(url, sql), url, server }
+  return { pool, query: (sql: string) => server.query(url, sql), url, server }
 }
 
-test('a transaction that fails is rolled back, unless its connection is gone', async () => {
-  const { watched, sent, query } = await pooled()
-  await expect(transaction(watched, (on) => on.query('SELECT 1 / 0'))).rejects.toMatchObject({
-    code: '22012',
+test('a transaction that fails is rolled back, also when its connection is gone', async () => {
+  const { pool, query } = await pooled()
+  await query('CREATE TABLE written (n integer)')
+  const failing = transaction(pool, async (on) => {
+    await on.query('INSERT INTO written VALUES (1)')
+    await on.query('SELECT 1 / 0')
   })
-  expect(sent.splice(0)).toEqual(['BEGIN', 'SELECT', 'ROLLBACK'])
-  const cut = transaction(watched, async (on) => {
-    const { rows } = await on.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-    await query(`SELECT pg_terminate_backend(${rows[0]?.pid}, 5000)`)
+  await expect(failing).rejects.toMatchObject({ code: '22012' })
+  // The one connection is in no transaction, and is used again.
+  const backend = async () =>
+    (await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid
+  const before = await backend()
+  expect((await pool.query('INSERT INTO written VALUES (2)')).rowCount).toBe(1)
+  const cut = transaction(pool, async (on) => {
+    await on.query('INSERT INTO written VALUES (3)')
+    await query(`SELECT pg_terminate_backend(${before}, 5000)`)
     await on.query('SELECT 1')
   })
   await expect(cut).rejects.toThrow()
-  expect(sent.splice(0)).toEqual(['BEGIN', 'SELECT', 'SELECT'])
-  expect(await transaction(watched, async (on) => (await on.query('SELECT 1')).rowCount)).toBe(1)
-  expect(sent).toEqual(['BEGIN', 'SELECT', 'COMMIT'])
+  expect(await transaction(pool, async (on) => (await on.query('SELECT 1')).rowCount)).toBe(1)
+  expect(await backend()).not.toBe(before)
+  expect((await query('SELECT n FROM written')).rows).toEqual([{ n: 2 }])
 })
 
 test('connections to a server that can only be read are left once, however many writes meet it, also while they are closed', async () => {
@@ -261,13 +252,13 @@ test('connections to a server that can only be read are left once, however many 
     url.replace(name, 'postgres'),
     `ALTER DATABASE ${name} SET default_transaction_read_only = on`,
   )
-  const last = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
-  const connection = await last.connect()
-  const closed = last.end()
-  await expect(connection.query(5000, 'INSERT INTO written VALUES (5)')).rejects.toMatchObject({
-    code: '25006',
+  const last = createPool({ url: secret(url), size: 1 })
+  let closed: Promise<void> | undefined
+  const write = last.using([], (connection) => {
+    closed = last.end()
+    return connection.query(5000, 'INSERT INTO written VALUES (5)')
   })
-  connection.release()
+  await expect(write).rejects.toMatchObject({ code: '25006' })
   await closed
 })
 

@@ -4,9 +4,9 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { course } from '../../../src/core/store/course.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openHistory, openStore } from '../../../src/core/store/open.ts'
+import { operations } from '../../../src/core/store/operations.ts'
 import { courseParts } from '../../../src/core/store/parts.ts'
 import { type Guarded, guard } from '../../../src/core/store/sqlite/connection.ts'
 import { sqliteDispatch } from '../../../src/core/store/sqlite/dispatch.ts'
@@ -36,7 +36,7 @@ function courseOn(database: Database.Database, guarded: Guarded): Store['course'
   }
   const sql = sqliteSql(parts)
   const shared = courseParts(sql)
-  return { ...course(sql, shared), ...sqliteDispatch(parts, shared) }
+  return operations(sql, shared, sqliteDispatch(parts, shared)).course
 }
 
 async function confirm(store: Pick<Store, 'course'>, n: number) {

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
@@ -104,10 +105,13 @@ test('PostgreSQL plans every statement of the store against its newest schema', 
   const url = await server.createDatabase()
   await (await openStore({ kind: 'postgres', url: secret(url) })).close()
   const faults: string[] = []
+  const client = new pg.Client(url)
+  await client.connect()
   for (const [name, text] of [...textsOf(POSTGRES), ...Object.entries(dispatch)])
-    await server
-      .query(url, `EXPLAIN (GENERIC_PLAN) ${forPostgres(text).text}`)
+    await client
+      .query(`EXPLAIN (GENERIC_PLAN) ${forPostgres(text).text}`)
       .catch((error: unknown) => faults.push(`${name}: ${String(error)}`))
+  await client.end()
   expect(faults).toEqual([])
 })
 

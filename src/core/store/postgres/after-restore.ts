@@ -74,7 +74,7 @@ export async function afterPostgresRestore(
   }
 }
 
-const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
+const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
 
 /** What the rows of the replaced store say, once it is known to be the same store. */
 async function entriesOfReplaced(

@@ -6,7 +6,6 @@ import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { within } from '../../wait.ts'
-import { storableText } from '../sql.ts'
 import {
   CONNECT_MS,
   isAnswer,
@@ -24,15 +23,12 @@ export interface Queryable {
 
 /** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
 export interface Pool extends Queryable {
-  /** A statement under a limit of its own. */
-  queryWithin<R extends pg.QueryResultRow>(
-    limitMs: number,
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<pg.QueryResult<R>>
-  connect(): Promise<Connection>
-  end(): Promise<void>
   readonly limitMs: number
+  /** A statement under a limit of its own. */
+  queryWithin: Connection['query']
+  /** Lends a connection to some work, which is done again if it fails with one of these codes. */
+  using<T>(again: readonly string[], work: (connection: Connection) => Promise<T>): Promise<T>
+  end(): Promise<void>
 }
 
 interface Connection {
@@ -57,12 +53,9 @@ export const UNLIMITED = 0
 /** TCP keepalive starts after this, so the kernel notices a dead peer even on an idle connection. */
 const KEEPALIVE_AFTER_MS = 10_000
 const INT8 = 20
-/**
- * Attempts at a transaction that fails for a conflict with another one, or because the server only reads; the
- * last failure is thrown.
- */
+/** Attempts at what fails for a conflict or because the server only reads; the last failure is thrown. */
 const ATTEMPTS = 3
-const TRY_AGAIN = new Set(['40001', '40P01', READ_ONLY])
+const CONFLICTS = ['40001', '40P01', READ_ONLY]
 
 /** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -71,7 +64,7 @@ export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 export function createPool(input: {
   readonly url: Secret
   readonly size: number
-  readonly onIdleFault: (code: string) => void
+  readonly onIdleFault?: (code: string) => void
   /** Hears of every statement that failed. */
   readonly onFault?: ((error: unknown) => void) | undefined
   readonly limitMs?: number
@@ -93,8 +86,8 @@ export function createPool(input: {
       connectionString: servers[server],
       max: input.size,
       connectionTimeoutMillis: connectMs,
-      // Also end a statement on the server once this side has given up on it. PgBouncer refuses this
-      // parameter and has a limit of its own.
+      // Also end a statement on the server once this side has given up on it. PgBouncer refuses this parameter and has a
+      // limit of its own.
       ...(parameters && limitMs !== UNLIMITED && { statement_timeout: limitMs }),
       application_name: 'platformctl',
       keepAlive: true,
@@ -110,16 +103,12 @@ export function createPool(input: {
           oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
       },
     })
-    // Without a listener, an idle connection that the server closes would crash the process. The next query
-    // opens another.
-    pool.on('error', (error) => input.onIdleFault(codeOf(error)))
+    // Without a listener, an idle connection that the server closes would crash the process. The next query opens another.
+    pool.on('error', (error) => input.onIdleFault?.(codeOf(error)))
     return { pool, sockets }
   }
 
-  /**
-   * Opens a new pool in place of one whose connections can no longer be trusted. Statements in flight finish
-   * on the old one.
-   */
+  /** Replaces a pool whose connections can no longer be trusted. Statements in flight finish on it. */
   function leave(left: typeof current, next = server): void {
     if (left !== current || ended !== undefined) return
     server = next
@@ -154,28 +143,26 @@ export function createPool(input: {
     }
   }
 
-  async function queryWithin<R extends pg.QueryResultRow>(
-    most: number,
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<pg.QueryResult<R>> {
+  const using: Pool['using'] = async (again, work) => {
     for (let attempt = 1; ; attempt += 1) {
       const connection = await connect()
       try {
-        return await connection.query<R>(most, text, values)
+        return await work(connection)
       } catch (error) {
-        if (attempt >= ATTEMPTS || codeOf(error) !== READ_ONLY) throw error
+        if (attempt >= ATTEMPTS || !again.includes(codeOf(error))) throw error
       } finally {
         connection.release()
       }
     }
   }
+  const queryWithin: Pool['queryWithin'] = (most, text, values) =>
+    using([READ_ONLY], (connection) => connection.query(most, text, values))
 
   return {
+    limitMs,
     query: (text, values) => queryWithin(silenceAfter(limitMs), text, values),
     queryWithin,
-    connect,
-    limitMs,
+    using,
     async end() {
       ended ??= Promise.all([...retiring, retire(current)])
       await ended
@@ -187,10 +174,10 @@ export function createPool(input: {
 async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }): Promise<void> {
   await pool.end()
   // Not `once` of node:events: it rejects when the peer resets the connection, which also counts as closed.
-  const closed = Promise.all(
-    [...sockets].map((socket) => new Promise<void>((resolve) => socket.once('close', () => resolve()))),
+  const closed = [...sockets].map(
+    (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
   )
-  await Promise.race([closed, sleep(GOODBYE_MS, undefined, { ref: false })])
+  await Promise.race([Promise.all(closed), sleep(GOODBYE_MS, undefined, { ref: false })])
   for (const socket of sockets) socket.destroy()
 }
 
@@ -200,8 +187,8 @@ function connectionOf(
   onFailed?: (error: unknown) => void,
 ): Connection {
   let broken = false
-  // The pool listens for errors on idle connections only. Without a listener here, a connection that the
-  // server closes between two statements would crash the process.
+  // The pool listens for errors on idle connections only. Without a listener here, a connection that the server closes
+  // between two statements would crash the process.
   const onFault = () => {
     broken = true
   }
@@ -209,7 +196,7 @@ function connectionOf(
   return {
     async query<R extends pg.QueryResultRow>(limitMs: number, text: string, values: readonly unknown[] = []) {
       try {
-        const answer = client.query<R>(text, values.map(storable))
+        const answer = client.query<R>(text, [...values])
         return await (limitMs === UNLIMITED ? answer : within(limitMs, answer, silentServer))
       } catch (error) {
         onFailed?.(error)
@@ -232,11 +219,6 @@ function connectionOf(
   }
 }
 
-/** PostgreSQL stores no NUL, and would refuse the whole statement. */
-function storable(value: unknown): unknown {
-  return typeof value === 'string' && value.includes('\0') ? storableText(value) : value
-}
-
 async function assertWritable(connection: Connection): Promise<void> {
   try {
     const { rows } = await connection.query<{ transaction_read_only: string }>(
@@ -250,20 +232,19 @@ async function assertWritable(connection: Connection): Promise<void> {
   }
 }
 
-/** One transaction on one connection: committed whole, or not at all. */
-export async function transaction<T>(
+/** One transaction on one connection: committed whole, or not at all. Begun again if another one got in its way. */
+export function transaction<T>(
   pool: Pool,
   work: (connection: Queryable) => Promise<T>,
   limitMs = pool.limitMs,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    const connection = await pool.connect()
+  return pool.using(CONFLICTS, async (connection) => {
     const on: Queryable = {
       query: (text, values) => connection.query(silenceAfter(limitMs), text, values),
     }
     try {
       await on.query(
-        `BEGIN; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+        `BEGIN; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL idle_in_transaction_session_timeout = ${limitMs === UNLIMITED ? UNLIMITED : IDLE_IN_TRANSACTION_MS}`,
       )
       const result = await work(on)
       await on.query('COMMIT')
@@ -271,20 +252,13 @@ export async function transaction<T>(
     } catch (error) {
       // A connection that could not roll back is not given to anyone else.
       if (!connection.broken) await on.query('ROLLBACK').catch(() => {})
-      if (attempt >= ATTEMPTS || !TRY_AGAIN.has(codeOf(error))) throw error
-    } finally {
-      connection.release()
+      throw error
     }
-  }
+  })
 }
 
-/**
- * The time limit on this side, a little longer than the server's: if the server reports the timeout first,
- * the connection can be kept.
- */
-function silenceAfter(limitMs: number): number {
-  return limitMs === UNLIMITED ? UNLIMITED : limitMs + SILENCE_MS
-}
+/** A little longer than the server's limit: if the server reports the timeout first, the connection can be kept. */
+const silenceAfter = (limitMs: number) => (limitMs === UNLIMITED ? UNLIMITED : limitMs + SILENCE_MS)
 
 export function silentServer(): never {
   throw new SilentServerError('the server did not answer in time')
@@ -299,7 +273,9 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
     throw new PlatformError(
       'store_unavailable',
       'The store cannot be read or written now; try again later.',
-      { cause: error },
+      {
+        cause: error,
+      },
     )
   }
 }

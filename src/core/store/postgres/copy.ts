@@ -5,13 +5,14 @@ import {
   type CopiedRow,
   type CopyResult,
   type CopySource,
+  columnsOf,
   compareRows,
   copyRows,
   PAGE,
   type TableDifference,
 } from '../copy.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { all, first, rowReader } from '../sql.ts'
+import { first, rowReader } from '../sql.ts'
 import { StoreMaintenanceError } from '../store.ts'
 import { TABLES } from '../tables.ts'
 import { createPool, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
@@ -31,7 +32,7 @@ const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON
   WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM ${DIALECT.each('@tables')})
     AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
 
-const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
+const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export async function copyIntoPostgres(source: CopySource, url: Secret): Promise<CopyResult> {
@@ -59,8 +60,11 @@ export async function compareWithPostgres(
   )
 }
 
-/** A PostgreSQL store to copy from: brought up to date, and held against writers until it is closed. */
-export async function postgresSource(url: Secret): Promise<CopySource> {
+/** Lends a PostgreSQL store to copy from: brought up to date, and held against writers. */
+export async function withPostgresSource<T>(
+  url: Secret,
+  work: (source: CopySource) => Promise<T>,
+): Promise<T> {
   const pool = open(url)
   const { one, read } = plainSql(pool)
   try {
@@ -73,35 +77,30 @@ export async function postgresSource(url: Secret): Promise<CopySource> {
       )
     await migrate(pool)
     await assertUnused(pool, 'nothing was copied')
-    return await explained(() => held(pool))
-  } catch (error) {
+    return await transaction(pool, async (on) => {
+      await explained(() => on.query(LOCK_ALL).catch(refuseIfHeld))
+      return work(sourceOn(on))
+    })
+  } finally {
     await pool.end()
-    throw error
   }
 }
 
-async function held(pool: Pool): Promise<CopySource> {
-  const connection = await pool.connect()
-  const on: Queryable = { query: (text, values) => connection.query(UNLIMITED, text, values) }
-  try {
-    await on.query('BEGIN; SET LOCAL statement_timeout = 0')
-    await on.query(
-      `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`,
-    )
-  } catch (error) {
-    connection.release()
-    throw codeOf(error) === LOCK_NOT_AVAILABLE
-      ? new StoreMaintenanceError(inUse('nothing was copied'), { cause: error })
-      : error
-  }
+const LOCK_ALL = `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`
+
+function refuseIfHeld(error: unknown): never {
+  throw codeOf(error) === LOCK_NOT_AVAILABLE
+    ? new StoreMaintenanceError(inUse('nothing was copied'), { cause: error })
+    : error
+}
+
+/** Faults are explained here: the caller would report them as faults of the other store. */
+function sourceOn(on: Queryable): CopySource {
+  const run = performer()
+  const query = (text: string) => explained(() => on.query<CopiedRow>(text))
   return {
-    columns: (table) =>
-      explained(async () =>
-        (await performer()(on, all<{ name: string }>(DIALECT.columns, { table }))).map(({ name }) => name),
-      ),
+    columns: (table) => explained(() => run(on, columnsOf(DIALECT, table))),
     async *pages(table) {
-      // A fault is explained here: the caller would report it as one of the other store.
-      const query = (text: string) => explained(() => on.query<CopiedRow>(text))
       const read = rowReader()
       await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
       for (let full = true; full; ) {
@@ -110,11 +109,6 @@ async function held(pool: Pool): Promise<CopySource> {
         full = rows.length === PAGE
       }
       await query('CLOSE copied')
-    },
-    async close() {
-      await on.query('ROLLBACK').catch(() => {})
-      connection.release()
-      await pool.end()
     },
   }
 }

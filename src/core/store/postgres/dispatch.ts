@@ -11,7 +11,7 @@ import {
 } from '../../course/subscription.ts'
 import { batchPerTick } from '../../per-tick.ts'
 import { gently } from '../counts.ts'
-import type { Dispatch } from '../course.ts'
+import type { Dispatch } from '../operations.ts'
 import type { CourseParts } from '../parts.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { all, first, run, type Sql, type Steps } from '../sql.ts'

@@ -16,7 +16,7 @@ import { bytesOf, migrate, plainSql } from './sql.ts'
 const LONGEST_LOOK_MS = 10 * 60_000
 /** Maintenance of a store on a PostgreSQL server. Opening it migrates nothing. */
 export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
-  const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS, onIdleFault: () => {} })
+  const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS })
   const sql = plainSql(pool)
   const { dialect } = sql
   const schema = { steps: POSTGRES_STEPS, place: PLACE }
@@ -55,7 +55,7 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
 
 /** The schema of the store on a server, read and never changed; undefined when there is nothing of ours yet. */
 export async function postgresSchema(url: Secret): Promise<StoreSchema | undefined> {
-  const pool = createPool({ url, size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url, size: 1 })
   const { read, dialect } = plainSql(pool)
   return read(function* () {
     const { version, latest } = yield* readSchema(dialect, POSTGRES_STEPS.length)

@@ -4,7 +4,6 @@ import type { SharedHistory } from '../../status/history.ts'
 import { storeFault } from '../../store-fault.ts'
 import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
-import { course } from '../course.ts'
 import { sharedHistory } from '../health.ts'
 import { ping } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
@@ -69,8 +68,7 @@ export async function openPostgres(input: {
   return {
     kind,
     persistent: true,
-    course: { ...course(sql, shared), ...postgresDispatch(sql, shared) },
-    ...operations(sql, shared),
+    ...operations(sql, shared, postgresDispatch(sql, shared)),
     ping: () => guarded(() => within(PING_MS, pingOnce(), silentServer)),
     status: () =>
       sql.read(function* () {

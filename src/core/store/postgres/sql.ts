@@ -13,6 +13,7 @@ import {
   type Step,
   type Steps,
   script,
+  storableText,
 } from '../sql.ts'
 import { StoreOpenError } from '../store.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
@@ -135,7 +136,7 @@ export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: 
 
 async function hold(on: Queryable, { space, name }: Extract<Step, { space: number }>): Promise<Answer> {
   if (name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [space])
-  else await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [name, space])
+  else await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [storableText(name), space])
   return NOTHING
 }
 

@@ -1,16 +1,14 @@
-import { existsSync, linkSync, lstatSync, renameSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
-import { storeFault } from '../../store-fault.ts'
 import { BACKUP_AT, type BackupOptions, type BackupResult, type StoreContent } from '../maintenance.ts'
 import { setMeta } from '../meta.ts'
 import { StoreMaintenanceError } from '../store.ts'
 import { countRows } from '../upkeep.ts'
+import { foreignObject } from './check.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { failed, makeFile, makeScratch, moveIntoPlace, type Scratch, syncFolder } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
-import { foreignObject } from './made-here.ts'
-import { makePrivateFile, makeScratch, type Scratch } from './scratch.ts'
 import { DIALECT, plainPerformer } from './sql.ts'
 
 /**
@@ -41,7 +39,7 @@ export async function backup(
   try {
     scratch = makeScratch(path.dirname(file))
     const [image, packed] = [scratch.file('image.sqlite'), scratch.file('packed')]
-    makePrivateFile(image)
+    makeFile(image)
     database.prepare('VACUUM INTO ?').run(image)
     const { version, counts } = checkImage(image, holds, now)
     const { image: hash, written } = await pack(image, packed, { packing, recipients })
@@ -51,25 +49,12 @@ export async function backup(
     if (!same)
       throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
     moveIntoPlace(packed, file)
-    await syncFolder(path.dirname(file))
+    syncFolder(path.dirname(file))
     return { file, bytes: statSync(file).size, version, counts }
   } catch (error) {
     throw failed(file, error)
   } finally {
     scratch?.remove()
-  }
-}
-
-/** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
-export function moveIntoPlace(from: string, to: string): void {
-  try {
-    linkSync(from, to)
-  } catch (error) {
-    const code = codeOf(error)
-    if (code === 'EEXIST')
-      throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
-    renameSync(from, to)
   }
 }
 
@@ -100,13 +85,6 @@ function checkImage(
   }
 }
 
-/** Makes a rename durable; a folder cannot be opened on Windows, where a rename needs no such thing. */
-export async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await open(folder, 'r')
-  await handle.sync().finally(() => handle.close())
-}
-
 /** Turns SQLite's error about damaged pages into a sentence; leaves any other error as it is. */
 export function explainDamage(file: string, error: unknown): unknown {
   if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))) return error
@@ -114,26 +92,4 @@ export function explainDamage(file: string, error: unknown): unknown {
     `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
     { cause: error },
   )
-}
-
-export function failed(file: string, error: unknown): unknown {
-  const code = codeOf(error)
-  if (storeFault(error) === 'disk_full')
-    return new StoreMaintenanceError(
-      `the disk of ${path.dirname(file)} is full; nothing was left there: free some space, or name another disk.`,
-      { cause: error },
-    )
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'SQLITE_CANTOPEN')
-    return new StoreMaintenanceError(`${path.dirname(file)} cannot be written to by this user.`, {
-      cause: error,
-    })
-  if (code === 'ENOENT') return new StoreMaintenanceError(`there is no file ${file}.`, { cause: error })
-  if (code === 'EISDIR')
-    return new StoreMaintenanceError(`${file} is a folder: name a file.`, { cause: error })
-  if (code.startsWith('SQLITE_IOERR') || code === 'EIO')
-    return new StoreMaintenanceError(
-      `the disk of ${path.dirname(file)} reports an error (${code}): nothing was left there.`,
-      { cause: error },
-    )
-  return error
 }

@@ -1,11 +1,11 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
-import { StoreOpenError } from '../store.ts'
-import { changeOwner, ownerOf } from './owner.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
+import { makeFile, makeFolder } from './files.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -22,34 +22,6 @@ const APPLICATION_ID = 0x504c4154
 
 /** Where SQLite keeps what is to end with the process: a name that is no file. */
 export const IN_MEMORY = ':memory:'
-
-/**
- * For its owner only, because it holds addresses; gives the folders that it made, the outermost first. Node's own
- * recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc.
- */
-export function makeFolder(folder: string): readonly string[] {
-  if (existsSync(folder)) return []
-  const above = makeFolder(path.dirname(folder))
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-    changeOwner(ownerOf(path.dirname(folder)), folder)
-    return [...above, folder]
-  } catch (error) {
-    // Another process that starts beside this one may have made it.
-    if (!existsSync(folder)) throw error
-    return above
-  }
-}
-
-/** For its owner only; SQLite gives the log beside it the rights of the file. */
-function makeFile(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-    changeOwner(ownerOf(path.dirname(path.resolve(file))), file)
-  } catch {
-    // It is there already, or cannot be made: then SQLite says why.
-  }
-}
 
 /** Opens an SQLite file without migrating it, and creates it if it is missing; refuses another program's file. */
 export function connect({
@@ -69,7 +41,7 @@ export function connect({
     return asOpening(file, () => {
       if (file !== IN_MEMORY) {
         makeFolder(path.dirname(path.resolve(file)))
-        makeFile(file)
+        makeIfMissing(file)
       }
       database = new Database(file, { timeout: busyMs })
       if (alone) database.pragma('locking_mode = EXCLUSIVE')
@@ -99,6 +71,35 @@ export function connectAnyway(input: Parameters<typeof connect>[0]): SqliteDatab
     if (storeFault(error) !== 'disk_full') throw error
     return connect({ ...input, alone: true })
   }
+}
+
+/** SQLite gives the log beside a file its rights. */
+function makeIfMissing(file: string): void {
+  try {
+    makeFile(file)
+  } catch {
+    // It is there already, or cannot be made: then SQLite says why.
+  }
+}
+
+/** Takes every lock of a file, and moves its log into it; refuses a file that another process has open. */
+export function holdAlone(database: SqliteDatabase, file: string, done: 'copied' | 'changed'): void {
+  try {
+    // Leaving WAL mode needs every lock there is.
+    if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete')
+      throw Object.assign(new Error('the log is in use'), { code: 'SQLITE_BUSY' })
+    database.pragma('locking_mode = EXCLUSIVE')
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    throw inUse(error, file, done)
+  }
+}
+
+/** Says so if a file cannot be had alone; gives any other error as it is. */
+export function inUse(cause: unknown, file: string, done: 'copied' | 'changed'): unknown {
+  if (!codeOf(cause).startsWith('SQLITE_BUSY')) return cause
+  const said = `${file} is open in another process: stop the daemon first; nothing was ${done}.`
+  return new StoreMaintenanceError(said, { cause })
 }
 
 /** Turns an SQLite error while opening a file into one sentence with the fix. */

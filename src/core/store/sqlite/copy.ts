@@ -1,48 +1,47 @@
 import { lstatSync } from 'node:fs'
 import path from 'node:path'
-import { type CopiedRow, type CopyResult, type CopySource, copyRows, PAGE } from '../copy.ts'
+import { type CopiedRow, type CopyResult, type CopySource, columnsOf, copyRows, PAGE } from '../copy.ts'
 import { departures } from '../departures.ts'
-import { all, rowReader } from '../sql.ts'
+import { rowReader } from '../sql.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
 import type { Table } from '../tables.ts'
-import { explainDamage, failed, moveIntoPlace, syncFolder } from './backup.ts'
-import { connect, makeFolder, type SqliteDatabase } from './connection.ts'
+import { explainDamage } from './backup.ts'
+import { assertMadeHere } from './check.ts'
+import { connect, holdAlone, type SqliteDatabase } from './connection.ts'
+import { failed, makeFolder, makeScratch, moveIntoPlace, shareOwner, syncFolder } from './files.ts'
 import { appendToJournal } from './journal.ts'
-import { assertMadeHere } from './made-here.ts'
-import { changeOwner, ownerOf } from './owner.ts'
-import { makeScratch } from './scratch.ts'
 import { DIALECT, migrateFile, plainPerformer } from './sql.ts'
 
-/** An SQLite store to copy from: brought up to date, and held against writers until it is closed. */
-export async function sqliteSource(file: string): Promise<CopySource> {
+/** Lends an SQLite store to copy from: brought up to date, and held against writers. */
+export async function withSqliteSource<T>(
+  file: string,
+  work: (source: CopySource) => Promise<T>,
+): Promise<T> {
   const database = opened(file)
-  try {
-    assertMadeHere(database, { file, holds: 'course', done: 'copied' })
-    await migrateFile(database, file)
-    // Leaving WAL mode needs every lock there is: a daemon that has the store open would write on into the old one.
-    if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(file)
-    database.exec('BEGIN IMMEDIATE')
-  } catch (error) {
-    database.close()
-    const said = explainDamage(file, error)
-    if (said instanceof StoreOpenError || said instanceof StoreMaintenanceError) throw said
-    throw inUse(file)
+  // Handled here: the caller would report it as a fault of the other store.
+  const damaged = (error: unknown): never => {
+    throw explainDamage(file, error)
   }
-  return {
-    columns: async (table) =>
-      plainPerformer(database)(all<{ name: string }>(DIALECT.columns, { table })).map(({ name }) => name),
-    *pages(table) {
-      // Handled here: the caller would report it as a fault of the other store.
-      try {
-        yield* pagesOf(database, table)
-      } catch (error) {
-        throw explainDamage(file, error)
-      }
-    },
-    async close() {
-      database.exec('ROLLBACK')
-      database.close()
-    },
+  try {
+    try {
+      assertMadeHere(database, { file, holds: 'course', done: 'copied' })
+      await migrateFile(database, file)
+      holdAlone(database, file, 'copied')
+    } catch (error) {
+      damaged(error)
+    }
+    return await work({
+      columns: async (table) => plainPerformer(database)(columnsOf(DIALECT, table)),
+      *pages(table) {
+        try {
+          yield* pagesOf(database, table)
+        } catch (error) {
+          damaged(error)
+        }
+      },
+    })
+  } finally {
+    database.close()
   }
 }
 
@@ -70,12 +69,6 @@ function opened(file: string): SqliteDatabase {
       ? said
       : new StoreMaintenanceError(error.message, { cause: error })
   }
-}
-
-function inUse(file: string): StoreMaintenanceError {
-  return new StoreMaintenanceError(
-    `${file} is open in another process: stop the daemon first; nothing was copied.`,
-  )
 }
 
 /** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
@@ -106,9 +99,9 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       // One file: what is left in the log would stay behind under the name that this one had.
       database.pragma('journal_mode = DELETE')
       database.close()
-      changeOwner(ownerOf(file), image)
+      shareOwner(image, file)
       moveIntoPlace(image, file)
-      await syncFolder(path.dirname(file))
+      syncFolder(path.dirname(file))
       return result
     } finally {
       database.close()

@@ -29,7 +29,7 @@ import {
 } from '../journal.ts'
 import { addressKeys, getMeta, setMeta } from '../meta.ts'
 import type { SqliteDatabase } from './connection.ts'
-import { changeOwner, ownerOf } from './owner.ts'
+import { shareOwner } from './files.ts'
 import { plainPerformer } from './sql.ts'
 
 /** The journal beside a store. */
@@ -99,7 +99,7 @@ function appendText(storeFile: string, text: string): void {
   const descriptor = openSync(file, 'a', 0o600)
   try {
     // Before the first byte: a file that the superuser made would be closed to the daemon.
-    changeOwner(ownerOf(storeFile), file)
+    shareOwner(file, storeFile)
     writeSync(descriptor, text)
     fsyncSync(descriptor)
   } finally {
@@ -139,8 +139,7 @@ function dropLines(file: string, drops: (identity: string) => boolean): void {
 /** Replaces a file as a whole or not at all, keeping its owner and permissions. */
 function replaceFile(file: string, text: string): void {
   const fresh = `${file}.new`
-  const owner = statSync(file)
-  writeFileSync(fresh, text, { mode: owner.mode, flush: true })
-  changeOwner(owner, fresh)
+  writeFileSync(fresh, text, { mode: statSync(file).mode, flush: true })
+  shareOwner(fresh, file)
   renameSync(fresh, file)
 }

@@ -9,11 +9,11 @@ import { assertReadable, hasTable, migrate } from '../schema.ts'
 import { StoreMaintenanceError, StoreOpenError, type StoreSchema } from '../store.ts'
 import { upkeep, VERIFIED_AT } from '../upkeep.ts'
 import { backup, explainDamage } from './backup.ts'
+import { verifyDatabase } from './check.ts'
 import { connectAnyway, type Guarded, schemaVersion } from './connection.ts'
+import { isForeign } from './files.ts'
 import { openJournal } from './journal.ts'
-import { isForeign } from './owner.ts'
 import { DIALECT, plainPerformer, plainSql } from './sql.ts'
-import { verifyDatabase } from './verify.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000

@@ -2,7 +2,6 @@ import { statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
-import { course } from '../course.ts'
 import { BACKUP_AT } from '../maintenance.ts'
 import { getMeta, ping } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
@@ -48,8 +47,7 @@ export async function openSqlite(
   return {
     kind,
     persistent: file !== undefined,
-    course: { ...course(steps, shared), ...sqliteDispatch(parts, shared) },
-    ...operations(steps, shared),
+    ...operations(steps, shared, sqliteDispatch(parts, shared)),
     async ping({ pages: everyPage = false } = {}) {
       if (damaged !== undefined) throw unavailable(damaged)
       if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))

@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } f
 import path from 'node:path'
 import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
+import { storeFault } from '../../store-fault.ts'
 import { addAudit } from '../audit.ts'
 import {
   ANCHOR,
@@ -20,16 +21,14 @@ import { getMeta, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
 import { countRows } from '../upkeep.ts'
-import { failed, syncFolder } from './backup.ts'
-import { closeFile, connect, makeFolder, type SqliteDatabase, schemaVersion } from './connection.ts'
+
+import { assertMadeHere, verifyDatabase } from './check.ts'
+import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { failed, makeFolder, makeScratch, type Scratch, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
-import { assertMadeHere } from './made-here.ts'
-import { changeOwner, ownerOf } from './owner.ts'
-import { makeScratch, type Scratch } from './scratch.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
 import { DIALECT, migrateFile, plainPerformer, plainSql } from './sql.ts'
-import { verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
   readonly version: number
@@ -89,25 +88,22 @@ export async function restore(
   }
   const made = parts.flatMap(folderOf)
   const scratches: Scratch[] = []
+  const prepare = async (part: RestorePart) => {
+    const scratch = makeScratch(path.dirname(part.to))
+    scratches.push(scratch)
+    const image = scratch.file('image.sqlite')
+    return { part, image, checked: await unpackAndCheck(part, image, options) }
+  }
   try {
-    const ready: { part: RestorePart; image: string; checked: Checked }[] = []
-    for (const part of parts)
-      await naming(part, async () => {
-        const scratch = makeScratch(path.dirname(part.to))
-        scratches.push(scratch)
-        const image = scratch.file('image.sqlite')
-        ready.push({ part, image, checked: await unpackAndCheck(part, image, options) })
-      })
+    const ready: Awaited<ReturnType<typeof prepare>>[] = []
+    for (const part of parts) ready.push(await prepare(part).catch(failing(part.to)))
     const results: RestoreResult[] = []
     for (const { part, image, checked } of ready) {
       const { missing, ...result } = checked
-      results.push({ ...result, kept: await naming(part, () => putInPlace(part, image, now)) })
+      results.push({ ...result, kept: await putInPlace(part.to, image, now).catch(failing(part.to)) })
+      const audited = audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []
       // Known to the restore after this one too.
-      if (part.holds === 'course')
-        addToJournal(part.to, [
-          ...missing,
-          ...(audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []),
-        ])
+      if (part.holds === 'course') addToJournal(part.to, [...missing, ...audited])
     }
     return results
   } finally {
@@ -128,12 +124,12 @@ function addToJournal(to: string, entries: readonly JournalEntry[]): void {
   }
 }
 
-interface Checked extends Omit<RestoreResult, 'kept'> {
-  /** Entries that the journal beside the store does not have. */
-  readonly missing: readonly JournalEntry[]
-}
-
 const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
+
+/** A fault of the disk becomes a sentence about the file that it met. */
+const failing = (to: string) => (error: unknown) => {
+  throw failed(to, error)
+}
 
 /** Makes the folder of a file; gives what had to be made for it, the outermost first. */
 function folderOf({ to }: RestorePart): readonly string[] {
@@ -141,10 +137,9 @@ function folderOf({ to }: RestorePart): readonly string[] {
   try {
     return makeFolder(folder)
   } catch (error) {
-    const code = codeOf(error) || 'no reason given'
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw failed(to, error)
+    if (storeFault(error) === 'disk_full') throw failed(to, error)
     throw new StoreMaintenanceError(
-      `${folder} is no folder and cannot be made one (${code}): name another one with --data or STORE_URL.`,
+      `${folder} is no folder and cannot be made one (${codeOf(error) || 'no reason given'}): name another one with --data or STORE_URL.`,
       { cause: error },
     )
   }
@@ -158,68 +153,57 @@ function removeIfEmpty(folder: string): void {
   }
 }
 
-/** A fault of the disk becomes a sentence about the file that it met. */
-async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T> {
-  return work().catch((error: unknown) => {
-    throw failed(to, error)
-  })
+interface Checked extends Omit<RestoreResult, 'kept'> {
+  /** Entries that the journal beside the store does not have. */
+  readonly missing: readonly JournalEntry[]
 }
 
 async function unpackAndCheck(part: RestorePart, image: string, options: RestoreOptions): Promise<Checked> {
-  await unpack(part.from, image, options.identities).catch((error: unknown) => {
-    throw damaged(part.from, error)
-  })
-  return check(part, image, options)
-}
-
-async function putInPlace({ to }: RestorePart, image: string, now: number): Promise<string | undefined> {
-  const kept = isPresent(to) ? `${to}.before-${stamp(now)}` : undefined
-  if (kept !== undefined && existsSync(kept))
-    throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
-  changeOwner(ownerOf(to), image)
-  if (kept === undefined) renameSync(image, to)
-  else replace({ image, to, kept })
-  await syncFolder(path.dirname(to))
-  return kept
-}
-
-async function check(
-  { from, to, holds }: RestorePart,
-  image: string,
-  options: RestoreOptions,
-): Promise<Checked> {
-  const { now, audit } = options
-  const isStore = holds === 'course'
   try {
+    await unpack(part.from, image, options.identities)
     const database = connect({ file: image })
     try {
-      const version = schemaVersion(database)
-      if (isStore && version === 0)
-        throw new StoreMaintenanceError(`${from} is an empty database, not a backup of a store.`)
-      if (!isStore && version !== 0)
-        throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
-      assertMadeHere(database, { file: from, holds, done: 'restored' })
-      // One that is older is brought up to date here, not at the next start.
-      if (isStore) await migrateFile(database, from)
-      const done = isStore ? await catchUp(database, { from, to }, options) : NOTHING_DONE
-      const perform = plainPerformer(database)
-      if (isStore) perform(addAudit(audit))
-      const { damaged: isDamaged, faults } = verifyDatabase(database, { now, holds })
-      if (isDamaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
-      return { version: schemaVersion(database), counts: perform(countRows(DIALECT)), faults, ...done }
+      return await check(database, part, options)
     } finally {
       database.pragma('wal_checkpoint(TRUNCATE)')
       database.pragma('journal_mode = DELETE')
       database.close()
     }
   } catch (error) {
-    if (!(error instanceof StoreOpenError)) throw damaged(from, error)
-    const worse = damaged(from, error.cause)
-    // Its sentence names the unpacked copy; the operator named the backup.
-    throw worse instanceof StoreMaintenanceError
-      ? worse
-      : new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
+    throw refusal(error, part.from, image)
   }
+}
+
+/** Says what is wrong with a backup. The sentence of another fault names the unpacked copy; the operator named the backup. */
+function refusal(error: unknown, from: string, image: string): unknown {
+  const isOpening = error instanceof StoreOpenError
+  const code = codeOf(isOpening ? error.cause : error)
+  if (/^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code))
+    return new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })
+  if (!isOpening) return error
+  return new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
+}
+
+async function check(
+  database: SqliteDatabase,
+  { from, to, holds }: RestorePart,
+  options: RestoreOptions,
+): Promise<Checked> {
+  const perform = plainPerformer(database)
+  const isStore = holds === 'course'
+  const version = schemaVersion(database)
+  if (isStore && version === 0)
+    throw new StoreMaintenanceError(`${from} is an empty database, not a backup of a store.`)
+  if (!isStore && version !== 0)
+    throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
+  assertMadeHere(database, { file: from, holds, done: 'restored' })
+  // One that is older is brought up to date here, not at the next start.
+  if (isStore) await migrateFile(database, from)
+  const done = isStore ? await catchUp(database, { from, to }, options) : NOTHING_DONE
+  if (isStore) perform(addAudit(options.audit))
+  const { damaged, faults } = verifyDatabase(database, { now: options.now, holds })
+  if (damaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
+  return { version: schemaVersion(database), counts: perform(countRows(DIALECT)), faults, ...done }
 }
 
 type Done = Pick<Checked, 'replayed' | 'uncoveredSince' | 'repeats' | 'taken' | 'missing'>
@@ -284,7 +268,6 @@ async function catchUp(
 
 /** What the replaced store could not write to its journal; nothing if it is too damaged to be read. */
 function owedBy(to: string): readonly JournalEntry[] {
-  if (!existsSync(to)) return []
   let database: SqliteDatabase | undefined
   try {
     database = openedForReading(to)
@@ -296,17 +279,14 @@ function owedBy(to: string): readonly JournalEntry[] {
   }
 }
 
-function damaged(from: string, error: unknown): unknown {
-  const code = codeOf(error)
-  const torn = /^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code)
-  return torn
-    ? new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })
-    : error
-}
-
-/** Swaps the files while holding every lock on the old one, so that no process can be writing to either. */
-function replace({ image, to, kept }: { image: string; to: string; kept: string }): void {
-  const old = existsSync(to) ? holdAlone(to) : undefined
+/** Swaps the files while holding every lock on the old one, so that no process can be writing to either; gives its new name. */
+async function putInPlace(to: string, image: string, now: number): Promise<string | undefined> {
+  // `20261121T072600Z` sorts, and is a file name everywhere.
+  const kept = `${to}.before-${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}`
+  const isFirst = !isPresent(to)
+  if (existsSync(kept)) throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
+  shareOwner(image, to)
+  const old = existsSync(to) ? lockedOld(to) : undefined
   try {
     // SQLite would replay a leftover log into the new file.
     for (const end of ['-wal', '-shm'])
@@ -318,6 +298,8 @@ function replace({ image, to, kept }: { image: string; to: string; kept: string 
   } finally {
     old?.close()
   }
+  syncFolder(path.dirname(to))
+  return isFirst ? undefined : kept
 }
 
 /** A second name first, so that at no time the store has none. */
@@ -330,32 +312,16 @@ function keep(file: string, kept: string): void {
 }
 
 /** The old store with every lock taken; undefined when it is too damaged to be locked, and so to be in use. */
-function holdAlone(file: string): SqliteDatabase | undefined {
+function lockedOld(file: string): SqliteDatabase | undefined {
   let database: SqliteDatabase | undefined
   try {
     database = connect({ file, busyMs: 0 })
-    // Leaving WAL mode needs every lock there is, and moves the log into the file.
-    if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(file)
-    database.pragma('locking_mode = EXCLUSIVE')
-    database.exec('BEGIN EXCLUSIVE')
+    holdAlone(database, file, 'changed')
     return database
   } catch (error) {
     database?.close()
-    const cause = error instanceof StoreOpenError ? error.cause : error
-    if (cause instanceof Error && 'code' in cause && String(cause.code).startsWith('SQLITE_BUSY'))
-      throw inUse(file)
-    if (error instanceof StoreMaintenanceError) throw error
+    const refused = error instanceof StoreOpenError ? inUse(error.cause, file, 'changed') : error
+    if (refused instanceof StoreMaintenanceError) throw refused
     return undefined
   }
-}
-
-function inUse(file: string): StoreMaintenanceError {
-  return new StoreMaintenanceError(
-    `${file} is open in another process: stop the daemon first; nothing was changed.`,
-  )
-}
-
-/** `20261121T072600Z`: sorts, and is a file name everywhere. */
-function stamp(now: number): string {
-  return new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')
 }

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { StoreMaintenanceError } from '../store.ts'
+import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
-import { assertMadeHere } from './made-here.ts'
 
 /** Enrolments that the restored store still sends, and how many of their lessons the replaced one has sent since. */
 const NEWER = `

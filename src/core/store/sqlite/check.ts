@@ -1,9 +1,42 @@
 import Database from 'better-sqlite3'
-import type { StoreContent } from '../maintenance.ts'
+import type { StoreContent, VerifyResult } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { StoreMaintenanceError } from '../store.ts'
+import { checkRows, verifyResult } from '../upkeep.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
+import { DIALECT, plainPerformer } from './sql.ts'
+
+/** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
+export function verifyDatabase(
+  database: SqliteDatabase,
+  { now, holds }: { readonly now: number; readonly holds: StoreContent },
+): VerifyResult {
+  const faults: string[] = []
+  let checked = 0
+  let damaged = false
+  try {
+    for (const line of database.pragma('integrity_check(100)') as { integrity_check: string }[])
+      if (line.integrity_check !== 'ok') faults.push(`integrity: ${line.integrity_check}`)
+    damaged = faults.length > 0
+    for (const { table, parent } of database.pragma('foreign_key_check') as {
+      table: string
+      parent: string
+    }[])
+      faults.push(`${table}: a row refers to a ${parent} that does not exist`)
+    // A store that was never migrated has no rows to look at.
+    if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
+      const found = plainPerformer(database)(checkRows(DIALECT, now))
+      faults.push(...found.faults)
+      checked = found.checked
+    }
+  } catch (error) {
+    // A page that cannot be read ends the check; that is its result.
+    damaged = true
+    faults.push(`integrity: ${error instanceof Error ? error.message : 'it cannot be read'}`)
+  }
+  return verifyResult({ checked, faults }, damaged)
+}
 
 interface SchemaObject {
   readonly type: string
@@ -23,15 +56,19 @@ const MOST_OBJECTS = 10_000
 export function foreignObject(database: SqliteDatabase, holds: StoreContent): string | undefined {
   database.pragma('trusted_schema = OFF')
   const found = objects(database)
-  const expected = new Map(expectedObjects(database, holds, found).map((one) => [keyOf(one), one]))
-  for (const one of found) {
-    const ours = expected.get(keyOf(one))
-    if (ours === undefined || ours.tbl_name !== one.tbl_name || plain(ours.sql) !== plain(one.sql))
-      return `the ${one.type} ${one.name}`
-    expected.delete(keyOf(one))
-  }
-  const [missing] = holds === 'course' ? expected.values() : []
+  const ours = expectedObjects(database, holds, found)
+  const foreign = lacking(ours, found)
+  if (foreign) return `the ${foreign.type} ${foreign.name}`
+  const missing = holds === 'course' ? lacking(found, ours) : undefined
   return missing && `no ${missing.type} ${missing.name}`
+}
+
+/** The first of some objects that the others lack. Comments and line breaks may change between builds. */
+function lacking(others: readonly SchemaObject[], some: readonly SchemaObject[]): SchemaObject | undefined {
+  const said = ({ sql, ...one }: SchemaObject) =>
+    JSON.stringify({ ...one, sql: sql?.replace(/--[^\n]*/g, '').replace(/\s+/g, ' ') })
+  const known = new Set(others.map(said))
+  return some.find((one) => !known.has(said(one)))
 }
 
 /** Refuses a file that a build of ours did not make as it is. `done` says what is not done with it. */
@@ -51,10 +88,6 @@ export function assertMadeHere(
       `${file} was not ${done}: it has ${foreign}, which no platformctl made. Take a file that you trust, or drop that from a copy of it first.`,
     )
 }
-
-const keyOf = ({ type, name }: SchemaObject) => `${type} ${name}`
-/** Comments and line breaks may change between builds. */
-const plain = (sql: string | null) => sql?.replace(/--[^\n]*/g, '').replace(/\s+/g, ' ') ?? null
 
 const objects = (database: SqliteDatabase) =>
   // The columns of sqlite_schema are these.

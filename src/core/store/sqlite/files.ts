@@ -1,0 +1,141 @@
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
+import path from 'node:path'
+import { codeOf } from '../../error-code.ts'
+import { storeFault } from '../../store-fault.ts'
+import { StoreMaintenanceError } from '../store.ts'
+
+/** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
+const ownerOf = (store: string) => statSync(existsSync(store) ? store : path.dirname(path.resolve(store)))
+
+/** Whether a file belongs to another user than the store, whose daemon then cannot write it. */
+export function isForeign(file: string, store: string): boolean {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found !== undefined && found.uid !== ownerOf(store).uid
+}
+
+/** A file made or restored by the superuser stays usable by the user that the daemon runs as. */
+export function shareOwner(file: string, store: string): void {
+  const { uid, gid } = ownerOf(store)
+  if (process.getuid?.() === 0) chownSync(file, uid, gid)
+}
+
+/**
+ * For its owner only, because it holds addresses; gives the folders that it made, the outermost first. Node's own
+ * recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc.
+ */
+export function makeFolder(folder: string): readonly string[] {
+  if (existsSync(folder)) return []
+  const above = makeFolder(path.dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+    shareOwner(folder, path.dirname(folder))
+    return [...above, folder]
+  } catch (error) {
+    // Another process that starts beside this one may have made it.
+    if (!existsSync(folder)) throw error
+    return above
+  }
+}
+
+/** Makes an empty file for its owner only; fails where there is anything of that name, links included. */
+export function makeFile(file: string): void {
+  closeSync(openSync(file, 'wx', 0o600))
+  shareOwner(file, path.dirname(path.resolve(file)))
+}
+
+/** Process numbers mean something on one machine (or in one container) only. */
+const PREFIX = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-`
+
+export interface Scratch {
+  readonly file: (name: string) => string
+  readonly remove: () => void
+}
+
+/**
+ * A folder for copies that are not finished: for its owner only, under a name that nobody can guess or make first, and
+ * on the same disk as `folder`, so that a finished file is only renamed. Removes what a killed process left there.
+ */
+export function makeScratch(folder: string): Scratch {
+  removeAbandoned(folder)
+  const made = mkdtempSync(path.join(folder, `${PREFIX}${process.pid}-`))
+  return {
+    file: (name) => path.join(made, name),
+    remove: () => rmSync(made, { recursive: true, force: true }),
+  }
+}
+
+function removeAbandoned(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN
+    if (Number.isNaN(pid) || isRunning(pid)) continue
+    const file = path.join(folder, name)
+    // Not through a link, and nothing that another user put there.
+    const found = lstatSync(file, { throwIfNoEntry: false })
+    if (found?.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid))
+      rmSync(file, { recursive: true, force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return codeOf(error) === 'EPERM'
+  }
+}
+
+/** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
+export function moveIntoPlace(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'EEXIST')
+      throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
+    renameSync(from, to)
+  }
+}
+
+/** Makes a rename durable; a folder cannot be opened on Windows, where a rename needs no such thing. */
+export function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
+
+/** Makes a fault of the disk a sentence about the file that met it; leaves any other error as it is. */
+export function failed(file: string, cause: unknown): unknown {
+  const said = sentence(file, codeOf(cause), storeFault(cause) === 'disk_full')
+  return said === undefined ? cause : new StoreMaintenanceError(said, { cause })
+}
+
+function sentence(file: string, code: string, isFull: boolean): string | undefined {
+  const folder = path.dirname(file)
+  if (isFull)
+    return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
+  if (/^(?:EACCES|EPERM|EROFS|SQLITE_CANTOPEN)$/.test(code))
+    return `${folder} cannot be written to by this user.`
+  if (code === 'ENOENT') return `there is no file ${file}.`
+  if (code === 'EISDIR') return `${file} is a folder: name a file.`
+  if (/^(?:SQLITE_IOERR|EIO$)/.test(code))
+    return `the disk of ${folder} reports an error (${code}): nothing was left there.`
+  return undefined
+}
