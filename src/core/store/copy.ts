@@ -1,8 +1,8 @@
 import { codeOf } from '../error-code.ts'
+import { StoreMaintenanceError } from './errors.ts'
+import { TABLES } from './migrations.ts'
 import { all, type Dialect, first, run, type Steps } from './sql.ts'
-import { StoreMaintenanceError } from './store.ts'
 import { subscriptionSteps } from './subscriptions.ts'
-import { TABLES, type Table } from './tables.ts'
 
 /**
  * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store keeps its
@@ -16,9 +16,9 @@ export type CopiedRow = Readonly<Record<string, unknown>>
 
 /** A store to copy from, which nobody writes to meanwhile. */
 export interface CopySource {
-  readonly columns: (table: Table) => Promise<readonly string[]>
+  readonly columns: (table: string) => Promise<readonly string[]>
   /** The rows of a table as steps give them, `PAGE` at a time. */
-  readonly pages: (table: Table) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
+  readonly pages: (table: string) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
 }
 
 /** The other store; to fill it, in one transaction. */
@@ -33,7 +33,7 @@ export interface CopyResult {
 
 /** A table that is not the same in two stores. */
 export interface TableDifference {
-  readonly table: Table
+  readonly table: string
   readonly from: number
   readonly to: number
 }
@@ -83,20 +83,20 @@ export async function compareRows(
   return differences
 }
 
-const selected = ({ rows }: Dialect, table: Table, columns: readonly string[]) =>
+const selected = ({ rows }: Dialect, table: string, columns: readonly string[]) =>
   `SELECT ${columns.join(', ')} FROM ${rows(table, columns)} AS r`
 
-function* countOf({ each }: Dialect, table: Table): Steps<number> {
+function* countOf({ each }: Dialect, table: string): Steps<number> {
   const except = table === 'meta' ? ` WHERE name NOT IN (SELECT value FROM ${each('@own')})` : ''
   const text = `SELECT count(*) AS count FROM ${table}${except}`
   return (yield* first<{ count: number }>(text, { own: OWN_META }))?.count ?? 0
 }
 
-export function* columnsOf({ columns }: Dialect, table: Table): Steps<readonly string[]> {
+export function* columnsOf({ columns }: Dialect, table: string): Steps<readonly string[]> {
   return (yield* all<{ name: string }>(columns, { table })).map(({ name }) => name)
 }
 
-function* assertFits(dialect: Dialect, table: Table, columns: readonly string[]): Steps<void> {
+function* assertFits(dialect: Dialect, table: string, columns: readonly string[]): Steps<void> {
   if ((yield* countOf(dialect, table)) > 0)
     throw new StoreMaintenanceError(
       `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
@@ -109,7 +109,7 @@ function* assertFits(dialect: Dialect, table: Table, columns: readonly string[])
     )
 }
 
-async function* pagesOf(source: CopySource, table: Table): AsyncGenerator<readonly CopiedRow[]> {
+async function* pagesOf(source: CopySource, table: string): AsyncGenerator<readonly CopiedRow[]> {
   for await (const page of source.pages(table)) {
     if (table === 'meta') yield page.filter(({ name }) => !OWN_META.includes(String(name)))
     else if (table !== 'subscription') yield page
@@ -134,7 +134,7 @@ function listOr(value: unknown): unknown {
 }
 
 /** A row that the other store does not take, such as one that breaks a constraint, is no fault of that store. */
-function refused(table: Table, error: unknown): unknown {
+function refused(table: string, error: unknown): unknown {
   const code = codeOf(error instanceof Error && error.cause ? error.cause : error)
   const isRow =
     /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code) || error instanceof RangeError

@@ -119,38 +119,28 @@ function countsOf(input: {
   /** The number of lessons in the longest course. */
   readonly lessons: number | undefined
 }): CourseCounts {
+  const { states, backlog } = input
   const sum = <T extends { readonly count: number }>(rows: readonly T[], matches: (row: T) => boolean) =>
     rows.reduce((total, row) => (matches(row) ? total + row.count : total), 0)
-  const inState = (wanted: SubscriptionState) => sum(input.states, ({ state }) => state === wanted)
-  const most = Math.max(input.lessons ?? 0, ...input.states.map(({ lessons }) => lessons))
-  const courses = [...new Set(input.states.map(({ course }) => course))].sort()
+  const byState = (rows: readonly StateRow[]) => ({
+    unconfirmed: sum(rows, ({ state }) => state === 'unconfirmed'),
+    confirmed: sum(rows, ({ state }) => state === 'confirmed'),
+    unsubscribed: sum(rows, ({ state }) => state === 'unsubscribed'),
+  })
+  const most = Math.max(input.lessons ?? 0, ...states.map(({ lessons }) => lessons))
+  const courses = [...new Set(states.map(({ course }) => course))].sort()
   return {
     byCourse: Object.fromEntries(
-      courses.map((wanted) => {
-        const of = (state: SubscriptionState) =>
-          sum(input.states, (row) => row.course === wanted && row.state === state)
-        return [
-          wanted,
-          {
-            unconfirmed: of('unconfirmed'),
-            confirmed: of('confirmed'),
-            unsubscribed: of('unsubscribed'),
-          },
-        ]
-      }),
+      courses.map((wanted) => [wanted, byState(states.filter(({ course }) => course === wanted))]),
     ),
-    byState: {
-      unconfirmed: inState('unconfirmed'),
-      confirmed: inState('confirmed'),
-      unsubscribed: inState('unsubscribed'),
-    },
+    byState: byState(states),
     byLessons: Array.from({ length: most + 1 }, (_, sent) =>
-      sum(input.states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
+      sum(states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
     ),
-    dueNow: input.backlog.due,
-    waiting: input.backlog.waiting,
-    nextTryAt: input.backlog.nextTryAt,
-    oldestDueAt: input.backlog.oldestDueAt,
+    dueNow: backlog.due,
+    waiting: backlog.waiting,
+    nextTryAt: backlog.nextTryAt,
+    oldestDueAt: backlog.oldestDueAt,
     dueByHour: Array.from({ length: 24 }, (_, wanted) => sum(input.hours, ({ hour }) => hour === wanted)),
     parked: sum(input.problems, ({ kind }) => kind === 'parked'),
     unknown: sum(input.problems, ({ kind }) => kind === 'unknown'),

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
 import { isRecord } from '../is-record.ts'
 import type { Suppression } from '../mail/feedback/mailbox.ts'
-import { StoreMaintenanceError } from './store.ts'
+import { StoreMaintenanceError } from './errors.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
 export interface ErasedRows {
@@ -53,50 +53,31 @@ export interface Journal {
   anchor(now: number): void
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string'
-const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
-const isAnyOf =
-  (...tests: readonly ((value: unknown) => boolean)[]) =>
-  (value: unknown) =>
-    tests.some((test) => test(value))
-const isAbsent = (value: unknown): boolean => value === undefined
-
 /** UTC milliseconds that a date can have. */
 export const isTime = (value: unknown): boolean =>
   typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
 
-/** What each kind of entry has to have: a file from elsewhere may hold anything. */
-const SHAPES: Readonly<Record<JournalEntry['what'], Shape>> = {
-  unsubscribed: { id: isText, enrolment: Number.isInteger },
-  undone: { id: isText, enrolment: Number.isInteger },
-  erased: {
-    hash: isText,
-    rows: {
-      subscription: isAnyOf(isText, isAbsent),
-      others: isAnyOf(areTexts, isAbsent),
-      invites: areTexts,
-      logins: areTexts,
-    },
-  },
-  suppressed: {
-    identity: isText,
-    suppression: { cause: isText, at: isTime, source: isText, reason: isText },
-  },
-  released: { identity: isText },
-  audited: { entry: { at: isTime, id: isText, action: isText, who: isText, place: isText } },
-  anchor: { id: isText },
+/** An example of each kind of entry, to which one has to be like: a file from elsewhere may hold anything. */
+const LIKE: Readonly<Record<JournalEntry['what'], object>> = {
+  unsubscribed: { id: '', enrolment: 0 },
+  undone: { id: '', enrolment: 0 },
+  erased: { hash: '', rows: { 'subscription?': '', 'others?': [''], invites: [''], logins: [''] } },
+  suppressed: { identity: '', suppression: { cause: '', at: 0, source: '', reason: '' } },
+  released: { identity: '' },
+  audited: { entry: { at: 0, id: '', action: '', who: '', place: '' } },
+  anchor: { id: '' },
 }
 
-interface Shape {
-  readonly [name: string]: ((value: unknown) => boolean) | Shape
-}
-
-function hasShape(value: unknown, shape: Shape): boolean {
+function isLike(value: unknown, example: unknown): boolean {
+  if (Array.isArray(example)) return Array.isArray(value) && value.every((one) => isLike(one, example[0]))
+  if (!isRecord(example))
+    return typeof value === typeof example && (typeof value !== 'number' || isTime(value))
   return (
     isRecord(value) &&
-    Object.entries(shape).every(([name, test]) =>
-      typeof test === 'function' ? test(value[name]) : hasShape(value[name], test),
-    )
+    Object.entries(example).every(([name, one]) => {
+      const found = value[name.replace('?', '')]
+      return (found === undefined && name.endsWith('?')) || isLike(found, one)
+    })
   )
 }
 
@@ -130,11 +111,10 @@ export function readJournal(file: string): readonly JournalEntry[] | undefined {
 export function entryOf(line: string): JournalEntry | undefined {
   try {
     const entry: unknown = JSON.parse(line)
-    if (!hasShape(entry, { what: (what) => Object.hasOwn(SHAPES, String(what)), at: isTime }))
-      return undefined
-    // It has a kind and a time, as was checked.
+    if (!isLike(entry, { what: '', at: 0 })) return undefined
+    // Like an entry in what all of them have.
     const known = entry as JournalEntry
-    return hasShape(known, SHAPES[known.what]) ? known : undefined
+    return isLike(known, LIKE[known.what] ?? []) ? known : undefined
   } catch {
     return undefined
   }

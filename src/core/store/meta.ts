@@ -1,5 +1,6 @@
+import { StoreOpenError } from './errors.ts'
 import { all, first, run, type Sql, type Steps } from './sql.ts'
-import { StoreOpenError, type StoreOwner } from './store.ts'
+import type { StoreOwner } from './store.ts'
 
 export const TEXTS = {
   set: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -42,13 +43,13 @@ export const getOrCreate =
       return (yield* getMeta(name)) ?? ''
     })
 
-/** Keeps the owner's name where every build can read it, and older ones ignore it. */
+/** The platform that a store belongs to, by its name, which every build can read and older ones ignore. */
 export function storeOwner({ one, write }: Sql): StoreOwner {
   const name = () => one(getMeta('platform'))
   return {
     name,
-    // Read first: each start asks, and only the first one writes.
-    claim: async (platform, { adopt = false } = {}) => {
+    async claim(platform, { adopt = false } = {}) {
+      // Read first: each start asks, and only the first one writes.
       const owner = await name()
       if (owner === platform || (owner !== undefined && !adopt)) return owner
       return write(function* () {

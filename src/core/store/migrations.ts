@@ -1,5 +1,3 @@
-import { TABLES } from './tables.ts'
-
 /** What the stores need each in its own words; an empty text says that one does not need it. */
 interface Both {
   readonly sqlite: string
@@ -458,6 +456,11 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE INDEX message_subject ON message (subject) WHERE subject IS NOT NULL;
   `,
 ]
+
+/** The tables of a store, each after those that it refers to. */
+export const TABLES: readonly string[] = STEPS.flat().flatMap((part) =>
+  typeof part === 'string' ? [...part.matchAll(/CREATE TABLE (\w+)/g)].map(([, name = '']) => name) : [],
+)
 
 /** A type follows the name of its column. */
 const TYPE = /(?<=\w )(?:bigint|integer|boolean|jsonb|text)\b/g

@@ -5,11 +5,11 @@ import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { History, SharedHistory } from '../status/history.ts'
 import type { CopyResult, CopySource, TableDifference } from './copy.ts'
+import { StoreMaintenanceError } from './errors.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from './maintenance.ts'
 import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/after-restore.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
-import type { OnLost } from './store.ts'
-import { type Store, StoreMaintenanceError, type StoreSchema } from './store.ts'
+import type { OnLost, Store, StoreSchema } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
 export async function openStore(

@@ -20,8 +20,8 @@ import type { Sql } from './sql.ts'
 export type Dispatch = Pick<CourseStore, 'claimDue' | 'keep' | 'stillHolds' | 'settle'>
 
 /** The operations of the store, which but for a dispatcher's are written once. */
-export const operations = (sql: Sql, parts: CourseParts, dispatch: Dispatch) => ({
-  course: {
+export function operations(sql: Sql, parts: CourseParts, dispatch: Dispatch) {
+  const course: CourseStore = {
     ...confirmations(sql, parts),
     ...enrolments(sql, parts),
     ...messages(sql, parts),
@@ -29,17 +29,20 @@ export const operations = (sql: Sql, parts: CourseParts, dispatch: Dispatch) => 
     ...erasure(sql, parts),
     ...parts.plans.store,
     ...dispatch,
-  } satisfies CourseStore,
-  audit: auditLog(sql),
-  feedback: feedback(sql, parts),
-  sending: sending(sql),
-  directory: directory(sql),
-  sentMail: sentMail(sql),
-  paymentEvents: paymentEvents(sql),
-  incidents: incidents(sql),
-  notices: notices(sql),
-  heartbeats: heartbeats(sql),
-  owner: storeOwner(sql),
-  getOrCreate: getOrCreate(sql),
-  ...hours(sql),
-})
+  }
+  return {
+    course,
+    audit: auditLog(sql),
+    feedback: feedback(sql, parts),
+    sending: sending(sql),
+    directory: directory(sql),
+    sentMail: sentMail(sql),
+    paymentEvents: paymentEvents(sql),
+    incidents: incidents(sql),
+    notices: notices(sql),
+    heartbeats: heartbeats(sql),
+    owner: storeOwner(sql),
+    getOrCreate: getOrCreate(sql),
+    ...hours(sql),
+  }
+}

@@ -1,6 +1,7 @@
+import { StoreOpenError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
 import { type Dialect, first, lock, type Sql, type Steps, script } from './sql.ts'
-import { StoreOpenError, type StoreSchema } from './store.ts'
+import type { StoreSchema } from './store.ts'
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
 const READABLE_FROM = 1

@@ -1,5 +1,5 @@
 import type { JournalEntry } from './journal.ts'
-import { HEALTH_TABLES, type HealthTable, TABLES, type Table } from './tables.ts'
+import { TABLES } from './migrations.ts'
 
 /**
  * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn
@@ -52,7 +52,7 @@ export interface Dialect {
   /** A table of the texts in a JSON array, in its column `value`. */
   readonly each: (array: string) => string
   /** A table with the rows in the parameter `@rows`, in columns that are named and typed as a table has them. */
-  readonly rows: (table: Table | HealthTable, columns: readonly string[]) => string
+  readonly rows: (table: string, columns: readonly string[]) => string
   /** A whole number that a column holds as text; far too large for one that somebody damaged. */
   readonly integer: (column: string) => string
   /** The bytes of a column of `rows`. */
@@ -148,10 +148,7 @@ export interface Compiled {
 }
 
 const PARAMETER = /@([a-z]\w*)/gi
-const TABLE_NAME = new RegExp(
-  `\\b(FROM|INTO|JOIN|UPDATE) (${[...TABLES, ...HEALTH_TABLES].join('|')})\\b`,
-  'g',
-)
+const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')}|health_\\w+)\\b`, 'g')
 
 /**
  * For SQLite: the text without row locks. The plus changes no value. Without it, SQLite plans by the value of a
@@ -168,7 +165,7 @@ export function forPostgres(source: string, leaseNow?: string): Compiled {
   const names = namesOf(text)
   return {
     text: text
-      .replace(TABLE_NAME, (_, verb: string, table: Table) => `${verb} platformctl.${table}`)
+      .replace(TABLE_NAME, (_, verb: string, table: string) => `${verb} platformctl.${table}`)
       .replace(PARAMETER, (_, name: string) => `$${names.indexOf(name) + 1}`),
     names,
   }

@@ -10,16 +10,6 @@ import type { FeedbackStore } from '../mail/feedback/store.ts'
 import type { SentMailStore } from '../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../payments/webhook.ts'
 
-/** The store could not be opened: one sentence with the fix. */
-export class StoreOpenError extends Error {
-  override readonly name = 'StoreOpenError'
-}
-
-/** Maintenance was refused or failed, and nothing was changed. The message gives the reason in one sentence. */
-export class StoreMaintenanceError extends Error {
-  override readonly name = 'StoreMaintenanceError'
-}
-
 export interface StoreSchema {
   readonly version: number
   /** The version that this build migrates to. */

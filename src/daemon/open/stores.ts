@@ -5,11 +5,11 @@ import { PlatformError } from '../../core/errors.ts'
 import type { Host } from '../../core/host.ts'
 import { once } from '../../core/once.ts'
 import { type Secret, secret } from '../../core/secret.ts'
+import { StoreOpenError } from '../../core/store/errors.ts'
 import { assertOwner } from '../../core/store/meta.ts'
 import { openStore } from '../../core/store/open.ts'
-import { type Store, StoreOpenError } from '../../core/store/store.ts'
+import type { Store } from '../../core/store/store.ts'
 import type { OpenOptions } from '../embedding.ts'
-
 /** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
   /** Signs unsubscribe links. */

@@ -347,7 +347,7 @@ test('90 days of 20 probes at their worst stay within 20 MB, and older days go',
   const file = path.join(await emptyFolder(), 'history.sqlite')
   const history: History = await openHistory(file)
   const end = START + 5 * DAY_MS
-  const step = 120 * MINUTE_MS
+  const step = 6 * HOUR_MS
   let bucket = 0
   for (let at = end - (DAYS_KEPT + 5) * DAY_MS; at <= end; at += step) {
     await history.record({

@@ -349,7 +349,7 @@ test('unconfirmed addresses are deleted, however many steps that takes', async (
 
 test('tries a transaction three times after a lock conflict, and once after any other fault', async () => {
   const server = await postgresServer()
-  const pool = createPool({ url: secret(await server.createDatabase()), size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(await server.createDatabase()), size: 1 })
   onTestFinished(() => pool.end())
   const attempts = async (code: string, faults: number) => {
     let tried = 0
@@ -365,16 +365,16 @@ test('tries a transaction three times after a lock conflict, and once after any 
   expect((await pool.query('SELECT 1')).rowCount).toBe(1)
 })
 
-test('statements and transactions on a server are limited there, and only those of a migration are not', async () => {
+test('statements and transactions on a server are limited there, and only those of a migration or a copy are not', async () => {
   const server = await postgresServer()
-  const pool = createPool({ url: secret(await server.createDatabase()), size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(await server.createDatabase()), size: 1 })
   onTestFinished(() => pool.end())
   const limits = `SELECT current_setting('statement_timeout') AS statement, current_setting('idle_in_transaction_session_timeout') AS idle`
   expect((await pool.query(limits)).rows).toEqual([{ statement: '15s', idle: '0' }])
   const within = (limitMs?: number) =>
     transaction(pool, async (on) => (await on.query(limits)).rows[0], limitMs)
   expect(await within()).toEqual({ statement: '15s', idle: '30s' })
-  expect(await within(UNLIMITED)).toEqual({ statement: '0', idle: '30s' })
+  expect(await within(UNLIMITED)).toEqual({ statement: '0', idle: '0' })
   // The limits of a transaction end with it.
   expect((await pool.query(limits)).rows).toEqual([{ statement: '15s', idle: '0' }])
 })

@@ -11,10 +11,9 @@ import {
   PAGE,
   type TableDifference,
 } from '../copy.ts'
-import { POSTGRES_STEPS } from '../migrations.ts'
+import { StoreMaintenanceError } from '../errors.ts'
+import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { first, rowReader } from '../sql.ts'
-import { StoreMaintenanceError } from '../store.ts'
-import { TABLES } from '../tables.ts'
 import { createPool, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { explained } from './faults.ts'
 import { DIALECT, migrate, performer, plainSql } from './sql.ts'

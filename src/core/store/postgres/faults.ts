@@ -1,5 +1,5 @@
 import { codeOf } from '../../error-code.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 
 /** As an operator names the server; an address has credentials. */
 export const PLACE = 'The PostgreSQL of STORE_URL'

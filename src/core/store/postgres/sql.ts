@@ -1,3 +1,4 @@
+import { StoreOpenError } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { migrate as bringUpToDate, hasTable } from '../schema.ts'
 import {
@@ -15,7 +16,6 @@ import {
   script,
   storableText,
 } from '../sql.ts'
-import { StoreOpenError } from '../store.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { explained, PLACE } from './faults.ts'
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { Decrypter, Encrypter } from 'age-encryption'
-import { StoreMaintenanceError } from '../store.ts'
+import { StoreMaintenanceError } from '../errors.ts'
 
 /** Bytes of an age header, and recipients in it: each key is tried on each of them. */
 export const LARGEST_HEADER_BYTES = 256 * 1024

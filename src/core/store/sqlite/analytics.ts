@@ -5,7 +5,7 @@ import { type AnalyticsStore, dayOf } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
 import { analytics } from '../analytics.ts'
-import { StoreOpenError } from '../store.ts'
+import { StoreOpenError } from '../errors.ts'
 import { closeFile, type Guarded, guard, type SqliteDatabase } from './connection.ts'
 import { openDatabase, plainSql } from './sql.ts'
 

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
+import { StoreMaintenanceError } from '../errors.ts'
 import type { StoreContent, VerifyResult } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
-import { StoreMaintenanceError } from '../store.ts'
 import { checkRows, verifyResult } from '../upkeep.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'

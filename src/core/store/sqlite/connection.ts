@@ -4,13 +4,13 @@ import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { makeFile, makeFolder } from './files.ts'
 
 export type SqliteDatabase = Database.Database
 
 /** Below this, a WAL reset can corrupt the file (sqlite.org/releaselog/3_51_3). */
-const OLDEST_SQLITE = [3, 51, 3]
+const OLDEST_SQLITE = '3.51.3'
 /** A lock held longer than this is somebody's long transaction: waiting blocks the event loop. */
 const BUSY_MS = 1000
 
@@ -139,15 +139,11 @@ function isMarked(database: SqliteDatabase, file: string): boolean {
 }
 
 function assertVersion(found: string): void {
-  const parts = found.split('.').map(Number)
-  for (const [index, least] of OLDEST_SQLITE.entries()) {
-    const part = parts[index] ?? 0
-    if (part > least) return
-    if (part < least)
-      throw new StoreOpenError(
-        `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE.join('.')} or newer.`,
-      )
-  }
+  const rank = (version: string) => version.split('.').reduce((sum, part) => sum * 1000 + Number(part), 0)
+  if (rank(found) < rank(OLDEST_SQLITE))
+    throw new StoreOpenError(
+      `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`,
+    )
 }
 
 function sentence(file: string, error: unknown): string {

@@ -2,9 +2,8 @@ import { lstatSync } from 'node:fs'
 import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, columnsOf, copyRows, PAGE } from '../copy.ts'
 import { departures } from '../departures.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { rowReader } from '../sql.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
-import type { Table } from '../tables.ts'
 import { explainDamage } from './backup.ts'
 import { assertMadeHere } from './check.ts'
 import { connect, holdAlone, type SqliteDatabase } from './connection.ts'
@@ -45,7 +44,7 @@ export async function withSqliteSource<T>(
   }
 }
 
-function* pagesOf(database: SqliteDatabase, table: Table): Generator<readonly CopiedRow[]> {
+function* pagesOf(database: SqliteDatabase, table: string): Generator<readonly CopiedRow[]> {
   const read = rowReader()
   let page: CopiedRow[] = []
   for (const row of database.prepare(`SELECT * FROM ${table}`).iterate()) {

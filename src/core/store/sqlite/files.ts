@@ -17,7 +17,7 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
 import { storeFault } from '../../store-fault.ts'
-import { StoreMaintenanceError } from '../store.ts'
+import { StoreMaintenanceError } from '../errors.ts'
 
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
 const ownerOf = (store: string) => statSync(existsSync(store) ? store : path.dirname(path.resolve(store)))

@@ -1,19 +1,38 @@
 import { createHash, type Hash } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, createWriteStream, statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { PassThrough, Readable, Transform, Writable } from 'node:stream'
+import { Duplex, PassThrough, type Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
-import { StoreMaintenanceError } from '../store.ts'
+import { StoreMaintenanceError } from '../errors.ts'
 
-export type Packing = 'zstd' | 'gzip' | 'plain'
+/** gzip always carries a checksum of its content, zstd only when asked to. */
+const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
 
-const MAGIC: readonly (readonly [Packing, Buffer])[] = [
-  ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd])],
-  ['gzip', Buffer.from([0x1f, 0x8b])],
-  ['plain', Buffer.from('SQLite format 3\0', 'latin1')],
-]
+/** How a backup is packed: the end of its name, and its first bytes. */
+const PACKINGS = [
+  {
+    ending: '.zst',
+    magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
+    pack: () => [createZstdCompress(CHECKED)],
+    unpack: () => [createZstdDecompress()],
+  },
+  {
+    ending: '.gz',
+    magic: Buffer.from([0x1f, 0x8b]),
+    pack: () => [createGzip()],
+    unpack: () => [createGunzip()],
+  },
+  {
+    ending: '.sqlite',
+    magic: Buffer.from('SQLite format 3\0', 'latin1'),
+    pack: () => [],
+    unpack: () => [],
+  },
+] as const
+type Packing = (typeof PACKINGS)[number]
 
 /** How a file that age encrypted begins (age-encryption.org/v1). */
 const AGE = Buffer.from('age-encryption.org/v1\n', 'latin1')
@@ -26,26 +45,12 @@ const HEADER_BYTES = 100
 const MOST_RATIO = 200
 const LEAST_LIMIT = 64 * 1024 * 1024
 
-/** gzip always carries a checksum of its content, zstd only when asked to. */
-const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
-
 /** How a backup is packed, from the name it is to have. */
 export function packingOf(name: string): Packing {
-  const file = name.replace(/\.age$/, '')
-  if (file.endsWith('.zst')) return 'zstd'
-  if (file.endsWith('.gz')) return 'gzip'
-  if (file.endsWith('.sqlite')) return 'plain'
+  const named = PACKINGS.find(({ ending }) => name.replace(/\.age$/, '').endsWith(ending))
+  if (named) return named
   throw new StoreMaintenanceError(
     `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
-  )
-}
-
-/** How a backup was packed, from its first bytes: its name may have changed. */
-function packingFound(file: string, head: Buffer): Packing {
-  const found = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic))
-  if (found) return found[0]
-  throw new StoreMaintenanceError(
-    `${file} is not a backup of a store: it is neither SQLite nor packed by zstd or gzip.`,
   )
 }
 
@@ -62,7 +67,7 @@ export async function pack(
   const written = createHash('sha256')
   const packed = new PassThrough()
   // A fault of an earlier step ends `packed` with it, which the second pipeline reports.
-  pipeline([createReadStream(from), hashing(image), ...packer(packing), packed]).catch(() => {})
+  pipeline([createReadStream(from), hashing(image), ...packing.pack(), packed]).catch(() => {})
   const sealed =
     recipients.length === 0 ? packed : await (await import('./age.ts')).encrypt(packed, recipients)
   await pipeline(sealed, hashing(written), createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }))
@@ -84,24 +89,19 @@ export async function unpack(
 ): Promise<string> {
   const hash = createHash('sha256')
   const opened = await opening(from, identities)
-  const { head, whole } = await beginning(opened)
-  const packing = packingFound(from, head)
+  const head = await firstOf(opened)
+  // Its name may have changed.
+  const packing = PACKINGS.find(({ magic }) => head.subarray(0, magic.length).equals(magic))
+  if (packing === undefined)
+    throw new StoreMaintenanceError(
+      `${from} is not a backup of a store: it is neither SQLite nor packed by zstd or gzip.`,
+    )
   const sink =
     to === undefined
       ? new Writable({ write: (_chunk, _encoding, done) => done() })
       : createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true })
-  await pipeline([whole, ...unpacker(packing), bounded(from, to), hashing(hash), sink])
+  await pipeline([opened, ...packing.unpack(), bounded(from, to), hashing(hash), sink])
   return hash.digest('hex')
-}
-
-function packer(packing: Packing): readonly Transform[] {
-  if (packing === 'plain') return []
-  return [packing === 'zstd' ? createZstdCompress(CHECKED) : createGzip()]
-}
-
-function unpacker(packing: Packing): readonly Transform[] {
-  if (packing === 'plain') return []
-  return [packing === 'zstd' ? createZstdDecompress() : createGunzip()]
 }
 
 async function firstBytes(file: string, most: number): Promise<Buffer> {
@@ -122,32 +122,19 @@ async function opening(from: string, identities: readonly string[]): Promise<Rea
   return age.decrypt(from, createReadStream(from), identities)
 }
 
-/** The first bytes of a stream, and the stream with them. */
-async function beginning(stream: Readable): Promise<{ head: Buffer; whole: Readable }> {
-  const iterator = stream[Symbol.asyncIterator]()
-  const parts: Buffer[] = []
-  let size = 0
-  while (size < 16) {
-    const { done, value } = await iterator.next()
-    if (done) break
-    parts.push(Buffer.from(value))
-    size += parts.at(-1)?.length ?? 0
-  }
-  const head = Buffer.concat(parts)
-  const whole = Readable.from(
-    (async function* () {
-      yield head
-      yield* { [Symbol.asyncIterator]: () => iterator }
-    })(),
-  )
-  return { head, whole }
+/** The first bytes of a stream, which gives them again. */
+async function firstOf(stream: Readable): Promise<Buffer> {
+  await once(stream, 'readable')
+  const head: Buffer | null = stream.read()
+  if (head !== null) stream.unshift(head)
+  return head ?? Buffer.alloc(0)
 }
 
 /**
  * Stops what unpacks to more than its first page says, than the disk has room for, or than any store does: a small file
  * may unpack to any size. The declared size is that of SQLite's header (sqlite.org/fileformat2.html).
  */
-function bounded(from: string, to: string | undefined): Transform {
+function bounded(from: string, to: string | undefined) {
   const most = Math.max(LEAST_LIMIT, statSync(from).size * MOST_RATIO)
   let declared: number | undefined
   let head = Buffer.alloc(0)
@@ -180,15 +167,10 @@ function declaredSize(head: Buffer, to: string | undefined): number {
 const hashing = (hash: Hash) => passing((chunk) => void hash.update(chunk))
 
 /** Passes everything on after a look at it; an exception ends the stream. */
-function passing(look: (chunk: Buffer) => void): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      try {
-        look(chunk)
-        done(null, chunk)
-      } catch (error) {
-        done(error instanceof Error ? error : new Error(String(error)))
-      }
-    },
+const passing = (look: (chunk: Buffer) => void) =>
+  Duplex.from(async function* (source: AsyncIterable<Buffer>) {
+    for await (const chunk of source) {
+      look(chunk)
+      yield chunk
+    }
   })
-}

@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
 import { storeFault } from '../../store-fault.ts'
 import { addAudit } from '../audit.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import {
   ANCHOR,
   covers,
@@ -19,7 +20,6 @@ import {
 import { BACKUP_AT, type StoreContent } from '../maintenance.ts'
 import { getMeta, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../store.ts'
 import { countRows } from '../upkeep.ts'
 
 import { assertMadeHere, verifyDatabase } from './check.ts'

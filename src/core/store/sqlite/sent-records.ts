@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
-import { StoreMaintenanceError } from '../store.ts'
+import { StoreMaintenanceError } from '../errors.ts'
 import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
