@@ -36,7 +36,7 @@ export function takeConfigWords(argv: readonly string[]): ConfigWords {
 }
 
 /** Commands that need no platform, or create one. */
-const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'completion', 'init', 'runbook']
+const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'init', 'runbook']
 
 /** Commands that start something of their own, whatever else runs on the machine. */
 const STARTING = ['daemon', 'demo']
@@ -58,8 +58,8 @@ export async function choosePlatform(words: ConfigWords, machine: Machine): Prom
   try {
     return await choose(words, machine)
   } catch (error) {
-    // A broken definition must not break --help, or `beat`, which wraps other people's jobs.
-    if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'beat') return { platform: learning }
+    // A broken definition must not break --help, a shell that starts, or `beat`, which wraps other people's jobs.
+    if (isAboutCommands(rest) || rest[0] === 'beat') return { platform: learning }
     throw error
   }
 }
@@ -78,10 +78,10 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   }
   const folder = path.resolve(cwd, data ?? '.platformctl')
   const isKnown = existsSync(recordFile(folder))
-  const asksHelp = rest.includes('--help') || rest.includes('-h')
   const asksUrl = rest.some((word) => word === '--url' || word.startsWith('--url='))
   const isNamed = asksUrl || envFiles.length > 0 || data !== undefined || Boolean(env.STORE_URL?.trim())
-  const pointers = isNamed || asksHelp || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
+  const pointers =
+    isNamed || isAboutCommands(rest) || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
   if (!isKnown && !pointers.some(holdsFiles)) return { platform: learning, searched }
   const { definitionOfDaemon, findRunningDaemon } = await import('./running-daemons.ts')
   let unused: string | undefined
@@ -98,6 +98,9 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
     ...(unused && { unused }),
   }
 }
+
+const isAboutCommands = (words: readonly string[]) =>
+  words[0] === 'completion' || words.includes('--help') || words.includes('-h')
 
 /** Looking for daemons loads much, so first see whether one may be there. */
 function holdsFiles(folder: string): boolean {

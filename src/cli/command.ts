@@ -1,3 +1,4 @@
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Context } from './context.ts'
 import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
 import type { ExitCode } from './exit.ts'
@@ -116,8 +117,10 @@ export interface InputNode {
 }
 
 /** The command with all below it, for completion and pages. */
-export function nodeOf(path: readonly string[], data: CommandData): CommandNode {
-  const inputs = Object.entries(data.inputs ?? {}).flatMap(([flags, input]) => inputNode(flags, input))
+export function nodeOf(path: readonly string[], data: CommandData, platform: ResolvedPlatform): CommandNode {
+  const inputs = Object.entries(data.inputs ?? {}).flatMap(([flags, input]) =>
+    inputNode(flags, inputOf(input), platform),
+  )
   const args = inputs.filter(({ flags }) => !flags.startsWith('-'))
   const below = Object.entries(data.commands ?? {})
   return {
@@ -134,7 +137,7 @@ export function nodeOf(path: readonly string[], data: CommandData): CommandNode 
     args,
     options: inputs.filter((one) => !args.includes(one)),
     after: afterHelp(path, data).trim(),
-    commands: below.map(([name, one]) => nodeOf([...path, name], one)),
+    commands: below.map(([name, one]) => nodeOf([...path, name], one, platform)),
   }
 }
 
@@ -143,8 +146,8 @@ export function allNodes(node: CommandNode): readonly CommandNode[] {
   return [node, ...node.commands.flatMap(allNodes)]
 }
 
-function inputNode(flags: string, given: string | Input<unknown>): InputNode[] {
-  const { help, words = [], offers = words, byDefault, shown, hidden } = inputOf(given)
+function inputNode(flags: string, input: Input<unknown>, platform: ResolvedPlatform): InputNode[] {
+  const { help, words = [], offers, byDefault, shown, hidden } = input
   if (hidden) return []
   const preset = shown ?? (byDefault === undefined ? undefined : String(byDefault))
   return [
@@ -154,7 +157,7 @@ function inputNode(flags: string, given: string | Input<unknown>): InputNode[] {
       takesValue: / [<[]/.test(flags),
       help,
       words,
-      offers,
+      offers: offers?.(platform) ?? words,
       byDefault: preset === 'none' ? undefined : preset,
     },
   ]

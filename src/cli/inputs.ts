@@ -3,6 +3,7 @@ import { DAY_MS } from '../core/durations.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { parseDuration } from '../core/env/values.ts'
 import { nearestOf } from '../core/nearest.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Service } from '../core/service.ts'
 import { type CommandError, wrongUsage } from './exit.ts'
 
@@ -16,8 +17,8 @@ export interface Input<T> {
   readonly shown?: string
   /** The only words that it takes. */
   readonly words?: readonly string[]
-  /** What completion offers, although other words are taken too. */
-  readonly offers?: readonly string[]
+  /** What completion offers, although other words are taken too. Never an address of a person. */
+  readonly offers?: (platform: ResolvedPlatform) => readonly string[]
   readonly required?: true
   readonly hidden?: true
 }
@@ -119,7 +120,7 @@ export function words<const Word extends string>(
 ): Input<readonly Word[] | undefined> {
   return {
     help,
-    offers: known,
+    offers: () => known,
     parse(text, before = []) {
       const named = text.split(',').map((word) => word.trim())
       for (const name of named)
@@ -128,6 +129,12 @@ export function words<const Word extends string>(
     },
   }
 }
+
+/** A course by its id. */
+export const course = (help: string): Input<string | undefined> => ({
+  help,
+  offers: ({ courses }) => courses.map(({ id }) => id),
+})
 
 /** The same wherever an environment is read. Node reads the long name itself; not `-e`. */
 export const ENV_FILE = {

@@ -91,7 +91,7 @@ async function load(name: CommandName, context: Context): Promise<CommandData> {
 /** The whole command tree as data, for completion and the pages made from it. */
 export async function commandTree(context: Context): Promise<CommandNode> {
   const loaded = COMMAND_NAMES.map(async (name) => [name, await load(name, context)] as const)
-  return nodeOf([], { ...ROOT, commands: Object.fromEntries(await Promise.all(loaded)) })
+  return nodeOf([], { ...ROOT, commands: Object.fromEntries(await Promise.all(loaded)) }, context.platform)
 }
 
 /** Builds the program with the named command, or with the names and summaries of all. */

@@ -34,6 +34,13 @@ test('bash leaves file names to readline, which quotes the spaces in them', asyn
   expect(await script('bash')).toContain('complete -o default -F')
 })
 
+test('bash completes the variables, groups and courses of the platform, and no address', async () => {
+  expect(await offered(['platformctl', 'env', 'explain', 'MAILER_F'])).toContain('MAILER_FROM')
+  expect(await offered(['platformctl', 'env', 'explain', 'paym'])).toEqual(['payments'])
+  expect(await offered(['platformctl', 'course', 'set', 'ada', '--course', ''])).toEqual(['quantum'])
+  expect(await offered(['platformctl', 'course', 'show', 'a'])).toEqual([])
+})
+
 test('in bash a value that is the name of a command does not change what is completed', async () => {
   expect(await offered(['platformctl', 'dispatch', '--data', 'db', '--dr'])).toEqual(['--drain', '--dry-run'])
 })

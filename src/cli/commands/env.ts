@@ -1,8 +1,13 @@
 import { checkEnvironment } from '../check-environment.ts'
 import { command, type Define } from '../command.ts'
-import { duration, ENV_FILE, format, READERS, repeatable, value } from '../inputs.ts'
+import { duration, ENV_FILE, format, type Input, READERS, repeatable, value } from '../inputs.ts'
 import { jsonText, printText } from '../print.ts'
 import { REPORT_INPUTS } from '../report.ts'
+
+const EXPLAINED: Input<string> = {
+  help: 'a variable (MAILER_FROM), a group (mail) or the id of a finding (mail-without-sender)',
+  offers: ({ contract: { variables, groups } }) => [...variables, ...groups].map(({ name }) => name),
+}
 
 export const define: Define = () => ({
   description:
@@ -92,9 +97,7 @@ export const define: Define = () => ({
       summary: 'explain a variable, a group or a finding',
       description: 'Explain a variable, a group or a finding, and how to fix it.',
       examples: ['MAILER_FROM', 'cors-wildcard'],
-      inputs: {
-        '<name>': 'a variable (MAILER_FROM), a group (mail) or the id of a finding (mail-without-sender)',
-      },
+      inputs: { '<name>': EXPLAINED },
       run: async (context, { name }) => (await import('../variables.ts')).explain(context, name),
     }),
     example: command({

@@ -5,7 +5,7 @@ import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import { operatorOf, whichPlatform } from '../context.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
-import { unknownName } from '../inputs.ts'
+import { course, unknownName } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
 import { plural } from '../output/text.ts'
@@ -68,7 +68,7 @@ export const enrol = courseCommand({
   document: 'course enrol',
   inputs: {
     '<address>': 'the address',
-    '--course <id>': 'the course (default: the first of the platform)',
+    '--course <id>': course('the course (default: the first of the platform)'),
     '--time-zone <name>': 'IANA name, for courses at the subscriber’s local hour',
     '--language <tag>': 'a language tag (default: that of the platform)',
     '--key <text>': 'an idempotency key: a second call with the same key changes nothing',
@@ -99,7 +99,7 @@ export const set = courseCommand({
   document: 'course set',
   inputs: {
     '<address-or-id>': 'the address, for all courses of this person, or a subscription’s id',
-    '--course <id>': 'only this course',
+    '--course <id>': course('only this course'),
     '--language <tag>': 'a language tag, as de or pt-BR',
     '--time-zone <name>': 'IANA name, as Europe/Vienna',
   },
@@ -124,7 +124,10 @@ export const cancel = courseCommand({
   summary: 'end a course for a person, as an unsubscribe does',
   examples: ['ada@example.com --course glazing'],
   document: 'course cancel',
-  inputs: { '<address>': 'the address', '--course <id>': 'the course (default: the first of the platform)' },
+  inputs: {
+    '<address>': 'the address',
+    '--course <id>': course('the course (default: the first of the platform)'),
+  },
   async run(context, { address, course: id }, { course }) {
     const { cancelled } = await asked(
       openCourses(async () => course, operatorOf(context)).cancel({

@@ -8,7 +8,7 @@ import {
 import { operatorOf } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
-import { format } from '../inputs.ts'
+import { course, format } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { complain, thousands } from '../output/text.ts'
 import { printText } from '../print.ts'
@@ -20,7 +20,7 @@ export const exportPeople = courseCommand({
   summary:
     'print who is in the courses: state, language, time zone, what was sent and when, what is next, proof of consent',
   examples: ['> people.csv', '--course glazing --format json > people.json'],
-  inputs: { '--course <id>': 'only this course', ...format('csv', 'json') },
+  inputs: { '--course <id>': course('only this course'), ...format('csv', 'json') },
   async run(context, { course: id, format }, { course }) {
     checkCourse(course, id)
     const isJson = format === 'json'
