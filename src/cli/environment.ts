@@ -16,6 +16,7 @@ import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Origin } from '../core/env/validate.ts'
 import { codeOf } from '../core/error-code.ts'
 import type { Finding } from '../core/finding.ts'
+import { useProxies } from '../core/network/proxy.ts'
 import type { Context } from './context.ts'
 import { CommandError, wrongUsage } from './exit.ts'
 
@@ -103,6 +104,7 @@ export async function loadEnvironment(
   )
   const [unusable] = secrets.findings
   if (unusable !== undefined && !reportsSecretFiles) throw wrongUsage(`${unusable.cause} ${unusable.fix}`)
+  useProxies(secrets.env)
   return {
     env: secrets.env,
     findings: [

@@ -7,11 +7,13 @@ import { type LiveResult, runLive } from '../core/live/live.ts'
 import { openNetwork } from '../core/live/network.ts'
 import { liveTargets } from '../core/live/targets.ts'
 import { openMailer } from '../core/mail/open.ts'
+import { proxyOptions } from '../core/network/proxy.ts'
 import type { Service } from '../core/service.ts'
 import { readSchema } from '../core/store/open.ts'
 import type { StoreSchema } from '../core/store/store.ts'
 import type { Context } from './context.ts'
 import type { LoadedEnvironment } from './environment.ts'
+import { complain } from './output/text.ts'
 import { openProgress } from './terminal.ts'
 
 /** One check may take a third of the time for all, and at most this. */
@@ -36,6 +38,8 @@ export async function liveChecks(
   } = input
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
+  if (proxyOptions())
+    complain(context, 'a proxy is set: the checks of names, ports and certificates connect directly.')
   const progress = await openProgress(context, 'live checks')
   try {
     const targets = liveTargets(

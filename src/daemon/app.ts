@@ -7,6 +7,7 @@ import { openProbes, type ProbeParts, type StoreProbe } from '../core/health/def
 import { createHealth, logChanges } from '../core/health/runner.ts'
 import type { Host } from '../core/host.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/sending.ts'
+import { useProxies } from '../core/network/proxy.ts'
 import { once } from '../core/once.ts'
 import type { Service } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
@@ -30,6 +31,7 @@ export type App = ReturnType<typeof openApp>
 export function openApp(host: Host, options: OpenOptions) {
   const { env, platform } = options
   const { clock, random, log } = host
+  useProxies(env)
   const settings = readSettings(platform, env)
   const { site, payments, health } = settings
   const startedAt = clock.now()

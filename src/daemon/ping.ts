@@ -1,11 +1,12 @@
 import type { Host } from '../core/host.ts'
+import { proxiedFetch } from '../core/network/proxy.ts'
 import type { Secret } from '../core/secret.ts'
 
 const ANSWER_MS = 10_000
 const PAUSES_MS = [5000, 30_000]
 
 /** Pings an external dead man's switch, which alerts people when the pings stop. */
-export function createPing({ clock, log }: Pick<Host, 'clock' | 'log'>, url: Secret, send = fetch) {
+export function createPing({ clock, log }: Pick<Host, 'clock' | 'log'>, url: Secret, send = proxiedFetch) {
   const stopping = new AbortController()
   let pinging: Promise<void> | undefined
 

@@ -1,7 +1,6 @@
-import { request as overHttp } from 'node:http'
-import { request as overHttps } from 'node:https'
 import type { DispatchResult } from '../../core/course/course.ts'
 import type { Environment } from '../../core/env/environment.ts'
+import { exchange } from '../../core/network/exchange.ts'
 import { PATHS } from '../../core/paths.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import { trimEnd } from '../../core/trim-end.ts'
@@ -15,49 +14,29 @@ const unreached = (message: string, options?: { readonly cause: unknown }) =>
 /** A summary names up to 10,000 lessons. */
 const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 
-/**
- * One POST, and its whole answer, after up to `patienceMs`; then rejects with a TimeoutError. Not on
- * `fetch`, which gives up by itself when no answer has begun after five minutes.
- */
-export function post(input: {
+/** One POST of JSON, or without a body, and its whole answer after up to `patienceMs`. */
+function post(
+  { signal }: Pick<Context, 'signal'>,
+  { url, secret }: Endpoint,
+  patienceMs: number,
+  body?: unknown,
+) {
+  const headers = {
+    authorization: `Bearer ${secret}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+  const asked = {
+    method: 'POST',
+    headers,
+    signal,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  } as const
+  return exchange(url.href, asked, LARGEST_ANSWER_BYTES, patienceMs)
+}
+
+interface Endpoint {
   readonly url: URL
-  readonly bearer: string
-  readonly signal: AbortSignal
-  readonly patienceMs: number
-  /** Sent as JSON; no body when left out. */
-  readonly body?: unknown
-}): Promise<{ readonly status: number; readonly text: string }> {
-  const { url, bearer, patienceMs } = input
-  const body = input.body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(input.body))
-  const patience = AbortSignal.timeout(patienceMs)
-  const signal = AbortSignal.any([input.signal, patience])
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error) => reject(patience.aborted ? patience.reason : error)
-    const asked = (url.protocol === 'https:' ? overHttps : overHttp)(url, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${bearer}`,
-        'content-length': body.length,
-        ...(body.length > 0 && { 'content-type': 'application/json' }),
-      },
-      signal,
-    })
-    asked.on('error', fail)
-    asked.on('response', (answer) => {
-      const chunks: Buffer[] = []
-      let length = 0
-      answer.on('data', (chunk: Buffer) => {
-        length += chunk.length
-        if (length > LARGEST_ANSWER_BYTES) asked.destroy(new Error('the answer is too large'))
-        chunks.push(chunk)
-      })
-      answer.on('error', fail)
-      answer.on('end', () =>
-        resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
-      )
-    })
-    asked.end(body)
-  })
+  readonly secret: string
 }
 
 /** An endpoint of the running web service, and the secret that opens it. */
@@ -66,7 +45,7 @@ export function webEndpoint(
   given: string | undefined,
   path: string,
   daemon?: Context['daemon'],
-): { readonly url: URL; readonly secret: string } {
+): Endpoint {
   // While it is rotated the variable holds two: the first is the one to send.
   const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
   const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || daemon?.urls.web)
@@ -93,11 +72,10 @@ const PAUSES_MS = [1000, 3000]
 /** Posts to such an endpoint, three times if the service is away, and gives its answer; otherwise says why there is none. */
 export async function postToWeb(
   context: Pick<Context, 'clock' | 'signal'>,
-  { url, secret, body }: { readonly url: URL; readonly secret: string; readonly body: unknown },
+  { url, secret, body }: Endpoint & { readonly body: unknown },
 ): Promise<Readonly<Record<string, unknown>>> {
   for (let attempt = 0; ; attempt += 1) {
-    const asked = { url, bearer: secret, body, signal: context.signal, patienceMs: PATIENCE_MS }
-    const answer = await post(asked).catch(() => undefined)
+    const answer = await post(context, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
     if (answer?.status === 200) return objectOf(answer.text)
     if (answer?.status === 401) throw refused()
     const pause = PAUSES_MS[attempt]
@@ -143,8 +121,7 @@ export function remoteSource(context: Context, env: Environment, options: Dispat
 }
 
 async function call(context: Context, url: URL, secret: string): Promise<DispatchResult> {
-  const asked = { url, bearer: secret, signal: context.signal, patienceMs: DISPATCH_PATIENCE_MS }
-  const response = await post(asked).catch((error: unknown) => {
+  const response = await post(context, { url, secret }, DISPATCH_PATIENCE_MS).catch((error: unknown) => {
     if (context.signal.aborted)
       throw unreached(
         'stopped before the service answered; the service goes on with this call and records it.',

@@ -7,6 +7,7 @@ import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
 import { isRecord } from '../is-record.ts'
 import { boundedBody } from '../network/bounded-body.ts'
+import { proxiedFetch } from '../network/proxy.ts'
 import { once } from '../once.ts'
 import type { SecretPair } from '../secret.ts'
 
@@ -114,7 +115,7 @@ async function openVerifier(
     timeoutDuration: JWKS_DEADLINE_MS,
     cacheMaxAge: keyLifeMs,
     [jose.customFetch]: async (url, init) => {
-      const response = await fetch(url, init)
+      const response = await proxiedFetch(url, init)
       return new Response(await boundedBody(response.body, LARGEST_KEY_SET_BYTES), response)
     },
   })

@@ -5,6 +5,7 @@ import { openMailer } from '../mail/open.ts'
 import { escapeHtml } from '../mail/render.ts'
 import type { CompiledMail } from '../mail/template.ts'
 import type { Outcome } from '../mail/transport.ts'
+import { proxiedFetch } from '../network/proxy.ts'
 import type { Secret } from '../secret.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 import type { Alert, Channel } from './lanes.ts'
@@ -46,7 +47,7 @@ export function webhookChannel(
     url,
     secret,
     format,
-    send = fetch,
+    send = proxiedFetch,
   }: {
     readonly name?: string
     readonly afterMs?: number

@@ -104,6 +104,7 @@ const KINDS: Readonly<Partial<Record<CauseCode, FaultKind>>> = {
   dns_timeout: 'name server',
   connect_refused: 'refused',
   connect_unreachable: 'no route',
+  proxy_refused: 'refused',
   tls_failed: 'broken',
   bad_http: 'unreadable',
   headers_too_large: 'unreadable',

@@ -29,6 +29,10 @@ export const CAUSES = {
     meaning: 'the connection was not accepted in time',
     fix: 'A firewall drops the packets, the address is wrong, or the machine is down.',
   },
+  proxy_refused: {
+    meaning: 'the proxy of this machine does not let it through',
+    fix: 'Let the proxy pass it on, correct HTTP_PROXY or HTTPS_PROXY, or name its host in NO_PROXY.',
+  },
   tls_expired: {
     meaning: 'its certificate has expired',
     fix: 'Renew the certificate and reload the server that presents it.',

@@ -1,6 +1,7 @@
 import { type Dispatcher, request } from 'undici'
 import { within } from '../wait.ts'
 import { boundedBody } from './bounded-body.ts'
+import { dispatcherToAny } from './dispatcher.ts'
 
 interface ExchangeOptions {
   readonly method: 'GET' | 'POST'
@@ -23,11 +24,19 @@ export function exchange(
   const stop = new AbortController()
   const ask = async () => {
     const ends = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
-    const { statusCode, body } = await request(url, { ...options, signal: ends })
+    // The time below bounds all of it.
+    const asked = {
+      dispatcher: dispatcherToAny(),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...options,
+      signal: ends,
+    }
+    const { statusCode, body } = await request(url, asked)
     return { status: statusCode, text: (await boundedBody(body, mostBytes)).toString() }
   }
   return within(withinMs, ask(), () => {
     stop.abort()
-    throw new Error('no answer in time')
+    throw new DOMException('no answer in time', 'TimeoutError')
   })
 }

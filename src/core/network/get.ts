@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { type CauseCode, causeOf, type Phase, TIMEOUTS } from './causes.ts'
 import { addressesOf, connectFirst, type Lookup } from './connect.ts'
+import { proxyOf } from './proxy.ts'
 
 /** The network as a parameter: production gives nothing. */
 export interface Network {
@@ -132,12 +133,14 @@ type Enter = (phase: Phase, tookPlace?: boolean) => void
 async function exchange(input: GetInput, line: Line, enter: Enter): Promise<Ended> {
   const { url, network = {} } = input
   const secure = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const addresses = await addressesOf(host, network.lookup)
+  const host = bare(url)
+  const proxy = proxyOf(url)
+  const first = proxy ?? url
+  const addresses = await addressesOf(bare(first), network.lookup)
   line.connecting.throwIfAborted()
-  enter('tcp', addresses[0]?.address !== host)
-  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
-  const socket = line.use(await connectFirst({ addresses, port, signal: line.connecting }))
+  enter('tcp', addresses[0]?.address !== bare(first))
+  const socket = line.use(await connectFirst({ addresses, port: portOf(first), signal: line.connecting }))
+  if (proxy) await tunnel(socket, proxy, `${url.hostname}:${portOf(url)}`)
   let secured = socket
   let certificateEnd: number | undefined
   if (secure) {
@@ -158,6 +161,26 @@ async function exchange(input: GetInput, line: Line, enter: Enter): Promise<Ende
   const status = answer.statusCode ?? 0
   const body = input.wantsBody(status) ? await read(answer, input.largestBytes) : ''
   return { answered: true, status, body, certificateEnd }
+}
+
+/** The host without the brackets of an IPv6 address. */
+const bare = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1')
+const portOf = ({ port, protocol }: URL) => Number(port || (protocol === 'https:' ? 443 : 80))
+
+/** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */
+function tunnel(socket: Socket, { protocol, username, password }: URL, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (protocol !== 'http:') throw new Refusal('proxy_refused')
+    const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
+    const headers = { host: path, ...(username !== '' && { 'proxy-authorization': `Basic ${login}` }) }
+    request({ createConnection: () => socket, method: 'CONNECT', path, headers })
+      .on('connect', ({ statusCode }) =>
+        statusCode === 200 ? resolve() : reject(new Refusal('proxy_refused')),
+      )
+      .on('response', () => reject(new Refusal('proxy_refused')))
+      .on('error', reject)
+      .end()
+  })
 }
 
 function ask({ url, headers }: GetInput, line: Socket): Promise<IncomingMessage> {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { Agent } from 'undici'
 import type { Identity } from '../access/identity.ts'
 import type { Settings } from '../env/settings.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
+import { dispatcherTo } from '../network/dispatcher.ts'
 import { exchange } from '../network/exchange.ts'
 
 const ANSWER_MS = 10_000
@@ -22,7 +22,7 @@ export function openCheckout(
   { prices, apiUrl, secretKey }: NonNullable<Settings['payments']>,
   siteUrl: string,
 ) {
-  const dispatcher = new Agent()
+  const dispatcher = dispatcherTo(apiUrl)
   const configured = new Map(Object.entries(prices).flatMap(([plan, id]) => [[plan, id] as const, [id, id]]))
 
   return {

@@ -443,6 +443,7 @@ test('every cause of a request has its fault, and every fault its finding', () =
     dns_timeout: 'name server',
     connect_refused: 'refused',
     connect_unreachable: 'no route',
+    proxy_refused: 'refused',
     connect_timeout: 'timeout',
     tls_timeout: 'timeout',
     answer_timeout: 'timeout',

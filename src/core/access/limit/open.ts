@@ -30,7 +30,9 @@ export function sharedCounter(url: string, token: Secret, timeoutMs: number): Sh
   const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' }
   // Loaded and opened at the first count: a platform that never counts pays for neither.
   const opened = once(async () => ({
-    dispatcher: new (await import('undici')).Pool(new URL(url).origin, { connections: CONNECTIONS }),
+    dispatcher: (await import('../../network/dispatcher.ts')).dispatcherTo(new URL(url).origin, {
+      connections: CONNECTIONS,
+    }),
     exchange: (await import('../../network/exchange.ts')).exchange,
   }))
 

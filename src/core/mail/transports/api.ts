@@ -1,8 +1,9 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { systemClock } from '../../clock.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../error-code.ts'
 import { isRecord } from '../../is-record.ts'
+import { dispatcherTo } from '../../network/dispatcher.ts'
 import type { Secret } from '../../secret.ts'
 import { httpOutcome } from '../outcome.ts'
 import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../transport.ts'
@@ -81,7 +82,7 @@ export function openApi({
   const path = pathname === '/' && form.path !== undefined ? form.path : pathname + search
   const spoken = form.open(key, url, now)
   const slots = freeSlots()
-  const pool = new Pool(origin, {
+  const pool = dispatcherTo(origin, {
     connections: LINES.api,
     pipelining: 1,
     allowH2: false,
@@ -96,7 +97,7 @@ export function openApi({
     try {
       const { headers, body } = spoken.request(message, path)
       const typed = { 'content-type': 'application/json', ...headers }
-      const answer = await exchange(pool, { method: 'POST', path, headers: typed, body }, signal)
+      const answer = await exchange(pool, { origin, method: 'POST', path, headers: typed, body }, signal)
       const { status } = answer
       const read = objectIn(answer.text)
       if (status < 200 || status >= 300)
@@ -125,7 +126,7 @@ export function openApi({
         : slots(() => post(message, signal), recorded)
     },
     async verify(signal) {
-      const answer = await exchange(pool, { path, ...spoken.check(), body: null }, signal).catch(
+      const answer = await exchange(pool, { origin, path, ...spoken.check(), body: null }, signal).catch(
         (error: unknown) => {
           const { reason, kind } = httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
           throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)

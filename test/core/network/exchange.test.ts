@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { post } from '../../../src/cli/dispatch/web-endpoint.ts'
+import { exchange } from '../../../src/core/network/exchange.ts'
 import { serve } from '../../support/servers.ts'
 
 const never = new AbortController().signal
@@ -11,7 +11,8 @@ async function posted(
     signal = never,
   }: { readonly patienceMs?: number; readonly signal?: AbortSignal } = {},
 ) {
-  return post({ url: new URL(await serve(answer)), bearer: 'secret', signal, patienceMs })
+  const headers = { authorization: 'Bearer secret' }
+  return exchange(await serve(answer), { method: 'POST', headers, signal }, 16_000_000, patienceMs)
 }
 
 test('the answer comes whole, in however many parts it was sent', async () => {
@@ -33,7 +34,7 @@ test('treats a connection closed within the response as no answer', async () => 
     response.writeHead(200, { 'content-length': 100 }).write('{')
     setImmediate(() => response.destroy())
   })
-  await expect(cut).rejects.toMatchObject({ code: 'ECONNRESET' })
+  await expect(cut).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
 })
 
 test('an aborted call is reported as aborted, and not as a silent service', async () => {

@@ -1,0 +1,142 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { jwtIdentify } from '../../../src/core/access/identity.ts'
+import { sharedCounter } from '../../../src/core/access/limit/open.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import { probeRemote } from '../../../src/core/health/prober.ts'
+import { webhookChannel } from '../../../src/core/incidents/channels.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { openApi } from '../../../src/core/mail/transports/api.ts'
+import { proxyOf, useProxies } from '../../../src/core/network/proxy.ts'
+import { openCheckout } from '../../../src/core/payments/checkout.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { createPing } from '../../../src/daemon/ping.ts'
+import { pairOf } from '../../support/accounts.ts'
+import { testContext } from '../../support/context.ts'
+import { behindProxy } from '../../support/proxy.ts'
+import { healthBody, serve } from '../../support/servers.ts'
+
+const host = { clock: systemClock, log: silentLog }
+
+/** One call of each kind that leaves the process, to a name that only the proxy knows. */
+const CALLS: Readonly<Record<string, (origin: string) => unknown>> = {
+  'the mail API': async (origin) => {
+    const transport = openApi({ url: `${origin}/mail`, key: secret('key-of-the-provider') })
+    onTestFinished(() => transport.close())
+    await transport.verify(AbortSignal.timeout(5000)).catch(() => {})
+  },
+  'a webhook': (origin) =>
+    webhookChannel(
+      systemClock,
+      { url: secret(`${origin}/alerts`), secret: undefined },
+      () => ({ title: 'a', lines: [] }) as never,
+    ).tell({
+      id: 'a',
+      kind: 'test',
+      at: 0,
+      incident: { id: 'a', cause: 'test', service: 'web', affected: [], openedAt: 0, seenAt: 0 } as never,
+    }),
+  'a heartbeat': async (origin) => {
+    const ping = createPing(host, secret(`${origin}/beat`))
+    ping.ping()
+    await expect.poll(() => asked.length).toBeGreaterThan(0)
+    await ping.stop()
+  },
+  'the payments API': async (origin) => {
+    const opened = openCheckout(
+      host,
+      {
+        secretKey: secret('sk_test_x'),
+        publishableKey: undefined,
+        webhookSecret: pairOf('key-of-the-webhook'),
+        apiUrl: origin,
+        prices: { 'pro-monthly': 'price_a' },
+      },
+      'https://www.example.com',
+    )
+    onTestFinished(() => opened.close())
+    await opened
+      .open({ kind: 'person', subject: 'ada', email: 'ada@example.com' }, 'pro-monthly')
+      .catch(() => {})
+  },
+  'the key set': (origin) =>
+    jwtIdentify(systemClock, { kind: 'jwks', url: `${origin}/keys` })(
+      new Request('http://web.example/', {
+        headers: {
+          authorization: `Bearer ${[{ alg: 'ES256', kid: 'a' }, { sub: 'a' }, 0].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}`,
+        },
+      }),
+    ).catch(() => {}),
+  'the shared store': (origin) =>
+    sharedCounter(origin, secret('token-of-the-store'), 5000)
+      .take({ name: 'a', quota: 1, windowMs: 1000 } as never, 'client')
+      .catch(() => {}),
+  'a probe of health': (origin) =>
+    probeRemote({
+      service: 'web',
+      url: origin,
+      health: '/api/health',
+      deep: false,
+      token: undefined,
+      timeoutMs: 5000,
+      clock: systemClock,
+    }),
+  'the dispatch command': (origin) =>
+    runProgram(
+      ['dispatch', '--url', origin],
+      testContext({ env: { ...env, EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' } }).context,
+    ),
+}
+
+let asked: readonly string[] = []
+let env: Record<string, string> = {}
+
+test.each(Object.entries(CALLS))('%s goes through the proxy of the environment', async (_, call) => {
+  const server = await serve((_, response) => response.end(healthBody()))
+  ;({ asked, env } = await behindProxy(server))
+  await call('http://service.example')
+  expect(asked.length).toBeGreaterThan(0)
+  for (const one of asked) expect(one).toMatch(/service\.example/)
+})
+
+test.each(Object.entries(CALLS))('%s goes past the proxy to a host in NO_PROXY', async (name, call) => {
+  const server = await serve((_, response) => response.end(healthBody()))
+  ;({ asked, env } = await behindProxy(server, { NO_PROXY: 'service.invalid' }))
+  if (name !== 'a heartbeat') await call('http://service.invalid')
+  expect(asked).toEqual([])
+})
+
+test('a health probe through a proxy reads the answer as it would without', async () => {
+  const server = await serve((_, response) => response.end(healthBody()))
+  await behindProxy(server)
+  const options = {
+    service: 'web',
+    health: '/api/health',
+    deep: false,
+    token: undefined,
+    timeoutMs: 5000,
+  } as const
+  const health = await probeRemote({ ...options, url: 'http://service.example', clock: systemClock })
+  expect(health).toMatchObject({ reached: true, report: { state: 'ok' } })
+})
+
+test('loopback is never behind a proxy, and NO_PROXY names hosts, domains, ports or everything', () => {
+  const of = (url: string) => proxyOf(new URL(url))?.host
+  onTestFinished(() => useProxies({}))
+  useProxies({ https_proxy: 'http://secure.example:3128', HTTP_PROXY: 'plain.example:8080' })
+  expect(of('https://api.example')).toBe('secure.example:3128')
+  expect(of('http://api.example')).toBe('plain.example:8080')
+  for (const url of ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://[::1]:3000'])
+    expect(of(url)).toBeUndefined()
+  useProxies({ HTTPS_PROXY: 'http://p.example:1', NO_PROXY: 'api.example, .internal db.example:5000' })
+  expect(of('https://api.example')).toBeUndefined()
+  expect(of('https://v2.api.example')).toBeUndefined()
+  expect(of('https://notapi.example')).toBe('p.example:1')
+  expect(of('https://a.internal')).toBeUndefined()
+  expect(of('https://db.example:5000')).toBeUndefined()
+  expect(of('https://db.example')).toBe('p.example:1')
+  useProxies({ HTTPS_PROXY: 'http://p.example:1', NO_PROXY: '*' })
+  expect(of('https://api.example')).toBeUndefined()
+  useProxies({})
+  expect(of('https://api.example')).toBeUndefined()
+})
