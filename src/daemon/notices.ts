@@ -81,8 +81,10 @@ export function createMailSender({
   async function notices(): Promise<void> {
     const now = clock.now()
     if ((await store.incidents.silenceAt(now)) !== undefined) return
-    for (const { id: subject, text, from, until } of await store.incidents.announcements(now))
-      await store.notices.publish({ subject, kind: 'announced', at: now, facts: { text, from, until } })
+    for (const { id: subject, text, translations, from, until } of await store.incidents.announcements(now)) {
+      const facts = { text, translations, from, until }
+      await store.notices.publish({ subject, kind: 'announced', at: now, facts })
+    }
     const { dispatch, noticesDue } = await course()
     for (let call = 0; call < CALLS && (await noticesDue()); call += 1) {
       const { reason } = await dispatch({ limit: Number.POSITIVE_INFINITY, notices: true })

@@ -24,11 +24,11 @@ const both = row('GET', 'POST')
  * loads none of these files, because their schemas cost more than everything else in it.
  */
 export const ROUTES = {
-  status: get('/', () => import('./routes/status.ts')),
+  status: get('/', () => import('./routes/status.ts'), { forReaders: true }),
   statusJson: get('/status.json', () => import('./routes/status-json.ts')),
   statusFeed: get('/status.atom', () => import('./routes/status-feed.ts')),
   calendar: get('/status.ics', () => import('./routes/calendar.ts')),
-  incident: get('/incidents/:page', () => import('./routes/incident.ts')),
+  incident: get('/incidents/:page', () => import('./routes/incident.ts'), { forReaders: true }),
   metrics: get('/metrics', () => import('./routes/metrics.ts'), { limits: [], everywhere: true }),
   badge: get('/badge.svg', () => import('./routes/badge.ts')),
   picture: get(PATHS.picture, () => import('./routes/picture.ts')),
@@ -56,7 +56,7 @@ export const ROUTES = {
   dispatch: post(PATHS.dispatch, () => import('./routes/dispatch.ts'), { group: 'mail' }),
   heartbeat: post(PATHS.heartbeat, () => import('./routes/heartbeat.ts'), { list: 'heartbeats' }),
   silence: post(PATHS.silence, () => import('./routes/silence.ts'), { group: 'alerts' }),
-  insights: get('/insights', () => import('./routes/insights.ts')),
+  insights: get('/insights', () => import('./routes/insights.ts'), { forReaders: true }),
   analytics: post('/api/analytics', () => import('./routes/analytics.ts'), { group: 'analytics' }),
   securityTxt: get('/.well-known/security.txt', () => import('./routes/security-txt.ts')),
   configuration: get('/api/configuration', () => import('./routes/configuration.ts'), {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { openSender } from '../../src/cli/preview/sender.ts'
 import { servePreview } from '../../src/cli/preview/server.ts'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
+import { baseMailSet } from '../../src/presets/base/mails.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { MAILS, TEMPLATES } from '../support/learning.ts'
@@ -39,7 +40,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
   } = {}) {
     const folder = await emptyFolder()
     await cp(templates, folder, { recursive: true })
-    const workshop = openWorkshop({ definitions: MAILS, folders: [{ path: folder }] })
+    const workshop = openWorkshop({ definitions: MAILS, folders: [{ path: folder }, ...baseMailSet.folders] })
     const preview = await servePreview(workshop, 0, openSender(testContext().context, env, to))
     const context = await browser.newContext({
       colorScheme: dark ? 'dark' : 'light',

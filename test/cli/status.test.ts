@@ -305,7 +305,28 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   expect(page).not.toContain('Search is')
 })
 
+test('an announcement in two languages is read in the reader’s', async () => {
+  const it = await daemon()
+  const args = ['--translation', 'de=Die Suche ist langsam', '--translation', 'fr=Recherche lente']
+  expect((await it.run(['status', 'announce', 'Search is slow', ...args, '--data', 'data'])).stderr).toBe('')
+  const read = async (path: string, headers: Record<string, string>) =>
+    (await fetch(new URL(path, it.running.urls.web), { headers })).text()
+  const html = { accept: 'text/html' }
+  expect(await read('/', { ...html, 'accept-language': 'de-AT, en;q=0.5' })).toContain(
+    '>Die Suche ist langsam<',
+  )
+  expect(await read('/?language=de', html)).toContain('>Die Suche ist langsam<')
+  expect(await read('/', html)).toContain('>Search is slow<')
+  expect(JSON.parse(await read('/status.json', { accept: 'application/json' }))).toMatchObject({
+    announcements: [
+      { text: 'Search is slow', translations: { de: 'Die Suche ist langsam', fr: 'Recherche lente' } },
+    ],
+  })
+})
+
 test.each([
+  [['Slow', '--translation', 'Langsam'], 'A language tag, = and the text'],
+  [['Slow', '--translation', 'de= '], 'Say something'],
   [['  '], 'Say something'],
   [['x'.repeat(501)], 'at most 500 characters'],
   [['Slow', '--for', 'soon'], 'A duration such as 30m, 2h or 1d'],

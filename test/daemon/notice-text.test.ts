@@ -60,3 +60,17 @@ test('an announcement of 480 characters is whole, and a longer one is cut betwee
   expect(text(481)).toBe(`${'x'.repeat(480)}…`)
   expect(slots('announced', { text: `${'x'.repeat(479)}🔥🔥` }).text).toBe(`${'x'.repeat(479)}…`)
 })
+
+test('an announcement is mailed in the language of its reader, else in that of the platform', () => {
+  const facts = { text: 'Slow', translations: { de: 'Langsam' }, from: FROM }
+  const said = (language?: string) =>
+    noticeSlots(
+      learning,
+      'https://www.example.com',
+      { seq: 1, subject: 'a', kind: 'announced', at: FROM, facts },
+      language,
+    )
+  expect(said('de-AT')).toMatchObject({ title: expect.stringContaining('Langsam'), text: 'Langsam' })
+  expect(said('fr').text).toBe('Slow')
+  expect(said().text).toBe('Slow')
+})

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { isLanguage } from '../../core/course/definition.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { INCIDENTS_KEPT, UPDATE_STATES } from '../../core/incidents/incident.ts'
 import { command, type Define } from '../command.ts'
@@ -10,16 +11,18 @@ import { printText } from '../print.ts'
 
 const LONGEST_TEXT = 500
 const LONGEST_POSTMORTEM = 20_000
+const sayUpTo = (longest: number) => `Say something, in at most ${longest} characters.`
 const textUpTo = (longest: number, more = '') =>
   value(
     `what to say, as plain text of at most ${LONGEST_TEXT} characters${more}`,
-    text(longest, `Say something, in at most ${longest} characters.`),
+    text(longest, sayUpTo(longest)),
   )
 
 const announce = storeCommand({
   summary: 'post an announcement on the status page and in /status.json',
   examples: [
     '"Search is slow while we move it" --for 2h',
+    '"Search is slow" --translation "de=Die Suche ist langsam"',
     '"Maintenance: no sign-in for ten minutes" --from 2027-01-10T22:00Z --for 10m',
   ],
   inputs: {
@@ -29,8 +32,12 @@ const announce = storeCommand({
       durationUpTo(90 * DAY_MS, 'A duration such as 30m, 2h or 1d is needed, of at most 90d.'),
     ),
     '--from <time>': value('when it begins, such as 2027-01-10T22:00Z (default: now)', moment),
+    '--translation <language=text>': {
+      help: 'the text in another language, such as "de=Die Suche ist langsam"; repeatable',
+      parse: translation,
+    },
   },
-  async run(context, { text, for: forMs, from: begin }, { store: { incidents } }) {
+  async run(context, { text, for: forMs, from: begin, translation: translations }, { store: { incidents } }) {
     const now = context.clock.now()
     const from = begin ?? now
     const until = forMs === undefined ? undefined : from + forMs
@@ -39,7 +46,7 @@ const announce = storeCommand({
         `the announcement would have ended already, at ${iso(until)}: choose a later --from or a longer --for.`,
       )
     const id = Buffer.from(context.random.bytes(4)).toString('hex')
-    await incidents.announce({ id, text, from, until, by: operatorOf(context).name })
+    await incidents.announce({ id, text, translations, from, until, by: operatorOf(context).name })
     return printText(
       context,
       `announced as ${id}, ${from > now ? `from ${iso(from)} ` : ''}${until === undefined ? 'until it is withdrawn' : `until ${iso(until)}`}\n`,
@@ -121,6 +128,16 @@ export const define: Define = () =>
     },
     commands: { announce, update, withdraw },
   })
+
+/** Adds `de=Die Suche ist langsam` to the texts given before it. */
+function translation(given: string, before: Readonly<Record<string, string>> = {}) {
+  const [, tag = '', said = ''] = /^([^=]*)=(.*)$/s.exec(given) ?? []
+  if (!isLanguage(tag))
+    throw new InvalidArgumentError(
+      'A language tag, = and the text are needed, such as "de=Die Suche ist langsam".',
+    )
+  return { ...before, [tag.toLowerCase()]: text(LONGEST_TEXT, sayUpTo(LONGEST_TEXT))(said) }
+}
 
 function moment(text: string): number {
   const isComplete = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})$/.test(text)

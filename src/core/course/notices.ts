@@ -1,5 +1,5 @@
 import { DAY_MS } from '../durations.ts'
-import type { StatusUpdate } from '../incidents/incident.ts'
+import type { Announcement, StatusUpdate } from '../incidents/incident.ts'
 import type { Plan } from './definition.ts'
 
 /**
@@ -34,6 +34,7 @@ export interface NoticeFacts {
   readonly affected?: readonly string[] | undefined
   /** The announcement; plain text. */
   readonly text?: string | undefined
+  readonly translations?: Announcement['translations']
   readonly from: number
   readonly until?: number | undefined
   /** The id of the incident or the announcement that this is an update of; undefined for other notices. */

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
 import type { MessageSettlement, MessageStore, QueuedMessage } from '../delivery/message.ts'
 import { DAY_MS } from '../durations.ts'
+import { inLanguage } from '../mail/template.ts'
 
 /** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
 export interface StoredIncident {
@@ -55,8 +56,10 @@ export interface Silence {
 /** An operator's message to visitors on the status page. */
 export interface Announcement {
   readonly id: string
-  /** Plain text. */
+  /** Plain text, in the platform's language. */
   readonly text: string
+  /** The text in other languages, by language tag in lower case. */
+  readonly translations?: Readonly<Record<string, string>> | undefined
   /** UTC milliseconds; in the future for what is planned. */
   readonly from: number
   /** UTC milliseconds; undefined until somebody withdraws it. */
@@ -68,6 +71,18 @@ export interface Announcement {
 
 /** What operators say about where they are with an incident or an announcement. */
 export const UPDATE_STATES = ['identified', 'monitoring', 'resolved', 'postmortem'] as const
+
+/** What an announcement says in a language, else in its base language, else in the platform's. */
+export function saidIn(
+  {
+    text = '',
+    translations = {},
+  }: { readonly text?: string | undefined; readonly translations?: Announcement['translations'] },
+  language: string,
+): string {
+  const tag = inLanguage((one) => Object.hasOwn(translations, one), language)
+  return (tag === undefined ? undefined : translations[tag]) ?? text
+}
 
 /** Whether an announcement is still to come, is current, or was resolved before its end. */
 export function announcementKind({ from, updates = [] }: Announcement, now: number) {

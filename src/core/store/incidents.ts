@@ -120,9 +120,9 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
   updates: `SELECT u.id, u.subject, u.at, u.text, u.state, u.who AS "by", i.cause, i.opened_at
     FROM status_update u LEFT JOIN incident i ON i.id = u.subject ORDER BY u.at, u.id`,
   announce:
-    'INSERT INTO announcement (id, text, from_at, until_at, who) VALUES (@id, @text, @from, @until, @by)',
+    'INSERT INTO announcement (id, text, translations, from_at, until_at, who) VALUES (@id, @text, @translations, @from, @until, @by)',
   withdraw: 'DELETE FROM announcement WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
-  announcements: `SELECT id, text, from_at AS "from", until_at AS "until", who AS "by" FROM announcement
+  announcements: `SELECT id, text, translations, from_at AS "from", until_at AS "until", who AS "by" FROM announcement
     WHERE until_at IS NULL OR until_at > @now ORDER BY from_at, id`,
   silence: `INSERT INTO silence (from_at, until_at, reason, who) VALUES (@from, @until, @reason, @by)
     ON CONFLICT (from_at) DO UPDATE SET reason = excluded.reason, who = excluded.who, until_at =
@@ -134,6 +134,8 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
     ORDER BY until_at DESC LIMIT 1`,
 })
 
+/** An announcement as its table has it: its translations are JSON. */
+type AnnouncementRow = Omit<Announcement, 'translations'> & { readonly translations: string | undefined }
 /** An incident as its table has it: the names of what else is affected are JSON. */
 type Row = Omit<StoredIncident, 'affected'> & { readonly affected: string }
 
@@ -304,14 +306,25 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
         yield* run(text.pruneUpdates)
       }),
     silence: async (silence) => void (await changes(text.silence, silence)),
-    announce: async (announcement) => void (await changes(text.announce, announcement)),
+    announce: async ({ translations: said, ...announcement }) => {
+      const translations = said && JSON.stringify(said)
+      await changes(text.announce, { ...announcement, translations })
+    },
     withdraw: (input) => changes(text.withdraw, input),
-    announcements: (now) => one(all<Announcement>(text.announcements, { now })),
+    announcements: async (now) => {
+      const rows = await one(all<AnnouncementRow>(text.announcements, { now }))
+      return rows.map(({ translations, ...row }) => ({
+        ...row,
+        ...(translations !== undefined && {
+          translations: JSON.parse(translations) as Record<string, string>,
+        }),
+      }))
+    },
     update: (update) =>
       write(function* () {
         const { id, subject, at, text: said, state } = update
         const [incident] = yield* byId(subject)
-        const announced = (yield* all<Announcement>(text.announcements, { now: at })).find(
+        const announced = (yield* all<AnnouncementRow>(text.announcements, { now: at })).find(
           (one) => one.id === subject,
         )
         if (incident === undefined && announced === undefined) return false

@@ -455,6 +455,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   ALTER TABLE message ADD COLUMN channel text;
   CREATE INDEX message_subject ON message (subject) WHERE subject IS NOT NULL;
   `,
+  'ALTER TABLE announcement ADD COLUMN translations text;',
 ]
 
 /** The tables of a store, each after those that it refers to. */

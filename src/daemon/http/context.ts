@@ -14,7 +14,7 @@ export interface RouteFacts {
   readonly methods: readonly ('GET' | 'POST')[]
   /** The policies that its requests are counted by; none: it must answer while everything else is refused. */
   readonly limits: readonly PolicyName[]
-  /** Readers of mails come here: its pages are in their language, as far as it is known. */
+  /** People come here: its pages are in their language, as far as it is known. */
   readonly forReaders?: true
 }
 
@@ -69,9 +69,9 @@ export class RouteContext<Body = unknown> {
     this.#counted = counted
   }
 
-  /** Language, name and colors of pages: for readers of mails in their language, as far as it is known. */
+  /** Language, name and colors of pages: in their reader's language, where a page is for people and not for programs. */
   get frame(): Frame {
-    if (!this.#isLocalized && this.route?.forReaders)
+    if (!this.#isLocalized && (this.route === undefined || this.route.forReaders))
       this.#frame = frameIn(this.#frame, languagesOf(this.request, this.url))
     this.#isLocalized = true
     return this.#frame

@@ -6,7 +6,7 @@ import { createNotices, type Notice } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
-import type { IncidentStore } from '../../core/incidents/incident.ts'
+import { type IncidentStore, saidIn } from '../../core/incidents/incident.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
@@ -37,9 +37,10 @@ export function noticeSlots(
   const { messages } = labels
   const { notices: T, status } = messages
   const { name } = platform
-  const { cause = '', text = '', from, until } = facts
+  const { cause = '', from, until } = facts
+  const text = saidIn(facts, language)
   const at = timesIn(messages.language).moment
-  const statusUrl = `${siteUrl}/`
+  const statusUrl = `${siteUrl}/${language === platform.language ? '' : `?language=${encodeURIComponent(language)}`}`
   const what = labels.probe(cause)
   switch (kind) {
     case 'opened': {

@@ -13,7 +13,7 @@ const CHOSEN_RANGE = '30'
 
 /**
  * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
- * the page is the same for everybody.
+ * the page is the same for everybody who reads its language.
  */
 export function insightsPage(
   frame: Frame,
@@ -86,7 +86,7 @@ export const route = (platform: ResolvedPlatform) =>
     tag: 'Analytics',
     summary: 'The dashboards of a visitor',
     description:
-      'A page that draws what this browser has recorded, from its own storage. It is the same for everybody, and sends nothing.',
+      'A page that draws what this browser has recorded, from its own storage, in the reader’s language. It sends nothing.',
     answers: [text('text/html', 'The page, with its script and style.')],
     errors: ['unavailable'],
     handle() {

@@ -7,7 +7,7 @@ import { escapeHtml } from '../../core/mail/render.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type Summary, summarise } from '../../core/status/summary.ts'
-import type { Labels } from '../../core/status/words.ts'
+import { createLabels, type Labels } from '../../core/status/words.ts'
 import type { RouteContext } from '../http/context.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse } from '../http/respond.ts'
@@ -105,12 +105,16 @@ export function answerStatus<Value>(
 
 /** The public page, without its script. */
 export function inputOf(
-  { status, platform, settings, labels, takesSubscribers, mailsIncidents }: Site,
+  { status, platform, settings, takesSubscribers, mailsIncidents, ...site }: Site,
   summary: Summary,
   frame: Frame,
 ): StatusPageInput {
   const { services } = summary
   const { contract, probes, texts } = platform
+  const { language } = frame.messages
+  // In the language of the page's reader.
+  const labels =
+    language === site.labels.messages.language ? site.labels : createLabels({ ...platform, language })
   const isRecorded = services.length > 0
   const probed = new Set(probes.map(({ group }) => group))
   // Without a record, what the configuration alone says of the groups that have probes.

@@ -52,7 +52,7 @@ async function stores() {
     INSERT INTO incident VALUES ('i', 'mail', 'web', NULL, '[]', 1, 2, 3, NULL, NULL, 'ada', 'removed');
     INSERT INTO alert_message VALUES ('i', 'opened', 'webhook', 'sent', 1, 2, 0, 0, NULL);
     INSERT INTO silence VALUES (1, 2, 'deploy', 'ci'); INSERT INTO heartbeat VALUES ('backup', 1, 2, 3, 4);
-    INSERT INTO announcement VALUES ('a', 'Maintenance tonight.', 1, NULL, 'ops');
+    INSERT INTO announcement VALUES ('a', 'Maintenance tonight.', 1, NULL, 'ops', '{"de":"Wartung heute."}');
     INSERT INTO status_update VALUES ('u', 'i', 4, 'Seen', 'identified', 'ops');
     INSERT INTO notice VALUES (1, 'i', 'opened', 2, '{"from":1}');`)
   database.close()

@@ -98,6 +98,10 @@ export const statusAnswer = (names: readonly string[]) => {
           id: z.string(),
           kind: z.enum(['planned', 'current', 'resolved']),
           text: z.string(),
+          translations: z
+            .record(z.string(), z.string())
+            .exactOptional()
+            .describe('The text in other languages, by language tag.'),
           from: z.iso.datetime(),
           until: z.iso.datetime().nullable(),
           updates,
@@ -179,6 +183,7 @@ export function statusJson(input: StatusPageInput): StatusJson {
       id: one.id,
       kind: announcementKind(one, now),
       text: one.text,
+      ...(one.translations && { translations: { ...one.translations } }),
       from: iso(one.from),
       until: one.until === undefined ? null : iso(one.until),
       updates: timeline(one),

@@ -1,4 +1,4 @@
-import type { Announcement, StatusUpdate } from '../../../core/incidents/incident.ts'
+import { type Announcement, type StatusUpdate, saidIn } from '../../../core/incidents/incident.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
 import { timesIn } from '../../../core/messages/time.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
@@ -48,7 +48,9 @@ export function incidentFeed(
       text: [when, ...(felt.length === 0 ? [] : [T.feltBy(felt)]), ...said(updates)],
     }
   }
-  const ofAnnouncement = ({ id, text, from, updates }: Announcement): Entry => {
+  const ofAnnouncement = (announcement: Announcement): Entry => {
+    const { id, from, updates } = announcement
+    const text = saidIn(announcement, labels.messages.language)
     const link = `${origin}/#announcement-${id}`
     const title = labels.messages.notices.announcedTitle(name, headline(text))
     return {
@@ -106,17 +108,19 @@ export function announcementCalendar(
       .replaceAll(/[\\,;]/g, '\\$&')
       .replaceAll(/\r?\n/g, '\\n')
       .replaceAll(/\p{Cc}/gu, '')
-  const events = announcements.flatMap(({ id, text: said, from, until, updates = [] }) => [
-    'BEGIN:VEVENT',
-    `UID:announcement-${id}@${new URL(origin).hostname}`,
-    `DTSTAMP:${stamp(Math.max(Math.min(from, now), ...updates.map(({ at }) => at)))}`,
-    `DTSTART:${stamp(from)}`,
-    ...(until === undefined ? [] : [`DTEND:${stamp(until)}`]),
-    `SUMMARY:${text(`${name}: ${headline(said)}`)}`,
-    `DESCRIPTION:${text([said, ...updates.map((one) => one.text)].join('\n\n'))}`,
-    `URL:${origin}/#announcement-${id}`,
-    'END:VEVENT',
-  ])
+  const events = announcements
+    .map((one) => ({ ...one, said: saidIn(one, messages.language) }))
+    .flatMap(({ id, said, from, until, updates = [] }) => [
+      'BEGIN:VEVENT',
+      `UID:announcement-${id}@${new URL(origin).hostname}`,
+      `DTSTAMP:${stamp(Math.max(Math.min(from, now), ...updates.map(({ at }) => at)))}`,
+      `DTSTART:${stamp(from)}`,
+      ...(until === undefined ? [] : [`DTEND:${stamp(until)}`]),
+      `SUMMARY:${text(`${name}: ${headline(said)}`)}`,
+      `DESCRIPTION:${text([said, ...updates.map((one) => one.text)].join('\n\n'))}`,
+      `URL:${origin}/#announcement-${id}`,
+      'END:VEVENT',
+    ])
   return [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../core/durations.ts'
-import { announcementKind, type StatusUpdate } from '../../../core/incidents/incident.ts'
+import { announcementKind, type StatusUpdate, saidIn } from '../../../core/incidents/incident.ts'
 import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
@@ -110,7 +110,8 @@ export function announcements({ summary, labels: { messages } }: IncidentView): 
   return kinds.flatMap((kind) =>
     summary.announcements
       .filter((one) => announcementKind(one, summary.now) === kind)
-      .map(({ id, text, from, until, updates }) => {
+      .map((one) => {
+        const { id, from, until, updates } = one
         const when =
           until !== undefined
             ? span(messages, from, until)
@@ -118,7 +119,7 @@ export function announcements({ summary, labels: { messages } }: IncidentView): 
               ? T.fromMoment(moment(messages, from))
               : T.sinceMoment(moment(messages, from))
         const calendar = kind === 'planned' ? ` · <a href="status.ics">${T.calendar}</a>` : ''
-        return `<article class="announcement ${kind}" id="announcement-${escapeHtml(id)}"><p class="quiet"><strong>${T.announcements[kind]}</strong> · ${when}${calendar}</p>${written(text)}${latest(updates, messages)}</article>`
+        return `<article class="announcement ${kind}" id="announcement-${escapeHtml(id)}"><p class="quiet"><strong>${T.announcements[kind]}</strong> · ${when}${calendar}</p>${written(saidIn(one, messages.language))}${latest(updates, messages)}</article>`
       }),
   )
 }
