@@ -44,8 +44,12 @@ export type Define = (context: Context, tree: () => Promise<CommandNode>) => Com
 type Documented = DocumentedCommand | undefined
 type None = Record<never, never>
 
-interface Typed<Of extends Inputs, Document extends Documented, More extends Inputs, Given extends unknown[]>
-  extends Described {
+export interface Typed<
+  Of extends Inputs,
+  Document extends Documented,
+  More extends Inputs,
+  Given extends unknown[],
+> extends Described {
   /** Under this name the schema of its JSON is published; it takes `--format text` and `json` then. */
   readonly document?: Document
   readonly inputs?: Of

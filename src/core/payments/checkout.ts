@@ -65,7 +65,7 @@ export function openCheckout(
   }
 }
 
-interface CheckoutSession {
+export interface CheckoutSession {
   readonly id: string
   /** Where the customer pays. */
   readonly url: string
