@@ -151,7 +151,7 @@ describe('running', () => {
     expect(html).toContain('<html lang="de">')
     expect(html).toContain('Töpferschule Lehmgrube')
     expect(html).toContain('data:image/svg+xml;base64,')
-    expect(html).toContain('--accent: #9a3412')
+    expect(html).toContain('--accent:#9a3412')
   }
 
   test('every page is the school’s: its name, logo and color, in German', async () => {
