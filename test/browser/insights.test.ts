@@ -249,7 +249,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
       { stars: -4 },
     ]
     const { page } = await open(
-      SCREENS.desktop,
+      { ...SCREENS.desktop, locale: 'de-AT' },
       rated.map((properties) => ['kiln.rated', Date.now(), properties]),
       `http://127.0.0.1:${listener.port}/insights`,
     )
