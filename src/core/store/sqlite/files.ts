@@ -123,6 +123,8 @@ export function syncFolder(folder: string): void {
 
 /** Makes a fault of the disk a sentence about the file that met it; leaves any other error as it is. */
 export function failed(file: string, cause: unknown): unknown {
+  // It may be about another file.
+  if (cause instanceof StoreMaintenanceError) return cause
   const said = sentence(file, codeOf(cause), storeFault(cause) === 'disk_full')
   return said === undefined ? cause : new StoreMaintenanceError(said, { cause })
 }

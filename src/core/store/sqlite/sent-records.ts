@@ -88,9 +88,10 @@ function beside<T>(restored: SqliteDatabase, replaced: string, work: () => T): T
   // To attach a file that is not there would make it.
   if (!existsSync(replaced))
     throw Object.assign(new Error(`there is no file ${replaced}`), { code: 'ENOENT' })
+  // Also of what is attached from here on: a full disk may have no room for the index of its log.
+  restored.pragma('locking_mode = EXCLUSIVE')
   restored.prepare('ATTACH ? AS replaced').run(replaced)
   try {
-    restored.pragma('replaced.locking_mode = EXCLUSIVE')
     return work()
   } finally {
     restored.exec('DETACH replaced')
