@@ -341,6 +341,6 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
         .on('error', reject)
         .end()
     })
-    expect(status).toBe(403)
+    expect(status).toBe(421)
   })
 })

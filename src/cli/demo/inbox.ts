@@ -1,9 +1,9 @@
-import type { Server } from 'node:http'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type Context, Hono } from 'hono'
 import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { inScheme } from '../local-page.ts'
+import { createEvents, serveLocally } from '../local-site.ts'
 import { contentSecurityPolicy, inboxPage } from './inbox-page.ts'
 
 /** One mail as it arrived over SMTP; `source` is the exact message, `html` and `text` its decoded parts. */
@@ -30,14 +30,13 @@ export interface Inbox {
   close(): Promise<void>
 }
 
-const isLoopback = (host: string | undefined) => /^(?:127\.0\.0\.1|localhost)(?::\d+)?$/i.test(host ?? '')
-
 const LARGEST_MESSAGE_BYTES = 2_000_000
 
 /** Opens both servers on 127.0.0.1: SMTP on any free port, the page on `pagePort` (0: any). */
 export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inbox> {
   const mails: ReceivedMail[] = []
   const listeners = new Set<(mail: ReceivedMail) => void>()
+  const events = createEvents()
 
   const smtp = new SMTPServer({
     authOptional: true,
@@ -50,6 +49,7 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
       stream.on('end', () => {
         receive(mails.length + 1, Buffer.concat(chunks)).then((mail) => {
           mails.push(mail)
+          events.tell(String(mail.id))
           for (const listener of [...listeners]) listener(mail)
           done()
         }, done)
@@ -64,67 +64,11 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
   smtp.removeAllListeners('error')
   smtp.on('error', () => {})
 
-  const page = createServer((request, response) => {
-    // Accept loopback hosts only, or a site whose name points at this machine could read the mails (DNS rebinding).
-    if (!isLoopback(request.headers.host))
-      return respond(421, 'text/plain; charset=utf-8', 'Ask 127.0.0.1.\n')
-    // Joined and not resolved: `//` would be another host.
-    const path = request.url ?? '/'
-    const url = path.startsWith('/') ? URL.parse(`http://inbox${path}`) : null
-    if (url === null) return respond(400, 'text/plain; charset=utf-8', 'This is no path.\n')
-    const mail = mails[Number(/^\/mails\/(\d+)/.exec(url.pathname)?.[1]) - 1]
-    response.setHeader('Cache-Control', 'no-store')
-    response.setHeader('X-Content-Type-Options', 'nosniff')
-    response.setHeader('Referrer-Policy', 'no-referrer')
-    if (url.pathname === '/') {
-      const { html, nonce } = inboxPage()
-      response.setHeader('Content-Security-Policy', contentSecurityPolicy(nonce))
-      respond(200, 'text/html; charset=utf-8', html)
-    } else if (url.pathname === '/mails.json') {
-      respond(
-        200,
-        'application/json',
-        JSON.stringify(mails.map(({ source: _, html: __, ...shown }) => shown)),
-      )
-    } else if (url.pathname === '/events') {
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' })
-      response.write(': open\n\n')
-      const tell = (arrived: ReceivedMail) => response.write(`data: ${arrived.id}\n\n`)
-      listeners.add(tell)
-      request.on('close', () => listeners.delete(tell))
-    } else if (mail && url.pathname.endsWith('.html')) {
-      // A mail's content is untrusted: no scripts, no network, an origin of its own.
-      response.setHeader(
-        'Content-Security-Policy',
-        "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-      )
-      respond(
-        200,
-        'text/html; charset=utf-8',
-        inScheme(mail.html, url.searchParams.get('scheme')).replace(
-          /<head\b[^<>]*>/i,
-          '$&<base target="_blank">',
-        ),
-      )
-    } else if (mail && url.pathname.endsWith('.eml')) {
-      if (url.searchParams.has('download')) {
-        response.setHeader('Content-Disposition', `attachment; filename="mail-${mail.id}.eml"`)
-        respond(200, 'message/rfc822', mail.source)
-      } else respond(200, 'text/plain; charset=utf-8', mail.source)
-    } else {
-      respond(404, 'text/plain; charset=utf-8', 'Nothing here; the inbox is at /\n')
-    }
-
-    function respond(status: number, type: string, body: string): void {
-      response.writeHead(status, { 'Content-Type': type })
-      response.end(request.method === 'HEAD' ? undefined : body)
-    }
-  })
-  await listen(page, pagePort)
+  const page = await serveLocally(pagePort, pagesOf(mails, events))
 
   return {
     smtpUrl: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`,
-    pageUrl: `http://127.0.0.1:${(page.address() as AddressInfo).port}`,
+    pageUrl: page.url,
     mails,
     waitFor: (matches, signal) =>
       new Promise((resolve, reject) => {
@@ -142,14 +86,41 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
         signal.addEventListener('abort', stop)
       }),
     async close() {
-      const closed = Promise.all([
-        new Promise<void>((resolve) => smtp.close(resolve)),
-        new Promise<void>((resolve) => page.close(() => resolve())),
-      ])
-      page.closeAllConnections()
-      await closed
+      await Promise.all([new Promise<void>((resolve) => smtp.close(resolve)), page.close()])
     },
   }
+}
+
+/** A mail's content is untrusted: no scripts, no network, an origin of its own. */
+const MAIL_POLICY =
+  "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+function pagesOf(mails: readonly ReceivedMail[], events: ReturnType<typeof createEvents>): Hono {
+  const nothing = (c: Context) => c.text('Nothing here; the inbox is at /\n', 404)
+  const mailOf = (c: Context) => mails[Number(/^\/mails\/(\d+)\./.exec(c.req.path)?.[1]) - 1]
+  return new Hono()
+    .get('/', (c) => {
+      const { html, nonce } = inboxPage()
+      return c.html(html, 200, { 'Content-Security-Policy': contentSecurityPolicy(nonce) })
+    })
+    .get('/mails.json', (c) => c.json(mails.map(({ source: _, html: __, ...shown }) => shown)))
+    .get('/events', () => events.stream())
+    .get('/mails/:file{\\d+\\.html}', (c) => {
+      const mail = mailOf(c)
+      if (mail === undefined) return nothing(c)
+      const html = inScheme(mail.html, c.req.query('scheme') ?? null)
+      return c.html(html.replace(/<head\b[^<>]*>/i, '$&<base target="_blank">'), 200, {
+        'Content-Security-Policy': MAIL_POLICY,
+      })
+    })
+    .get('/mails/:file{\\d+\\.eml}', (c) => {
+      const mail = mailOf(c)
+      if (mail === undefined) return nothing(c)
+      if (c.req.query('download') === undefined) return c.text(mail.source)
+      const name = `attachment; filename="mail-${mail.id}.eml"`
+      return c.body(mail.source, 200, { 'Content-Type': 'message/rfc822', 'Content-Disposition': name })
+    })
+    .all('*', nothing)
 }
 
 async function receive(id: number, bytes: Buffer): Promise<ReceivedMail> {
@@ -165,11 +136,4 @@ async function receive(id: number, bytes: Buffer): Promise<ReceivedMail> {
     headers: parsed.headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
     source: bytes.toString('utf8'),
   }
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
 }

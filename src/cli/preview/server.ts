@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type Context, Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
 import { decodeWords } from 'postal-mime'
 import { isAcceptedSecret } from '../../core/accepted-secret.ts'
 import type { CourseDefinition } from '../../core/course/definition.ts'
 import { isRecord } from '../../core/is-record.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { type SecretPair, secret } from '../../core/secret.ts'
-import { inScheme } from '../local-page.ts'
+import { inScheme, type LocalPage } from '../local-page.ts'
+import { createEvents, type LocalSite, serveLocally } from '../local-site.ts'
 import { chooseCourse, coursesPage } from './courses-page.ts'
 import { chooseLanguages, languagesPage, mailLanguages } from './languages-page.ts'
 import { meaningsPage, previewPage, previewPolicy } from './page.ts'
@@ -54,38 +55,15 @@ export async function servePreview(
   port: number,
   sender: PreviewSender,
   school: School = { courses: [], language: 'en', zone: 'UTC', now: Date.now },
-): Promise<{ readonly url: string; readonly key: string; close(): Promise<void> }> {
-  const streams = new Set<ServerResponse>()
+): Promise<LocalSite & { readonly key: string }> {
   const session = createSession()
-  workshop.onSave((names) => {
-    for (const stream of streams) stream.write(`data: ${JSON.stringify(names)}\n\n`)
-  })
-  const server = createServer((request, response) => {
-    answer(request, response, { workshop, streams, sender, session, school }).catch((error: unknown) =>
-      send(response, 422, 'text/plain', templateFault(error)),
-    )
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
-  return {
-    key: session.key,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
-}
-
-interface Served {
-  readonly workshop: Workshop
-  readonly streams: Set<ServerResponse>
-  readonly sender: PreviewSender
-  readonly session: Session
-  readonly school: School
+  const events = createEvents()
+  workshop.onSave((names) => events.tell(JSON.stringify(names)))
+  const pages = pagesOf(workshop, sender, session, school)
+    .get('/events', () => events.stream())
+    .all('*', (c) => c.text('There is no such mail; the preview is at /', 404))
+  pages.onError((error, c) => c.text(templateFault(error), 422))
+  return { ...(await serveLocally(port, pages)), key: session.key }
 }
 
 /** Courses and languages for the preview's pages about them. */
@@ -98,82 +76,58 @@ export interface School {
   readonly now: () => number
 }
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { workshop, streams, sender, session, school }: Served,
-): Promise<void> {
-  // A page elsewhere whose name was pointed at this machine would otherwise read the templates (DNS rebinding).
-  if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
-    return send(response, 403, 'text/plain', 'The preview answers on 127.0.0.1 only')
-  const url = new URL(request.url ?? '/', 'http://preview')
-  if (url.pathname === '/') {
-    const { html, nonce } = previewPage()
-    response.setHeader('Content-Security-Policy', previewPolicy(nonce))
-    return send(response, 200, 'text/html', html)
-  }
-  if (url.pathname === '/findings') {
-    const { html, nonce } = meaningsPage()
-    response.setHeader('Content-Security-Policy', previewPolicy(nonce))
-    return send(response, 200, 'text/html', html)
-  }
-  if (url.pathname === '/courses' || url.pathname === '/languages') {
-    const make = url.pathname === '/courses' ? courses : languages
-    const { html, nonce } = await make(workshop, school, url.searchParams)
-    response.setHeader('Content-Security-Policy', previewPolicy(nonce, { forms: true }))
-    return send(response, 200, 'text/html', html)
-  }
-  const token = request.headers['x-preview-token']
-  const maySend = session.isHeldBy(typeof token === 'string' ? token : undefined)
-  if (url.pathname === '/session') {
-    const key = request.method === 'POST' ? await fieldIn(request, 'key') : undefined
-    const given = key === undefined ? undefined : session.exchange(key)
-    return given === undefined ? notYours(response) : json(response, { token: given })
-  }
-  if (url.pathname === '/sender.json')
-    return maySend
-      ? json(response, { missing: sender.missing, recipients: sender.recipients })
-      : notYours(response)
-  if (url.pathname === '/events') {
-    response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
-    response.write(': open\n\n')
-    streams.add(response)
-    request.on('close', () => streams.delete(response))
-    return
-  }
-  if (url.pathname === '/mails.json')
-    return json(response, await Promise.all(workshop.names.map((name) => summary(workshop, name))))
-
-  const [, named, view] = /^\/mails\/(.+)\.(html|json|findings|eml|send)$/.exec(url.pathname) ?? []
-  const name = workshop.names.find((template) => template === named)
-  if (name === undefined)
-    return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
-  if (view === 'findings') return json(response, await workshop.findings(name))
-  const slots = Object.fromEntries(
-    [...url.searchParams].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
-  )
-  if (view === 'send') {
-    if (request.method !== 'POST' || !maySend) return notYours(response)
-    const to = await fieldIn(request, 'to')
-    if (to === undefined || !sender.recipients.includes(to))
-      return send(response, 400, 'text/plain', 'the address was not named with --to')
-    if (sender.missing !== undefined) return send(response, 409, 'text/plain', sender.missing)
-    return json(response, await sender.send({ mail: await workshop.compiled(name), name, slots, to }))
-  }
-  if (view === 'eml') {
-    response.setHeader('Content-Disposition', `attachment; filename="${name.replace('/', '-')}.eml"`)
-    return send(response, 200, 'message/rfc822', mimeOf(await workshop.message(name, slots)).toString())
-  }
-  if (view === 'html') {
-    const { html } = await workshop.rendered(name, slots)
-    // Same origin without scripts: the page may measure the mail, and the mail can do nothing.
-    response.setHeader(
-      'Content-Security-Policy',
-      "sandbox allow-same-origin allow-popups; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+function pagesOf(workshop: Workshop, sender: PreviewSender, session: Session, school: School): Hono {
+  const notYours = (c: Context) => c.text(PREVIEW_TEXTS.notYours, 403)
+  const page = (c: Context, { html, nonce }: LocalPage, forms = false) =>
+    c.html(html, 200, { 'Content-Security-Policy': previewPolicy(nonce, { forms }) })
+  const isHeldBy = (c: Context) => session.isHeldBy(c.req.header('x-preview-token'))
+  const queryOf = (c: Context) => new URL(c.req.url).searchParams
+  const short = bodyLimit({ maxSize: LONGEST_REQUEST, onError: notYours })
+  return new Hono()
+    .get('/', (c) => page(c, previewPage()))
+    .get('/findings', (c) => page(c, meaningsPage()))
+    .get('/courses', async (c) => page(c, await courses(workshop, school, queryOf(c)), true))
+    .get('/languages', async (c) => page(c, await languages(workshop, school, queryOf(c)), true))
+    .all('/session', short, async (c) => {
+      const key = c.req.method === 'POST' ? await fieldIn(c, 'key') : undefined
+      const token = key === undefined ? undefined : session.exchange(key)
+      return token === undefined ? notYours(c) : c.json({ token })
+    })
+    .get('/sender.json', (c) =>
+      isHeldBy(c) ? c.json({ missing: sender.missing, recipients: sender.recipients }) : notYours(c),
     )
-    return send(response, 200, 'text/html', inScheme(html, url.searchParams.get('scheme')))
-  }
-  return json(response, await facts(workshop, name, slots))
+    .get('/mails.json', async (c) =>
+      c.json(await Promise.all(workshop.names.map((name) => summary(workshop, name)))),
+    )
+    .all('/mails/*', short, async (c, next) => {
+      const [, named, view] = /^\/mails\/(.+)\.(html|json|findings|eml|send)$/.exec(c.req.path) ?? []
+      const name = workshop.names.find((template) => template === named)
+      if (name === undefined) return next()
+      if (view === 'findings') return c.json(await workshop.findings(name))
+      const slots = Object.fromEntries(
+        [...queryOf(c)].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
+      )
+      if (view === 'send') {
+        if (c.req.method !== 'POST' || !isHeldBy(c)) return notYours(c)
+        const to = await fieldIn(c, 'to')
+        if (to === undefined || !sender.recipients.includes(to))
+          return c.text('the address was not named with --to', 400)
+        if (sender.missing !== undefined) return c.text(sender.missing, 409)
+        return c.json(await sender.send({ mail: await workshop.compiled(name), name, slots, to }))
+      }
+      if (view === 'eml')
+        return c.body(mimeOf(await workshop.message(name, slots)).toString(), 200, {
+          'Content-Type': 'message/rfc822',
+          'Content-Disposition': `attachment; filename="${name.replace('/', '-')}.eml"`,
+        })
+      if (view === 'json') return c.json(await facts(workshop, name, slots))
+      const { html } = await workshop.rendered(name, slots)
+      // Same origin without scripts: the page may measure the mail, and the mail can do nothing.
+      return c.html(inScheme(html, c.req.query('scheme') ?? null), 200, {
+        'Content-Security-Policy':
+          "sandbox allow-same-origin allow-popups; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+      })
+    })
 }
 
 async function courses(workshop: Workshop, school: School, query: URLSearchParams) {
@@ -207,24 +161,11 @@ async function languages(workshop: Workshop, { courses, language }: School, quer
 
 const LONGEST_REQUEST = 1024
 
-function notYours(response: ServerResponse): void {
-  send(response, 403, 'text/plain', PREVIEW_TEXTS.notYours)
-}
-
 /** The text of one field of the JSON body; undefined for anything else. */
-async function fieldIn(request: IncomingMessage, name: string): Promise<string | undefined> {
-  let text = ''
-  for await (const chunk of request) {
-    text += String(chunk)
-    if (text.length > LONGEST_REQUEST) return undefined
-  }
-  try {
-    const body: unknown = JSON.parse(text)
-    const value = isRecord(body) ? body[name] : undefined
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
+async function fieldIn(c: Context, name: string): Promise<string | undefined> {
+  const body: unknown = await c.req.json().catch(() => undefined)
+  const value = isRecord(body) ? body[name] : undefined
+  return typeof value === 'string' ? value : undefined
 }
 
 /** Everything about one mail that is not its HTML; a fault is a fact too. */
@@ -260,18 +201,4 @@ async function summary(workshop: Workshop, name: string): Promise<Record<string,
   } catch (error) {
     return { name, subject: name, fault: templateFault(error), slots: {} }
   }
-}
-
-function json(response: ServerResponse, body: unknown): void {
-  send(response, 200, 'application/json', JSON.stringify(body))
-}
-
-function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, {
-    'Content-Type': `${type}; charset=utf-8`,
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    'Referrer-Policy': 'no-referrer',
-  })
-  response.end(body)
 }
