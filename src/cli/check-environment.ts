@@ -10,6 +10,7 @@ import { type Context, recordedPlatform } from './context.ts'
 import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { type ReportOptions, writeReport } from './report.ts'
+import type { changesAgainst } from './verify-environment.ts'
 
 interface CheckInput extends ReportOptions {
   readonly name: string
@@ -19,13 +20,15 @@ interface CheckInput extends ReportOptions {
   readonly withProcess: boolean
   readonly dialect?: Dialect | undefined
   readonly readers?: readonly Dialect[] | undefined
+  /** What would change on these running services too. */
+  readonly against?: Parameters<typeof changesAgainst>[2] | undefined
   /** Live checks too, of what is configured. */
   readonly deep?: { readonly timeoutMs: number; readonly dkimSelectors: readonly string[] } | undefined
 }
 
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */
 export async function checkEnvironment(context: Context, input: CheckInput): Promise<ExitCode> {
-  const { deep, services } = input
+  const { deep, against, services } = input
   const { contract } = context.platform
   const loaded = await loadEnvironment(context, input.files, { ...input, reportsSecretFiles: true })
   const isProduction = rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production'
@@ -37,6 +40,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
     throw new CommandError(EXIT.failed, 'the live checks were interrupted, so they have no result.')
+  const changes =
+    against && (await (await import('./verify-environment.ts')).changesAgainst(context, loaded, against))
   // Hide errors about secret files that only other services read.
   const shown = loaded.findings.filter(
     ({ severity, services: readers }) =>
@@ -53,6 +58,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     ...(context.unused === undefined ? [] : [daemonUnused(context.unused, services)]),
     ...ofFiles,
     ...(live?.findings ?? []),
+    ...(changes ?? []),
   ])
   const ok = findings[0]?.severity !== 'error'
   return writeReport(

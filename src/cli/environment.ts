@@ -48,6 +48,8 @@ export interface LoadedEnvironment {
   /** Problems in the files themselves: unreadable lines, duplicates, shadowed values. */
   readonly findings: readonly Finding[]
   readonly origin: Origin
+  /** Absolute paths of the files that held secrets. */
+  readonly secretFiles: readonly string[]
 }
 
 /**
@@ -115,6 +117,7 @@ export async function loadEnvironment(
       })),
     ],
     origin,
+    secretFiles: secrets.files,
   }
 }
 

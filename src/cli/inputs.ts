@@ -143,6 +143,12 @@ export const ENV_FILE = {
   ),
 } as const
 
+/** What opens deep checks and the configuration of a running service. */
+export const TOKEN = {
+  '--token-env <name>': 'the variable that holds the token for deep checks (default: HEALTH_DEEP_TOKEN)',
+  '--token-file <file>': 'a file that holds the token',
+} as const
+
 /** Which store a command works on. */
 export const STORE = {
   '--data <folder>': 'the data folder, when STORE_URL is not set (default: .platformctl)',

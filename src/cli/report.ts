@@ -1,5 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RecordedPlatform } from '../core/daemon-record.ts'
+import type { LiveFindingId } from '../core/env/explanations.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
@@ -36,6 +37,15 @@ export interface CheckedReport extends Report {
   readonly live?: readonly LiveResult[]
 }
 
+/** Errors about the other side, which was not reached or refused us: exit code 3 if there are no others (CONTRACT §7). */
+const REMOTE_FAULTS: readonly string[] = [
+  'live-name',
+  'live-name-server',
+  'live-unreachable',
+  'live-unauthorised',
+  'configuration-unreached',
+] satisfies (LiveFindingId | 'configuration-unreached')[]
+
 /** Writes a report in the asked-for format and gives the exit code: preflight, `env check` and lint share it. */
 export async function writeReport(
   context: Context,
@@ -48,7 +58,9 @@ export async function writeReport(
   const findings = report.findings.filter(
     (finding) => finding.severity === 'error' || !accepted.has(keyOf(finding)),
   )
-  const shown = findings.filter((finding) => options.notices || finding.severity !== 'notice')
+  const shown = findings.filter(
+    ({ id, severity }) => severity !== 'notice' || options.notices || id.startsWith('configuration-'),
+  )
   const remaining = { ...report, findings }
   // Formats of other tools have no place for it.
   if (!('mails' in report) && options.format !== 'text' && options.format !== 'json')
@@ -57,7 +69,7 @@ export async function writeReport(
   const warned = findings.some(({ severity }) => severity === 'warning')
   const errors = findings.filter(({ severity }) => severity === 'error')
   if (errors.length === 0) return options.strict && warned ? EXIT.failed : EXIT.passed
-  return liveOf(report) !== undefined && (await onlyRemote(errors)) ? EXIT.remote : EXIT.failed
+  return errors.every(({ id }) => REMOTE_FAULTS.includes(id)) ? EXIT.remote : EXIT.failed
 }
 
 function liveOf(report: CheckedReport | LintReport): readonly LiveResult[] | undefined {
@@ -70,12 +82,6 @@ async function liveBlock(
 ): Promise<TextOptions['live']> {
   if (live === undefined) return undefined
   return (await import('./output/report-blocks.ts')).liveText(live, paint, columns)
-}
-
-/** Whether all errors are remote: a server that could not be reached, or refused us. */
-async function onlyRemote(errors: readonly Finding[]): Promise<boolean> {
-  const { isRemoteFault } = await import('../core/live/findings.ts')
-  return errors.every(({ id }) => isRemoteFault(id))
 }
 
 async function document(
@@ -100,12 +106,11 @@ async function document(
       const how = {
         paint: await loadPaint(context.colour.stdout),
         columns: Math.min(context.stdout.columns ?? 100, 120),
-        notices: options.notices === true,
         strict: options.strict === true,
       }
       return 'mails' in report
         ? (await import('./output/report-blocks.ts')).lintText(report, shown, how)
-        : reportText(report, {
+        : reportText(report, shown, {
             ...how,
             platform: whichPlatform(context),
             live: await liveBlock(live, how),

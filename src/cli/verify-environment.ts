@@ -1,25 +1,35 @@
 import { randomBytes } from 'node:crypto'
-import { rawValue } from '../core/env/environment.ts'
+import { readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { type Environment, rawValue } from '../core/env/environment.ts'
+import type { Finding } from '../core/finding.ts'
 import { type Fingerprint, LEAST_TOKEN, openFingerprints } from '../core/fingerprints.ts'
 import { causeOfStatus, text as safeText } from '../core/health/remote-report.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get } from '../core/network/get.ts'
+import { WEB } from '../core/service.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
 import { type Context, recordedPlatform } from './context.ts'
 import { parsed } from './dispatch/web-endpoint.ts'
-import { loadEnvironment } from './environment.ts'
+import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
-import { parseAddress } from './health/targets.ts'
+import { isAddress, parseAddress } from './health/targets.ts'
 import { unknownName } from './inputs.ts'
-import { type Replica, type Verified, writeVerified } from './output/verified.ts'
+import { findingsOf, type Replica, type Verified, writeVerified } from './output/verified.ts'
 
-export interface VerifyOptions {
-  readonly envFile: readonly string[]
+interface Running {
+  /** As `parseReplicas` takes them. */
   readonly url: readonly string[]
+  /** The option that names them. */
+  readonly option: string
   readonly tokenEnv: string | undefined
   readonly tokenFile: string | undefined
   readonly timeout: number
+}
+
+interface VerifyOptions extends Omit<Running, 'option'> {
+  readonly envFile: readonly string[]
   readonly format: 'text' | 'json' | 'github' | 'sarif'
 }
 
@@ -30,12 +40,48 @@ const LARGEST_BYTES = 1024 * 1024
 /** Compares what runs with env files, by fingerprints: names and states only, never a value. */
 export async function verifyEnvironment(context: Context, options: VerifyOptions): Promise<ExitCode> {
   const { env, origin } = await loadEnvironment(context, options.envFile, { withProcess: false })
-  const targets = options.url.flatMap((word) => replicasOf(context, word))
+  const verified = await compareRunning(context, env, { ...options, option: '--url' })
+  await writeVerified(context, options.format, { verified, origin })
+  const { same, replicas, disagreements } = verified
+  const failed = replicas.some(({ state }) => state === 'differs') || disagreements.length > 0
+  return failed ? EXIT.failed : same ? EXIT.passed : EXIT.remote
+}
+
+/** What would change if running services were started with an environment: notices, and errors for services not reached. */
+export async function changesAgainst(
+  context: Context,
+  { env, origin }: LoadedEnvironment,
+  running: Running,
+): Promise<readonly Finding[]> {
+  const verified = await compareRunning(context, env, running)
+  const same = verified.replicas.filter(({ state }) => state === 'same')
+  return [
+    ...findingsOf(context, verified, origin).map(
+      (finding): Finding =>
+        finding.id === 'configuration-unreached' ? finding : { ...finding, severity: 'notice' },
+    ),
+    ...same.map(
+      ({ service, url }): Finding => ({
+        id: 'configuration-same',
+        severity: 'notice',
+        services: [service],
+        group: 'file',
+        present: [],
+        missing: [],
+        cause: `${service} at ${url} runs with these values and this definition.`,
+        fix: 'Nothing to do.',
+      }),
+    ),
+  ]
+}
+
+async function compareRunning(context: Context, env: Environment, options: Running): Promise<Verified> {
+  const targets = options.url.flatMap((word) => parseReplicas(context, options.option, word))
   const { readToken } = await import('./health/run.ts')
   const token = await readToken(context, options, { ...context.env, ...env }, targets)
   if (token === undefined || token.length < LEAST_TOKEN)
     throw wrongUsage(
-      `env verify needs the HEALTH_DEEP_TOKEN of the services, of at least ${LEAST_TOKEN} characters: set it in the env file or the environment, or use --token-env or --token-file.`,
+      `${options.option} needs the HEALTH_DEEP_TOKEN of the services, of at least ${LEAST_TOKEN} characters: set it in the env file or the environment, or use --token-env or --token-file.`,
     )
   // One for all, so that replicas can be compared with each other.
   const nonce = randomBytes(16).toString('hex')
@@ -55,7 +101,7 @@ export async function verifyEnvironment(context: Context, options: VerifyOptions
         : await compare(context, answer, { env, fingerprint, own })),
     })
   }
-  const verified: Verified = {
+  return {
     same: replicas.every(({ state }) => state === 'same'),
     replicas,
     disagreements: disagreements(answers.filter((answer) => typeof answer !== 'string')),
@@ -63,18 +109,19 @@ export async function verifyEnvironment(context: Context, options: VerifyOptions
       (name) => rawValue(env, name) !== undefined && context.platform.contract.find(name) === undefined,
     ).length,
   }
-  await writeVerified(context, options.format, { verified, origin })
-  const failed = replicas.some(({ state }) => state === 'differs') || verified.disagreements.length > 0
-  return failed ? EXIT.failed : verified.same ? EXIT.passed : EXIT.remote
 }
 
-/** `web=https://a.example,https://b.example`: two replicas of one service. */
-function replicasOf({ platform }: Context, word: string) {
+/** `web=https://a.example,https://b.example`: two replicas of one service, which is web when it is not named. */
+function parseReplicas({ platform }: Context, option: string, word: string) {
   const [first = '', ...more] = word.split(',')
-  const name = first.slice(0, Math.max(first.indexOf('='), 0)).trim()
+  const name = isAddress(first) ? WEB : first.slice(0, Math.max(first.indexOf('='), 0)).trim()
   const known = platform.services.flatMap((one) => (one.port === undefined ? [] : [one.name]))
-  return [first, ...more.map((url) => `${name}=${url.trim()}`)].map((one) => {
-    const [service, url] = parseAddress(platform.services, one)
+  return [first, ...more].map((one, index) => {
+    const [service, url] = parseAddress(
+      platform.services,
+      index > 0 || isAddress(first) ? `${name}=${one.trim()}` : one,
+      option,
+    )
     if (!known.includes(service)) throw unknownName({ kind: 'service', name: service, known })
     return { service, url, health: '' }
   })
@@ -136,15 +183,16 @@ async function compare(
     variables.push({ name: variable.name, state, source: variable.source, perReplica: variable.perReplica })
   }
   const definition = compareDefinition(context, answer.platform)
+  const definitionDiffers = definition === 'differs' || definition === 'lessons differ'
   const differs =
-    definition === 'differs' ||
-    definition === 'lessons differ' ||
-    variables.some(({ state, perReplica }) => state !== 'same' && !perReplica)
+    definitionDiffers || variables.some(({ state, perReplica }) => state !== 'same' && !perReplica)
   return {
     state: differs ? 'differs' : 'same',
     startedAt: answer.startedAt,
     build: answer.build,
     definition,
+    ...(definitionDiffers &&
+      isWrittenSince(context, Date.parse(answer.startedAt)) && { older: true as const }),
     changedFiles: answer.changedFiles,
     variables,
   }
@@ -156,6 +204,19 @@ function compareDefinition(context: Context, theirs: Answer['platform']): NonNul
   if (theirs.fingerprint === null || (fingerprint === null && context.searched !== undefined))
     return 'not compared'
   return context.platform.definition?.lessons() === theirs.lessons ? 'differs' : 'lessons differ'
+}
+
+/** Whether files of the definition were written after a time. */
+function isWrittenSince({ platform: { definition } }: Context, since: number): boolean {
+  const isNewer = (file: string) => (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > since
+  const inside = (place: string) =>
+    statSync(place, { throwIfNoEntry: false })?.isDirectory()
+      ? readdirSync(place, { recursive: true, encoding: 'utf8' }).map((name) => path.join(place, name))
+      : []
+  return (
+    definition !== undefined &&
+    [definition.file, ...definition.assets].some((place) => isNewer(place) || inside(place).some(isNewer))
+  )
 }
 
 /** Names of the variables that replicas of one service hold different values of. */

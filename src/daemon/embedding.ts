@@ -68,7 +68,7 @@ export interface Operations<Templates = unknown> {
 /** Where a process got its environment. */
 export interface EnvironmentSources {
   readonly sourceOf: (name: string) => 'file' | 'environment' | 'default'
-  /** Absolute paths of env files. */
+  /** Absolute paths of env files and of files of secrets. */
   readonly files: readonly string[]
 }
 

@@ -30,6 +30,8 @@ export interface DaemonOptions extends Omit<Host, 'timer'> {
   readonly envFiles?: readonly string[]
   /** Whether one of them set a variable. */
   readonly isFromFile?: (name: string) => boolean
+  /** Absolute paths of the files that held secrets. */
+  readonly secretFiles?: readonly string[]
   /** Where commands that run in other folders look for this daemon. */
   readonly pointerFolder?: string | undefined
 }

@@ -93,7 +93,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       history,
       onLost,
       sources: {
-        files: options.envFiles ?? [],
+        files: [...(options.envFiles ?? []), ...(options.secretFiles ?? [])],
         sourceOf: (name) =>
           rawValue(options.env, name) === undefined
             ? 'default'

@@ -1,4 +1,4 @@
-import { utimes, writeFile } from 'node:fs/promises'
+import { mkdir, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -50,11 +50,15 @@ const running = async (env: Record<string, string>, ...more: [typeof learning?, 
   serve(nodeListener(opened(env, ...more).web))
 
 async function verify(file: Record<string, string>, args: readonly string[], platform = learning) {
+  return run(file, ['env', 'verify', '--env-file', '.env', ...args], platform)
+}
+
+async function run(file: Record<string, string>, args: readonly string[], platform = learning) {
   const cwd = await emptyFolder()
   const lines = Object.entries(file).map(([name, value]) => `${name}=${value}\n`)
   await writeFile(path.join(cwd, '.env'), lines.join(''))
   const { context, stdout, stderr } = testContext({ cwd, platform, env: { HEALTH_DEEP_TOKEN: TOKEN } })
-  const code = await runProgram(['env', 'verify', '--env-file', '.env', ...args], context)
+  const code = await runProgram([...args], context)
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
@@ -149,6 +153,78 @@ test('a definition, its lessons and env files that changed since the start are n
       code: 1,
       stdout: expect.stringContaining(says),
     })
+})
+
+test('a definition or lessons that were written after the start are older there than in this folder', async () => {
+  const folder = await emptyFolder()
+  const [file, lessons] = [path.join(folder, 'platform.config.ts'), path.join(folder, 'lessons')]
+  await mkdir(path.join(lessons, 'de'), { recursive: true })
+  const [lesson, long] = [path.join(lessons, 'de', 'first.md'), new Date(0)]
+  await Promise.all([file, lesson].map((one) => writeFile(one, '')))
+  const settle = () =>
+    Promise.all([file, lesson, lessons, path.dirname(lesson)].map((one) => utimes(one, long, long)))
+  const written = (name: string) => ({
+    ...learning,
+    definition: {
+      file,
+      fingerprint: () => name,
+      lessons: () => name,
+      assets: [lessons, path.join(folder, 'gone')],
+    },
+  })
+  const url = ['--url', `web=${await running(ENV, written('a'))}`]
+  const says = async () => (await verify(ENV, url, written('b'))).stdout
+  await settle()
+  expect(await says()).toContain('runs other mails or lessons than this folder has')
+  for (const one of [file, lesson]) {
+    await settle()
+    await utimes(one, new Date(), new Date(Date.now() + 60_000))
+    expect(await says()).toContain('runs older mails or lessons than this folder has')
+  }
+})
+
+test('preflight says what a restart with the files would change on running services, and passes', async () => {
+  const url = await running({ ...ENV, MAILER_RATE: '5' })
+  const file = { ...ENV, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '71' }
+  const against = async (values: Record<string, string>, word: string, ...more: string[]) =>
+    run(values, ['preflight', '--env-file', '.env', '--against', word, ...more])
+  const { code, stdout } = await against(file, url)
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/LOG_LEVEL: web at .* runs with another value\.\n/),
+  })
+  expect(stdout).toContain('RATE_LIMIT_PER_MINUTE: web at')
+  expect(stdout).toContain('MAILER_RATE: web at')
+  expect(stdout).not.toContain('group-absent')
+  const json = await against(file, `web=${url}`, '--strict', '--format', 'json')
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    ok: true,
+    findings: expect.arrayContaining([
+      expect.objectContaining({
+        id: 'configuration-missing',
+        severity: 'notice',
+        present: ['RATE_LIMIT_PER_MINUTE'],
+      }),
+    ]),
+  })
+  const github = await against(file, url, '--format', 'github')
+  expect(github.stdout).toMatch(/::notice file=.env,line=3,col=1,title=configuration-differs::LOG_LEVEL: /)
+  expect((await against({ ...ENV, MAILER_RATE: '5' }, url)).stdout).toContain(
+    'runs with these values and this definition',
+  )
+  expect(await against(file, 'http://127.0.0.1:1')).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/was not compared: .*nothing\s+listens/),
+  })
+  expect(
+    await against({ ...file, SHAREDSTORE_REST_URL: 'https://x.example' }, 'http://127.0.0.1:1'),
+  ).toMatchObject({
+    code: 1,
+  })
+  expect(await against(file, 'shop')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--against takes'),
+  })
 })
 
 test.each<[why: string, start: () => Promise<string>, says: string]>([

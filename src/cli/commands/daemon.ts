@@ -123,6 +123,7 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
       adopt: options.adopt,
       pointerFolder: ownPointerFolder(context.env),
       envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
+      secretFiles: loaded.secretFiles,
       isFromFile: (name) => loaded.origin(name) !== undefined,
       clock: context.clock,
       random: context.random,

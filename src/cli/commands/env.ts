@@ -1,6 +1,6 @@
 import { checkEnvironment } from '../check-environment.ts'
 import { command, type Define } from '../command.ts'
-import { duration, ENV_FILE, format, type Input, READERS, repeatable, value } from '../inputs.ts'
+import { duration, ENV_FILE, format, type Input, READERS, repeatable, TOKEN, value } from '../inputs.ts'
 import { jsonText, printText } from '../print.ts'
 import { REPORT_INPUTS } from '../report.ts'
 
@@ -78,8 +78,7 @@ export const define: Define = () => ({
           ...repeatable('addresses, as web=https://www.example.com; replicas are separated by commas'),
           required: true,
         },
-        '--token-env <name>': 'the variable that holds the token (default: HEALTH_DEEP_TOKEN)',
-        '--token-file <file>': 'a file that holds the token',
+        ...TOKEN,
         '--timeout <duration>': value('how long one replica may take', duration, 30_000, '30s'),
         ...format('text', 'json', 'github', 'sarif'),
       },

@@ -1,5 +1,5 @@
 import { command, type Define } from '../command.ts'
-import { duration, ENV_FILE, format, repeatable, serviceInput, value, wholeNumber } from '../inputs.ts'
+import { duration, ENV_FILE, format, repeatable, serviceInput, TOKEN, value, wholeNumber } from '../inputs.ts'
 
 export const define: Define = ({ platform }) => {
   const [, second] = platform.services
@@ -25,8 +25,7 @@ With --quiet, a service that is not reached is exit code 1 too, as a container's
       ),
       ...serviceInput(platform.contract.services),
       ...ENV_FILE,
-      '--token-env <name>': 'the variable that holds the token for deep checks (default: HEALTH_DEEP_TOKEN)',
-      '--token-file <file>': 'a file that holds the token',
+      ...TOKEN,
       '--timeout <duration>': value('how long one service may take', duration, 5000, '5s'),
       '--wait <duration>': value('keep asking until all pass, at most this long (60s, 2m)', duration),
       '--consecutive <n>': value('how many passes in a row --wait needs (default: 1)', wholeNumber(1, 100)),

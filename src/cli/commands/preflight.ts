@@ -1,6 +1,6 @@
 import { checkEnvironment } from '../check-environment.ts'
 import { command, type Define } from '../command.ts'
-import { duration, ENV_FILE, READERS, repeatable, serviceInput, value } from '../inputs.ts'
+import { duration, ENV_FILE, READERS, repeatable, serviceInput, TOKEN, value } from '../inputs.ts'
 import { REPORT_INPUTS } from '../report.ts'
 
 export const define: Define = ({ platform: { contract } }) =>
@@ -13,6 +13,7 @@ export const define: Define = ({ platform: { contract } }) =>
       "platformctl preflight                                   this process's environment",
       '--env-file .env --strict          with a file, failing on warnings',
       '--env-file .env --deep            and ask everything that is configured',
+      '--env-file .env --against https://www.example.com   and show what a restart would change there',
       '--env-file .env --format github   annotations in a workflow',
       '--env-file .env --format json > known.json',
       '--env-file .env --strict --baseline known.json',
@@ -23,21 +24,42 @@ export const define: Define = ({ platform: { contract } }) =>
       ...READERS,
       '--deep': 'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
       '--timeout <duration>': value(
-        'with --deep: how long all live checks may take (10s, 1m)',
+        'with --deep: how long all live checks may take (10s, 1m); with --against: one service',
         duration,
         15_000,
         '15s',
       ),
       '--dkim-selector <name>': repeatable('with --deep: a DKIM selector of the sender’s domain; repeatable'),
+      '--against <service=url...>': repeatable(
+        'running services, as web=https://www.example.com, to show what these files would change there; replicas are separated by commas',
+      ),
+      ...TOKEN,
       ...REPORT_INPUTS,
     },
-    run: (context, { service = contract.services, envFile, deep, timeout, dkimSelector, ...values }) =>
+    run: (
+      context,
+      {
+        service = contract.services,
+        envFile,
+        deep,
+        against,
+        tokenEnv,
+        tokenFile,
+        timeout,
+        dkimSelector,
+        ...values
+      },
+    ) =>
       checkEnvironment(context, {
         ...values,
         name: 'preflight',
         services: service,
         files: envFile,
         withProcess: true,
+        against:
+          against.length > 0
+            ? { url: against, option: '--against', tokenEnv, tokenFile, timeout }
+            : undefined,
         deep: deep && { timeoutMs: timeout, dkimSelectors: dkimSelector },
       }),
   })

@@ -286,7 +286,13 @@ const envVerify = versioned({
       startedAt: time.optional(),
       build: text.nullable().optional(),
       definition: z.enum(['same', 'differs', 'lessons differ', 'not compared']).optional(),
-      changedFiles: list(text).optional().describe('Env files of the service that changed after its start.'),
+      older: z
+        .literal(true)
+        .optional()
+        .describe('Files of this folder’s definition were written after the start.'),
+      changedFiles: list(text)
+        .optional()
+        .describe('Env files and files of secrets that changed after the start of the service.'),
       variables: list(
         z.strictObject({
           name: text,

@@ -77,6 +77,7 @@ export const ADDRESS = 'an http:// or https:// address without a user name, a qu
 export function parseAddress(
   services: readonly ServiceDefinition[],
   word: string,
+  option = '--url',
 ): readonly [Service, string] {
   const at = word.indexOf('=')
   const name = word.slice(0, Math.max(at, 0)).trim()
@@ -87,10 +88,10 @@ export function parseAddress(
   // Don't repeat the input: an address can contain a password.
   if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
     throw wrongUsage(
-      `--url takes ${alternatives(names.map((name) => `${name}=ADDRESS`))}, or NAME=ADDRESS for another program.`,
+      `${option} takes ${alternatives(names.map((name) => `${name}=ADDRESS`))}, or NAME=ADDRESS for another program.`,
     )
   const url = word.slice(at + 1)
-  if (!isAddress(url)) throw wrongUsage(`--url ${name}=… needs ${ADDRESS}.`)
+  if (!isAddress(url)) throw wrongUsage(`${option} ${name}=… needs ${ADDRESS}.`)
   return [name, url]
 }
 

@@ -7,15 +7,16 @@ export interface TextOptions {
   readonly paint: Paint
   readonly columns: number
   readonly live?: string | undefined
-  /** Notices too: what is absent and what that means. */
-  readonly notices: boolean
   readonly strict: boolean
 }
 
 /** A report for a person: services, groups as a table, findings by severity, a verdict in one line. */
-export function reportText(report: Report, options: TextOptions & { readonly platform: string }): string {
+export function reportText(
+  report: Report,
+  shown: readonly Finding[],
+  options: TextOptions & { readonly platform: string },
+): string {
   const { paint, columns } = options
-  const shown = report.findings.filter((finding) => options.notices || finding.severity !== 'notice')
   const [errors, others] = [true, false].map((isError) =>
     blocks(shown.filter(({ severity }) => (severity === 'error') === isError)).map((block) =>
       blockText(block, paint, columns),
@@ -52,10 +53,9 @@ function groupTable(report: Report, paint: Paint, columns: number): string {
   return lines.join('\n')
 }
 
-/** Groups warnings of one kind with the same fix, at the position of the first. */
+/** Groups warnings and notices of one kind with the same fix, at the position of the first. */
 function blocks(findings: readonly Finding[]): readonly (readonly Finding[])[] {
-  const key = (finding: Finding) =>
-    finding.severity === 'warning' ? `${finding.id} ${finding.fix}` : finding
+  const key = (finding: Finding) => (finding.severity === 'error' ? finding : `${finding.id} ${finding.fix}`)
   return [...Map.groupBy(findings, key).values()]
 }
 
@@ -64,7 +64,7 @@ function blockText(findings: readonly Finding[], paint: Paint, columns: number):
   if (first === undefined || more.length === 0)
     return findings.map((one) => findingText(one, paint, columns)).join('')
   const times = paint.dim(`${findings.length} times`)
-  const lines = [`${paint.yellow(MARK[first.severity])} ${paint.bold(first.id)}  ${times}`]
+  const lines = [`${colourOf(first, paint)(MARK[first.severity])} ${paint.bold(first.id)}  ${times}`]
   const places = findings.map(({ location }) => (location ? placeOf(location) : ''))
   const width = Math.max(...places.map((place) => place.length)) + 2
   // Beside its place when there is room for a sentence, else below it.
@@ -84,15 +84,17 @@ function placeOf({ file, line, column }: Location): string {
 
 const MARK = { error: '✖ error', warning: '▲ warning', notice: '· notice' } as const
 
+const colourOf = ({ severity }: Finding, paint: Paint) =>
+  ({ error: paint.red, warning: paint.yellow, notice: paint.dim })[severity]
+
 export function findingText(finding: Finding, paint: Paint, columns: number): string {
-  const colour = { error: paint.red, warning: paint.yellow, notice: paint.dim }[finding.severity]
   const { location } = finding
   const services = finding.services.join(', ')
   const place = location ? `  ${placeOf(location)}` : ''
   const head = `${MARK[finding.severity]} ${finding.id}${place}`
   const fits = head.length + 2 + services.length <= columns
   const lines = [
-    `${colour(MARK[finding.severity])} ${paint.bold(finding.id)}${paint.cyan(place)}${fits ? `  ${paint.dim(services)}` : ''}`,
+    `${colourOf(finding, paint)(MARK[finding.severity])} ${paint.bold(finding.id)}${paint.cyan(place)}${fits ? `  ${paint.dim(services)}` : ''}`,
   ]
   if (finding.excerpt !== undefined && location)
     lines.push(paint.dim(`${String(location.line).padStart(6)} │ `) + finding.excerpt)

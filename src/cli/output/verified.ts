@@ -34,11 +34,12 @@ const VARIABLE = {
   extra: 'runs with it, and the file does not set it',
 } as const
 
-const DEFINITION = {
-  differs: 'runs another definition than this folder has',
-  'lessons differ': 'runs other mails or lessons than this folder has',
-  'not compared': 'runs a platform whose definition was not found here, so the two were not compared',
-} as const
+function definitionText({ definition, older }: Replica): string {
+  if (definition === 'not compared')
+    return 'runs a platform whose definition was not found here, so the two were not compared'
+  const what = definition === 'differs' ? 'definition' : 'mails or lessons'
+  return `runs ${definition === 'differs' ? (older ? 'an older' : 'another') : older ? 'older' : 'other'} ${what} than this folder has`
+}
 
 interface Difference {
   readonly id: string
@@ -50,14 +51,16 @@ interface Difference {
 function differencesOf(input: Replica): readonly Difference[] {
   const { reason, definition = 'same', changedFiles = [], variables = [] } = input
   return [
-    ...(reason === undefined ? [] : [{ id: 'configuration-unreached', fails: true, says: reason }]),
+    ...(reason === undefined
+      ? []
+      : [{ id: 'configuration-unreached', fails: true, says: `was not compared: ${reason}` }]),
     ...(definition === 'same'
       ? []
       : [
           {
             id: 'configuration-definition',
             fails: definition !== 'not compared',
-            says: DEFINITION[definition],
+            says: definitionText(input),
           },
         ]),
     ...changedFiles.map((file) => ({
@@ -73,17 +76,23 @@ function differencesOf(input: Replica): readonly Difference[] {
   ]
 }
 
-function findingsOf({ platform }: Context, verified: Verified, origin: Origin): readonly Finding[] {
-  const common = {
-    missing: [],
-    fix: 'Correct the file or the folder if they are wrong; otherwise deploy them and restart the service.',
-  }
+const DEPLOY =
+  'Correct the file or the folder if they are wrong; otherwise deploy them and restart the service.'
+const FIXES: Readonly<Record<string, string>> = {
+  'configuration-unreached': 'Check that it runs, and its address and token.',
+  'configuration-file-changed': 'Restart the service if the change is wanted.',
+}
+
+/** A finding for each difference. */
+export function findingsOf({ platform }: Context, verified: Verified, origin: Origin): readonly Finding[] {
+  const common = { missing: [], fix: DEPLOY }
   return [
     ...verified.replicas.flatMap((replica) =>
       differencesOf(replica).map(({ id, fails, says, variable }): Finding => {
         const { service, url } = replica
         return {
           ...common,
+          fix: FIXES[id] ?? DEPLOY,
           id,
           severity: fails ? 'error' : 'warning',
           services: [service],

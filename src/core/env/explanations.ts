@@ -65,7 +65,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'configuration-definition':
     'The service runs another definition, or other mails and lessons, than this folder has.',
   'configuration-file-changed':
-    'An env file of the service was changed after it started. Restart it if the change is wanted.',
+    'An env file of the service, or the file of a secret, was changed after it started. Restart it if the change is wanted.',
+  'configuration-same': 'A restart with these files would change nothing.',
   'configuration-unreached': 'The service did not show its configuration; the finding says why.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }

@@ -26,7 +26,12 @@ export function readSecretFiles(
   contract: Contract,
   env: Environment,
   folder: string,
-): { readonly env: Environment; readonly findings: readonly Finding[] } {
+): {
+  readonly env: Environment
+  readonly findings: readonly Finding[]
+  /** Absolute paths of the files that were read. */
+  readonly files: readonly string[]
+} {
   const named = Object.keys(env).flatMap((name) => {
     const variable = secretBehind(contract, name)
     const file = rawValue(env, name)
@@ -35,9 +40,10 @@ export function readSecretFiles(
       ? []
       : [{ variable, name, file }]
   })
-  if (named.length === 0) return { env, findings: [] }
+  if (named.length === 0) return { env, findings: [], files: [] }
   const values = new Map(Object.entries(env))
   const findings: Finding[] = []
+  const files: string[] = []
   for (const { variable, name, file } of named) {
     if (rawValue(env, variable.name) !== undefined) {
       findings.push(
@@ -49,7 +55,8 @@ export function readSecretFiles(
       )
       continue
     }
-    const read = readSecret(path.resolve(folder, file))
+    const full = path.resolve(folder, file)
+    const read = readSecret(full)
     if ('reason' in read) {
       findings.push(
         faultOf(variable, 'unreadable-secret-file', {
@@ -61,6 +68,7 @@ export function readSecretFiles(
       )
       continue
     }
+    files.push(full)
     values.set(variable.name, read.value)
     values.delete(name)
   }
@@ -68,6 +76,7 @@ export function readSecretFiles(
   return {
     env: Object.assign(Object.create(null) as Record<string, string | undefined>, Object.fromEntries(values)),
     findings,
+    files,
   }
 }
 

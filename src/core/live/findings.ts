@@ -64,18 +64,6 @@ function subjectOf({ target, check, variables }: LiveResult): string {
     : variables.join(', ')
 }
 
-const REMOTE: ReadonlySet<string> = new Set<LiveFindingId>([
-  'live-name',
-  'live-name-server',
-  'live-unreachable',
-  'live-unauthorised',
-])
-
-/** Whether the other side was not reached, or refused us: exit code 3 if nothing else is wrong (CONTRACT §7). */
-export function isRemoteFault(id: string): boolean {
-  return REMOTE.has(id)
-}
-
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -23,7 +23,9 @@ export const ConfigurationAnswer = z.object({
       .describe('Of the definition with its mails and lessons; null without a definition.'),
     lessons: z.string().nullable().describe('Of its mails and lessons alone.'),
   }),
-  changedFiles: z.array(z.string()).describe('Env files that were written after the start.'),
+  changedFiles: z
+    .array(z.string())
+    .describe('Env files and files of secrets that were written after the start.'),
   variables: z.array(
     z.object({
       name: z.string(),

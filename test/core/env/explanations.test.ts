@@ -89,9 +89,16 @@ test.each(Object.entries(GIVES))('%s is given', (id, text) => {
 })
 
 /** What `env verify` finds: test/cli/env-verify.test.ts. */
-const RUNNING = ['definition', 'differs', 'extra', 'file-changed', 'missing', 'replicas', 'unreached'].map(
-  (what) => `configuration-${what}`,
-)
+const RUNNING = [
+  'definition',
+  'differs',
+  'extra',
+  'file-changed',
+  'missing',
+  'replicas',
+  'same',
+  'unreached',
+].map((what) => `configuration-${what}`)
 
 test('every explanation belongs to a finding that can occur', () => {
   // Six are about several files or a definition: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts,

@@ -25,7 +25,11 @@ async function read(content: string | Uint8Array, env: Record<string, string> = 
 
 test('a secret of exactly 64 KB is read whole, and one byte more is refused', async () => {
   const largest = 'x'.repeat(64 * 1024)
-  expect(await read(largest)).toEqual({ env: { KILN_KEY: largest }, findings: [] })
+  expect(await read(largest)).toEqual({
+    env: { KILN_KEY: largest },
+    findings: [],
+    files: [expect.stringMatching(/\/secret$/)],
+  })
   const { env, findings } = await read(`${largest}x`)
   expect(env).toEqual({ KILN_KEY_FILE: 'secret' })
   expect(findings).toMatchObject([
@@ -73,7 +77,7 @@ test('every file is closed, whether it could be read or not', async () => {
 
 test('only secrets are read from files, and what is not read stays as it is', async () => {
   const env = { KILN_REGION_FILE: 'secret', OTHER: 'x' }
-  expect(await read('eu', env)).toEqual({ env, findings: [] })
+  expect(await read('eu', env)).toEqual({ env, findings: [], files: [] })
   expect((await read('key', { ...env, KILN_KEY_FILE: 'secret' })).env).toEqual({ ...env, KILN_KEY: 'key' })
 })
 
@@ -92,6 +96,7 @@ test('a fault of a secret file concerns the group and the readers of its secret'
   const twice = await read('b', { KILN_KEY_FILE: 'secret', KILN_KEY: 'a' })
   expect(twice).toEqual({
     env: { KILN_KEY_FILE: 'secret', KILN_KEY: 'a' },
+    files: [],
     findings: [
       {
         ...common,

@@ -8,7 +8,7 @@ import {
   keyStep,
   type LiveDependencies,
 } from '../../../src/core/live/endpoint.ts'
-import { isRemoteFault, liveFindings } from '../../../src/core/live/findings.ts'
+import { liveFindings } from '../../../src/core/live/findings.ts'
 import {
   type FaultKind,
   faultOf,
@@ -554,11 +554,6 @@ describe('findings', () => {
       'The certificate behind the payments provider gives no answer in time.',
     )
     expect(of(result({ ...payments, check: 'authorisation' }))[0]?.cause).toMatch(/^PAYMENTS_SECRET_KEY /)
-  })
-
-  test('of the other side are told apart from ours', () => {
-    const remote = Object.keys(LIVE_FINDINGS).filter(isRemoteFault)
-    expect(remote.sort()).toEqual(['live-name', 'live-name-server', 'live-unauthorised', 'live-unreachable'])
   })
 })
 
