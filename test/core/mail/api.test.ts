@@ -200,6 +200,27 @@ test('a redirect is not followed: the key goes nowhere else', async () => {
   expect(elsewhere.received).toEqual([])
 })
 
+test.each([
+  ['that floods', 64 * 1024],
+  ['that drips', 1],
+])('an answer without end %s is cut, and its status counts', async (_, bytes) => {
+  const { mailer } = await provider((response) => {
+    response.writeHead(200)
+    const more = () => {
+      if (response.destroyed) return
+      if (vi.isFakeTimers()) vi.advanceTimersByTime(5000)
+      response.write(Buffer.alloc(bytes, ' '), () => setImmediate(more))
+    }
+    more()
+  })
+  if (bytes === 1) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+  }
+  expect(await mailer.send(WELCOME)).toMatchObject({ kind: 'sent' })
+  await mailer.close()
+})
+
 test('refuses an address that a provider’s parser could misread before sending', async () => {
   const { mailer, received } = await provider(status(200))
   for (const address of ['"a@b.example,c"@example.com', '"a b"@example.com'])

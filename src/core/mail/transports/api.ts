@@ -15,8 +15,9 @@ const LARGEST_ANSWER_BYTES = 64 * 1024
 const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOSED' })
 
 /**
- * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
- * a few bytes would cost as much as the request. Rejects with undici's error.
+ * One request and its answer, cut if it has no end: its status says whether the message was taken. Straight on undici's
+ * dispatcher: a stream and an abort listener for each answer of a few bytes would cost as much as the request. Rejects
+ * with undici's error.
  */
 function exchange(
   pool: Dispatcher,
@@ -29,26 +30,37 @@ function exchange(
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
-    const ended = () => stop && signal?.removeEventListener('abort', stop)
+    let patience: NodeJS.Timeout | undefined
+    const ended = () => {
+      clearTimeout(patience)
+      if (stop) signal?.removeEventListener('abort', stop)
+    }
+    const finish = () => {
+      ended()
+      if (start) resolve({ ...start, text: Buffer.concat(chunks).toString() })
+    }
+    const cut = (controller: Dispatcher.DispatchController) => {
+      finish()
+      controller.abort(new Error('the answer has no end'))
+    }
     pool.dispatch(request, {
       onRequestStart(controller) {
         if (signal?.aborted) return controller.abort(notSent())
         stop = () => controller.abort(new Error('aborted'))
         signal?.addEventListener('abort', stop, { once: true })
       },
-      onResponseStart(_, statusCode, fields) {
+      onResponseStart(controller, statusCode, fields) {
         const text = (name: string) => [fields[name]].flat().at(0)
         const [retryAfter, date, errorType] = [text('retry-after'), text('date'), text('x-amzn-errortype')]
         start = { status: statusCode, retryAfter, date, errorType }
+        patience = setTimeout(() => cut(controller), ANSWER_MS)
       },
-      onResponseData(_, chunk) {
-        if (length < LARGEST_ANSWER_BYTES) chunks.push(chunk)
+      onResponseData(controller, chunk) {
+        chunks.push(chunk)
         length += chunk.length
+        if (length > LARGEST_ANSWER_BYTES) cut(controller)
       },
-      onResponseEnd() {
-        ended()
-        if (start) resolve({ ...start, text: Buffer.concat(chunks).toString() })
-      },
+      onResponseEnd: finish,
       onResponseError(_, error) {
         ended()
         reject(error)
