@@ -1,5 +1,8 @@
 import { createHmac, type ScryptOptions, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
+import { type Environment, rawValue } from './env/environment.ts'
+import type { ResolvedPlatform } from './platform.ts'
+import { WEB } from './service.ts'
 
 /** Shorter tokens could be guessed, and with one the fingerprints that are made under it. */
 export const LEAST_TOKEN = 24
@@ -10,6 +13,23 @@ export const NONCE = /^[0-9a-f]{32}$/i
 // 16 MB and some 40 ms a derivation.
 const COST: ScryptOptions = { N: 2 ** 14, r: 8, p: 1 }
 const derive = promisify<string | Buffer, string | Buffer, number, ScryptOptions, Buffer>(scrypt)
+
+/**
+ * One text for all that web runs with, so that replicas can be compared. Whoever reads it can only test a guess at the
+ * whole, with every secret in it.
+ */
+export async function fingerprintAll(
+  { name: salt, contract, definition }: ResolvedPlatform,
+  env: Environment,
+  /** False for values that no file and no environment set. */
+  isSet: (name: string) => boolean,
+): Promise<string> {
+  const values = contract.variables.flatMap(({ name, perReplica, services }) =>
+    services.includes(WEB) && !perReplica && isSet(name) ? `${name}=${rawValue(env, name) ?? ''}` : [],
+  )
+  const all = JSON.stringify([definition?.fingerprint(), values])
+  return (await derive(all, salt, 32, COST)).toString('base64url')
+}
 
 /** Gives the fingerprint of a variable's value. */
 export type Fingerprint = (

@@ -1,8 +1,10 @@
+import { hostname } from 'node:os'
 import { createProxyWatch } from '../core/access/client.ts'
 import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
 import { openLimiter } from '../core/access/limit/open.ts'
 import { isInstalled } from '../core/env/group-warnings.ts'
 import { readSettings } from '../core/env/settings.ts'
+import { fingerprintAll } from '../core/fingerprints.ts'
 import { openProbes, type ProbeParts, type StoreProbe } from '../core/health/definition.ts'
 import { createHealth, logChanges } from '../core/health/runner.ts'
 import type { Host } from '../core/host.ts'
@@ -68,6 +70,8 @@ export function openApp(host: Host, options: OpenOptions) {
       : undefined,
   )
   const proxies = createProxyWatch(host, site.trustProxy)
+  const { sourceOf, replica = `${hostname()}:${process.pid}` } = options.sources ?? {}
+  const configuration = once(() => fingerprintAll(platform, env, (name) => sourceOf?.(name) !== 'default'))
   const neighbours = new Map<Service, string | null>()
   const probeParts: ProbeParts = {
     settings,
@@ -85,6 +89,10 @@ export function openApp(host: Host, options: OpenOptions) {
     confirmationsExhausted,
     heartbeat: async (input) => (await store()).heartbeats.expect(input),
     mailHolds: async () => (await known())?.sending.holds() ?? [],
+    isConfiguredApart: async () => {
+      const [{ noteConfiguration }, own] = await Promise.all([store(), configuration()])
+      return (await noteConfiguration(replica, own, clock.now())).some((other) => other !== own)
+    },
     untrustedProxy: proxies.seen,
     hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),

@@ -68,6 +68,8 @@ export interface Operations<Templates = unknown> {
 /** Where a process got its environment. */
 export interface EnvironmentSources {
   readonly sourceOf: (name: string) => 'file' | 'environment' | 'default'
+  /** The name of this process among those that share its store, the same after a restart. */
+  readonly replica: string
   /** Absolute paths of env files and of files of secrets. */
   readonly files: readonly string[]
 }

@@ -93,6 +93,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       history,
       onLost,
       sources: {
+        replica: replicaOf(options),
         files: [...(options.envFiles ?? []), ...(options.secretFiles ?? [])],
         sourceOf: (name) =>
           rawValue(options.env, name) === undefined
@@ -209,10 +210,11 @@ async function listenAll(
 
 /** This machine's history, and with it the one that all machines of the store share. */
 async function openHistoryOf(
-  { history, clock, dataFolder, log }: DaemonOptions,
+  options: DaemonOptions,
   address: StoreAddress,
   onLost: OnLost,
 ): Promise<History> {
+  const { history, clock, dataFolder, log } = options
   const opened = history ?? openHistory(path.join(dataFolder, 'history.sqlite'), onLost)
   // In memory if the file cannot be opened, so that the services can still run.
   const own = await Promise.resolve(opened).catch((error: unknown) => {
@@ -223,9 +225,11 @@ async function openHistoryOf(
     return openHistory(undefined)
   })
   const shared = await openSharedHistory(address, log)
-  // Two daemons of one machine have a folder each.
-  return shared ? shareHistory(clock, own, shared, `${hostname()}:${path.resolve(dataFolder)}`) : own
+  return shared ? shareHistory(clock, own, shared, replicaOf(options)) : own
 }
+
+/** Two daemons of one machine have a folder each. */
+const replicaOf = ({ dataFolder }: DaemonOptions) => `${hostname()}:${path.resolve(dataFolder)}`
 
 function urlsOf({ host }: DaemonOptions, listeners: ReadonlyMap<Service, Listener>) {
   const name = host.includes(':') ? `[${host}]` : host

@@ -23,7 +23,7 @@ function opened(env: Record<string, string>, platform = learning, files: string[
   const it = openPlatform({
     env,
     platform,
-    sources: { files, sourceOf: (name) => (name === 'LOG_LEVEL' ? 'file' : 'environment') },
+    sources: { replica: 'one', files, sourceOf: (name) => (name === 'LOG_LEVEL' ? 'file' : 'environment') },
   })
   onTestFinished(() => it.close())
   const { web, api } = handlersOf(it)
@@ -287,6 +287,18 @@ test('no fingerprint is given without the token, a nonce, or a token that is lon
   expect((await opened({ LOG_LEVEL: 'warn' }).ask(TOKEN)).status).toBe(404)
   const other = await api?.fetch(new Request('http://any.example/api/configuration'))
   expect(other?.status).toBe(401)
+})
+
+test('a wrong token is refused before anything is derived, whatever is configured', async () => {
+  const { ask } = opened(ENV)
+  const timed = async (token: string) => {
+    const began = performance.now()
+    await ask(token)
+    return performance.now() - began
+  }
+  const right = await timed(TOKEN)
+  const wrong = await Promise.all(Array.from({ length: 9 }, () => timed(`${TOKEN}x`)))
+  expect(wrong.toSorted((a, b) => a - b)[4]).toBeLessThan(right / 3)
 })
 
 test('requests are answered one after the other, and those beyond a short queue get 429 and Retry-After', async () => {

@@ -3,6 +3,7 @@ import { parseSync, Visitor } from 'oxc-parser'
 import { expect, test } from 'vitest'
 import { hasBearer } from '../../src/core/access/identity.ts'
 import { readUnsubscribeLink, unsubscribeUrl } from '../../src/core/course/links.ts'
+import { openFingerprints } from '../../src/core/fingerprints.ts'
 import { secretPair } from '../../src/core/secret.ts'
 import { odds } from '../support/odds.ts'
 
@@ -46,6 +47,20 @@ test.each([
   const longer = odds({ a: () => hasBearer(asked, configured), b: () => hasBearer(other, configured) })
   expect(longer).toBeGreaterThan(0.3)
   expect(longer).toBeLessThan(0.7)
+})
+
+test('a fingerprint takes as long for a secret of one character as for one of 64', async () => {
+  const fingerprint = await openFingerprints(SECRET, '00'.repeat(16))
+  const times: [number[], number[]] = [[], []]
+  for (let round = 0; round < 30; round += 1) {
+    const which = round % 2 === 0 ? 0 : 1
+    const began = performance.now()
+    await fingerprint({ name: 'KEY', secret: true }, 'x'.repeat(which === 0 ? 1 : 64))
+    times[which].push(performance.now() - began)
+  }
+  const [short, long] = times.map((list) => list.toSorted((a, b) => a - b)[7] ?? 0) as [number, number]
+  expect(long / short).toBeGreaterThan(0.6)
+  expect(long / short).toBeLessThan(1.6)
 })
 
 test('refuses an almost correct unsubscribe token like any other, whatever its length', () => {

@@ -35,6 +35,8 @@ export interface ProbeParts {
   /** The record of a heartbeat; absent where there is no store to ask. */
   readonly heartbeat?: (input: { readonly name: string; readonly now: number }) => Promise<HeartbeatRecord>
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
+  /** Whether another replica of the store runs with another configuration. */
+  readonly isConfiguredApart?: () => Promise<boolean>
   readonly hasPackage: (name: string) => boolean
   readonly network?: Network
   /** Called with the build that another service reports; null is unstamped. */
@@ -49,6 +51,8 @@ export interface ProbeDefinition {
   readonly group?: string
   /** For people; made from the name when left out. */
   readonly label?: string
+  /** Whether a process with these settings has it; every process when left out. */
+  readonly applies?: (settings: Settings) => boolean
   /** Never failing: reported as degraded instead. */
   readonly optional?: boolean
   /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
@@ -69,8 +73,8 @@ export function openProbes(
   service: string,
   parts: ProbeParts,
 ): readonly Probe[] {
-  return definitions.flatMap(({ open, name, deadlineMs, optional, service: of }) =>
-    of === service
+  return definitions.flatMap(({ open, name, deadlineMs, optional, applies, service: of }) =>
+    of === service && applies?.(parts.settings) !== false
       ? {
           name,
           ...(deadlineMs === undefined ? {} : { deadlineMs }),

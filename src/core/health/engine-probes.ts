@@ -175,6 +175,28 @@ export const storeProbe: ProbeDefinition = {
       }),
 }
 
+/** Degraded while replicas that share a store run with different values or definitions, as in the middle of a deploy. */
+export const configurationProbe: ProbeDefinition = {
+  name: 'configuration',
+  service: WEB,
+  applies: ({ store }) => store.address?.kind === 'postgres',
+  meaning: 'what a visitor gets depends on the replica that answers',
+  open:
+    ({ isConfiguredApart = async () => false }) =>
+    async ({ deep }) => {
+      if (!deep) return ok(false)
+      const isApart = await isConfiguredApart().catch(() => undefined)
+      // If the store cannot be read, its own probe says so.
+      if (isApart === undefined) return skipped('the store cannot be read')
+      return isApart
+        ? degraded(
+            'replicas run with different configurations: platformctl env verify names the variables',
+            true,
+          )
+        : ok(true)
+    },
+}
+
 export const sharedStoreProbe: ProbeDefinition = {
   name: 'sharedstore',
   service: WEB,

@@ -1,5 +1,6 @@
 import { codeOf } from '../error-code.ts'
 import { StoreMaintenanceError } from './errors.ts'
+import { CONFIGURATIONS } from './meta.ts'
 import { TABLES } from './migrations.ts'
 import { all, type Dialect, first, run, type Steps } from './sql.ts'
 import { subscriptionSteps } from './subscriptions.ts'
@@ -8,7 +9,7 @@ import { subscriptionSteps } from './subscriptions.ts'
  * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store keeps its
  * own.
  */
-const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed']
+const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed', CONFIGURATIONS]
 /** Rows that are read, and written, in one step. */
 export const PAGE = 500
 

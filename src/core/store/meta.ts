@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../durations.ts'
 import { StoreOpenError } from './errors.ts'
 import { all, first, run, type Sql, type Steps } from './sql.ts'
 import type { StoreOwner } from './store.ts'
@@ -6,6 +7,7 @@ export const TEXTS = {
   set: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   drop: 'DELETE FROM meta WHERE name = @name',
   addressKeys: `SELECT value FROM meta WHERE name IN ('address_key', 'link_key')`,
+  hold: `INSERT INTO meta (name, value) VALUES (@name, '{}') ON CONFLICT (name) DO UPDATE SET value = meta.value RETURNING value`,
   make: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT DO NOTHING',
 }
 
@@ -41,6 +43,29 @@ export const getOrCreate =
     write(function* () {
       yield* run(TEXTS.make, { name, value: make() })
       return (yield* getMeta(name)) ?? ''
+    })
+
+/** The name in `meta` of the configurations that replicas run with. */
+export const CONFIGURATIONS = 'configurations'
+/** Three looks of a minute each: a replica that was stopped is forgotten, and a deploy has this time to end. */
+const RECENT_MS = 3 * MINUTE_MS
+
+/** Notes what a replica runs with, and gives what the others do that were seen lately. */
+export const noteConfiguration =
+  ({ write }: Sql) =>
+  (replica: string, configuration: string, now: number): Promise<readonly string[]> =>
+    write(function* () {
+      const held = yield* first<{ readonly value: string }>(TEXTS.hold, { name: CONFIGURATIONS })
+      const noted = Object.entries(
+        JSON.parse(held?.value ?? '{}') as Record<
+          string,
+          { readonly at: number; readonly configuration: string }
+        >,
+      )
+      const others = noted.filter(([name, { at }]) => name !== replica && Math.abs(now - at) < RECENT_MS)
+      const next = Object.fromEntries([...others, [replica, { at: now, configuration }]])
+      yield* setMeta(CONFIGURATIONS, JSON.stringify(next))
+      return others.map(([, other]) => other.configuration)
     })
 
 /** The platform that a store belongs to, by its name, which every build can read and older ones ignore. */

@@ -10,7 +10,7 @@ import { heartbeats } from './heartbeats.ts'
 import { hours } from './hours.ts'
 import { incidents } from './incidents.ts'
 import { messages } from './messages.ts'
-import { getOrCreate, storeOwner } from './meta.ts'
+import { getOrCreate, noteConfiguration, storeOwner } from './meta.ts'
 import { notices } from './notices.ts'
 import type { CourseParts } from './parts.ts'
 import { sending } from './sending.ts'
@@ -43,6 +43,7 @@ export function operations(sql: Sql, parts: CourseParts, dispatch: Dispatch) {
     heartbeats: heartbeats(sql),
     owner: storeOwner(sql),
     getOrCreate: getOrCreate(sql),
+    noteConfiguration: noteConfiguration(sql),
     ...hours(sql),
   }
 }

@@ -58,6 +58,8 @@ export interface Store extends HourStore {
   lastHour(): Promise<string | undefined>
   /** The value stored under a name; the first caller makes it. */
   getOrCreate(name: string, make: () => string): Promise<string>
+  /** Notes what a replica runs with, as one text, and gives those of the others that were seen within three minutes. */
+  noteConfiguration(replica: string, configuration: string, now: number): Promise<readonly string[]>
   /**
    * A real write and a real read; rejects while its disk is full, or after a damaged page was met. `pages` also reads
    * every page, where the store is a file of its own.

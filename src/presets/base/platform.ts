@@ -2,6 +2,7 @@ import { createContract } from '../../core/env/contract.ts'
 import { baseGroups } from '../../core/env/groups.ts'
 import {
   analyticsProbe,
+  configurationProbe,
   datastoreProbe,
   errortrackProbe,
   mailProbe,
@@ -32,6 +33,7 @@ export const base: ResolvedPlatform = {
     sharedStoreProbe,
     errortrackProbe,
     analyticsProbe,
+    configurationProbe,
   ],
   mails: baseMailSet,
   courses: [],

@@ -1,6 +1,7 @@
 import type { ProbeDefinition } from '../../core/health/definition.ts'
 import {
   analyticsProbe,
+  configurationProbe,
   configured,
   datastoreProbe,
   errortrackProbe,
@@ -215,6 +216,7 @@ export const learningProbes: readonly ProbeDefinition[] = [
   sharedStoreProbe,
   errortrackProbe,
   analyticsProbe,
+  configurationProbe,
   circuit,
   jobStore,
   limiter,

@@ -279,6 +279,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await owner.name()).toBe('Another')
   })
 
+  test('what a replica runs with is noted for the others until it was not seen for three minutes', async () => {
+    const { noteConfiguration } = await opened()
+    expect(await noteConfiguration('a', 'one', 0)).toEqual([])
+    expect(await noteConfiguration('b', 'two', 60_000)).toEqual(['one'])
+    expect(await noteConfiguration('a', 'two', 120_000)).toEqual(['two'])
+    expect(await noteConfiguration('b', 'two', 299_999)).toEqual(['two'])
+    expect(await noteConfiguration('b', 'two', 300_000)).toEqual([])
+  })
+
   test('a value is made once, and the last hour is the latest that anybody took', async () => {
     const { getOrCreate, lastHour, claimHour, forgetHoursAfter, ping } = await opened()
     expect([await getOrCreate('key', () => 'one'), await getOrCreate('key', () => 'two')]).toEqual([
