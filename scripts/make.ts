@@ -6,6 +6,7 @@ import { deployFiles, FOLDERS, TARGETS } from '../src/cli/deploy/files.ts'
 import { describe } from '../src/cli/deploy/subject.ts'
 import { DAY_MS, HOUR_MS } from '../src/core/durations.ts'
 import { exampleFile } from '../src/core/env/schema.ts'
+import { outcomeRules } from '../src/daemon/metrics/outcomes.ts'
 import { openapiDocument } from '../src/daemon/openapi.ts'
 import { routesOf } from '../src/daemon/routes.ts'
 import { learning } from '../src/presets/learning/platform.ts'
@@ -28,6 +29,7 @@ import { referencePage } from './reference/variables.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** The default platform with what a definition can add: every route. */
 const EVERY_ROUTE = { ...learning, heartbeats: [{ name: 'backup', everyMs: DAY_MS, graceMs: HOUR_MS }] }
+const MADE_RULES = '      # From here on made from src/daemon/metrics/outcomes.ts by npm run make.\n'
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': () => exampleFile(learning.contract),
   'docs/reference/api.md': () => apiReference({ root, exports: packageJson.exports }),
@@ -48,6 +50,10 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/health.md': () => healthReference(learning.services),
   'docs/reference/mail.md': () => mailReference(learning.mails.definitions),
   'docs/reference/metrics.md': metricsReference,
+  'runbooks/alerts.yaml': async () => {
+    const [own = ''] = (await readFile(path.join(root, 'runbooks/alerts.yaml'), 'utf8')).split(MADE_RULES)
+    return own + MADE_RULES + outcomeRules()
+  },
   ...Object.fromEntries(
     Object.entries({ ...jsonSchemas(EVERY_ROUTE), http: await httpSchema(EVERY_ROUTE) }).map(
       ([name, schema]) => [

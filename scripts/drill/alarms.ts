@@ -16,6 +16,17 @@ const SMTP = `node -e "const { SMTPServer } = require('smtp-server'); new SMTPSe
 echo $! > pid
 sleep 1`
 
+/** A mail provider that signs with the secret of `provider.env`, as Standard Webhooks does, and prints the answer. */
+const PROVIDER = `printf 'MAILER_FEEDBACK_PROVIDER=standard\nMAILER_FEEDBACK_SECRET=whsec_%s\n' $(printf 'the-secret-of-the-mail-provider!' | base64) > provider.env
+cat > provider <<'END'
+#!/bin/sh
+at=$(date +%s)
+body='{"type":"delivered","timestamp":"2026-11-22T02:00:00Z","data":{"address":"ada@example.com","messageId":"c1@example.com"}}'
+signature=$(printf 'm%s.%s.%s' $at $at "$body" | openssl dgst -sha256 -hmac 'the-secret-of-the-mail-provider!' -binary | base64)
+curl -s -o answer -w '%{http_code}\n' -H 'content-type: application/json' -H "webhook-id: m$at" -H "webhook-timestamp: $at" -H "webhook-signature: v1,$signature" -d "$body" http://127.0.0.1:3000/api/email/feedback/standard
+END
+chmod +x provider`
+
 /** The faults of the alarms that no other fault makes fire. */
 export const ALARM_FAULTS: readonly Fault[] = [
   {
@@ -91,6 +102,25 @@ sleep 7`,
     ],
     fix: [{ command: 'kill $(cat other.pid); sleep 7' }],
     closed: { command: 'platformctl health --deep', says: /store +ok/ },
+  },
+  {
+    name: 'the mail provider signs its webhooks with another secret',
+    alarms: ['PlatformFeedbackRefused', 'PlatformCallsRefused'],
+    page: 'alarms.md#platformfeedbackrefused',
+    make: `${START}${PROVIDER}
+printf 'MAILER_FEEDBACK_PROVIDER=standard\nMAILER_FEEDBACK_SECRET=whsec_%s\n' $(printf another-secret-of-32-bytes-or-so | base64) > .env
+/srv/platform/start --no-schedule
+for n in 1 2 3; do ./provider; done`,
+    look: [
+      { command: 'curl -s http://127.0.0.1:3000/metrics', says: /webhooks_total\{result="refused"\} 3/ },
+      { command: 'grep feedback_refused log', says: /signature/ },
+    ],
+    fix: [
+      { command: 'cp provider.env .env' },
+      { command: STOP },
+      { command: '/srv/platform/start --no-schedule' },
+    ],
+    closed: { command: './provider', says: /^200$/m },
   },
   {
     name: 'the shared store of the limits does not answer',

@@ -39,7 +39,7 @@ export function openApp(host: Host, options: OpenOptions) {
   const startedAt = clock.now()
   const stores = openStores(host, options, settings)
   const { store, known } = stores
-  const mailService = openMail(host, options, settings, stores)
+  const mailService = openMail(host, options, settings, stores, (...sent) => metrics.messageSent(...sent))
   const { mailer } = mailService
   const limiter = openLimiter(host, settings.sharedStore)
   const { ingest, analytics } = openAnalytics(host, options, settings, (refusal) =>

@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
-import { MINUTE_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { type CertificateCheck, conditionsReport, lateBefore } from '../core/incidents/conditions.ts'
 import type { Service } from '../core/service.ts'
 import type { Store } from '../core/store/store.ts'
+import type { Outcomes } from './metrics/outcomes.ts'
 
 export interface ConditionsOptions {
   readonly settings: Settings
@@ -16,8 +16,8 @@ export interface ConditionsOptions {
   /** Builds of the services elsewhere. */
   readonly neighbours: ReadonlyMap<Service, string | null>
   readonly mailRefused: () => string | undefined
-  /** How many webhooks of the mail provider this process has refused. */
-  readonly feedbackRefused?: () => number
+  /** Judges what this process counted in the last ten minutes. */
+  readonly outcomes?: () => Promise<Partial<Outcomes>>
   readonly clock: Pick<Clock, 'now'>
   readonly freeSpace?:
     | ((folder: string) => Promise<{ readonly freeBytes: number; readonly bytes: number }>)
@@ -33,7 +33,7 @@ export function createConditions({
   services,
   neighbours,
   mailRefused,
-  feedbackRefused = () => 0,
+  outcomes: judge = async () => ({}),
   clock,
   freeSpace = spaceOf,
 }: ConditionsOptions): () => Promise<ReturnType<typeof conditionsReport>> {
@@ -42,16 +42,14 @@ export function createConditions({
     state === 'half-configured' ? [name] : [],
   )
   const sendsLessons = store.persistent && settings.mail !== undefined
-  let refusals = [{ at: clock.now(), total: 0 }]
   return async () => {
     const now = clock.now()
-    const total = feedbackRefused()
-    refusals = [...refusals.filter(({ at }) => now - at <= 10 * MINUTE_MS), { at: now, total }]
-    const [lessonsDueSince, holds, disk] = await Promise.all([
+    const [lessonsDueSince, holds, disk, outcomes] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       freeSpace(dataFolder).catch(() => undefined),
+      judge(),
     ])
     return conditionsReport(
       {
@@ -61,7 +59,7 @@ export function createConditions({
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
         mailRefused: mailRefused(),
-        feedbackRefused: total - (refusals[0]?.total ?? total),
+        outcomes,
         ...(holds && { holds }),
       },
       now,

@@ -47,7 +47,7 @@ export function keepWatch(host: Host, { options, settings, store, history, platf
         services,
         neighbours,
         mailRefused: mailService.refused,
-        feedbackRefused: metrics.feedbackRefused,
+        outcomes: metrics.watchOutcomes(),
         clock,
         freeSpace,
       })

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
-import type { Hold } from '../../src/core/mail/holds.ts'
+import type { Hold, StreamName } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { type ConditionsOptions, createConditions } from '../../src/daemon/conditions.ts'
+import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
@@ -57,8 +59,18 @@ test('lessons can only be late where mail is configured and the store keeps them
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })
 })
 
-test('three webhooks that are refused within ten minutes are reported, until ten minutes have passed without', async () => {
-  let [now, refused] = [NOW, 0]
+/** Alarms of a daemon whose counters are set by hand; gives the reasons a number of minutes after its start. */
+function counting() {
+  let now = NOW
+  const clock = { ...systemClock, now: () => now }
+  const metrics = openMetrics(clock, {
+    build: undefined,
+    counting: () => 'local',
+    mailConfigured: true,
+    feedbackProvider: 'standard',
+    analyticsBytes: async () => undefined,
+    knownStore: async () => undefined,
+  })
   const looks = createConditions({
     settings: readSettings(learning, {}),
     store: { persistent: false } as Store,
@@ -67,19 +79,83 @@ test('three webhooks that are refused within ten minutes are reported, until ten
     services: ['web'],
     neighbours: new Map(),
     mailRefused: () => undefined,
-    feedbackRefused: () => refused,
-    clock: { now: () => now },
+    outcomes: metrics.watchOutcomes(),
+    clock,
     freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
   })
-  const reason = async (minutes: number, total: number) => {
-    now = NOW + minutes * 60_000
-    refused = total
-    return (await looks()).probes.feedback_refused?.reason
+  const times = (count: number, work: () => void) => Array.from({ length: count }).forEach(work)
+  return {
+    feedbackRefused: (count: number) => times(count, () => metrics.feedback('standard', 'refused')),
+    answered: (route: string, status: number, count: number) =>
+      times(count, () => metrics.answered({ service: 'web', method: 'POST', route, status, durationMs: 1 })),
+    mail: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown', count: number) =>
+      times(count, () => metrics.messageSent(stream, outcome)),
+    async reasons(minutes: number) {
+      now = NOW + minutes * 60_000
+      return Object.fromEntries(
+        Object.entries((await looks()).probes).flatMap(([name, { state, reason }]) =>
+          state === 'failing' ? [[name, reason]] : [],
+        ),
+      )
+    },
   }
-  expect([await reason(1, 2), await reason(6, 2)]).toEqual([undefined, undefined])
-  expect(await reason(9, 3)).toBe('3 webhooks were refused within ten minutes: not signed by the provider')
-  expect([await reason(12, 3), await reason(23, 3)]).toEqual([undefined, undefined])
-  expect(await reason(24, 6)).toContain('3 webhooks')
+}
+
+test('three webhooks that are refused within ten minutes are reported, until ten minutes have passed without', async () => {
+  const it = counting()
+  it.feedbackRefused(2)
+  expect([await it.reasons(1), await it.reasons(6)]).toEqual([{}, {}])
+  it.feedbackRefused(1)
+  expect(await it.reasons(9)).toEqual({
+    feedback_refused: 'within ten minutes 3 webhooks were refused: not signed by the provider',
+  })
+  expect([await it.reasons(12), await it.reasons(23)]).toEqual([{}, {}])
+  it.feedbackRefused(3)
+  expect(await it.reasons(24)).toHaveProperty('feedback_refused')
+})
+
+test('a route whose answers are errors is reported, although every probe is well', async () => {
+  const it = counting()
+  it.answered('/api/email/subscribe', 200, 4)
+  it.answered('/api/email/subscribe', 503, 4)
+  it.answered('/api/health', 503, 100)
+  it.answered('/api/insights', 500, 5)
+  it.answered('/api/insights', 200, 95)
+  expect(await it.reasons(1)).toEqual({})
+  it.answered('/api/email/subscribe', 503, 8)
+  expect(await it.reasons(2)).toEqual({
+    requests_failing:
+      'within ten minutes 12 of 16 requests to /api/email/subscribe were answered with an error (5xx)',
+  })
+  expect(await it.reasons(13)).toEqual({})
+})
+
+test('unsubscriptions and webhooks that are refused are reported, but not what anybody asks for that is not there', async () => {
+  const it = counting()
+  it.answered('/api/email/unsubscribe', 405, 50)
+  it.answered('/api/email/feedback/:provider', 404, 50)
+  it.answered('/api/payments/webhook', 400, 3)
+  it.answered('/api/payments/webhook', 200, 3)
+  expect(await it.reasons(1)).toEqual({})
+  it.answered('/api/payments/webhook', 401, 1)
+  it.answered('/api/email/unsubscribe', 429, 60)
+  expect(await it.reasons(2)).toEqual({
+    calls_refused:
+      'within ten minutes 4 of 7 requests to /api/payments/webhook were refused (4xx or 5xx); 60 of 60 requests to /api/email/unsubscribe were refused (4xx or 5xx)',
+  })
+})
+
+test('one kind of mail that often fails is reported, however much of another goes out', async () => {
+  const it = counting()
+  it.mail('course', 'sent', 1000)
+  it.mail('course', 'failed', 20)
+  it.mail('sign-in', 'failed', 9)
+  expect(await it.reasons(1)).toEqual({})
+  it.mail('sign-in', 'unknown', 1)
+  it.mail('sign-in', 'sent', 30)
+  expect(await it.reasons(2)).toEqual({
+    mail_failing: 'within ten minutes 10 of 40 attempts to send sign-in mail failed',
+  })
 })
 
 test('a store or a disk that cannot be asked leaves its condition out', async () => {

@@ -76,6 +76,7 @@ export function createConfirmations(
     // Written by the store with the request, or by the migration that made the table.
     const { course, language } = JSON.parse(payload) as { course: string; language?: string | null }
     return {
+      stream: 'confirmation',
       template: course === NOTICES ? NOTICE_CONFIRMATION_MAIL : 'subscription-confirmation',
       language: language ?? undefined,
       slots: {

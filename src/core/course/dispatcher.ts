@@ -265,6 +265,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const { slots, unsubscribeUrl } = mailFor(claim, plan.lessons[claim.day - 1])
       const mail: Mail = {
         ...lessonOf(plan, claim),
+        stream,
         ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
         slots,
         to: { name: undefined, address: claim.address },

@@ -93,6 +93,27 @@ const OWN: Readonly<Record<string, Known>> = {
     command: 'platformctl preflight',
     runbook: 'rotation',
   },
+  mail_failing: {
+    label: 'Mail',
+    words: { is: 'often fails', still: 'still often fails', ended: 'has not failed for ten minutes' },
+    means: 'part of the messages are not sent; what can be repeated is',
+    command: 'platformctl mail queue',
+    runbook: 'alarms',
+  },
+  requests_failing: {
+    label: 'Requests',
+    words: { is: 'fail', still: 'still fail', ended: 'have not failed for ten minutes' },
+    means: 'visitors see errors of the platform itself, although no probe fails',
+    command: 'platformctl health --deep',
+    runbook: 'alarms',
+  },
+  calls_refused: {
+    label: 'Unsubscriptions or webhooks',
+    words: { is: 'are refused', still: 'are still refused', ended: 'have not been refused for ten minutes' },
+    means: 'mail programs and providers give up soon: who unsubscribed or paid may not be recorded',
+    command: 'platformctl health --deep',
+    runbook: 'alarms',
+  },
   start_refused: {
     label: 'The daemon',
     words: { is: 'does not start', still: 'still does not start', ended: 'starts again' },

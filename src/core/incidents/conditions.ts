@@ -21,8 +21,8 @@ export interface SelfObservations {
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
-  /** Webhooks of the mail provider that were refused for their signature within ten minutes. */
-  readonly feedbackRefused?: number
+  /** Why the alarms by outcome are raised. */
+  readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>>
   /** The streams of mail that are paused. */
   readonly holds?: readonly Hold[]
 }
@@ -49,6 +49,9 @@ export const CONDITIONS = [
   'mail_paused',
   'start_refused',
   'feedback_refused',
+  'mail_failing',
+  'requests_failing',
+  'calls_refused',
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
@@ -56,6 +59,9 @@ export type ConditionName = (typeof CONDITIONS)[number]
 export const CONDITION_DEPENDS_ON: Readonly<Partial<Record<ConditionName, readonly string[]>>> = {
   lessons_late: ['store', 'mail', 'mail_refused'],
   mail_refused: ['mail'],
+  mail_failing: ['store', 'mail', 'mail_refused'],
+  requests_failing: ['store', 'job_store', 'datastore', 'payments', 'mail'],
+  calls_refused: ['store', 'requests_failing', 'feedback_refused'],
 }
 
 const CERTIFICATE_MS = 7 * DAY_MS
@@ -69,7 +75,7 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, holds } = observed
+  const { lessonsDueSince, disk, holds, outcomes = {} } = observed
   const paused = holds && pauseReasons(holds)
   return {
     service: WEB,
@@ -88,7 +94,7 @@ export function conditionsReport(
           : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
       mail_refused: result(observed.mailRefused),
-      feedback_refused: result(feedbackReason(observed.feedbackRefused)),
+      ...Object.fromEntries(Object.entries(outcomes).map(([name, reason]) => [name, result(reason)])),
       // A process that looks has started.
       start_refused: result(undefined),
       ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
@@ -142,10 +148,6 @@ function lateReason(
     return `${since(stalledAt)}; every attempt failed, and no lesson has been sent since`
   return at !== undefined && at <= before ? `${since(at)} and has not been sent` : undefined
 }
-
-/** One may be anybody's; a provider whose secret was changed repeats its own. */
-const feedbackReason = (refused = 0) =>
-  refused < 3 ? undefined : `${refused} webhooks were refused within ten minutes: not signed by the provider`
 
 function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {
   const isFull = freeBytes < 0.2 * GB || (freeBytes < 2 * GB && freeBytes < bytes * 0.05)

@@ -5,6 +5,8 @@ import type { Attachment, Message, Outcome, WaitUntilRecorded } from './transpor
 /** A mail to send, before it is rendered. */
 export interface Mail {
   readonly template: string
+  /** Where it is counted; by its template's definition when left out. */
+  readonly stream?: 'confirmation' | 'notice' | 'course'
   /** A language tag: the template's translation is sent if there is one. Default: the platform's language. */
   readonly language?: string | undefined
   /** Compiled mail to fill in and send instead of the platform's template of that name. */

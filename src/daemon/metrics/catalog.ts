@@ -79,6 +79,12 @@ const METRICS = {
   platformctl_deliveries_total: personal(
     counter('Lessons that dispatch tried to send, by outcome.', { outcome: ['sent', 'failed', 'unknown'] }),
   ),
+  platformctl_messages_total: personal(
+    counter('Attempts of this process to send mail, by outcome; alerts by mail are not among them.', {
+      stream: STREAMS.filter((stream) => stream !== 'alert'),
+      outcome: ['sent', 'failed', 'unknown'],
+    }),
+  ),
   platformctl_lessons_due: personal(gauge('Lessons that are due and can be sent now.')),
   platformctl_lessons_waiting: personal(
     gauge('Lessons that are due and wait for their next attempt, because one failed.'),

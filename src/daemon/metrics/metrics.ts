@@ -12,6 +12,7 @@ import type { Service } from '../../core/service.ts'
 import type { Store } from '../../core/store/store.ts'
 import { within } from '../../core/wait.ts'
 import type { FEEDBACK_RESULTS } from './catalog.ts'
+import { watchOutcomes } from './outcomes.ts'
 import { clear, openRegistry, readProcess, startAtZero, watchEventLoop } from './registry.ts'
 
 export interface MetricsOptions {
@@ -65,6 +66,7 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
   metrics.platformctl_build_info.set({ build: build ?? 'unstamped', node: process.versions.node }, 1)
   startAtZero(metrics, 'platformctl_deliveries_total')
   startAtZero(metrics, 'platformctl_dispatches_total')
+  startAtZero(metrics, 'platformctl_messages_total')
   startAtZero(metrics, 'platformctl_analytics_refused_total')
   startAtZero(metrics, 'platformctl_secrets_refused_total')
   if (feedbackProvider !== undefined) {
@@ -80,7 +82,6 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
   const lookedLive = new Set<Service>()
   const counted = new Map<string, ProbeResult>()
   let storeFailed = false
-  let feedbackRefused = 0
 
   function showState(service: Service, probe: string | undefined, state: string): void {
     const key = `${service} ${probe ?? ''}`
@@ -213,12 +214,14 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       result: (typeof FEEDBACK_RESULTS)[number],
       kinds: readonly FeedbackKind[] = [],
     ): void {
-      if (result === 'refused') feedbackRefused += 1
       metrics.platformctl_feedback_webhooks_total.inc({ result })
       for (const kind of kinds) metrics.platformctl_feedback_total.inc({ provider, kind })
     },
-    /** How many webhooks were refused. */
-    feedbackRefused: () => feedbackRefused,
+    /** A provider was asked to take a message. */
+    messageSent: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown') =>
+      metrics.platformctl_messages_total.inc({ stream, outcome }),
+    /** Judges what was counted in the last ten minutes. */
+    watchOutcomes: () => watchOutcomes(metrics, clock),
     /** A request was refused for want of a secret. */
     secretRefused: (secret: 'dispatch' | 'health' | 'witness', given: 'wrong' | 'none') =>
       metrics.platformctl_secrets_refused_total.inc({ secret, given }),

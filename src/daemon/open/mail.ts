@@ -1,9 +1,10 @@
 import { suppressionHashes } from '../../core/course/links.ts'
+import { isOutcome } from '../../core/delivery/delivery.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import type { Host } from '../../core/host.ts'
 import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.ts'
 import { createPacer, createTally } from '../../core/mail/feedback/pacer.ts'
-import { createHeld } from '../../core/mail/holds.ts'
+import { createHeld, type StreamName, streamOf } from '../../core/mail/holds.ts'
 import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/sent-mail.ts'
 import { createSuppressingMailer, type SuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
@@ -22,6 +23,7 @@ export function openMail(
   { mailer: transport, platform: { mails } }: OpenOptions,
   { mail, mailRate }: Settings,
   { store, keys, isKept }: Stores,
+  counted: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown') => void,
 ) {
   const sendingStore = async () => (await store()).sending
   const tally = createTally(sendingStore, clock)
@@ -70,6 +72,10 @@ export function openMail(
       sending += 1
       try {
         const outcome = await suppressing.send(message, signal, recorded)
+        if (isOutcome(outcome)) {
+          const { stream = streamOf(mails.definitions, message.template) } = message
+          counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
+        }
         if (outcome.kind === 'sent') refused = undefined
         if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
         return outcome

@@ -1,0 +1,171 @@
+import type { Clock } from '../../core/clock.ts'
+import { MINUTE_MS } from '../../core/durations.ts'
+import type { ConditionName } from '../../core/incidents/conditions.ts'
+import type { MetricCatalog } from './catalog.ts'
+import type { MetricSet } from './registry.ts'
+
+type CounterName = {
+  [Name in keyof MetricCatalog]: MetricCatalog[Name]['type'] extends 'counter' ? Name : never
+}[keyof MetricCatalog]
+/** Label → a regular expression of its whole value; with `!` before it, of the values that do not count. */
+type Matchers = Readonly<Record<string, string>>
+
+/** In ten minutes at least `least` outcomes were bad, and more than `share` of all. */
+export interface OutcomeAlarm {
+  readonly metric: CounterName
+  /** Which series count at all, and which of them are bad. */
+  readonly of: Matchers
+  readonly bad: Matchers
+  /** The label whose values are judged apart. */
+  readonly by?: string
+  readonly least: number
+  readonly share: number
+  /** What the daemon says of it. */
+  readonly reason: (bad: number, all: number, by: string) => string
+  /** The rule of runbooks/alerts.yaml. */
+  readonly rule: { readonly name: string; readonly severity: 'page' | 'ticket'; readonly summary: string }
+}
+
+const MINUTES = 10
+const HEALTH = '!.*health.*'
+/** Called by programs that give up: what they are refused is lost. */
+const CALLED_BACK = '/api/email/unsubscribe|/api/email/feedback/:provider|/api/payments/webhook'
+
+/** Alarms by outcome: the daemon's own alerts and rules of runbooks/alerts.yaml are both made from this table. */
+export const OUTCOME_ALARMS = {
+  mail_failing: {
+    metric: 'platformctl_messages_total',
+    of: {},
+    bad: { outcome: 'failed|unknown' },
+    by: 'stream',
+    least: 10,
+    share: 0.2,
+    reason: (bad, all, stream) => `${bad} of ${all} attempts to send ${stream} mail failed`,
+    rule: {
+      name: 'PlatformDeliveriesFailing',
+      severity: 'ticket',
+      summary: '{{ $value | humanizePercentage }} of the attempts to send {{ $labels.stream }} mail fail',
+    },
+  },
+  requests_failing: {
+    metric: 'platformctl_http_requests_total',
+    of: { route: HEALTH },
+    bad: { status: '5..' },
+    by: 'route',
+    least: 5,
+    share: 0.05,
+    reason: (bad, all, route) => `${bad} of ${all} requests to ${route} were answered with an error (5xx)`,
+    rule: {
+      name: 'PlatformErrors',
+      severity: 'page',
+      summary:
+        '{{ $value | humanizePercentage }} of the answers of {{ $labels.route }} are errors of its own',
+    },
+  },
+  calls_refused: {
+    metric: 'platformctl_http_requests_total',
+    // Anybody can ask for what does not exist.
+    of: { route: CALLED_BACK, status: '!40[45]' },
+    bad: { status: '40[0-36-9]|4[1-9].|5..' },
+    by: 'route',
+    least: 3,
+    share: 0.5,
+    reason: (bad, all, route) => `${bad} of ${all} requests to ${route} were refused (4xx or 5xx)`,
+    rule: {
+      name: 'PlatformCallsRefused',
+      severity: 'ticket',
+      summary: '{{ $value | humanizePercentage }} of the requests to {{ $labels.route }} are refused',
+    },
+  },
+  feedback_refused: {
+    metric: 'platformctl_feedback_webhooks_total',
+    of: {},
+    bad: { result: 'refused' },
+    // One may be anybody's; a provider whose secret was changed repeats its own.
+    least: 3,
+    share: 0,
+    reason: (bad) => `${bad} webhooks were refused: not signed by the provider`,
+    rule: {
+      name: 'PlatformFeedbackRefused',
+      severity: 'ticket',
+      summary: 'Webhooks of the mail provider are refused for their signature',
+    },
+  },
+} as const satisfies Partial<Record<ConditionName, OutcomeAlarm>>
+
+export type OutcomeName = keyof typeof OUTCOME_ALARMS
+const ALARMS = Object.entries(OUTCOME_ALARMS) as [OutcomeName, OutcomeAlarm][]
+
+/** Why each alarm is raised; undefined: it is not. */
+export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
+
+/** Judges what this process counted in the last ten minutes; call it every minute. */
+export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>): () => Promise<Outcomes> {
+  let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: clock.now(), counts: [] }]
+  return async () => {
+    const now = clock.now()
+    const counts = await Promise.all(ALARMS.map(([, alarm]) => countsOf(metrics, alarm)))
+    looks = [...looks.filter(({ at }) => now - at <= MINUTES * MINUTE_MS), { at: now, counts }]
+    const before = looks[0]?.counts ?? counts
+    const reasons = ALARMS.map(([name, alarm], index) => {
+      const failing = [...(counts[index] ?? [])].flatMap(([by, { bad, all }]) => {
+        const then = before[index]?.get(by) ?? { bad: 0, all: 0 }
+        const [badNow, allNow] = [bad - then.bad, all - then.all]
+        return badNow >= alarm.least && badNow > allNow * alarm.share
+          ? [alarm.reason(badNow, allNow, by)]
+          : []
+      })
+      return [name, failing.length === 0 ? undefined : `within ten minutes ${failing.join('; ')}`]
+    })
+    // One reason for each alarm of the table.
+    return Object.fromEntries(reasons) as Outcomes
+  }
+}
+
+/** By the value of the alarm's label. */
+type Counts = ReadonlyMap<string, { readonly bad: number; readonly all: number }>
+
+async function countsOf(metrics: MetricSet, { metric, of, bad, by }: OutcomeAlarm): Promise<Counts> {
+  const counts = new Map<string, { bad: number; all: number }>()
+  for (const { labels, value } of (await metrics[metric].get()).values) {
+    const texts = labels as Readonly<Record<string, string | number>>
+    if (!matches(texts, of)) continue
+    const key = by === undefined ? '' : String(texts[by])
+    const one = counts.get(key) ?? { bad: 0, all: 0 }
+    counts.set(key, one)
+    one.all += value
+    if (matches(texts, bad)) one.bad += value
+  }
+  return counts
+}
+
+const matches = (labels: Readonly<Record<string, string | number>>, matchers: Matchers) =>
+  Object.entries(matchers).every(([label, pattern]) => {
+    const [isNot, text] = pattern.startsWith('!') ? [true, pattern.slice(1)] : [false, pattern]
+    return new RegExp(`^(?:${text})$`).test(String(labels[label])) !== isNot
+  })
+
+/** The same alarms as rules of Prometheus. */
+export function outcomeRules(): string {
+  return ALARMS.map(([, { metric, of, bad, by, least, share, rule }]) => {
+    const sum = (matchers: Matchers) => {
+      const wanted = Object.entries(matchers).map(([label, pattern]) =>
+        pattern.startsWith('!') ? `${label}!~"${pattern.slice(1)}"` : `${label}=~"${pattern}"`,
+      )
+      const selector = wanted.length === 0 ? '' : `{${wanted.join(', ')}}`
+      return `sum${by === undefined ? '' : ` by (${by})`} (increase(${metric}${selector}[${MINUTES}m]))`
+    }
+    const isBad = sum({ ...of, ...bad })
+    // Prometheus extrapolates, so that three events are a little more or less than 3.
+    return `      - alert: ${rule.name}
+        expr: |
+          ${isBad} / ${sum(of)} > ${share}
+            and ${isBad} > ${least - 0.5}
+        for: 1m
+        labels: { severity: ${rule.severity} }
+        annotations:
+          summary: '${rule.summary}'
+          runbook: alarms.md#${rule.name.toLowerCase()}
+`
+  }).join('\n')
+}
