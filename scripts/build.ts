@@ -6,7 +6,7 @@ import { minifySync } from 'rolldown/utils'
 import packageJson from '../package.json' with { type: 'json' }
 import { findCircles } from './circles.ts'
 import { pruneDeclarations } from './declarations.ts'
-import { compiledOnLoad } from './eager.ts'
+import { compiledOnLoad, statementsOnLines } from './eager.ts'
 import { COMPILED_MAILS } from './mails.ts'
 import { inUtcWithoutIcu } from './node-cron.ts'
 import { thirdPartyNotices } from './notices.ts'
@@ -72,13 +72,19 @@ const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|h
 const forProfiles = process.argv.includes('--mapped')
 const eager = {
   name: 'functions of a cold start in the compile cache',
-  // After minifying, which takes the brackets away. Their maps no longer fit.
+  // After minifying, which takes the brackets away.
   generateBundle(_: unknown, bundle: OutputBundle) {
     for (const file of Object.values(bundle)) {
-      if (file.type !== 'chunk' || !STARTED_OFTEN.test(file.fileName) || forProfiles) continue
-      file.code = compiledOnLoad(file.code)
-      delete bundle[`${file.fileName}.map`]
+      if (file.type === 'chunk' && STARTED_OFTEN.test(file.fileName) && !forProfiles)
+        file.code = compiledOnLoad(file.code)
     }
+  },
+}
+const shortLines = {
+  name: 'no uncaught error prints a whole chunk',
+  generateBundle(_: unknown, bundle: OutputBundle) {
+    for (const file of Object.values(bundle))
+      if (file.type === 'chunk' && !forProfiles) file.code = statementsOnLines(file.code)
   },
 }
 
@@ -120,6 +126,7 @@ const build = await rolldown({
     ascii,
     small,
     eager,
+    shortLines,
     {
       name: 'MJML without what only its command line and its options load',
       // It loads a minifier, a beautifier, a downloader and a reader of other encodings than UTF-8, which bring 150
@@ -173,8 +180,8 @@ const build = await rolldown({
 const { output } = await build.write({
   dir: 'dist',
   format: 'esm',
-  // For the profiler of the benchmarks; the package leaves them out.
-  sourcemap: 'hidden',
+  // For the profiler of the benchmarks, as they fit no chunk that was rewritten after it was minified.
+  sourcemap: forProfiles && 'hidden',
   minify,
   entryFileNames: '[name].js',
   // A chunk that several commands share would have all their names.
@@ -236,9 +243,9 @@ const forBoot = await rolldown({
   input: 'src/env.ts',
   platform: 'node',
   external,
-  plugins: [withoutFacade, ascii],
+  plugins: [withoutFacade, ascii, shortLines],
 })
-await forBoot.write({ file: 'dist/env.js', format: 'esm', sourcemap: 'hidden', minify, codeSplitting: false })
+await forBoot.write({ file: 'dist/env.js', format: 'esm', minify, codeSplitting: false })
 await forBoot.close()
 
 // Every byte is loaded by visitors: names are shortened too. What is loaded later is built alone, with its own copy of

@@ -1,3 +1,4 @@
+import { parseSync, Visitor } from 'oxc-parser'
 import { parseAst } from 'rolldown/parseAst'
 
 /**
@@ -23,4 +24,34 @@ export function compiledOnLoad(code: string): string {
     }
   }
   return `${declared.length > 0 ? `const ${declared.join(',')};` : ''}${rest}${code.slice(end)}`
+}
+
+/**
+ * Starts a line at each statement, class member and function in an object. Node prints the line on which an uncaught
+ * error arose, and a chunk without white space is a single line of up to a megabyte.
+ */
+export function statementsOnLines(code: string): string {
+  const starts = new Set<number>()
+  const begin = (nodes: readonly { readonly start: number }[]) => {
+    for (const { start } of nodes) starts.add(start)
+  }
+  new Visitor({
+    Program: ({ body }) => begin(body),
+    BlockStatement: ({ body }) => begin(body),
+    StaticBlock: ({ body }) => begin(body),
+    SwitchCase: ({ consequent }) => begin(consequent),
+    ClassBody: ({ body }) => begin(body),
+    VariableDeclaration: ({ declarations }) => begin(declarations.slice(1)),
+    Property: (property) => {
+      if (/Function/.test(property.value.type)) begin([property])
+    },
+  }).visit(parseSync('chunk.js', code).program)
+  starts.delete(0)
+  let end = 0
+  let lines = ''
+  for (const start of [...starts].sort((a, b) => a - b)) {
+    lines += `${code.slice(end, start).trimEnd()}\n`
+    end = start
+  }
+  return lines + code.slice(end)
 }

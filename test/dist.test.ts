@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
+import { execa } from 'execa'
 import { parseSync } from 'oxc-parser'
 import { expect, test } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
@@ -40,3 +41,12 @@ test.each(subpaths)(
     expect(exported.sort()).toEqual(documented.sort())
   },
 )
+
+test('an uncaught error of a program that embeds the platform prints less than 2 KB', async () => {
+  const program = `import { openPlatform } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)}
+openPlatform({ env: {}, platform: { preset: 'base', name: 'x', groups: { a: { unlocks: 'x', absent: 'y', variables: { a: {} } } } } })`
+  const { stderr, exitCode } = await execa({ reject: false, input: program })`node --input-type=module -`
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain('groups.a.variables.a.kind: ')
+  expect(stderr.length).toBeLessThan(2048)
+})

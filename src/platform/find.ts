@@ -28,14 +28,23 @@ export function findDefinition(folder: string): string | undefined {
 /** Thrown for a definition with faults. The message gives each one's place, cause and fix, and no value of the environment. */
 export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
-  /** The file as it was named; undefined for a value that was passed in code. */
-  readonly file: string | undefined
-  readonly faults: readonly Fault[]
+  // Private, because Node prints the fields of an uncaught error, and the message has said it all.
+  readonly #file: string | undefined
+  readonly #faults: readonly Fault[]
 
   constructor(file: string | undefined, faults: readonly Fault[]) {
     super(sentence(file, faults))
-    this.file = file
-    this.faults = faults
+    this.#file = file
+    this.#faults = faults
+  }
+
+  /** The file as it was named; undefined for a value that was passed in code. */
+  get file(): string | undefined {
+    return this.#file
+  }
+
+  get faults(): readonly Fault[] {
+    return this.#faults
   }
 }
 
