@@ -33,5 +33,5 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function start(): Promise<PostgresServer> {
   const { startPostgres } = await import('./postgres.ts')
   // Nothing here outlives the machine, and several workers connect at once.
-  return startPostgres(['max_connections=300', 'fsync=off'])
+  return startPostgres(['max_connections=300', 'fsync=off', 'timezone=Australia/Lord_Howe'])
 }
