@@ -2,43 +2,48 @@
 export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]
-  /** The file ends within its quotes. */
-  readonly isUnclosed: boolean
+  /** Why the file is not read any further. */
+  readonly fault?: string
 }
 
+/** More than any export has: what is beyond is no list, and would fill the memory. */
+const MOST_CELLS = 1000
+const LONGEST_CELL = 64 * 1024
+const LONGEST_HEAD = 16 * 1024
+
 /** Rows of RFC 4180: fields in quotes hold commas, line ends and doubled quotes. Also with semicolons or tabs. Empty rows are left out. */
-export function readCsv(file: string): readonly CsvRow[] {
+export function* readCsv(file: string): Generator<CsvRow> {
   const text = file.replace(/^\ufeff/, '')
-  const first = text.slice(0, text.search(/[\r\n]|$/))
+  const [first = ''] = text.slice(0, LONGEST_HEAD).split(/[\r\n]/, 1)
   const [separator = ','] = [',', ';', '\t'].sort((a, b) => first.split(b).length - first.split(a).length)
-  const rows: CsvRow[] = []
-  let [row, cell, quoted]: [string[], string, boolean] = [[], '', false]
+  const [plain, inQuotes] = [new RegExp(`[^"\\r\\n${separator}]+`, 'y'), /[^"\n]+/y]
+  let [cells, cell, quoted]: [string[], string, boolean] = [[], '', false]
   let [line, begun] = [1, 1]
-  const endRow = () => {
-    const cells = [...row, cell]
-    if (cells.some((one) => one.trim() !== '')) rows.push({ line: begun, cells, isUnclosed: quoted })
-    row = []
-    cell = ''
-    begun = line
-  }
-  for (let index = 0; index < text.length; index += 1) {
-    const char = text.charAt(index)
-    if (char === '\n') line += 1
-    if (quoted) {
-      if (char !== '"') cell += char
-      else if (text.charAt(index + 1) === '"') {
-        cell += '"'
-        index += 1
-      } else quoted = false
-    } else if (char === '"' && cell === '') quoted = true
-    else if (char === separator) {
-      row.push(cell)
+  for (let index = 0; index <= text.length; ) {
+    const run = quoted ? inQuotes : plain
+    run.lastIndex = index
+    const [part] = run.exec(text) ?? [text.charAt(index)]
+    index += Math.max(1, part.length)
+    if (part === '\n') line += 1
+    if (part === '"' && quoted && text.charAt(index) === '"') {
+      cell += part
+      index += 1
+    } else if (part === '"' && (quoted || cell === '')) quoted = !quoted
+    else if (part === '' || (part === '\n' && !quoted)) {
+      const fault = quoted && 'a quote that begins on this line does not end'
+      const row = { line: begun, cells: [...cells, cell], ...(fault && { fault }) }
+      if (row.cells.some((one) => one.trim() !== '')) yield row
+      ;[cells, cell, begun] = [[], '', line]
+    } else if (part === separator && !quoted) {
+      cells.push(cell)
       cell = ''
-    } else if (char === '\n') endRow()
-    else if (char !== '\r') cell += char
+    } else if (part !== '\r' || quoted) cell += part
+    const fault =
+      cells.length >= MOST_CELLS
+        ? `this line has more than ${MOST_CELLS} columns`
+        : cell.length > LONGEST_CELL && `a cell of this line has more than ${LONGEST_CELL / 1024} KB`
+    if (fault) return yield { line: begun, cells: [], fault }
   }
-  endRow()
-  return rows
 }
 
 /** What a spreadsheet would run as a formula, and what looks as if it had been made harmless already. */

@@ -118,7 +118,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'src/core/access/client.ts': (text) =>
     clientKey(['127.0.0.1'])({ socket: '127.0.0.1', forwarded: text.replaceAll('A=', '127.0.0.1,') }),
   'src/core/analytics/personal-value.ts': isPersonalValue,
-  'src/core/csv.ts': readCsv,
+  'src/core/csv.ts': (text) => [...readCsv(text)],
   'src/core/env/reader.ts': (text) => parseEnvFile(learning.contract, text, '.env'),
   'src/core/env/portability.ts': (text) => {
     const { assignments } = parseEnvFile(learning.contract, text, '.env')

@@ -1,5 +1,5 @@
 import { parseAddress } from '../address.ts'
-import { cellValue, csvLine, readCsv } from '../csv.ts'
+import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS } from '../durations.ts'
 import { isRecord } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone } from './definition.ts'
@@ -101,7 +101,9 @@ export interface PeopleReading {
 }
 
 type Fields = Readonly<Record<Field, string>>
-type Entry = { readonly line: number; readonly fields: Fields }
+type Entry = { readonly line: number } & ({ readonly fields: Fields } | { readonly fault: string })
+/** Beyond these a file is not read any further. */
+const MOST_FAULTS = 1000
 
 /** Reads an export, or a list in the same form. Every line is checked before anybody is imported. */
 export function readPeople(
@@ -114,7 +116,13 @@ export function readPeople(
   const people: Newcomer[] = []
   const leftOut: { readonly line: number; readonly why: LeftOut }[] = []
   const seen = new Set<string>()
-  for (const { line, fields } of missing.length > 0 ? [] : entries) {
+  for (const { line, ...entry } of missing.length > 0 ? [] : entries()) {
+    if (faults.length === MOST_FAULTS) break
+    if ('fault' in entry) {
+      faults.push({ line, message: entry.fault })
+      continue
+    }
+    const { fields } = entry
     const { state } = fields
     if (state === 'unsubscribed' || state === 'unconfirmed') {
       leftOut.push({ line, why: state })
@@ -182,7 +190,8 @@ function timeOf(text: string): number | undefined {
 }
 
 interface Entries {
-  readonly entries: readonly Entry[]
+  /** Read as they are asked for, because a file may hold millions. */
+  readonly entries: () => Iterable<Entry>
   readonly ignored: readonly string[]
   readonly missing: PeopleReading['faults']
 }
@@ -200,23 +209,27 @@ const fieldsOf = (of: (field: Field) => string): Fields =>
   Object.fromEntries(FIELDS.map((field) => [field, of(field)])) as Record<Field, string>
 
 function fromCsv(text: string): Entries {
-  const [head, ...rows] = readCsv(text)
+  const rows: Iterator<CsvRow, undefined> = readCsv(text)
+  const { value: head } = rows.next()
   const names = head?.cells.map((name) => cellValue(name).toLowerCase()) ?? []
   const columns = new Map(FIELDS.map((field) => [field, names.indexOf(COLUMNS[field])]))
   return {
-    entries: rows.map(({ line, cells }) => ({
-      line,
-      fields: fieldsOf((field) => cellValue(cells[columns.get(field) ?? -1] ?? '')),
-    })),
+    *entries() {
+      for (let row = rows.next(); !row.done; row = rows.next()) {
+        const { line, cells, fault } = row.value
+        yield fault === undefined
+          ? { line, fields: fieldsOf((field) => cellValue(cells[columns.get(field) ?? -1] ?? '')) }
+          : { line, fault }
+      }
+    },
     ignored: names.filter((name) => name !== '' && !Object.values<string>(COLUMNS).includes(name)),
-    missing: [
-      ...missingOf((field) => columns.get(field) !== -1),
-      ...rows.flatMap(({ line, isUnclosed }) =>
-        isUnclosed ? { line, message: 'a quote that begins on this line does not end' } : [],
-      ),
-    ],
+    missing: head?.fault
+      ? [{ line: 1, message: head.fault }]
+      : missingOf((field) => columns.get(field) !== -1),
   }
 }
+
+const NO_ENTRIES = { entries: () => [], ignored: [] }
 
 /** `{ enrolments: [...] }` as an export has it, or the list alone. */
 function fromJson(text: string): Entries {
@@ -225,21 +238,24 @@ function fromJson(text: string): Entries {
     parsed = JSON.parse(text)
   } catch {
     // The parser's own message quotes the file.
-    return { entries: [], ignored: [], missing: [{ line: 1, message: 'the file is not JSON' }] }
+    return { ...NO_ENTRIES, missing: [{ line: 1, message: 'the file is not JSON' }] }
   }
   const list = isRecord(parsed) ? parsed.enrolments : parsed
   if (!Array.isArray(list))
-    return { entries: [], ignored: [], missing: [{ line: 1, message: 'there is no list of enrolments' }] }
-  const records = list.map((entry: unknown) => (isRecord(entry) ? entry : {}))
+    return { ...NO_ENTRIES, missing: [{ line: 1, message: 'there is no list of enrolments' }] }
   const known: readonly string[] = FIELDS
+  const ignored = new Set<string>()
+  for (const record of list)
+    for (const name of isRecord(record) ? Object.keys(record) : [])
+      if (!known.includes(name)) ignored.add(name)
   return {
-    entries: records.map((record, index) => ({
-      line: index + 1,
-      fields: fieldsOf((field) => [record[field] ?? ''].flat().map(String).join(' ').trim()),
-    })),
-    ignored: [...new Set(records.flatMap((record) => Object.keys(record)))].filter(
-      (name) => !known.includes(name),
-    ),
+    *entries() {
+      for (const [index, record] of list.entries()) {
+        const of = (field: Field) => [isRecord(record) ? (record[field] ?? '') : ''].flat()
+        yield { line: index + 1, fields: fieldsOf((field) => of(field).map(String).join(' ').trim()) }
+      }
+    },
+    ignored: [...ignored],
     missing: [],
   }
 }

@@ -148,6 +148,28 @@ k@example.com,,,,,,,unsubscribed,
   expect(reading('{}').faults).toEqual([{ line: 1, message: 'there is no list of enrolments' }])
 })
 
+test.each([
+  ['columns', `${'x,'.repeat(999)}`, `${'x,'.repeat(1000)}`, 'this line has more than 1000 columns'],
+  [
+    'a cell',
+    `"${'x'.repeat(64 * 1024)}"`,
+    `"${'x'.repeat(64 * 1024 + 1)}"`,
+    'a cell of this line has more than 64 KB',
+  ],
+])('a list is read up to the limit of %s, and no further', (_, within, beyond, fault) => {
+  const head = `address,${CONSENT}`
+  const end = 'ada@example.com,2026-03-01,paper'
+  expect([...readCsv(`${head}\n${within}\n${end}`)]).toHaveLength(3)
+  expect([...readCsv(`${head}\n${beyond}\n${end}`)].slice(1)).toEqual([{ line: 2, cells: [], fault }])
+  expect(reading(`${head}\n${beyond}\n${end}`).faults).toEqual([{ line: 2, message: fault }])
+})
+
+test('after a thousand faults the rest of a list is not read', () => {
+  const { faults } = reading(`address,${CONSENT}\n${'nobody,,\n'.repeat(1000)}"`)
+  expect(faults).toHaveLength(1000)
+  expect(faults.at(-1)?.line).toBe(1001)
+})
+
 test('what is written as CSV reads back, and no cell begins as a formula does', () => {
   const cell = fc.oneof(
     fc.string(),
@@ -157,7 +179,7 @@ test('what is written as CSV reads back, and no cell begins as a formula does', 
   const row = fc.array(cell, { minLength: 2, maxLength: 5 })
   const property = fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), (rows) => {
     const text = ['a,b', ...rows.map((one) => csvLine(one).slice(0, -2))].join('\r\n')
-    const read = readCsv(text).slice(1)
+    const read = [...readCsv(text)].slice(1)
     const filled = (list: readonly (readonly string[])[]) => list.filter((one) => one.some(Boolean))
     expect(filled(read.map(({ cells }) => cells.map(cellValue)))).toEqual(
       filled(rows.map((one) => one.map((value) => value.trim()))),

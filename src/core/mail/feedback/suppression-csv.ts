@@ -1,4 +1,4 @@
-import { cellValue, csvLine, readCsv } from '../../csv.ts'
+import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
 import { bounceKind, enhancedCode } from './event.ts'
 import type { SuppressionCause } from './mailbox.ts'
 import type { SuppressedAddress } from './store.ts'
@@ -51,8 +51,8 @@ const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
  * all lines are: a hard bounce is never guessed.
  */
 export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined): CsvReading {
-  const [head, ...lines] = readCsv(text)
-  const names = (head?.cells ?? []).map((name) => name.trim().toLowerCase())
+  const lines: Iterator<CsvRow, undefined> = readCsv(text)
+  const names = (lines.next().value?.cells ?? []).map((name) => name.trim().toLowerCase())
   const columnsOf = (known: readonly string[]) =>
     known.flatMap((name) => (names.includes(name) ? [names.indexOf(name)] : []))
   const [address] = columnsOf(COLUMNS.address)
@@ -62,7 +62,11 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
     )
   const [said, [at]] = [columnsOf(COLUMNS.said), columnsOf(COLUMNS.at)]
   let passing = 0
-  const suppressions = lines.flatMap(({ line: number, cells: line }): CsvSuppression[] => {
+  const suppressions: CsvSuppression[] = []
+  // Line by line, because a file may hold millions.
+  for (let row = lines.next(); !row.done; row = lines.next()) {
+    const { line: number, cells: line, fault } = row.value
+    if (fault !== undefined) throw new SuppressionCsvError(`line ${number}: ${fault}. Correct it.`)
     const cells = said.map((column) => (line[column] ?? '').trim()).filter((cell) => cell !== '')
     const found = cause ?? causeOf(cells)
     if (found === undefined)
@@ -71,17 +75,15 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
       )
     if (found === 'passing') {
       passing += 1
-      return []
+      continue
     }
-    return [
-      {
-        address: cellValue(line[address] ?? ''),
-        cause: found,
-        at: timeOf(at === undefined ? '' : (line[at] ?? '')),
-        reason: REASONS[found],
-      },
-    ]
-  })
+    suppressions.push({
+      address: cellValue(line[address] ?? ''),
+      cause: found,
+      at: timeOf(at === undefined ? '' : (line[at] ?? '')),
+      reason: REASONS[found],
+    })
+  }
   return { suppressions, passing }
 }
 
