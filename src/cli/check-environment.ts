@@ -9,6 +9,7 @@ import type { Service } from '../core/service.ts'
 import { type Context, recordedPlatform } from './context.ts'
 import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import type { liveChecks } from './live-checks.ts'
 import { type ReportOptions, writeReport } from './report.ts'
 import type { changesAgainst } from './verify-environment.ts'
 
@@ -23,7 +24,9 @@ interface CheckInput extends ReportOptions {
   /** What would change on these running services too. */
   readonly against?: Parameters<typeof changesAgainst>[2] | undefined
   /** Live checks too, of what is configured. */
-  readonly deep?: { readonly timeoutMs: number; readonly dkimSelectors: readonly string[] } | undefined
+  readonly deep?:
+    | Pick<Parameters<typeof liveChecks>[1], 'timeoutMs' | 'dkimSelectors' | 'sendTest'>
+    | undefined
 }
 
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */

@@ -28,6 +28,8 @@ export async function liveChecks(
     /** For all checks together. */
     readonly timeoutMs: number
     readonly dkimSelectors: readonly string[]
+    /** Sends a test alert on each channel too. */
+    readonly sendTest: boolean
   },
 ): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
   const {
@@ -35,6 +37,7 @@ export async function liveChecks(
     services,
     timeoutMs,
     dkimSelectors,
+    sendTest,
   } = input
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
@@ -52,6 +55,7 @@ export async function liveChecks(
         verifyMail: (signal) => mailer.verify(signal),
         storeSchema: () => schemaOf(context, settings.store.address),
         dkimSelectors,
+        sendTest: sendTest ? (await import('./opened.ts')).alertTester(context, env) : undefined,
       },
       services,
     )

@@ -1,7 +1,9 @@
 import type { Course } from '../core/course/course.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { readSettings } from '../core/env/settings.ts'
+import type { StoredIncident } from '../core/incidents/incident.ts'
 import type { Channel } from '../core/incidents/lanes.ts'
+import type { SendOutcome } from '../core/mail/mailer.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/platform.ts'
 import { commandOn } from './command.ts'
@@ -46,6 +48,29 @@ export const courseCommand = commandOn<
 )
 /** A command that works on the store alone. */
 export const storeCommand = commandOn(STORE, withStore)
+
+/** Sends a test alert on a channel, which says that nothing is wrong. */
+export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {
+  const [now, id] = [context.clock.now(), Buffer.from(context.random.bytes(9)).toString('base64url')]
+  const incident: StoredIncident = {
+    id,
+    cause: 'test',
+    service: 'web',
+    reason: undefined,
+    affected: [],
+    openedAt: now,
+    seenAt: now,
+    closedAt: undefined,
+    acknowledgedAt: undefined,
+    acknowledgedBy: undefined,
+  }
+  return async (name) => {
+    const { alertId } = await import('../core/incidents/lanes.ts')
+    const channel = (await alertChannelsOf(context, env)).find((one) => one.name === name)
+    if (channel === undefined) throw new TypeError(`there is no channel ${name}`)
+    return channel.tell({ id: alertId(id, 'test'), kind: 'test', incident, at: now })
+  }
+}
 
 /** The channels for alerts that the environment configures. */
 export async function alertChannelsOf(context: Context, env: Environment): Promise<readonly Channel[]> {

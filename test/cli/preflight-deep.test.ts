@@ -115,7 +115,7 @@ test('without anything configured nothing is asked, and nothing is said to have 
   const { code, stdout, stderr } = await preflight({})
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/○ skipped \(not configured\): datastore, payments,/)
-  expect(stdout).toMatch(/^Live checks {2}0 passed, 9 skipped$/m)
+  expect(stdout).toMatch(/^Live checks {2}0 passed, 13 skipped$/m)
 })
 
 test('everything configured and well: every check passes, or says why it was skipped', async () => {
@@ -172,6 +172,58 @@ test('a refused key is an error that names the variable, and the exit code says 
   expect(code).toBe(3)
 })
 
+test('the channels for alerts are connected to, and only --send-test sends something', async () => {
+  const [hook, second, ping] = await Promise.all([
+    serve((_, response) => void response.end()),
+    serve((_, response) => void response.writeHead(404).end()),
+    serve((_, response) => void response.end()),
+  ])
+  const env = {
+    ALERT_WEBHOOK_URL: `http://127.0.0.1:${hook.port}/canary-path`,
+    ALERT_ESCALATION_URL: `http://127.0.0.1:${second.port}/canary-path`,
+    HEARTBEAT_PING_URL: `http://127.0.0.1:${ping.port}/canary-path`,
+  }
+  const quiet = await checks({ env })
+  expect(quiet.told).toEqual(
+    ['alerts', 'escalation', 'heartbeat'].flatMap((target) => [
+      `${target}, name resolution: skipped`,
+      `${target}, reachability: passed`,
+      `${target}, certificate: skipped`,
+      ...(target === 'heartbeat' ? [] : [`${target}, test message: skipped`]),
+    ]),
+  )
+  expect([hook, second, ping].map(({ requests }) => requests.length)).toEqual([0, 0, 0])
+
+  const { code, told, report } = await checks({ env, args: ['--send-test'] })
+  expect(told.filter((line) => line.includes('test message'))).toEqual([
+    'alerts, test message: passed',
+    'escalation, test message: failed',
+  ])
+  expect(report.findings.find(({ severity }) => severity === 'error')).toMatchObject({
+    id: 'live-unhealthy',
+    cause: 'The receiver of ALERT_ESCALATION_URL did not take the test message: the webhook answered 404.',
+  })
+  expect([hook, second, ping].map(({ requests }) => requests.length)).toEqual([1, 1, 0])
+  expect(JSON.stringify(report)).not.toContain('canary')
+  expect(code).toBe(1)
+})
+
+test('a webhook that nothing answers is an error before the first incident', async () => {
+  const { code, report } = await checks({ env: { ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/hook' } })
+  expect(report.findings[0]).toMatchObject({
+    id: 'live-unreachable',
+    severity: 'error',
+    cause: 'ALERT_WEBHOOK_URL cannot be reached: the connection is refused.',
+  })
+  expect(code).toBe(3)
+})
+
+test('--send-test without --deep is wrong usage', async () => {
+  const { context, stderr } = testContext({ cwd: await emptyFolder() })
+  expect(await runProgram(['preflight', '--send-test'], context)).toBe(2)
+  expect(stderr()).toMatch(/--send-test is a live check, so it needs --deep/)
+})
+
 test('one cause gives one error: what depends on it is skipped, and says on what', async () => {
   const { code, report } = await checks({
     env: { API_URL: 'https://nowhere.invalid' },
@@ -203,7 +255,13 @@ test('half-configuration is exit code 1 also when something outside fails, and t
 
 test('only what the named services reach out to is asked', async () => {
   const { report } = await checks({ args: ['--service', 'agent'] })
-  expect(report.live.map(({ target }) => target)).toEqual(['api', 'store'])
+  expect(report.live.map(({ target }) => target)).toEqual([
+    'api',
+    'store',
+    'alerts',
+    'alert-mail',
+    'escalation',
+  ])
 })
 
 test.each([

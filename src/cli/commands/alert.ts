@@ -1,6 +1,5 @@
 import { auditEntry } from '../../core/audit.ts'
 import type { Environment } from '../../core/env/environment.ts'
-import type { StoredIncident } from '../../core/incidents/incident.ts'
 import { PATHS } from '../../core/paths.ts'
 import type { Store } from '../../core/store/store.ts'
 import { type Answer, command, type Define } from '../command.ts'
@@ -8,7 +7,7 @@ import { type Context, listColumns, operatorOf } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { duration, ENV_FILE, reason, required, STORE, type Values, value } from '../inputs.ts'
-import { alertChannelsOf, storeCommand, withStore } from '../opened.ts'
+import { alertChannelsOf, alertTester, storeCommand, withStore } from '../opened.ts'
 import type { AlertList } from '../output/alerts-text.ts'
 import { printText } from '../print.ts'
 
@@ -165,7 +164,6 @@ async function list(
 }
 
 async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Promise<ExitCode> {
-  const { alertId } = await import('../../core/incidents/lanes.ts')
   const { env } = await loadEnvironment(context, envFile)
   const channels = await alertChannelsOf(context, env)
   if (channels.length === 0)
@@ -173,25 +171,8 @@ async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Pro
       EXIT.failed,
       'there is no channel for alerts: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
     )
-  const now = context.clock.now()
-  const incident: StoredIncident = {
-    id: Buffer.from(context.random.bytes(9)).toString('base64url'),
-    cause: 'test',
-    service: 'web',
-    reason: undefined,
-    affected: [],
-    openedAt: now,
-    seenAt: now,
-    closedAt: undefined,
-    acknowledgedAt: undefined,
-    acknowledgedBy: undefined,
-  }
-  const outcomes = await Promise.all(
-    channels.map(async (channel) => ({
-      name: channel.name,
-      outcome: await channel.tell({ id: alertId(incident.id, 'test'), kind: 'test', incident, at: now }),
-    })),
-  )
+  const tell = alertTester(context, env)
+  const outcomes = await Promise.all(channels.map(async ({ name }) => ({ name, outcome: await tell(name) })))
   for (const { name, outcome } of outcomes)
     context.stdout.write(
       outcome.kind === 'sent' ? `sent by ${name}\n` : `not sent by ${name}: ${outcome.reason}\n`,

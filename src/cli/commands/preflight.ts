@@ -1,5 +1,6 @@
 import { checkEnvironment } from '../check-environment.ts'
 import { command, type Define } from '../command.ts'
+import { wrongUsage } from '../exit.ts'
 import { duration, ENV_FILE, READERS, repeatable, serviceInput, TOKEN, value } from '../inputs.ts'
 import { REPORT_INPUTS } from '../report.ts'
 
@@ -13,6 +14,7 @@ export const define: Define = ({ platform: { contract } }) =>
       "platformctl preflight                                   this process's environment",
       '--env-file .env --strict          with a file, failing on warnings',
       '--env-file .env --deep            and ask everything that is configured',
+      '--env-file .env --deep --send-test   and send a test alert on each channel',
       '--env-file .env --against https://www.example.com   and show what a restart would change there',
       '--env-file .env --format github   annotations in a workflow',
       '--env-file .env --format json > known.json',
@@ -30,6 +32,7 @@ export const define: Define = ({ platform: { contract } }) =>
         '15s',
       ),
       '--dkim-selector <name>': repeatable('with --deep: a DKIM selector of the sender’s domain; repeatable'),
+      '--send-test': 'with --deep: also send a test alert on each channel, as alert test does',
       '--against <service=url...>': repeatable(
         'running services, as web=https://www.example.com, to show what these files would change there; replicas are separated by commas',
       ),
@@ -47,10 +50,12 @@ export const define: Define = ({ platform: { contract } }) =>
         tokenFile,
         timeout,
         dkimSelector,
+        sendTest = false,
         ...values
       },
-    ) =>
-      checkEnvironment(context, {
+    ) => {
+      if (sendTest && !deep) throw wrongUsage('--send-test is a live check, so it needs --deep.')
+      return checkEnvironment(context, {
         ...values,
         name: 'preflight',
         services: service,
@@ -60,6 +65,7 @@ export const define: Define = ({ platform: { contract } }) =>
           against.length > 0
             ? { url: against, option: '--against', tokenEnv, tokenFile, timeout }
             : undefined,
-        deep: deep && { timeoutMs: timeout, dkimSelectors: dkimSelector },
-      }),
+        deep: deep && { timeoutMs: timeout, dkimSelectors: dkimSelector, sendTest },
+      })
+    },
   })

@@ -2,6 +2,7 @@ import { DAY_MS } from '../durations.ts'
 import type { Contract } from '../env/contract.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
 import { given } from '../given.ts'
+import type { SendOutcome } from '../mail/mailer.ts'
 import { counted } from '../sentences.ts'
 import type { ServiceDefinition } from '../service.ts'
 import type { StoreSchema } from '../store/store.ts'
@@ -83,6 +84,31 @@ export function nameStep({ network }: StepContext, host: string, variable: strin
   return step('name resolution', variable, run, host)
 }
 
+function connectStep(
+  { network }: StepContext,
+  { host, port }: { readonly host: string; readonly port: number },
+  variable: string,
+): Step {
+  const run = async (signal: AbortSignal) => {
+    await network.connect(host, port, signal)
+    return passed('accepts connections')
+  }
+  return step('reachability', variable, run, `${host}:${port}`)
+}
+
+/** The steps for an address that only the real message may be sent to: a request for it would count as one. */
+export function connectionSteps(context: StepContext, url: string, variable: string): Step[] {
+  const { hostname, port, protocol } = new URL(url)
+  const at = { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) }
+  return [
+    nameStep(context, hostname, variable),
+    connectStep(context, at, variable),
+    protocol === 'https:'
+      ? certificateStep(context, { ...at, startTls: false }, variable)
+      : plainHttpStep(variable, 'allowed'),
+  ]
+}
+
 export function certificateStep(
   { network, now }: StepContext,
   where: { readonly host: string; readonly port: number; readonly startTls: boolean },
@@ -147,6 +173,8 @@ export interface LiveDependencies {
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when it cannot be read. */
   readonly storeSchema: () => Promise<StoreSchema | undefined>
+  /** Sends a test alert on a channel; undefined where nothing is to be sent. */
+  readonly sendTest?: ((channel: string) => Promise<SendOutcome>) | undefined
   /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */
   readonly dkimSelectors: readonly string[]
 }
@@ -166,10 +194,7 @@ export function mailSteps(dependencies: LiveDependencies, route: MailRoute): Ste
   const at = { host: hostname, port: Number(port) || (startTls ? 587 : 465) }
   return [
     nameStep(dependencies, hostname, variable),
-    step('reachability', variable, async (signal) => {
-      await dependencies.network.connect(at.host, at.port, signal)
-      return passed('accepts connections')
-    }),
+    connectStep(dependencies, at, variable),
     certificateStep(dependencies, { ...at, startTls }, variable),
     username === ''
       ? authorisation(dependencies, variable, 'asks for no user')

@@ -18,6 +18,7 @@ const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
   DKIM: (variable) => `The domain of ${variable}`,
   DMARC: (variable) => `The domain of ${variable}`,
   migrations: (variable) => `The store of ${variable}`,
+  'test message': (variable) => `The receiver of ${variable}`,
 }
 
 /**

@@ -9,7 +9,10 @@ import type { Service } from '../service.ts'
  * service is left out, because it is the one that asks the others.
  */
 export function liveTargetNames(services: readonly Service[]): readonly string[] {
-  return ['datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site']
+  return [
+    ...['datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site'],
+    ...['alerts', 'alert-mail', 'escalation', 'heartbeat'],
+  ]
 }
 
 export const LIVE_CHECKS = [
@@ -26,6 +29,7 @@ export const LIVE_CHECKS = [
   'DKIM',
   'DMARC',
   'migrations',
+  'test message',
 ] as const
 export type LiveCheck = (typeof LIVE_CHECKS)[number]
 

@@ -5,6 +5,7 @@ import { counted } from '../sentences.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import {
   certificateStep,
+  connectionSteps,
   endpointSteps,
   keyedEndpoint,
   keyStep,
@@ -82,10 +83,33 @@ function siteSteps(dependencies: LiveDependencies): Step[] {
   return [name, { ...certificate, run }]
 }
 
+/** The channels for alerts: what must be known before an incident is that each takes a message. */
+function alertSteps(
+  dependencies: LiveDependencies,
+  input: {
+    readonly channel: string
+    readonly variable: string
+    readonly url: Secret | undefined
+  },
+): Step[] {
+  const { channel, variable, url } = input
+  const { sendTest } = dependencies
+  return [
+    ...(url ? connectionSteps(dependencies, url.reveal(), variable) : []),
+    step('test message', variable, async () => {
+      if (sendTest === undefined) return skipped('none is sent without --send-test')
+      const outcome = await sendTest(channel)
+      return outcome.kind === 'sent'
+        ? passed('took it')
+        : failed('live-unhealthy', `did not take the test message: ${outcome.reason}`)
+    }),
+  ]
+}
+
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {
   const { contract, services, settings, network, isSet } = dependencies
-  const { datastore, payments, sharedStore, mail, store } = settings
+  const { datastore, payments, sharedStore, mail, store, alerts, heartbeatPing } = settings
   const readersOf = (names: readonly string[]) =>
     contract.services.filter((service) =>
       names.some((name) => contract.find(name)?.services.includes(service)),
@@ -129,6 +153,14 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     ]
     return [target(name, readersOf(address), variable ?? address[0] ?? '', steps || undefined)]
   })
+  const alertTarget = (name: string, variable: string, channel: string, isOn: boolean, url?: Secret) =>
+    target(
+      name,
+      readersOf([variable]),
+      variable,
+      isOn ? alertSteps(dependencies, { channel, variable, url }) : undefined,
+      'alerts',
+    )
   const targets: readonly Target[] = [
     target(
       'datastore',
@@ -146,6 +178,21 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     ...neighbours,
     target('store', readersOf(['STORE_URL']), 'STORE_URL', store.address && storeSteps(dependencies)),
     target('site', [WEB], SITE, isSet(SITE) ? siteSteps(dependencies) : undefined),
+    alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', alerts.webhook !== undefined, alerts.webhook?.url),
+    alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', alerts.mailTo !== undefined && mail !== undefined),
+    alertTarget(
+      'escalation',
+      'ALERT_ESCALATION_URL',
+      'escalation',
+      alerts.escalation !== undefined,
+      alerts.escalation?.url,
+    ),
+    target(
+      'heartbeat',
+      readersOf(['HEARTBEAT_PING_URL']),
+      'HEARTBEAT_PING_URL',
+      heartbeatPing && connectionSteps(dependencies, heartbeatPing.reveal(), 'HEARTBEAT_PING_URL'),
+    ),
   ]
   return targets
     .map((one) => ({ ...one, services: one.services.filter((service) => asked.includes(service)) }))

@@ -225,6 +225,10 @@ describe('targets', () => {
       'agent',
       'store',
       'site',
+      'alerts',
+      'alert-mail',
+      'escalation',
+      'heartbeat',
     ])
     expect(new Set(all.map(({ steps }) => steps))).toEqual(new Set(['not configured']))
     expect([find('sender')?.order, find('mail')?.order]).toEqual(['fan', 'chain'])
@@ -238,6 +242,10 @@ describe('targets', () => {
       expect.stringMatching(/AGENT_URL$/),
       'STORE_URL',
       'NEXT_PUBLIC_SITE_URL',
+      'ALERT_WEBHOOK_URL',
+      'ALERT_EMAIL_TO',
+      'ALERT_ESCALATION_URL',
+      'HEARTBEAT_PING_URL',
     ])
     const half = targets({
       PAYMENTS_SECRET_KEY: 'sk_test_of-some-length',
@@ -245,10 +253,9 @@ describe('targets', () => {
     })
     for (const name of ['payments', 'mail', 'sender'])
       expect(half.find(name)?.steps).toBe('half-configured, so it is off')
-    expect(targets({}, {}, {}, ['api']).all.map(({ name, services }) => [name, services])).toEqual([
-      ['sharedstore', ['api']],
-      ['store', ['api']],
-    ])
+    expect(targets({}, {}, {}, ['api']).all.map(({ name, services }) => [name, services])).toEqual(
+      ['sharedstore', 'store', 'alerts', 'alert-mail', 'escalation'].map((name) => [name, ['api']]),
+    )
   })
 
   test('the data store is asked with each of its keys, and for its published keys', async () => {
