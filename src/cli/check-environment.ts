@@ -25,7 +25,7 @@ interface CheckInput extends ReportOptions {
   readonly against?: Parameters<typeof changesAgainst>[2] | undefined
   /** Live checks too, of what is configured. */
   readonly deep?:
-    | Pick<Parameters<typeof liveChecks>[1], 'timeoutMs' | 'dkimSelectors' | 'sendTest'>
+    | Pick<Parameters<typeof liveChecks>[1], 'timeoutMs' | 'dkimSelectors' | 'sendTest' | 'data'>
     | undefined
 }
 

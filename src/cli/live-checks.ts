@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { StoreAddress } from '../core/env/settings.ts'
 import { readSettings } from '../core/env/settings.ts'
@@ -10,8 +11,7 @@ import { openMailer } from '../core/mail/open.ts'
 import { proxyOptions } from '../core/network/proxy.ts'
 import type { Service } from '../core/service.ts'
 import { readSchema } from '../core/store/open.ts'
-import type { StoreSchema } from '../core/store/store.ts'
-import type { Context } from './context.ts'
+import { type Context, dataFolder } from './context.ts'
 import type { LoadedEnvironment } from './environment.ts'
 import { complain } from './output/text.ts'
 import { openProgress } from './terminal.ts'
@@ -30,6 +30,8 @@ export async function liveChecks(
     readonly dkimSelectors: readonly string[]
     /** Sends a test alert on each channel too. */
     readonly sendTest: boolean
+    /** Where the store lies when STORE_URL is not set. */
+    readonly data: string | undefined
   },
 ): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
   const {
@@ -38,11 +40,13 @@ export async function liveChecks(
     timeoutMs,
     dkimSelectors,
     sendTest,
+    data,
   } = input
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
   if (proxyOptions())
     complain(context, 'a proxy is set: the checks of names, ports and certificates connect directly.')
+  const address = checkedStore(context, settings.store.address, data)
   const progress = await openProgress(context, 'live checks')
   try {
     const targets = liveTargets(
@@ -53,7 +57,7 @@ export async function liveChecks(
         now: context.clock.now(),
         isSet: (name) => settings.value(name) !== undefined,
         verifyMail: (signal) => mailer.verify(signal),
-        storeSchema: () => schemaOf(context, settings.store.address),
+        storeSchema: address && (() => readSchema(address)),
         dkimSelectors,
         sendTest: sendTest ? (await import('./opened.ts')).alertTester(context, env) : undefined,
       },
@@ -79,12 +83,16 @@ export async function liveChecks(
   }
 }
 
-async function schemaOf(
+/** The store of STORE_URL, or of a data folder that exists. */
+function checkedStore(
   context: Context,
   address: StoreAddress | undefined,
-): Promise<StoreSchema | undefined> {
-  if (address === undefined) return undefined
-  return readSchema(
-    address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address,
+  data: string | undefined,
+): StoreAddress | undefined {
+  if (address?.kind === 'sqlite') return { kind: 'sqlite', file: path.resolve(context.cwd, address.file) }
+  const folder = dataFolder(context, data)
+  return (
+    address ??
+    (existsSync(folder) ? { kind: 'sqlite', file: path.join(folder, 'platform.sqlite') } : undefined)
   )
 }

@@ -2,3 +2,6 @@
 export function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }
+
+/** An error that a code alone describes. */
+export const codeError = (code: string) => Object.assign(new Error(code), { code })

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { chown, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
@@ -297,6 +297,28 @@ test('a missing store is skipped and not created; a file of another kind is an e
   const broken = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
   expect(broken).toMatchObject({ code: 1, told: ['store, migrations: failed'] })
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'without STORE_URL the store of the data folder is looked at, as the daemon would open it',
+  async () => {
+    const cwd = await emptyFolder()
+    const file = path.join(cwd, 'data', 'platform.sqlite')
+    await (await openStore({ kind: 'sqlite', file })).close()
+    const given = { cwd, args: ['--data', 'data'] }
+    expect(await checks(given)).toMatchObject({ code: 0, told: ['store, migrations: passed'] })
+    const journal = path.join(cwd, 'data', 'platform-journal.jsonl')
+    await writeFile(journal, '')
+    await chown(journal, 65534, 65534)
+    const { code, report } = await checks(given)
+    expect(report.findings[0]).toMatchObject({
+      id: 'live-store',
+      present: [],
+      cause:
+        'The store cannot be used: its journal cannot be written, so a restore would forget who leaves now.',
+    })
+    expect(code).toBe(1)
+  },
+)
 
 test('a server that never answers uses up its own time limit and delays no other result', async () => {
   const silent = await serve(() => {})

@@ -47,11 +47,12 @@ test.skipIf(!here)(
      platformctl db backup /srv/b.sqlite.zst --data /mnt
      platformctl db restore /srv/b.sqlite.zst --data /srv/larger --without-journal --sent-from /mnt/platform.sqlite > /dev/null
      platformctl db verify --data /srv/larger; ls -A /mnt
+     platformctl preflight --deep --no-config --data /mnt > /srv/report; echo "exit $?"; grep -o 'The store cannot.*' /srv/report
      platformctl mail pause --reason test --data /mnt; echo "exit $?"
      platformctl daemon --data /mnt --web-port 0 --api-port 0 --agent-port 0 > /srv/log; echo "exit $?"`,
     )
     expect(stdout).toMatch(
-      /^store .*\n\/srv\/b\.sqlite\.zst: .*\nchecked, .*\n✔ the file is sound.*\nother\n(?:platform[-.a-z]+\n)+exit 2\nexit 2$/,
+      /^store .*\n\/srv\/b\.sqlite\.zst: .*\nchecked, .*\n✔ the file is sound.*\nother\n(?:platform[-.a-z]+\n)+exit 1\nThe store cannot be used: its disk is full\.\nexit 2\nexit 2$/,
     )
     const full = 'platformctl: /mnt/platform.sqlite cannot grow: the disk is full. Make room on it.'
     expect(stderr.split('\n').filter((line) => /disk|opened/.test(line))).toEqual([full, full])

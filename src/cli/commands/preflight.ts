@@ -32,6 +32,7 @@ export const define: Define = ({ platform: { contract } }) =>
         '15s',
       ),
       '--dkim-selector <name>': repeatable('with --deep: a DKIM selector of the sender’s domain; repeatable'),
+      '--data <folder>': 'with --deep: the data folder, when STORE_URL is not set (default: .platformctl)',
       '--send-test': 'with --deep: also send a test alert on each channel, as alert test does',
       '--against <service=url...>': repeatable(
         'running services, as web=https://www.example.com, to show what these files would change there; replicas are separated by commas',
@@ -51,6 +52,7 @@ export const define: Define = ({ platform: { contract } }) =>
         timeout,
         dkimSelector,
         sendTest = false,
+        data,
         ...values
       },
     ) => {
@@ -65,7 +67,7 @@ export const define: Define = ({ platform: { contract } }) =>
           against.length > 0
             ? { url: against, option: '--against', tokenEnv, tokenFile, timeout }
             : undefined,
-        deep: deep && { timeoutMs: timeout, dkimSelectors: dkimSelector, sendTest },
+        deep: deep && { timeoutMs: timeout, dkimSelectors: dkimSelector, sendTest, data },
       })
     },
   })

@@ -112,7 +112,7 @@ export const LIVE_FINDINGS = {
     fix: 'Check that the address leads to the right service, and look at its own health.',
   },
   'live-store': {
-    meaning: 'The store that STORE_URL names cannot be opened.',
+    meaning: 'The store of STORE_URL or the data folder cannot be opened or written.',
     fix: 'Check the address, and run platformctl db status for the reason.',
   },
   'store-migration-pending': {

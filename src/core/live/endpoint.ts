@@ -171,8 +171,8 @@ export interface LiveDependencies {
   readonly isSet: (name: string) => boolean
   /** Connects and authenticates to the mail transport without sending. */
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
-  /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when it cannot be read. */
-  readonly storeSchema: () => Promise<StoreSchema | undefined>
+  /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when a daemon could not use it. */
+  readonly storeSchema: (() => Promise<StoreSchema | undefined>) | undefined
   /** Sends a test alert on a channel; undefined where nothing is to be sent. */
   readonly sendTest?: ((channel: string) => Promise<SendOutcome>) | undefined
   /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */

@@ -17,7 +17,7 @@ const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
   SPF: (variable) => `The domain of ${variable}`,
   DKIM: (variable) => `The domain of ${variable}`,
   DMARC: (variable) => `The domain of ${variable}`,
-  migrations: (variable) => `The store of ${variable}`,
+  migrations: (variable) => (variable === '' ? 'The store' : `The store of ${variable}`),
   'test message': (variable) => `The receiver of ${variable}`,
 }
 

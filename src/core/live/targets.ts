@@ -3,6 +3,7 @@ import { postgresServers } from '../env/values.ts'
 import type { Secret } from '../secret.ts'
 import { counted } from '../sentences.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
+import { storeFault, storeFaultReason } from '../store-fault.ts'
 import {
   certificateStep,
   connectionSteps,
@@ -31,22 +32,19 @@ import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 
 /** Checks that the store's server can be found, and that the schema is this build's. */
-function storeSteps(dependencies: LiveDependencies): Step[] {
-  const { settings, storeSchema } = dependencies
-  const { address } = settings.store
+function storeSteps(
+  dependencies: LiveDependencies,
+  storeSchema: NonNullable<LiveDependencies['storeSchema']>,
+): Step[] {
+  const { address } = dependencies.settings.store
   const servers = address?.kind === 'postgres' ? postgresServers(address.url.reveal()) : undefined
   return [
     ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server).hostname, 'STORE_URL')),
-    step('migrations', 'STORE_URL', async () => {
+    migrationsStep(address !== undefined, async () => {
       const state = await storeSchema().catch(faultOf)
       if (typeof state === 'string') return failed('live-store', state)
       if (state === undefined) return skipped('there is no store yet; it is made at the first start')
-      const { version, latest, isJournalForeign } = state
-      if (isJournalForeign)
-        return failed(
-          'live-store',
-          'has a journal that belongs to another user, so a restore would forget who unsubscribes now',
-        )
+      const { version, latest } = state
       if (version === latest) return passed(`schema ${version}, nothing to migrate`)
       return version < latest
         ? warning('store-migration-pending', `has schema ${version}, and this build brings ${latest}`)
@@ -55,10 +53,18 @@ function storeSteps(dependencies: LiveDependencies): Step[] {
   ]
 }
 
-/** Why the store cannot be opened: sentences about a server hold no value, those about a file name it and are left out. */
+/** Without an address the store lies in the data folder, and no variable names it. */
+const migrationsStep = (isNamed: boolean, run: Step['run']): Step => ({
+  ...step('migrations', 'STORE_URL', run),
+  ...(!isNamed && { variables: [] }),
+})
+
+/** Why the store cannot be used: sentences about a server hold no value, those about a file name it and are left out. */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
-  return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'
+  const [, ofServer] = /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message) ?? []
+  if (ofServer !== undefined) return ofServer.trim()
+  return storeFault(error) === 'unknown' ? 'cannot be opened' : `cannot be used: ${storeFaultReason(error)}`
 }
 
 const SITE = 'NEXT_PUBLIC_SITE_URL'
@@ -108,8 +114,8 @@ function alertSteps(
 
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {
-  const { contract, services, settings, network, isSet } = dependencies
-  const { datastore, payments, sharedStore, mail, store, alerts, heartbeatPing } = settings
+  const { contract, services, settings, network, isSet, storeSchema } = dependencies
+  const { datastore, payments, sharedStore, mail, alerts, heartbeatPing } = settings
   const readersOf = (names: readonly string[]) =>
     contract.services.filter((service) =>
       names.some((name) => contract.find(name)?.services.includes(service)),
@@ -176,7 +182,12 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
       order: 'fan',
     },
     ...neighbours,
-    target('store', readersOf(['STORE_URL']), 'STORE_URL', store.address && storeSteps(dependencies)),
+    target(
+      'store',
+      readersOf(['STORE_URL']),
+      'STORE_URL',
+      storeSchema && storeSteps(dependencies, storeSchema),
+    ),
     target('site', [WEB], SITE, isSet(SITE) ? siteSteps(dependencies) : undefined),
     alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', alerts.webhook !== undefined, alerts.webhook?.url),
     alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', alerts.mailTo !== undefined && mail !== undefined),

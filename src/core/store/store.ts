@@ -14,8 +14,6 @@ export interface StoreSchema {
   readonly version: number
   /** The version that this build migrates to. */
   readonly latest: number
-  /** The journal beside a file belongs to another user, so that the daemon cannot write it. */
-  readonly isJournalForeign?: boolean
 }
 
 export interface StoreStatus {

@@ -214,7 +214,7 @@ describe('targets', () => {
   }
 
   test('that are not configured, or by half, say so and ask nobody', async () => {
-    const { all, find } = targets({})
+    const { all, find } = targets({}, {}, { storeSchema: undefined })
     expect(all.map(({ name }) => name)).toEqual([
       'datastore',
       'payments',

@@ -263,7 +263,9 @@ test.skipIf(process.getuid?.() !== 0)(
       expect.stringMatching(/belongs to another user than the store.*: chown --reference=/),
     ])
     await maintenance.close()
-    expect(await readSchema({ kind: 'sqlite', file: it.file })).toMatchObject({ isJournalForeign: true })
+    await expect(readSchema({ kind: 'sqlite', file: it.file })).rejects.toMatchObject({
+      cause: { code: 'JOURNAL_FOREIGN' },
+    })
   },
 )
 

@@ -11,6 +11,7 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
@@ -97,6 +98,23 @@ function isRunning(pid: number): boolean {
     return true
   } catch (error) {
     return codeOf(error) === 'EPERM'
+  }
+}
+
+/**
+ * Free space that a growing store needs: with less, the disk counts as full, even while rows can still be changed in
+ * place.
+ */
+const LEAST_FREE_BYTES = 256 * 1024
+
+export function isDiskFull(file: string): boolean {
+  try {
+    const { bavail, bfree, bsize } = statfsSync(path.dirname(path.resolve(file)))
+    // Some blocks may be kept for the superuser.
+    return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES
+  } catch {
+    // A file system that does not say so is asked by writing.
+    return false
   }
 }
 

@@ -1,6 +1,7 @@
-import { existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import path from 'node:path'
 import Database from 'better-sqlite3'
-import { codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../error-code.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
 import { type AnalyticsMaintenance, BACKUP_AT, type StoreMaintenance } from '../maintenance.ts'
@@ -12,7 +13,7 @@ import { upkeep, VERIFIED_AT } from '../upkeep.ts'
 import { backup, explainDamage } from './backup.ts'
 import { verifyDatabase } from './check.ts'
 import { connectAnyway, type Guarded, schemaVersion } from './connection.ts'
-import { isForeign } from './files.ts'
+import { isDiskFull, isForeign } from './files.ts'
 import { openJournal } from './journal.ts'
 import { DIALECT, plainPerformer, plainSql } from './sql.ts'
 
@@ -107,22 +108,29 @@ export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   }
 }
 
-/** The schema of the store in a file, read and never changed; undefined when there is no such file. */
+/** The schema of the store in a file, read and never changed; undefined when there is no such file. Throws what would keep a daemon from writing it. */
 export function sqliteSchema(file: string): StoreSchema | undefined {
-  if (!existsSync(file)) return undefined
   let database: Database.Database | undefined
   try {
+    assertWritable(file)
+    if (!existsSync(file)) return undefined
     database = new Database(file, { readonly: true, fileMustExist: true })
-    return {
-      version: schemaVersion(database),
-      latest: SQLITE_STEPS.length,
-      isJournalForeign: isForeign(journalFile(file), file),
-    }
+    return { version: schemaVersion(database), latest: SQLITE_STEPS.length }
   } catch (error) {
     throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })
   } finally {
     database?.close()
   }
+}
+
+function assertWritable(file: string): void {
+  const folder = path.dirname(file)
+  if (!existsSync(folder)) return
+  const journal = journalFile(file)
+  for (const each of [folder, file, journal])
+    if (existsSync(each)) accessSync(each, constants.R_OK | constants.W_OK)
+  if (isForeign(journal, file)) throw codeError('JOURNAL_FOREIGN')
+  if (isDiskFull(file)) throw codeError('ENOSPC')
 }
 
 /** Refuses work on a damaged file with a sentence; only `verify` reads further. */

@@ -1,5 +1,5 @@
-import { statfsSync, statSync } from 'node:fs'
-import path from 'node:path'
+import { statSync } from 'node:fs'
+import { codeError } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { BACKUP_AT } from '../maintenance.ts'
@@ -10,6 +10,7 @@ import { courseParts } from '../parts.ts'
 import type { Store } from '../store.ts'
 import { closeFile, guard, IN_MEMORY, UNAVAILABLE } from './connection.ts'
 import { sqliteDispatch } from './dispatch.ts'
+import { isDiskFull } from './files.ts'
 import { openJournal } from './journal.ts'
 import { createPageCheck } from './page-check.ts'
 import { openDatabase, sqliteSql } from './sql.ts'
@@ -89,25 +90,8 @@ export async function openSqlite(
   }
 }
 
-/**
- * Free space that a growing store needs: with less, the disk counts as full, even while rows can still be changed in
- * place.
- */
-const LEAST_FREE_BYTES = 256 * 1024
+/** What must go into a full file before it counts as one with room. */
 const GROWTH_BYTES = 64 * 1024
-
-function isDiskFull(file: string): boolean {
-  try {
-    const { bavail, bfree, bsize } = statfsSync(path.dirname(path.resolve(file)))
-    // Some blocks may be kept for the superuser.
-    return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES
-  } catch {
-    // A file system that does not say so is asked by writing.
-    return false
-  }
-}
-
-const codeError = (code: string) => Object.assign(new Error(code), { code })
 
 function unavailable(cause: unknown): PlatformError {
   return new PlatformError('store_unavailable', UNAVAILABLE, { cause })
