@@ -29,11 +29,12 @@ function isPrivate(host: string): boolean {
 export function connectsInClear(value: string): boolean {
   const url = URL.parse(value)
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) return false
-  const { hostname, searchParams } = url
+  const { hostname, search } = url
+  // Asking for searchParams loads their class.
+  const parameter = (name: string) => (search === '' ? '' : (url.searchParams.get(name) ?? ''))
   const isHere =
-    /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)?$/i.test(hostname) ||
-    (searchParams.get('host') ?? '').startsWith('/')
-  return !isHere && !/^(?:require|verify-ca|verify-full)$/.test(searchParams.get('sslmode') ?? '')
+    /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)?$/i.test(hostname) || parameter('host').startsWith('/')
+  return !isHere && !/^(?:require|verify-ca|verify-full)$/.test(parameter('sslmode'))
 }
 
 const SECRET_KEY =

@@ -38,6 +38,7 @@ function fold(name: string): string {
 
 /** Damerau-Levenshtein distance ≤ 1, in one pass: strip what both share at the ends and look at the rest. */
 function withinOneEdit(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1
   let [endA, endB] = [a.length, b.length]

@@ -226,5 +226,5 @@ function isServer(server: string): boolean {
   const url = URL.parse(server)
   // An unescaped # would end the URL, and the text before it would be taken for the host.
   if (url === null || url.hostname === '' || url.hash !== '') return false
-  return SESSIONS.has(url.searchParams.get('target_session_attrs') ?? 'any')
+  return url.search === '' || SESSIONS.has(url.searchParams.get('target_session_attrs') ?? 'any')
 }
