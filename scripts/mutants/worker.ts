@@ -36,7 +36,7 @@ async function openTests(places: readonly string[]): Promise<OpenTests> {
       watch: false,
       include: places.map((place) => `${place}{,/**/*.test.ts}`),
       globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
-      env: { NODE_EXTRA_CA_CERTS: '', TZ: 'Australia/Lord_Howe' },
+      env: { NODE_EXTRA_CA_CERTS: '', TZ: 'America/Nuuk' },
       testTimeout: 20_000,
       hookTimeout: 60_000,
       expect: { poll: { timeout: 5_000 } },

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { engineVariables } from '../../../src/core/env/groups.ts'
-import type { WebhookFormatName } from '../../../src/core/env/settings.ts'
+import { readSettings, type WebhookFormatName } from '../../../src/core/env/settings.ts'
+import { openChannels } from '../../../src/core/incidents/channels.ts'
 import type { MessageKind } from '../../../src/core/incidents/incident.ts'
 import { type AlertText, alertText } from '../../../src/core/incidents/text.ts'
 import { signWebhook, webhookFormat, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
 const incident = {
@@ -145,7 +147,13 @@ test('PagerDuty gets one alert for an incident: triggered, acknowledged, resolve
     routing_key: 'k'.repeat(32),
     event_action: 'trigger',
     dedup_key: 'abc',
-    payload: { summary: text.title, source: 'web', severity: 'critical', component: 'mail' },
+    payload: {
+      summary: text.title,
+      source: 'web',
+      severity: 'critical',
+      component: 'mail',
+      timestamp: '2026-11-21T09:29:00.000Z',
+    },
     links: [{ href: 'https://kiln.example/', text: 'Status page' }],
   })
   expect(event('reminder-1')).toMatchObject({ event_action: 'trigger', dedup_key: 'abc' })
@@ -175,6 +183,49 @@ test.each(engineVariables.ALERT_WEBHOOK_FORMAT.of)(
     if (to === 'discord') expect(JSON.parse(body).content).toContain('\\*\\*bold\\*\\* \\[here\\]')
   },
 )
+
+test.each([
+  ['slack', 10_000],
+  ['discord', 2000],
+  ['teams', 1000],
+  ['telegram', 4096],
+  ['ntfy', 4096],
+  ['pagerduty', 1024],
+] as const)('%s gets no text of more than it takes, %i, and no half of a character', (to, most) => {
+  for (const filler of ['🏺', 'a🏺', 'ä']) {
+    const long = filler.repeat(6000)
+    const { body, headers } = request(to, { text: { title: long, lines: [long] } })
+    if (to === 'ntfy') {
+      const [, title = ''] = /^=\?UTF-8\?B\?(.*)\?=$/.exec(headers.title ?? '') ?? []
+      expect(Buffer.from(title, 'base64').toString()).toMatch(new RegExp(`^(?:${filler})+a?…$`))
+      expect(Buffer.byteLength(body)).toBeLessThanOrEqual(most)
+      expect(body.isWellFormed()).toBe(true)
+      continue
+    }
+    const { routing_key: _, ...said } = JSON.parse(body)
+    // PagerDuty's limit is that of the summary; the details may be long.
+    const texts = to === 'pagerduty' ? [said.payload.summary] : stringsOf(said)
+    for (const one of texts) expect([one.length <= most, one.isWellFormed()]).toEqual([true, true])
+  }
+})
+
+test('an escalation waits 15 minutes, or as long as it is told to, for somebody to acknowledge; the others wait for nobody', () => {
+  const channels = (more = {}) =>
+    openChannels(
+      { now: () => NOW },
+      readSettings(learning, {
+        ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts',
+        ALERT_ESCALATION_URL: 'https://ops.example.com/pager',
+        ...more,
+      }),
+      () => text,
+    ).map(({ name, afterMs }) => [name, afterMs])
+  expect(channels()).toEqual([
+    ['webhook', undefined],
+    ['escalation', 15 * 60_000],
+  ])
+  expect(channels({ ALERT_ESCALATION_AFTER: '2h' })[1]).toEqual(['escalation', 2 * 3_600_000])
+})
 
 /** Every string in a document. */
 function stringsOf(value: unknown): string[] {
