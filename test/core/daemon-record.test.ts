@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { recordFile } from '../../src/core/daemon-places.ts'
+import {
+  type DaemonRecord,
+  isRunning,
+  leavePointer,
+  pointersIn,
+  readRecord,
+  recordDaemon,
+  writeRecord,
+} from '../../src/core/daemon-record.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const recordOf = (pid: number, parts: Partial<DaemonRecord> = {}): DaemonRecord => ({
+  version: 1,
+  pid,
+  host: 'here',
+  startedAt: '2026-11-22T00:00:00.000Z',
+  build: null,
+  store: { kind: 'sqlite', location: '/data/platform.sqlite' },
+  envFiles: [],
+  schedule: true,
+  urls: {},
+  ...parts,
+})
+
+/** A process that runs until the end of the test, and a child of it that has ended but was never waited for. */
+async function processes() {
+  const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  onTestFinished(() => void parent.kill('SIGKILL'))
+  const [said] = (await once(parent.stdout, 'data')) as [Buffer]
+  if (parent.pid === undefined) throw new Error('the process did not start')
+  return { running: parent.pid, ended: Number(said.toString()) }
+}
+
+const posix = process.platform !== 'win32'
+
+test('the record is for its owner only, and one that cannot be put in place leaves nothing beside it', async () => {
+  const folder = await emptyFolder()
+  // Left by a crash, and open to everybody.
+  writeFileSync(`${recordFile(folder)}.${process.pid}`, '', { mode: 0o644 })
+  writeRecord(folder, recordOf(process.pid))
+  if (posix) expect(statSync(recordFile(folder)).mode & 0o777).toBe(0o600)
+  expect(readRecord(folder)).toEqual(recordOf(process.pid))
+
+  const taken = await emptyFolder()
+  mkdirSync(path.join(recordFile(taken), 'folder'), { recursive: true })
+  expect(() => writeRecord(taken, recordOf(process.pid))).toThrow()
+  expect(readdirSync(taken)).toEqual([path.basename(recordFile(taken))])
+})
+
+test.runIf(posix)(
+  'a record names all daemons of its folder that run, first the one that wrote it last',
+  async () => {
+    const folder = await emptyFolder()
+    const { running, ended } = await processes()
+    await expect.poll(() => isRunning({ pid: ended })).toBe(false)
+    expect(isRunning({ pid: running })).toBe(true)
+    recordDaemon(folder, recordOf(ended))
+    recordDaemon(folder, recordOf(running))
+    expect(readRecord(folder)).toEqual(recordOf(running))
+    recordDaemon(folder, recordOf(process.pid))
+    expect(readRecord(folder)).toEqual({ ...recordOf(process.pid), others: [recordOf(running)] })
+    // One that stops makes room for one that still runs.
+    const stopped = recordOf(process.pid, { stoppedAt: '2026-11-22T01:00:00.000Z' })
+    recordDaemon(folder, stopped)
+    expect(readRecord(folder)).toEqual(recordOf(running))
+  },
+)
+
+test.runIf(posix)(
+  'a pointer leads to a process that runs on this machine; those of others are left alone',
+  async () => {
+    const folder = await emptyFolder()
+    const { ended } = await processes()
+    await expect.poll(() => isRunning({ pid: ended })).toBe(false)
+    const pointer = (name: string, pid: number) =>
+      writeFileSync(path.join(folder, name), JSON.stringify({ version: 1, pid, dataFolder: '/data' }))
+    pointer(`${ended}@${hostname()}.json`, ended)
+    pointer(`${process.pid}@elsewhere.json`, process.pid)
+    pointer(`${ended}@elsewhere.json`, ended)
+    expect(pointersIn(folder)).toEqual([])
+    const leave = leavePointer(folder, '/data')
+    expect(pointersIn(folder)).toEqual([expect.objectContaining({ pid: process.pid, dataFolder: '/data' })])
+    leave()
+    expect(readdirSync(folder).sort()).toEqual(
+      [`${process.pid}@elsewhere.json`, `${ended}@elsewhere.json`].sort(),
+    )
+  },
+)
