@@ -31,7 +31,9 @@ const recordOf = (pid: number, parts: Partial<DaemonRecord> = {}): DaemonRecord 
 
 /** A process that runs until the end of the test, and a child of it that has ended but was never waited for. */
 async function processes() {
-  const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const parent = spawn('sh', ['-c', 'sleep 0.02 & echo $!; exec sleep 60'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   onTestFinished(() => void parent.kill('SIGKILL'))
   const [said] = (await once(parent.stdout, 'data')) as [Buffer]
   if (parent.pid === undefined) throw new Error('the process did not start')

@@ -51,6 +51,8 @@ test.each([
   [{ kind: 'lesson.viewed', at: 1e300 }, 'time_out_of_range'],
   [{ kind: 'lesson.viewed', at: 'yesterday' }, 'time_out_of_range'],
   [{ kind: 'lesson.viewed', at: '2026-11-21' }, 'time_out_of_range'],
+  // Without a zone, it would be another moment on every device.
+  [{ kind: 'lesson.viewed', at: '2026-11-21T12:00:00' }, 'time_out_of_range'],
 ])('%j is dropped as %s', (value, reason) => {
   expect(sanitise(value)).toEqual({ event: undefined, reasons: [reason] })
 })
@@ -182,6 +184,16 @@ test.each([
   ...['mailto:anna@example.com', 'anna%40example.com', 'anna＠example.com', 'анна@пример.рф'],
   `${'x'.repeat(60)}@example.com`,
 ])('the value %j holds an address and is dropped, whatever its name', (value) => {
+  expect(withProperties({ note: value })).toMatchObject({
+    event: { properties: {} },
+    reasons: ['property_personal'],
+  })
+})
+
+test.each([
+  ['a number of a card', 4111111111111111],
+  ['a text that is one only once it is cut', `${'x'.repeat(47)} 411111111111111123`],
+])('%s is dropped', (_, value) => {
   expect(withProperties({ note: value })).toMatchObject({
     event: { properties: {} },
     reasons: ['property_personal'],
