@@ -1,21 +1,34 @@
-import { type AnalyticsStatus, type AnalyticsStore, type DayCount, dayOf } from '../analytics/store.ts'
-import { all, first, run, type Sql } from './sql.ts'
+import { type AnalyticsStore, type DayCount, dayOf } from '../analytics/store.ts'
+import { all, first, run, type Sql, type Steps } from './sql.ts'
 
-/** The names of the tables of events, as statements have them. */
-export interface AnalyticsTables {
+/** A store of events, and what differs by its kind. */
+interface Parts extends Pick<AnalyticsStore, 'close'> {
+  readonly kind: 'sqlite' | 'postgres'
+  /** The name that the operator gave, and the tables' as statements have them. */
+  readonly table: string
   readonly batches: string
   readonly daily: string
   readonly bytes: string
+  /** Batches that one step of pruning deletes. */
+  readonly rowsAStep: number
+  /** Stores a batch with its size; 0 if it is there already. */
+  readonly append: (batch: {
+    readonly id: Uint8Array | undefined
+    readonly receivedAt: number
+    readonly size: number
+    readonly day: number
+    readonly bytes: number
+    /** JSON. */
+    readonly counts: string
+    readonly events: string
+  }) => Promise<number>
+  readonly size: () => Promise<number | undefined>
+  readonly disk?: () => Promise<{ readonly free: number; readonly size: number }>
 }
 
-type Shared = Pick<AnalyticsStore, 'counts' | 'prune' | 'ping'> & {
-  usage(day: number): Promise<{ readonly total: number; readonly today: number }>
-  sizes(): Promise<Pick<AnalyticsStatus, 'batches' | 'events'>>
-}
-
-/** What both stores do alike with the events of visitors; a step of pruning deletes `rowsAStep` batches. */
-export function analytics({ one, dialect }: Sql, tables: AnalyticsTables, rowsAStep: number): Shared {
-  const { batches, daily, bytes } = tables
+/** The events of visitors: a row of JSON for each batch, and views over them. */
+export function analytics({ one, dialect }: Sql, parts: Parts): AnalyticsStore {
+  const { kind, table, batches, daily, bytes, rowsAStep, append, close } = parts
   const text = {
     counts: `SELECT day, kind, count FROM ${daily} WHERE day >= @since ORDER BY day, ${dialect.byBytes('kind')}`,
     usage: `SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS total,
@@ -27,17 +40,45 @@ export function analytics({ one, dialect }: Sql, tables: AnalyticsTables, rowsAS
     dropBytes: `DELETE FROM ${bytes} WHERE day < @day`,
     ping: `SELECT 1 FROM ${batches} LIMIT 1`,
   }
+  function* only<Row>(query: string, values: object = {}): Steps<Row> {
+    // An aggregate has one row.
+    return (yield* first<Row>(query, values)) as Row
+  }
   return {
+    async append({ id, receivedAt, events, counts }) {
+      const batch = {
+        counts: JSON.stringify(counts.map(({ day, kind: of, count }) => [day, of, count])),
+        events: inJson(events.map(({ kind: of, at, properties }) => [of, at, properties])),
+      }
+      const size = Buffer.byteLength(batch.counts) + Buffer.byteLength(batch.events)
+      const row = { ...batch, id, receivedAt, size: events.length, day: dayOf(receivedAt), bytes: size }
+      return (await append(row)) === 0 ? { kind: 'repeated' } : { kind: 'stored', bytes: size }
+    },
     // Kinds were checked before they were written.
     counts: (since = '') => one(all<DayCount>(text.counts, { since })),
-    usage: async (day) =>
-      (await one(first<{ total: number; today: number }>(text.usage, { day }))) ?? { total: 0, today: 0 },
-    sizes: async () =>
-      (await one(first<{ batches: number; events: number }>(text.sizes))) ?? { batches: 0, events: 0 },
+    usage: async (day) => ({
+      ...(await one(only<{ total: number; today: number }>(text.usage, { day }))),
+      disk: await parts.disk?.(),
+    }),
     async prune(before) {
       while ((await one(run(text.prune, { before }))) === rowsAStep) await new Promise(setImmediate)
       await one(run(text.dropBytes, { day: dayOf(before) }))
     },
+    status: async () => ({
+      kind,
+      table,
+      ...(await one(only<{ batches: number; events: number }>(text.sizes))),
+      bytes: await parts.size(),
+    }),
     ping: async () => void (await one(first(text.ping))),
+    close,
   }
+}
+
+/** Without NUL, which PostgreSQL would refuse when somebody reads the batch. */
+function inJson(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.includes('\\u0000')
+    ? JSON.stringify(value, (_, one) => (typeof one === 'string' ? one.replaceAll('\0', '') : one))
+    : text
 }

@@ -18,8 +18,8 @@ const SERIES = ['service', 'probe', 'first_at', ...MARK]
 const STATES = Object.keys(STATE_BITS) as ProbeState[]
 const PERIOD = ['length', 'start', 'service', 'probe', ...STATES, 'seen']
 
-export const TEXTS = ({ rows, bytes }: Dialect) => ({
-  series: 'SELECT * FROM health_series ORDER BY place',
+export const TEXTS = ({ rows, bytes, inserted }: Dialect) => ({
+  series: `SELECT * FROM health_series ORDER BY ${inserted}`,
   periods: `SELECT * FROM health_period
     WHERE (length = ${DAY_MS} AND start >= @day) OR (length = ${HOUR_MS} AND start >= @hour) ORDER BY start`,
   builds: 'SELECT service, build, since, seen_at FROM health_build',

@@ -54,7 +54,7 @@ export interface Journal {
 }
 
 /** UTC milliseconds that a date can have. */
-export const isTime = (value: unknown): boolean =>
+export const isTime = (value: unknown): value is number =>
   typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
 
 /** An example of each kind of entry, to which one has to be like: a file from elsewhere may hold anything. */

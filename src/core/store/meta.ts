@@ -1,5 +1,6 @@
 import { MINUTE_MS } from '../durations.ts'
 import { StoreOpenError } from './errors.ts'
+import { isTime } from './journal.ts'
 import { all, first, run, type Sql, type Steps } from './sql.ts'
 import type { StoreOwner } from './store.ts'
 
@@ -16,6 +17,12 @@ export function* getMeta(name: string, schema = ''): Steps<string | undefined> {
   return (yield* first<{ readonly value: string }>(`SELECT value FROM ${schema}meta WHERE name = @name`, {
     name,
   }))?.value
+}
+
+/** A time stored under a name. */
+export function* getTime(name: string): Steps<number | undefined> {
+  const time = Number((yield* getMeta(name)) ?? Number.NaN)
+  return isTime(time) ? time : undefined
 }
 
 /** Undefined: takes the entry out. */

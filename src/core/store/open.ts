@@ -28,7 +28,7 @@ export async function openStore(
   } = {},
 ): Promise<Store> {
   if (address?.kind === 'postgres')
-    return (await import('./postgres/open.ts')).openPostgres({ url: address.url, poolSize, log, leaseClock })
+    return (await import('./postgres/open.ts')).openPostgres(address.url, { poolSize, log, leaseClock })
   return (await import('./sqlite/open.ts')).openSqlite(address?.file, onLost, leaseClock)
 }
 
@@ -45,9 +45,9 @@ export async function openAnalyticsStore(
   }: { readonly table: string; readonly log?: Log; readonly onLost?: OnLost | undefined },
 ): Promise<AnalyticsStore> {
   if (address.kind === 'postgres')
-    return (await import('./postgres/analytics.ts')).openPostgresAnalytics({ url: address.url, table, log })
+    return (await import('./postgres/analytics.ts')).openPostgresAnalytics(address.url, table, log)
   const { openSqliteAnalytics } = await import('./sqlite/analytics.ts')
-  return openSqliteAnalytics({ file: analyticsFile(address.file), table, onLost })
+  return openSqliteAnalytics(analyticsFile(address.file), table, onLost)
 }
 
 /** `/data/platform.sqlite` → `/data/platform-analytics.sqlite` */

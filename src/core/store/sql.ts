@@ -57,6 +57,8 @@ export interface Dialect {
   readonly integer: (column: string) => string
   /** The bytes of a column of `rows`. */
   readonly bytes: (column: string) => string
+  /** Orders probes by their first look. */
+  readonly inserted: string
   /** Makes a query use an index, where the store takes such an order. */
   readonly by: (index: string) => string
   /** Whether an enrolment's lesson in hand has failed, in the words of the index of what is due. */

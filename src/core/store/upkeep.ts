@@ -1,7 +1,7 @@
 import { type StoredSubscription, violations } from '../course/invariants.ts'
 import { listAudit } from './audit.ts'
 import { stepsFrom, type VerifyResult } from './maintenance.ts'
-import { getMeta } from './meta.ts'
+import { getTime } from './meta.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
 import { assertReadable, hasTable, readSchema, type Schema } from './schema.ts'
 import { all, type Dialect, first, type Sql, type Steps } from './sql.ts'
@@ -53,11 +53,10 @@ export function upkeep({ dialect, read }: Sql, schema: Schema, migrate: () => Pr
   return {
     status: () =>
       read(function* () {
-        const verified = (yield* hasTable(dialect, 'meta')) ? yield* getMeta(VERIFIED_AT) : undefined
         return {
           ...(yield* readSchema(dialect, schema.steps.length)),
           counts: yield* countRows(dialect),
-          verifiedAt: verified === undefined ? undefined : Number(verified),
+          verifiedAt: (yield* hasTable(dialect, 'meta')) ? yield* getTime(VERIFIED_AT) : undefined,
         }
       }),
     pending: async () => stepsFrom(schema.steps, await read(() => assertReadable(dialect, schema))),

@@ -98,7 +98,7 @@ test.each<[string, string, (store: Store) => Promise<unknown>]>([
 
 test('schema steps wait for each other, and so do texts that are kept and deleted', async () => {
   const { url, holder, tester } = await postgres()
-  const pool = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(url), size: 1 })
   const sql = postgresSql(pool)
   const kept = plans(sql)
   const text: LessonText = { hash: 'h', format: 'mjml', language: '', source: 's' }

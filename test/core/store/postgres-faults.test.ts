@@ -22,7 +22,7 @@ const by = (url: string, ...ports: number[]) =>
   url.replace(/127\.0\.0\.1:\d+/, ports.map((port) => `127.0.0.1:${port}`).join(','))
 
 function poolOf(url: string, size = 4, limitMs = LIMIT_MS) {
-  const pool = createPool({ url: secret(url), size, limitMs, connectMs: 1000, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(url), size, limitMs, connectMs: 1000 })
   onTestFinished(() => pool.end())
   return pool
 }

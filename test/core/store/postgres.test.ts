@@ -115,7 +115,7 @@ test('while a message is out no transaction is open', async () => {
 test('a connection lost between two statements of a transaction fails only that transaction', async () => {
   const address = await addressOf('postgres')
   const server = await postgresServer()
-  const pool = createPool({ url: secret(urlOf(address)), size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(urlOf(address)), size: 1 })
   onTestFinished(() => pool.end())
   const cut = transaction(pool, async (connection) => {
     const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')

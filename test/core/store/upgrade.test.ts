@@ -241,7 +241,7 @@ async function oldStore(kind: 'sqlite' | 'postgres') {
     return { url: `file:${file}`, address: { kind, file } as const }
   }
   const url = await (await postgresServer()).createDatabase()
-  const pool = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url: secret(url), size: 1 })
   await migratePostgres(pool, before(POSTGRES_STEPS))
   await pool.query(filling('platformctl.'))
   await pool.end()

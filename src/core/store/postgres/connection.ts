@@ -4,6 +4,7 @@ import pg from 'pg'
 import { postgresServers } from '../../env/values.ts'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
+import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { within } from '../../wait.ts'
 import {
@@ -64,13 +65,15 @@ export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 export function createPool(input: {
   readonly url: Secret
   readonly size: number
-  readonly onIdleFault?: (code: string) => void
+  readonly log?: Log
+  /** As the log names what it connects to. */
+  readonly named?: string
   /** Hears of every statement that failed. */
   readonly onFault?: ((error: unknown) => void) | undefined
   readonly limitMs?: number
   readonly connectMs?: number
 }): Pool {
-  const { limitMs = STATEMENT_MS, connectMs = CONNECT_MS } = input
+  const { limitMs = STATEMENT_MS, connectMs = CONNECT_MS, named = 'the store' } = input
   const servers = postgresServers(input.url.reveal()) ?? [input.url.reveal()]
   const mustAsk = servers.length > 1 || /[?&]target_session_attrs=(?!any)/.test(servers[0] ?? '')
   const writable = new WeakSet<pg.PoolClient>()
@@ -104,7 +107,11 @@ export function createPool(input: {
       },
     })
     // Without a listener, an idle connection that the server closes would crash the process. The next query opens another.
-    pool.on('error', (error) => input.onIdleFault?.(codeOf(error)))
+    pool.on('error', (error) =>
+      input.log?.warn('store_connection_lost', `an idle connection to ${named} was lost`, {
+        code: codeOf(error),
+      }),
+    )
     return { pool, sockets }
   }
 

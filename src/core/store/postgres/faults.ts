@@ -52,7 +52,7 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Why the server cannot be used, free of its address and credentials. */
-export function sentence(error: unknown): string {
+function sentence(error: unknown): string {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : ''
   if (code === 'ECONNREFUSED')

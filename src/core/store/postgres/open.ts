@@ -9,6 +9,7 @@ import { ping } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
+import { readSchema } from '../schema.ts'
 import type { Store } from '../store.ts'
 import { createPool, guarded, silentServer } from './connection.ts'
 import { postgresDispatch } from './dispatch.ts'
@@ -19,40 +20,29 @@ const PING_MS = 2000
 const GROW = `UPDATE platformctl.meta SET value = (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 2000))
   WHERE name = 'ping'`
 
-const onIdleFault = (log: Log) => (code: string) =>
-  log.warn('store_connection_lost', 'an idle connection to the store was lost', { code })
-
 /** Recording a round waits no longer: the next one comes a minute later. */
 const RECORD_MS = 5000
 
 /** The record of health that machines share in a PostgreSQL whose store was opened before. */
 export function openPostgresHealth(url: Secret, log: Log): SharedHistory {
-  const pool = createPool({ url, size: 1, limitMs: RECORD_MS, onIdleFault: onIdleFault(log) })
+  const pool = createPool({ url, size: 1, limitMs: RECORD_MS, log })
   return { ...sharedHistory(postgresSql(pool)), close: () => pool.end() }
 }
 
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
-export async function openPostgres(input: {
-  readonly url: Secret
-  readonly poolSize: number
-  readonly log: Log
-  readonly leaseClock?: (() => number) | undefined
-}): Promise<Store> {
+export async function openPostgres(
+  url: Secret,
+  { poolSize: size, log, leaseClock }: { poolSize: number; log: Log; leaseClock: (() => number) | undefined },
+): Promise<Store> {
   let full = false
-  const pool = createPool({
-    url: input.url,
-    size: input.poolSize,
-    onIdleFault: onIdleFault(input.log),
-    onFault: (error) => {
-      full ||= storeFault(error) === 'disk_full'
-    },
-  })
-  try {
-    await migrate(pool)
-  } catch (error) {
+  const onFault = (error: unknown) => {
+    full ||= storeFault(error) === 'disk_full'
+  }
+  const pool = createPool({ url, size, log, onFault })
+  await migrate(pool).catch(async (error: unknown) => {
     await pool.end()
     throw error
-  }
+  })
   // One ping runs at a time, and callers that arrive meanwhile share the next one, so health checks never
   // hold a second connection.
   const pingOnce = trailing(async () => {
@@ -61,9 +51,8 @@ export async function openPostgres(input: {
     full = false
     await performer()({ query: (text, values) => pool.queryWithin(PING_MS, text, values) }, ping())
   })
-  const sql = postgresSql(pool, { leaseClock: input.leaseClock })
+  const sql = postgresSql(pool, { leaseClock })
   const shared = courseParts(sql)
-  let ended = false
   const kind = 'postgres'
   return {
     kind,
@@ -72,14 +61,10 @@ export async function openPostgres(input: {
     ping: () => guarded(() => within(PING_MS, pingOnce(), silentServer)),
     status: () =>
       sql.read(function* () {
-        const version = yield* sql.dialect.version()
+        const { version, latest } = yield* readSchema(sql.dialect, POSTGRES_STEPS.length)
         // Its own tools make its backups.
-        return { kind, version, latest: POSTGRES_STEPS.length, bytes: yield* bytesOf(), backupAt: undefined }
+        return { kind, version, latest, bytes: yield* bytesOf(), backupAt: undefined }
       }),
-    async close() {
-      if (ended) return
-      ended = true
-      await pool.end()
-    },
+    close: () => pool.end(),
   }
 }

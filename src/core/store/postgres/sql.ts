@@ -33,6 +33,7 @@ export const DIALECT: Dialect = {
   rows: (table) => `jsonb_populate_recordset(NULL::platformctl.${table}, CAST(@rows AS jsonb))`,
   integer: (column) => `CASE WHEN ${column} ~ '^[0-9]{1,9}$' THEN ${column}::bigint ELSE 2000000000 END`,
   bytes: (column) => column,
+  inserted: 'place',
   by: () => '',
   // The predicates of the two partial indexes, word for word: the planner takes an index only for its own words.
   hasFailed: (failed) => (failed ? 'failures > 0' : 'failures = 0'),

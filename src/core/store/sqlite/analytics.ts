@@ -1,12 +1,14 @@
 import { existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
-import { type AnalyticsStore, dayOf } from '../../analytics/store.ts'
+import type { AnalyticsStore } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
 import { analytics } from '../analytics.ts'
 import { StoreOpenError } from '../errors.ts'
-import { closeFile, type Guarded, guard, type SqliteDatabase } from './connection.ts'
+import { quoted, run } from '../sql.ts'
+import type { OnLost } from '../store.ts'
+import { closeFile, guard, type SqliteDatabase } from './connection.ts'
 import { openDatabase, plainSql } from './sql.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
@@ -18,19 +20,14 @@ const ROWS_A_STEP = 20
  * and a summary adds up counts without touching an event. `TABLE_events` shows every event as a row, `TABLE_daily` the
  * counts.
  */
-export async function openSqliteAnalytics({
-  file,
-  table,
-  onLost,
-}: {
-  readonly file: string
-  readonly table: string
-  readonly onLost?: ((cause: unknown) => void) | undefined
-}): Promise<AnalyticsStore> {
+export async function openSqliteAnalytics(
+  file: string,
+  table: string,
+  onLost?: OnLost,
+): Promise<AnalyticsStore> {
   const database = await openDatabase(file, 'NORMAL', [])
   try {
     database.transaction(() => createTables(database, table)).immediate()
-    return storeOver({ database, guarded: guard(database, onLost), file, table })
   } catch (error) {
     database.close()
     if (codeOf(error) !== 'SQLITE_ERROR') throw error
@@ -39,6 +36,26 @@ export async function openSqliteAnalytics({
       { cause: error },
     )
   }
+  const sql = plainSql(database, guard(database, onLost))
+  const [batches, bytes] = [quoted(table), quoted(`${table}_bytes`)]
+  const add = `INSERT INTO ${batches} (batch, received_at, size, counts, events) VALUES (@id, @receivedAt, @size, @counts, @events)
+    ON CONFLICT (batch) DO NOTHING`
+  const count = `INSERT INTO ${bytes} (day, bytes) VALUES (@day, @bytes) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`
+  return analytics(sql, {
+    ...{ kind: 'sqlite', table, batches, bytes, daily: quoted(`${table}_daily`), rowsAStep: ROWS_A_STEP },
+    append: (batch) =>
+      sql.write(function* () {
+        return (yield* run(add, batch)) === 0 ? 0 : yield* run(count, batch)
+      }),
+    size: async () => (existsSync(file) ? statSync(file).size : 0),
+    async disk() {
+      const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
+      return { free: bavail * bsize, size: blocks * bsize }
+    },
+    async close() {
+      if (database.open) closeFile(database)
+    },
+  })
 }
 
 /**
@@ -66,59 +83,4 @@ export function createTables(database: SqliteDatabase, table: string): void {
     INSERT INTO "${table}_bytes"
       SELECT received_at / ${DAY_MS}, sum(octet_length(counts) + octet_length(events)) FROM "${table}" GROUP BY 1;
   `)
-}
-
-function storeOver({
-  database,
-  guarded,
-  file,
-  table,
-}: {
-  readonly database: SqliteDatabase
-  readonly guarded: Guarded
-  readonly file: string
-  readonly table: string
-}): AnalyticsStore {
-  const shared = analytics(
-    plainSql(database, guarded),
-    { batches: `"${table}"`, daily: `"${table}_daily"`, bytes: `"${table}_bytes"` },
-    ROWS_A_STEP,
-  )
-  const sql = {
-    append: database.prepare(
-      `INSERT INTO "${table}" (batch, received_at, size, counts, events) VALUES (?, ?, ?, ?, ?) ON CONFLICT (batch) DO NOTHING`,
-    ),
-    addBytes: database.prepare(
-      `INSERT INTO "${table}_bytes" (day, bytes) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`,
-    ),
-  }
-  const append = database.transaction(
-    (id: Uint8Array | null, receivedAt: number, size: number, sums: string, rows: string) => {
-      if (sql.append.run(id, receivedAt, size, sums, rows).changes === 0) return undefined
-      const bytes = Buffer.byteLength(sums) + Buffer.byteLength(rows)
-      sql.addBytes.run(dayOf(receivedAt), bytes)
-      return bytes
-    },
-  )
-  return {
-    ...shared,
-    append: async ({ id, receivedAt, events, counts }) => {
-      const rows = JSON.stringify(events.map(({ kind, at, properties }) => [kind, at, properties]))
-      const sums = JSON.stringify(counts.map(({ day, kind, count }) => [day, kind, count]))
-      const bytes = guarded(() => append.immediate(id ?? null, receivedAt, events.length, sums, rows))
-      return bytes === undefined ? { kind: 'repeated' } : { kind: 'stored', bytes }
-    },
-    async usage(day) {
-      const used = await shared.usage(day)
-      const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
-      return { ...used, disk: { free: bavail * bsize, size: blocks * bsize } }
-    },
-    async status() {
-      const bytes = existsSync(file) ? statSync(file).size : 0
-      return { kind: 'sqlite', table, ...(await shared.sizes()), bytes }
-    },
-    async close() {
-      if (database.open) closeFile(database)
-    },
-  }
 }

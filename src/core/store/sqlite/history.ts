@@ -9,7 +9,9 @@ import {
   WHOLE_SERVICE,
 } from '../../status/history.ts'
 import { healthSteps } from '../health.ts'
+import { SQLITE_HEALTH } from '../migrations.ts'
 import { all, run, type Steps } from '../sql.ts'
+import type { OnLost } from '../store.ts'
 import { closeFile, guard, IN_MEMORY } from './connection.ts'
 import { openDatabase, plainSql } from './sql.ts'
 
@@ -54,15 +56,14 @@ function* followIncident(look: Look, known: OpenIncident | undefined): Steps<voi
 
 /** What the tables that earlier builds write have and the newer ones have not. */
 const TAKE_OVER = `
-  INSERT INTO health_series (service, probe, first_at, at, counted_to, state, reason, recorder, state_at)
-    SELECT service, probe, first_at, at, at, state, reason, '${RECORDER}', at FROM series WHERE true ORDER BY id ON CONFLICT DO NOTHING;
-  INSERT INTO health_period (length, start, service, probe, ok, degraded, failing, skipped, seen, latency)
-    SELECT length, start, service, probe, ok, degraded, failing, skipped, seen, latency
-    FROM period JOIN series ON id = series WHERE true ON CONFLICT DO NOTHING;
-  INSERT INTO health_incident (service, probe, state, reason, began_at, seen_at, ended_at)
+  INSERT OR IGNORE INTO health_series (service, probe, first_at, at, counted_to, state, reason, recorder, state_at)
+    SELECT service, probe, first_at, at, at, state, reason, '${RECORDER}', at FROM series ORDER BY id;
+  INSERT OR IGNORE INTO health_period (length, start, service, probe, ok, degraded, failing, skipped, seen, latency)
+    SELECT length, start, service, probe, ok, degraded, failing, skipped, seen, latency FROM period JOIN series ON id = series;
+  INSERT OR IGNORE INTO health_incident (service, probe, state, reason, began_at, seen_at, ended_at)
     SELECT service, probe, i.state, i.reason, began_at, seen_at, ended_at
-    FROM incident i JOIN series s ON s.id = i.series WHERE true ORDER BY i.id ON CONFLICT DO NOTHING;
-  INSERT INTO health_build SELECT service, build, since, seen_at FROM build WHERE true ON CONFLICT DO NOTHING;
+    FROM incident i JOIN series s ON s.id = i.series ORDER BY i.id;
+  INSERT OR IGNORE INTO health_build SELECT service, build, since, seen_at FROM build;
 `
 
 /** Steps of the schema, in order: never edited once released, only added to. */
@@ -104,33 +105,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE build (service TEXT PRIMARY KEY, build TEXT, since INTEGER NOT NULL, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
   // The tables that a PostgreSQL has, and `meta`, which lets earlier builds go on with theirs.
-  `
-  CREATE TABLE health_series (
-    place INTEGER PRIMARY KEY,
-    service TEXT NOT NULL,
-    probe TEXT NOT NULL,
-    first_at INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    counted_to INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    reason TEXT,
-    recorder TEXT NOT NULL,
-    state_at INTEGER NOT NULL,
-    UNIQUE (service, probe)
-  ) STRICT;
-  CREATE TABLE health_period (
-    length INTEGER NOT NULL,
-    start INTEGER NOT NULL,
-    service TEXT NOT NULL,
-    probe TEXT NOT NULL,
-    ok INTEGER NOT NULL,
-    degraded INTEGER NOT NULL,
-    failing INTEGER NOT NULL,
-    skipped INTEGER NOT NULL,
-    seen INTEGER NOT NULL,
-    latency BLOB NOT NULL,
-    PRIMARY KEY (length, start, service, probe)
-  ) STRICT, WITHOUT ROWID;
+  `${SQLITE_HEALTH}
   CREATE TABLE health_incident (
     service TEXT NOT NULL,
     probe TEXT NOT NULL,
@@ -142,7 +117,6 @@ const MIGRATIONS: readonly string[] = [
     UNIQUE (service, probe, began_at)
   ) STRICT;
   CREATE INDEX health_incident_open ON health_incident (began_at) WHERE ended_at IS NULL;
-  CREATE TABLE health_build (service TEXT PRIMARY KEY, build TEXT, since INTEGER NOT NULL, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   ${TAKE_OVER}`,
 ]
@@ -152,10 +126,7 @@ const IS_BEHIND = 'SELECT (SELECT max(at) FROM series) > coalesce((SELECT max(at
  * The history in an SQLite file of its own (`file` undefined: in memory). Synchronous NORMAL: a killed process loses
  * nothing that was recorded, a power cut perhaps the last minutes, which then are a gap.
  */
-export async function openSqliteHistory(
-  file: string | undefined,
-  onLost?: (cause: unknown) => void,
-): Promise<History> {
+export async function openSqliteHistory(file: string | undefined, onLost?: OnLost): Promise<History> {
   const database = await openDatabase(file ?? IN_MEMORY, 'NORMAL', MIGRATIONS)
   // After a rollback an earlier build recorded into its own tables.
   if (database.prepare(IS_BEHIND).pluck().get() === 1) database.exec(`BEGIN IMMEDIATE; ${TAKE_OVER}; COMMIT`)

@@ -3,11 +3,12 @@ import { codeError } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { BACKUP_AT } from '../maintenance.ts'
-import { getMeta, ping } from '../meta.ts'
+import { getTime, ping } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { courseParts } from '../parts.ts'
-import type { Store } from '../store.ts'
+import { readSchema } from '../schema.ts'
+import type { OnLost, Store } from '../store.ts'
 import { closeFile, guard, IN_MEMORY, UNAVAILABLE } from './connection.ts'
 import { sqliteDispatch } from './dispatch.ts'
 import { isDiskFull } from './files.ts'
@@ -27,7 +28,7 @@ const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
  */
 export async function openSqlite(
   file: string | undefined,
-  onLost?: (cause: unknown) => void,
+  onLost?: OnLost,
   leaseClock: () => number = sinceBoot,
 ): Promise<Store> {
   const database = await openDatabase(file ?? IN_MEMORY, 'FULL', SQLITE_STEPS)
@@ -70,16 +71,9 @@ export async function openSqlite(
     },
     status: () =>
       steps.read(function* () {
-        const version = yield* steps.dialect.version()
-        const at = yield* getMeta(BACKUP_AT)
+        const { version, latest } = yield* readSchema(steps.dialect, SQLITE_STEPS.length)
         const bytes = file === undefined ? undefined : statSync(file).size
-        return {
-          kind,
-          version,
-          latest: SQLITE_STEPS.length,
-          bytes,
-          backupAt: at === undefined ? undefined : Number(at),
-        }
+        return { kind, version, latest, bytes, backupAt: yield* getTime(BACKUP_AT) }
       }),
     async close() {
       await pages?.close()

@@ -9,7 +9,6 @@ import {
   ANCHOR,
   covers,
   entriesOf,
-  isTime,
   type JournalEntry,
   journalFile,
   OWED,
@@ -18,7 +17,7 @@ import {
   uncovered,
 } from '../journal.ts'
 import { BACKUP_AT, type StoreContent } from '../maintenance.ts'
-import { getMeta, setMeta } from '../meta.ts'
+import { getMeta, getTime, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
 import { countRows } from '../upkeep.ts'
 
@@ -228,8 +227,7 @@ async function catchUp(
   const named = readNamedJournal(journal)
   const journals = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
   const isCovered = covers(journals, perform(getMeta(ANCHOR)))
-  const said = Number(perform(getMeta(BACKUP_AT)) ?? Number.NaN)
-  const madeAt = isTime(said) ? said : Math.min(now, statSync(from).mtimeMs)
+  const madeAt = perform(getTime(BACKUP_AT)) ?? Math.min(now, statSync(from).mtimeMs)
   if (!isCovered && !withoutJournal) {
     const file = journal ?? journalFile(to)
     throw uncovered(

@@ -28,6 +28,7 @@ export const DIALECT: Dialect = {
   integer: (column) =>
     `CASE WHEN ${column} NOT GLOB '*[^0-9]*' THEN CAST(${column} AS INTEGER) ELSE 2000000000 END`,
   bytes: (column) => `unhex(${column}, '\\x')`,
+  inserted: 'rowid',
   by: (index) => `INDEXED BY ${index}`,
   hasFailed: (failed) => `(failures > 0) = ${Number(failed)}`,
   byBytes: (column) => column,
@@ -116,7 +117,11 @@ function confirmLog(database: SqliteDatabase): void {
 }
 
 /** Brings the schema of a file up to date. */
-export const migrateFile = (database: SqliteDatabase, place: string, steps = SQLITE_STEPS): Promise<void> =>
+export const migrateFile = (
+  database: SqliteDatabase,
+  place: string,
+  steps: readonly string[] = SQLITE_STEPS,
+): Promise<void> =>
   migrate(
     plainSql(database, (work) => asOpening(place, work)),
     { steps, place },
