@@ -54,9 +54,9 @@ export function readTemplate(file: string, source: string): TemplateSource {
     fromLine?: number,
   ): string => {
     const value = from[key]
-    return typeof value === 'string' && value.trim() !== ''
-      ? value
-      : fail(lineOf(key, fromLine), `${key} is needed, as text`)
+    if (typeof value === 'string' && value.trim() !== '') return value
+    const fix = typeof value === 'number' ? `: put ${value} in quotes` : ''
+    return fail(lineOf(key, fromLine), `${key} is needed, as text${fix}`)
   }
   const optional = (key: string) => (front[key] === undefined ? undefined : text(key))
   const slots: Record<string, Slot> = {}
