@@ -1,15 +1,15 @@
-import { ALARM_FAULTS } from './drill/alarms.ts'
+import { ALERT_FAULTS } from './drill/alerts.ts'
 import { FAULTS } from './drill/faults.ts'
 import { MOST_FIXES, MOST_LOOKS } from './drill/machine.ts'
 import { runSteps } from './runbooks/session.ts'
 
 /**
- * `npm run drill [NAME …]`: makes each fault on an empty machine, follows it from the alarm to "closed" with the commands
+ * `npm run drill [NAME …]`: makes each fault on an empty machine, follows it from the alert to "closed" with the commands
  * that an operator would type, and counts them. A fault whose cause is not named, or that stays open, fails the drill.
  */
 const wanted = process.argv.slice(2)
 let failed = 0
-for (const { name, page, make, look, fix, closed } of [...FAULTS, ...ALARM_FAULTS]) {
+for (const { name, page, make, look, fix, closed } of [...FAULTS, ...ALERT_FAULTS]) {
   if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue
   const said = [...look, ...fix, closed]
   const steps = said.map(({ command }, index) => ({ line: index + 1, command, output: [], exitCode: 0 }))

@@ -11,7 +11,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'mail is half-configured',
-    alarms: ['PlatformProbeDegraded'],
+    alerts: ['PlatformProbeDegraded'],
     page: 'launch.md',
     make: 'echo MAILER_API_KEY=kX3vQ8tR2mZ7pL5w > .env',
     look: [{ command: `platformctl preflight ${ENV}`, says: /MAILER_FROM/ }],
@@ -20,7 +20,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'the mail provider is not reached',
-    alarms: ['PlatformDispatchFailing', 'PlatformLessonsLate'],
+    alerts: ['PlatformDispatchFailing', 'PlatformLessonsLate'],
     page: 'dispatch-stalled.md',
     make: `${seed('ada=due')}
 printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILER_SMTP_URL=smtp://127.0.0.1:1\\n' > .env`,
@@ -34,7 +34,7 @@ printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILE
   },
   {
     name: 'an outcome is unknown',
-    alarms: ['PlatformDeliveriesParked'],
+    alerts: ['PlatformDeliveriesParked'],
     page: 'unknown-deliveries.md',
     make: seed('ada=unknown'),
     look: [
@@ -49,7 +49,7 @@ printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILE
   },
   {
     name: 'a lesson is parked',
-    alarms: ['PlatformDeliveriesParked', 'PlatformDeliveriesFailing'],
+    alerts: ['PlatformDeliveriesParked', 'PlatformDeliveriesFailing'],
     page: 'unknown-deliveries.md',
     make: seed('grace=parked'),
     look: [{ command: `platformctl course status ${DATA}`, says: /554 5\.7\.1 message refused/ }],
@@ -68,7 +68,7 @@ dd if=/dev/urandom of=/var/lib/platformctl/platform.sqlite bs=4096 seek=3 count=
   },
   {
     name: 'a page is damaged under a running daemon',
-    alarms: ['PlatformStoreDown'],
+    alerts: ['PlatformStoreDown'],
     page: 'store.md',
     make: `${START}${seed('ada=due grace=sent')}
 platformctl db backup /var/backups/b.sqlite.zst ${DATA}
@@ -87,7 +87,7 @@ sleep 7`,
   },
   {
     name: 'the store was never backed up',
-    alarms: ['PlatformBackupMissing'],
+    alerts: ['PlatformBackupMissing'],
     page: 'store.md',
     make: `${START}${seed('ada=due')}
 /srv/platform/start --no-schedule`,
@@ -97,7 +97,7 @@ sleep 7`,
   },
   {
     name: 'the API is not reached',
-    alarms: ['PlatformServiceFailing'],
+    alerts: ['PlatformServiceFailing'],
     page: 'probe-failing.md',
     make: `${START}echo API_URL=http://127.0.0.1:1 > .env
 /srv/platform/start`,
@@ -113,7 +113,7 @@ sleep 7`,
   },
   {
     name: 'nothing runs the schedule',
-    alarms: ['PlatformLessonsLate'],
+    alerts: ['PlatformLessonsLate'],
     page: 'dispatch-stalled.md',
     make: `${START}${seed('ada=due')}
 /srv/platform/start --no-schedule`,
@@ -126,8 +126,8 @@ sleep 7`,
   },
   {
     name: 'the daemon was killed',
-    alarms: ['PlatformDown'],
-    page: 'alarms.md#platformdown',
+    alerts: ['PlatformDown'],
+    page: 'alerts.md#platformdown',
     make: `${START}/srv/platform/start; kill -9 $(cat pid); sleep 0.3`,
     look: [
       { command: `platformctl status ${DATA}`, says: /not running; it ended without stopping in order/ },
@@ -164,8 +164,8 @@ echo STORE_URL=sqlite:/srv/moved/platform.sqlite > .env
   },
   {
     name: 'the health token is missing',
-    alarms: ['PlatformDown'],
-    page: 'alarms.md',
+    alerts: ['PlatformDown'],
+    page: 'alerts.md',
     make: `${START}echo HEALTH_DEEP_TOKEN=kX3vQ8tR2mZ7pL5wkX3vQ8tR2mZ7pL5w > .env
 /srv/platform/start`,
     look: [{ command: 'platformctl health --deep', says: /token missing: web/ }],
@@ -208,8 +208,8 @@ platformctl course erase ada@example.com --yes ${DATA}`,
   },
   {
     name: 'a caller has the wrong dispatch secret',
-    alarms: ['PlatformSecretRefused'],
-    page: 'alarms.md#platformsecretrefused',
+    alerts: ['PlatformSecretRefused'],
+    page: 'alerts.md#platformsecretrefused',
     make: `${START}echo EMAIL_DISPATCH_SECRET=kX3vQ8tR2mZ7pL5wkX3vQ8tR2mZ7pL5w > .env
 /srv/platform/start
 EMAIL_DISPATCH_SECRET=another-secret-of-thirty-two-bytes platformctl dispatch --url http://127.0.0.1:3000`,
@@ -222,7 +222,7 @@ EMAIL_DISPATCH_SECRET=another-secret-of-thirty-two-bytes platformctl dispatch --
   },
   {
     name: 'two builds run side by side',
-    alarms: ['PlatformBuildSkew'],
+    alerts: ['PlatformBuildSkew'],
     page: 'build-skew.md',
     make: `${START}echo BUILD_STAMP=b1 > .env
 /srv/platform/start --service web --service agent
@@ -246,7 +246,7 @@ platformctl health --wait 30s --service api`,
   },
   {
     name: 'a certificate is signed by nobody that is trusted',
-    alarms: ['PlatformCertificateRefused'],
+    alerts: ['PlatformCertificateRefused'],
     page: 'certificate-expiring.md',
     make: `openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 90 -subj /CN=localhost -addext subjectAltName=DNS:localhost
 node -e "require('node:https').createServer({key:require('fs').readFileSync('k.pem'),cert:require('fs').readFileSync('c.pem')},(q,s)=>s.end('{}')).listen(4430)" > /dev/null 2>&1 &

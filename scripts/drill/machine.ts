@@ -4,11 +4,11 @@ export interface Said {
   readonly says?: RegExp
 }
 
-/** One fault of a running platform, from the alarm to "closed", with nothing but the package's own commands. */
+/** One fault of a running platform, from the alert to "closed", with nothing but the package's own commands. */
 export interface Fault {
   readonly name: string
   /** The rules of alerts.yaml that it makes fire. */
-  readonly alarms?: readonly string[]
+  readonly alerts?: readonly string[]
   /** The runbook for this fault. */
   readonly page: string
   /** A Bash script that causes the fault on an empty machine. */

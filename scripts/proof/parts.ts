@@ -109,7 +109,7 @@ export function partsOf({
     {
       name: 'drill',
       shows:
-        'Each fault is found and closed on an empty machine, from its alarm, with the commands of a runbook.',
+        'Each fault is found and closed on an empty machine, from its alert, with the commands of a runbook.',
       command: npm('drill', ...(whole ? [] : ['STORE_URL'])),
       inputs: [...PACKAGE, 'scripts/drill', 'scripts/drill.ts', 'scripts/runbooks', 'runbooks'],
       figures: 1,

@@ -23,7 +23,7 @@ scrape_configs:
       - targets: ['127.0.0.1:3000'] # and each api and agent that runs in a process of its own
 \`\`\`
 
-Rules for alarms are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json), and [alarms](../../runbooks/alarms.md) says what to do.
+Rules for alerts are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json), and [alerts](../../runbooks/alerts.md) says what to do.
 
 | Metric | Type | Meaning | Labels |
 |---|---|---|---|

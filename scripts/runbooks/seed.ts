@@ -6,7 +6,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { begin } from '../../test/support/learning.ts'
 
 /**
- * `seed.ts FILE PERSON=OUTCOME …`: a store with people in the middle of their course, so that the runbooks of alarms
+ * `seed.ts FILE PERSON=OUTCOME …`: a store with people in the middle of their course, so that the runbooks of alerts
  * have something to show. OUTCOME is what became of the last attempt: due (none yet), sent, unknown, parked, bounced; or
  * what the provider reported after it was sent: complained, returned. `mail=N` counts N messages more as sent.
  */

@@ -9,8 +9,8 @@ import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { serve } from '../support/servers.ts'
 
-const page = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8')
-const BLOCKS = [...page('alerts').matchAll(/^## (.+)\n[^#]*?```env\n([\s\S]+?)```/gm)].map(
+const page = (name: string) => readFileSync(new URL(`../../${name}.md`, import.meta.url), 'utf8')
+const BLOCKS = [...page('runbooks/alerts').matchAll(/^### (.+)\n[^#]*?```env\n([\s\S]+?)```/gm)].map(
   ([, name = '', text = '']) => ({ name, text }),
 )
 /** What each receiver documents as the field that holds the message. */
@@ -34,7 +34,7 @@ test.each(BLOCKS)(
   async ({ name, text }) => {
     const [format, body = /^$/] = EXPECTED[name] ?? []
     const cwd = await emptyFolder()
-    const [, mail = ''] = /```env\n([\s\S]+?)```/.exec(page('mail-providers')) ?? []
+    const [, mail = ''] = /```env\n([\s\S]+?)```/.exec(page('docs/mail-providers')) ?? []
     await writeFile(path.join(cwd, '.env'), text.includes('EMAIL_TO') ? `${mail}${text}` : text)
     const checked = testContext({ cwd })
     expect(await runProgram(['env', 'check', '.env', '--strict'], checked.context), checked.stdout()).toBe(0)

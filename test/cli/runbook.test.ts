@@ -11,6 +11,6 @@ test('runbook prints the list, a runbook by its name, or the names that there ar
     expect(await run(name)).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: expect.stringContaining(`there is no runbook ${name}. There are: README, alarms, `),
+      stderr: expect.stringContaining(`there is no runbook ${name}. There are: README, alerts, `),
     })
 })

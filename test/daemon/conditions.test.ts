@@ -59,7 +59,7 @@ test('lessons can only be late where mail is configured and the store keeps them
   expect(await noted(MAIL, { persistent: false })).toMatchObject({ failing: [], asked: [] })
 })
 
-/** Alarms of a daemon whose counters are set by hand; gives the reasons a number of minutes after its start. */
+/** Alerts of a daemon whose counters are set by hand; gives the reasons a number of minutes after its start. */
 function counting() {
   let now = NOW
   const clock = { ...systemClock, now: () => now }

@@ -193,14 +193,14 @@ test('no metric shows a host, a secret or a path with a token', async () => {
   expect(await (await it.ask('/metrics')).text()).not.toContain('canary')
 })
 
-test('rules and dashboard name metrics that exist, and every alarm has its section', () => {
+test('rules and dashboard name metrics that exist, and every alert has its section', () => {
   const read = (name: string) =>
     readFileSync(fileURLToPath(new URL(`../../runbooks/${name}`, import.meta.url)), 'utf8')
-  const [alerts, dashboard, alarms] = [read('alerts.yaml'), read('dashboard.json'), read('alarms.md')]
-  const named = `${alerts}${dashboard}`.matchAll(/\b(?:platformctl|process|nodejs)_[a-z_]+/g)
+  const [rules, dashboard, page] = [read('alerts.yaml'), read('dashboard.json'), read('alerts.md')]
+  const named = `${rules}${dashboard}`.matchAll(/\b(?:platformctl|process|nodejs)_[a-z_]+/g)
   for (const [name] of named) expect(Object.keys(ROWS)).toContain(name.replace(/_(?:bucket|sum|count)$/, ''))
-  const sections = [...alarms.matchAll(/^### (Platform\w+)$/gm)].map(([, name]) => name)
-  const rules = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
-  expect(sections).toEqual(expect.arrayContaining(rules))
-  for (const rule of rules) expect(alerts).toContain(`runbook: alarms.md#${rule.toLowerCase()}`)
+  const sections = [...page.matchAll(/^### (Platform\w+)$/gm)].map(([, name]) => name)
+  const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
+  expect(sections).toEqual(expect.arrayContaining(names))
+  for (const name of names) expect(rules).toContain(`runbook: alerts.md#${name.toLowerCase()}`)
 })

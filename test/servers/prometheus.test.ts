@@ -39,7 +39,7 @@ const queries = [
 }))
 
 describe.runIf(here)('with a real Prometheus', () => {
-  test('the alarm rules are sound, fire in trouble and are silent in health', async () => {
+  test('the alert rules are sound, fire in trouble and are silent in health', async () => {
     const checked = await promtool(['check', 'rules', file('runbooks/alerts.yaml')])
     expect(checked.all).toContain('SUCCESS: 23 rules found')
     const tested = await promtool(['test', 'rules', file('test/servers/alerts.test.yaml')])

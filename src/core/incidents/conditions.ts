@@ -21,7 +21,7 @@ export interface SelfObservations {
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
-  /** Why the alarms by outcome are raised. */
+  /** Why the alerts by outcome are raised. */
   readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>>
   /** The streams of mail that are paused. */
   readonly holds?: readonly Hold[]

@@ -11,7 +11,7 @@ type CounterName = {
 type Matchers = Readonly<Record<string, string>>
 
 /** In ten minutes at least `least` outcomes were bad, and more than `share` of all. */
-export interface OutcomeAlarm {
+export interface OutcomeAlert {
   readonly metric: CounterName
   /** Which series count at all, and which of them are bad. */
   readonly of: Matchers
@@ -31,8 +31,8 @@ const HEALTH = '!.*health.*'
 /** Called by programs that give up: what they are refused is lost. */
 const CALLED_BACK = '/api/email/unsubscribe|/api/email/feedback/:provider|/api/payments/webhook'
 
-/** Alarms by outcome: the daemon's own alerts and rules of runbooks/alerts.yaml are both made from this table. */
-export const OUTCOME_ALARMS = {
+/** Alerts by outcome: the daemon's own alerts and rules of runbooks/alerts.yaml are both made from this table. */
+export const OUTCOME_ALERTS = {
   mail_failing: {
     metric: 'platformctl_messages_total',
     of: {},
@@ -91,12 +91,12 @@ export const OUTCOME_ALARMS = {
       summary: 'Webhooks of the mail provider are refused for their signature',
     },
   },
-} as const satisfies Partial<Record<ConditionName, OutcomeAlarm>>
+} as const satisfies Partial<Record<ConditionName, OutcomeAlert>>
 
-export type OutcomeName = keyof typeof OUTCOME_ALARMS
-const ALARMS = Object.entries(OUTCOME_ALARMS) as [OutcomeName, OutcomeAlarm][]
+export type OutcomeName = keyof typeof OUTCOME_ALERTS
+const ALERTS = Object.entries(OUTCOME_ALERTS) as [OutcomeName, OutcomeAlert][]
 
-/** Why each alarm is raised; undefined: it is not. */
+/** Why each alert is raised; undefined: it is not. */
 export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
 
 /** Judges what this process counted in the last ten minutes; call it every minute. */
@@ -104,28 +104,28 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>): ()
   let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: clock.now(), counts: [] }]
   return async () => {
     const now = clock.now()
-    const counts = await Promise.all(ALARMS.map(([, alarm]) => countsOf(metrics, alarm)))
+    const counts = await Promise.all(ALERTS.map(([, alert]) => countsOf(metrics, alert)))
     looks = [...looks.filter(({ at }) => now - at <= MINUTES * MINUTE_MS), { at: now, counts }]
     const before = looks[0]?.counts ?? counts
-    const reasons = ALARMS.map(([name, alarm], index) => {
+    const reasons = ALERTS.map(([name, alert], index) => {
       const failing = [...(counts[index] ?? [])].flatMap(([by, { bad, all }]) => {
         const then = before[index]?.get(by) ?? { bad: 0, all: 0 }
         const [badNow, allNow] = [bad - then.bad, all - then.all]
-        return badNow >= alarm.least && badNow > allNow * alarm.share
-          ? [alarm.reason(badNow, allNow, by)]
+        return badNow >= alert.least && badNow > allNow * alert.share
+          ? [alert.reason(badNow, allNow, by)]
           : []
       })
       return [name, failing.length === 0 ? undefined : `within ten minutes ${failing.join('; ')}`]
     })
-    // One reason for each alarm of the table.
+    // One reason for each alert of the table.
     return Object.fromEntries(reasons) as Outcomes
   }
 }
 
-/** By the value of the alarm's label. */
+/** By the value of the alert's label. */
 type Counts = ReadonlyMap<string, { readonly bad: number; readonly all: number }>
 
-async function countsOf(metrics: MetricSet, { metric, of, bad, by }: OutcomeAlarm): Promise<Counts> {
+async function countsOf(metrics: MetricSet, { metric, of, bad, by }: OutcomeAlert): Promise<Counts> {
   const counts = new Map<string, { bad: number; all: number }>()
   for (const { labels, value } of (await metrics[metric].get()).values) {
     const texts = labels as Readonly<Record<string, string | number>>
@@ -145,9 +145,9 @@ const matches = (labels: Readonly<Record<string, string | number>>, matchers: Ma
     return new RegExp(`^(?:${text})$`).test(String(labels[label])) !== isNot
   })
 
-/** The same alarms as rules of Prometheus. */
+/** The same alerts as rules of Prometheus. */
 export function outcomeRules(): string {
-  return ALARMS.map(([, { metric, of, bad, by, least, share, rule }]) => {
+  return ALERTS.map(([, { metric, of, bad, by, least, share, rule }]) => {
     const sum = (matchers: Matchers) => {
       const wanted = Object.entries(matchers).map(([label, pattern]) =>
         pattern.startsWith('!') ? `${label}!~"${pattern.slice(1)}"` : `${label}=~"${pattern}"`,
@@ -165,7 +165,7 @@ export function outcomeRules(): string {
         labels: { severity: ${rule.severity} }
         annotations:
           summary: '${rule.summary}'
-          runbook: alarms.md#${rule.name.toLowerCase()}
+          runbook: alerts.md#${rule.name.toLowerCase()}
 `
   }).join('\n')
 }

@@ -27,12 +27,12 @@ curl -s -o answer -w '%{http_code}\n' -H 'content-type: application/json' -H "we
 END
 chmod +x provider`
 
-/** The faults of the alarms that no other fault makes fire. */
-export const ALARM_FAULTS: readonly Fault[] = [
+/** The faults of the alerts that no other fault makes fire. */
+export const ALERT_FAULTS: readonly Fault[] = [
   {
     name: 'the process hangs',
-    alarms: ['PlatformHealthNotLooked', 'PlatformDown'],
-    page: 'alarms.md#platformhealthnotlooked',
+    alerts: ['PlatformHealthNotLooked', 'PlatformDown'],
+    page: 'alerts.md#platformhealthnotlooked',
     make: `${START}/srv/platform/start --no-schedule
 kill -STOP $(cat pid)`,
     look: [{ command: 'platformctl health', says: /no answer|did not answer|in time/ }],
@@ -41,8 +41,8 @@ kill -STOP $(cat pid)`,
   },
   {
     name: 'the metrics are scraped without the health token',
-    alarms: ['PlatformMetricsMissing'],
-    page: 'alarms.md#platformmetricsmissing',
+    alerts: ['PlatformMetricsMissing'],
+    page: 'alerts.md#platformmetricsmissing',
     make: `${START}echo HEALTH_DEEP_TOKEN=kX3vQ8tR2mZ7pL5wkX3vQ8tR > .env
 /srv/platform/start --no-schedule`,
     look: [
@@ -60,8 +60,8 @@ kill -STOP $(cat pid)`,
   },
   {
     name: 'another program holds the file of the history',
-    alarms: ['PlatformHistoryNotRecorded'],
-    page: 'alarms.md#platformhistorynotrecorded',
+    alerts: ['PlatformHistoryNotRecorded'],
+    page: 'alerts.md#platformhistorynotrecorded',
     make: `${START}/srv/platform/start --no-schedule
 ${STOP}
 ${OTHER_PROGRAM('history.sqlite')}
@@ -77,7 +77,7 @@ sleep 3`,
   },
   {
     name: 'the disk of the store is full',
-    alarms: ['PlatformStoreDown'],
+    alerts: ['PlatformStoreDown'],
     page: 'store-full.md',
     make: `mount -t tmpfs -o size=3m tmpfs /var/lib/platformctl
 ${START}/srv/platform/start --no-schedule
@@ -89,8 +89,8 @@ sleep 7`,
   },
   {
     name: 'another program holds the lock of the store',
-    alarms: ['PlatformErrors', 'PlatformSlow', 'PlatformEventLoopBlocked', 'PlatformStoreDown'],
-    page: 'alarms.md#platformerrors',
+    alerts: ['PlatformErrors', 'PlatformSlow', 'PlatformEventLoopBlocked', 'PlatformStoreDown'],
+    page: 'alerts.md#platformerrors',
     make: `${START}printf '${MAIL}' > .env
 /srv/platform/start --no-schedule
 ${OTHER_PROGRAM('platform.sqlite')}
@@ -105,8 +105,8 @@ sleep 7`,
   },
   {
     name: 'the mail provider signs its webhooks with another secret',
-    alarms: ['PlatformFeedbackRefused', 'PlatformCallsRefused'],
-    page: 'alarms.md#platformfeedbackrefused',
+    alerts: ['PlatformFeedbackRefused', 'PlatformCallsRefused'],
+    page: 'alerts.md#platformfeedbackrefused',
     make: `${START}${PROVIDER}
 printf 'MAILER_FEEDBACK_PROVIDER=standard\nMAILER_FEEDBACK_SECRET=whsec_%s\n' $(printf another-secret-of-32-bytes-or-so | base64) > .env
 /srv/platform/start --no-schedule
@@ -124,7 +124,7 @@ for n in 1 2 3; do ./provider; done`,
   },
   {
     name: 'the shared store of the limits does not answer',
-    alarms: ['PlatformLimiterFallback', 'PlatformProbeDegraded'],
+    alerts: ['PlatformLimiterFallback', 'PlatformProbeDegraded'],
     page: 'limiter-degraded.md',
     make: `${START}printf 'SHAREDSTORE_REST_URL=http://127.0.0.1:1\nSHAREDSTORE_REST_TOKEN=kX3vQ8tR2mZ7pL5w\n' > .env
 /srv/platform/start --no-schedule`,
@@ -140,7 +140,7 @@ for n in 1 2 3; do ./provider; done`,
   },
   {
     name: 'more lessons are due than go out',
-    alarms: ['PlatformBacklogGrowing'],
+    alerts: ['PlatformBacklogGrowing'],
     page: 'backlog-growing.md',
     make: `${seed('ada=due grace=due')}
 ${SMTP}
@@ -159,7 +159,7 @@ printf '${MAIL}EMAIL_DISPATCH_LIMIT=1\n' > .env`,
   },
   {
     name: 'a certificate ends within days',
-    alarms: ['PlatformCertificateExpiring'],
+    alerts: ['PlatformCertificateExpiring'],
     page: 'certificate-expiring.md',
     make: `${certificate(5)}
 ${SITE}

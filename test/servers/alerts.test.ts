@@ -19,8 +19,8 @@ import { hasProgram } from '../support/programs.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
 
 /**
- * Each alarm of runbooks/alerts.yaml: its fault is made in a running daemon, whose /metrics before and after become the
- * series over which promtool evaluates the rule. The alarm must fire after the fault and be silent before it.
+ * Each alert of runbooks/alerts.yaml: its fault is made in a running daemon, whose /metrics before and after become the
+ * series over which promtool evaluates the rule. The alert must fire after the fault and be silent before it.
  */
 const here = hasProgram(['promtool', '--version'], 'prometheus')
 const rules = fileURLToPath(new URL('../../runbooks/alerts.yaml', import.meta.url))
@@ -163,7 +163,7 @@ const MINUTES = 240
 const RISING = 15
 const seconds = MINUTES * 60
 
-/** The alarms that fired in the second half of four hours. */
+/** The alerts that fired in the second half of four hours. */
 async function firing(seen: readonly Seen[]): Promise<readonly string[]> {
   const series = seen.flatMap(({ instance, now, before, after }) => {
     const name = (key: string, more = `instance="${instance}", job="platformctl"`) =>
@@ -218,7 +218,7 @@ async function firing(seen: readonly Seen[]): Promise<readonly string[]> {
 }
 
 /** Before and after a fault on one daemon; nothing of `expected` may fire before. */
-async function alarms(it: Daemon, fault: () => Promise<unknown>) {
+async function alerts(it: Daemon, fault: () => Promise<unknown>) {
   const before = await it.scrape()
   await fault()
   const after = await it.scrape()
@@ -245,9 +245,9 @@ async function mailServer(options: ConstructorParameters<typeof SMTPServer>[0]) 
 const refused = (code: number, text: string) => Object.assign(new Error(text), { responseCode: code })
 
 describe.runIf(here)('with promtool', () => {
-  test('a sound platform with a backup raises no alarm; without one it raises only that', async () => {
+  test('a sound platform with a backup raises no alert; without one it raises only that', async () => {
     const it = await daemon()
-    const { quiet, fired } = await alarms(it, async () => {
+    const { quiet, fired } = await alerts(it, async () => {
       const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
       await maintenance.backup(path.join(it.folder, 'b.sqlite'), it.now())
       await maintenance.close()
@@ -275,7 +275,7 @@ describe.runIf(here)('with promtool', () => {
 
   test('a service that fails', async () => {
     const it = await daemon({ env: { API_URL: 'http://127.0.0.1:1' } })
-    const { fired } = await alarms(it, () => it.round())
+    const { fired } = await alerts(it, () => it.round())
     expect(fired).toContain('PlatformServiceFailing')
   })
 
@@ -283,7 +283,7 @@ describe.runIf(here)('with promtool', () => {
     const it = await daemon({
       env: { SHAREDSTORE_REST_URL: 'http://127.0.0.1:1', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' },
     })
-    const { fired } = await alarms(it, async () => {
+    const { fired } = await alerts(it, async () => {
       await it.post('/api/email/subscribe', { email: 'ada@example.com' })
       await it.round()
     })
@@ -292,7 +292,7 @@ describe.runIf(here)('with promtool', () => {
 
   test('a daemon that no longer looks, and one that cannot record', async () => {
     const stuck = await daemon()
-    const { fired } = await alarms(stuck, async () => {
+    const { fired } = await alerts(stuck, async () => {
       // Its timers never wake again: time passes for everybody else.
     })
     expect(fired).not.toContain('PlatformHealthNotLooked')
@@ -302,7 +302,7 @@ describe.runIf(here)('with promtool', () => {
     )
 
     const locked = await daemon()
-    const { fired: unrecorded } = await alarms(locked, async () => {
+    const { fired: unrecorded } = await alerts(locked, async () => {
       const other = new Database(path.join(locked.folder, 'history.sqlite'))
       other.exec('BEGIN EXCLUSIVE')
       onTestFinished(() => void other.close())
@@ -314,7 +314,7 @@ describe.runIf(here)('with promtool', () => {
   test('a damaged page', async () => {
     const it = await daemon()
     await it.subscribers(400)
-    const { fired } = await alarms(it, async () => {
+    const { fired } = await alerts(it, async () => {
       damage(it.file)
       await it.round()
       await it.round()
@@ -326,7 +326,7 @@ describe.runIf(here)('with promtool', () => {
     const it = await daemon()
     const other = new Database(it.file)
     onTestFinished(() => void other.close())
-    const { fired } = await alarms(it, async () => {
+    const { fired } = await alerts(it, async () => {
       other.exec('BEGIN IMMEDIATE')
       for (let n = 0; n < 8; n += 1) await it.post('/api/email/subscribe', { email: `p${n}@example.com` })
       await it.round()
@@ -343,7 +343,7 @@ describe.runIf(here)('with promtool', () => {
 
   test('an event loop that is held up', async () => {
     const it = await daemon()
-    const { fired } = await alarms(it, async () => {
+    const { fired } = await alerts(it, async () => {
       for (let n = 0; n < 4; n += 1) {
         const until = performance.now() + 900
         while (performance.now() < until);
@@ -362,7 +362,7 @@ describe.runIf(here)('with promtool', () => {
       },
     })
     await it.subscribers(3)
-    const { fired, quiet } = await alarms(it, async () => {
+    const { fired, quiet } = await alerts(it, async () => {
       for (let hour = 0; hour < 9; hour += 1) {
         await it.dispatch()
         it.pass(HOUR_MS)
@@ -376,7 +376,7 @@ describe.runIf(here)('with promtool', () => {
   test('a backlog that grows', async () => {
     const it = await daemon()
     await it.subscribers(600)
-    const { fired, quiet } = await alarms(it, () => it.subscribers(300, 600))
+    const { fired, quiet } = await alerts(it, () => it.subscribers(300, 600))
     expect(quiet).not.toContain('PlatformBacklogGrowing')
     expect(fired).toContain('PlatformBacklogGrowing')
   }, 120_000)
@@ -386,7 +386,7 @@ describe.runIf(here)('with promtool', () => {
       env: await mailServer({ onRcptTo: (_, __, done) => done(refused(450, '4.2.0 mailbox busy')) }),
     })
     await it.subscribers(20)
-    const { fired } = await alarms(it, () => it.dispatch())
+    const { fired } = await alerts(it, () => it.dispatch())
     expect(fired).toContain('PlatformDeliveriesFailing')
   }, 120_000)
 
@@ -397,7 +397,7 @@ describe.runIf(here)('with promtool', () => {
         MAILER_FEEDBACK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
       },
     })
-    const { fired, quiet } = await alarms(it, async () => {
+    const { fired, quiet } = await alerts(it, async () => {
       const forged = {
         method: 'POST',
         headers: {
@@ -427,7 +427,7 @@ describe.runIf(here)('with promtool', () => {
       },
     })
     await it.subscribers(2)
-    const { fired } = await alarms(it, () => it.dispatch())
+    const { fired } = await alerts(it, () => it.dispatch())
     expect(fired).toContain('PlatformDeliveriesParked')
   }, 120_000)
 
@@ -482,7 +482,7 @@ describe.runIf(here)('with promtool', () => {
 
   test('wrong secrets', async () => {
     const it = await daemon()
-    const { fired, quiet } = await alarms(it, async () => {
+    const { fired, quiet } = await alerts(it, async () => {
       for (let n = 0; n < 8; n += 1) expect((await it.dispatch('not-the-secret')).status).toBe(401)
     })
     expect(quiet).not.toContain('PlatformSecretRefused')
