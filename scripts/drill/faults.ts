@@ -16,7 +16,7 @@ export const FAULTS: readonly Fault[] = [
     make: 'echo MAILER_API_KEY=kX3vQ8tR2mZ7pL5w > .env',
     look: [{ command: `platformctl preflight ${ENV}`, says: /MAILER_FROM/ }],
     fix: [{ command: 'rm .env && touch .env' }],
-    closed: { command: `platformctl preflight ${ENV}`, says: /mail +absent/ },
+    closed: { command: `platformctl preflight ${ENV}`, says: /absent [^✔]*\bmail,/ },
   },
   {
     name: 'the mail provider is not reached',
