@@ -40,6 +40,8 @@ export async function serveLocally(port: number, pages: Hono): Promise<LocalSite
   }
 }
 
+export type LocalEvents = ReturnType<typeof createEvents>
+
 /** Server-sent events, to every page that is open. */
 export function createEvents() {
   const pages = new Set<ReadableStreamDefaultController>()

@@ -123,7 +123,7 @@ test.each([60, 80, 120])(
   async (columns) => {
     const { context, stderr } = testContext()
     const write = context.stderr.write.bind(context.stderr)
-    const stage = await openStage({ ...context, stderr: { write, columns } })
+    const stage = await openStage({ ...context, stderr: { write, columns } }, () => {})
     stage.done('three services on an SQLite file, and an inbox with a real SMTP server')
     stage.open([['status', 'http://127.0.0.1:3000/', 'what runs and what does not, with sample history']])
     const command =

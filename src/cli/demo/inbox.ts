@@ -3,8 +3,9 @@ import { type Context, Hono } from 'hono'
 import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { inScheme } from '../local-page.ts'
-import { createEvents, serveLocally } from '../local-site.ts'
+import { createEvents, type LocalEvents, serveLocally } from '../local-site.ts'
 import { contentSecurityPolicy, inboxPage } from './inbox-page.ts'
+import type { Live } from './live.ts'
 
 /** One mail as it arrived over SMTP; `source` is the exact message, `html` and `text` its decoded parts. */
 export interface ReceivedMail {
@@ -25,6 +26,8 @@ export interface Inbox {
   readonly smtpUrl: string
   readonly pageUrl: string
   readonly mails: readonly ReceivedMail[]
+  /** Refuses every connection, as a broken mail server does; answers with what ends that. */
+  refuse(): () => void
   /** Resolves with the first mail, past or future, that `matches`; rejects when aborted. */
   waitFor(matches: (mail: ReceivedMail) => boolean, signal: AbortSignal): Promise<ReceivedMail>
   close(): Promise<void>
@@ -32,16 +35,25 @@ export interface Inbox {
 
 const LARGEST_MESSAGE_BYTES = 2_000_000
 
-/** Opens both servers on 127.0.0.1: SMTP on any free port, the page on `pagePort` (0: any). */
-export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inbox> {
+/** Opens both servers on 127.0.0.1: SMTP on any free port, the page on `pagePort` (0: any), at /inbox beside other pages. */
+export async function openInbox({
+  pagePort,
+  live,
+}: {
+  readonly pagePort: number
+  readonly live?: Pick<Live, 'pages' | 'events'>
+}): Promise<Inbox> {
   const mails: ReceivedMail[] = []
   const listeners = new Set<(mail: ReceivedMail) => void>()
-  const events = createEvents()
+  const events = live?.events ?? createEvents()
+  let isRefusing = false
 
   const smtp = new SMTPServer({
     authOptional: true,
     disabledCommands: ['AUTH', 'STARTTLS'],
     size: LARGEST_MESSAGE_BYTES,
+    onConnect: (_session, done) =>
+      done(isRefusing ? Object.assign(new Error('4.3.2 out of order'), { responseCode: 421 }) : undefined),
     onData(stream, _session, done) {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -64,12 +76,18 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
   smtp.removeAllListeners('error')
   smtp.on('error', () => {})
 
-  const page = await serveLocally(pagePort, pagesOf(mails, events))
+  const page = await serveLocally(pagePort, pagesOf(mails, events, live?.pages))
 
   return {
     smtpUrl: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`,
     pageUrl: page.url,
     mails,
+    refuse() {
+      isRefusing = true
+      return () => {
+        isRefusing = false
+      }
+    },
     waitFor: (matches, signal) =>
       new Promise((resolve, reject) => {
         const past = mails.find(matches)
@@ -95,14 +113,17 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
 const MAIL_POLICY =
   "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
-function pagesOf(mails: readonly ReceivedMail[], events: ReturnType<typeof createEvents>): Hono {
+function pagesOf(mails: readonly ReceivedMail[], events: LocalEvents, live: Hono = new Hono()): Hono {
   const nothing = (c: Context) => c.text('Nothing here; the inbox is at /\n', 404)
   const mailOf = (c: Context) => mails[Number(/^\/mails\/(\d+)\./.exec(c.req.path)?.[1]) - 1]
+  const inbox = (c: Context) => {
+    const { html, nonce } = inboxPage()
+    return c.html(html, 200, { 'Content-Security-Policy': contentSecurityPolicy(nonce) })
+  }
   return new Hono()
-    .get('/', (c) => {
-      const { html, nonce } = inboxPage()
-      return c.html(html, 200, { 'Content-Security-Policy': contentSecurityPolicy(nonce) })
-    })
+    .route('/', live)
+    .get('/', inbox)
+    .get('/inbox', inbox)
     .get('/mails.json', (c) => c.json(mails.map(({ source: _, html: __, ...shown }) => shown)))
     .get('/events', () => events.stream())
     .get('/mails/:file{\\d+\\.html}', (c) => {

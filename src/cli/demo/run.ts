@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Clock, systemClock } from '../../core/clock.ts'
-import { DAY_MS } from '../../core/durations.ts'
+import { NOTICES } from '../../core/course/notices.ts'
+import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { silentLog } from '../../core/log.ts'
 import { PATHS } from '../../core/paths.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
@@ -11,28 +11,25 @@ import type { History } from '../../core/status/history.ts'
 import { openHistory } from '../../core/store/open.ts'
 import { untilAborted } from '../../core/wait.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
-import type { Context } from '../context.ts'
+import { type Context, programName } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { type Inbox, openInbox } from './inbox.ts'
+import { type Inbox, openInbox, type ReceivedMail } from './inbox.ts'
+import {
+  announceIn,
+  bounce,
+  createLive,
+  feedbackSecret,
+  hangStore,
+  type Live,
+  openable,
+  openDoor,
+  openOnKey,
+  type SteppingClock,
+  steppingClock,
+} from './live.ts'
+import { LIVE_TEXTS } from './live-page.ts'
 import { recordDays } from './sample-history.ts'
 import { nextSteps, openStage, type Stage } from './stage.ts'
-
-/** Real time plus the days that the demo has let pass: sleeping and measuring stay real, the date does not. */
-export interface SteppingClock extends Clock {
-  advance(ms: number): void
-}
-
-function steppingClock(): SteppingClock {
-  let ahead = 0
-  return {
-    now: () => systemClock.now() + ahead,
-    monotonic: systemClock.monotonic,
-    sleep: systemClock.sleep,
-    advance(ms) {
-      ahead += ms
-    },
-  }
-}
 
 /** The first port from `wanted` on that is free on 127.0.0.1; looks at 50 at the most. */
 async function freePort(wanted: number, taken: readonly number[] = []): Promise<number> {
@@ -53,6 +50,8 @@ function isFree(port: number): Promise<boolean> {
 /** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
 const PATIENCE_MS = 20_000
 const INBOX_PORT = 8025
+/** Gets the mails about incidents. */
+const VISITOR = 'visitor@example.com'
 /** `every` is at most this long, and a weekday comes sooner. */
 const LONGEST_CADENCE_DAYS = 90
 /** Numbers in words, for a sentence. */
@@ -68,12 +67,15 @@ export interface DemoOptions {
 
 /** Runs the whole platform on loopback: its services, an inbox, and its course on a fast clock. */
 export async function runDemo(context: Context, options: DemoOptions): Promise<ExitCode> {
-  const stage = await openStage(context)
+  const clock = steppingClock()
+  const live = createLive(clock)
+  const stage = await openStage(context, live.tell)
   // Last in, first out, so that nothing outlives what it depends on; each step runs even if others fail.
   const cleanup: (() => Promise<unknown>)[] = []
   try {
-    const { secret, clock, inbox, daemon } = await setUp(context, stage, cleanup)
-    await runCourse({ context, stage, options, inbox, clock, secret, urls: daemon.urls })
+    const { secret, inbox, daemon } = await setUp({ context, stage, clock, live }, cleanup)
+    if (!options.exit) cleanup.push(openOnKey(inbox.pageUrl))
+    await runCourse({ context, stage, options, inbox, clock, live, secret, urls: daemon.urls })
     if (!options.exit) {
       stage.wait('running; Ctrl-C ends it and leaves nothing behind')
       await untilAborted(context.signal)
@@ -94,17 +96,22 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
   }
 }
 
-async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unknown>)[]) {
+async function setUp(
+  { context, stage, clock, live }: Pick<Course, 'context' | 'stage' | 'clock' | 'live'>,
+  cleanup: (() => Promise<unknown>)[],
+) {
   stage.wait('starting the services and the inbox')
   const { platform } = context
   const own = platform.services.filter(({ port }) => port !== undefined)
   const { ports, inboxPort } = await choosePorts(own, stage)
   const data = await mkdtemp(path.join(tmpdir(), 'platformctl-demo-'))
   cleanup.push(() => rm(data, { recursive: true, force: true, maxRetries: 3 }))
-  const inbox = await openInbox({ pagePort: inboxPort })
+  const inbox = await openInbox({ pagePort: inboxPort, live })
   cleanup.push(() => inbox.close())
+  const neighbour = own.find(({ name }) => name !== WEB)
+  const door = neighbour && (await openDoor(() => ports[neighbour.name] ?? 0))
+  if (door) cleanup.push(door.close)
 
-  const clock = steppingClock()
   const sample = await openHistory(path.join(data, 'history.sqlite'))
   const { sampleHealth } = platform
   if (sampleHealth)
@@ -118,12 +125,15 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
   const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
   const daemon: RunningDaemon = await startDaemon({
     env: {
-      ...addressesOf(own, ports),
+      ...addressesOf(own, { ...ports, ...(neighbour && { [neighbour.name]: door?.port ?? 0 }) }),
       BUILD_STAMP: 'demo',
       MAILER_API_KEY: secret,
       MAILER_SMTP_URL: inbox.smtpUrl,
       MAILER_FROM: platform.contract.find('MAILER_FROM')?.example ?? '',
       EMAIL_DISPATCH_SECRET: secret,
+      MAILER_FEEDBACK_PROVIDER: 'standard',
+      MAILER_FEEDBACK_SECRET: feedbackSecret(secret),
+      ALERT_WEBHOOK_URL: `${inbox.pageUrl}/hook`,
     },
     platform,
     services: own.map(({ name }) => name),
@@ -140,17 +150,42 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
   stage.done(
     `${own.map(({ name }) => name).join(', ')} on an SQLite file, and an inbox with a real SMTP server`,
   )
+  const web = daemon.urls.web ?? ''
+  const file = path.join(data, 'platform.sqlite')
+  const command = (words: string) => `${programName(context.env)} ${words}`
+  const health = command(`health --deep --url web=${web}`)
+  await live.show({
+    name: platform.name,
+    web,
+    serviceLabel: neighbour?.label ?? neighbour?.name ?? '',
+    breaks: {
+      mail: inbox.refuse,
+      ...(door && { service: door.shut }),
+      store: () => hangStore(file),
+    },
+    announce: (text) => announceIn(file, clock, Buffer.from(context.random.bytes(4)).toString('hex'), text),
+    bounce: () => bounce(web, secret, clock),
+    commands: {
+      mail: health,
+      service: health,
+      store: health,
+      heal: health,
+      announce: command(`status announce "${LIVE_TEXTS.announcement}" --data ${data}`),
+      bounce: command(`email suppressions list --data ${data}`),
+    },
+  })
+  cleanup.push(live.close)
   stage.open([
-    ['inbox', inbox.pageUrl, 'the mails as they arrive'],
-    ['status', `${daemon.urls.web}/`, 'what runs, with sample history'],
-    ['lessons', `${daemon.urls.web}${PATHS.lesson.replace(':day', '1')}`, 'the course as pages'],
-    ['insights', `${daemon.urls.web}/insights`, 'what you did on the pages'],
-    ...own.flatMap(({ name, health }) =>
-      name === WEB ? [] : [[name, `${daemon.urls[name]}${health}`, `health of ${name}`] as const],
-    ),
+    [
+      'live',
+      `${inbox.pageUrl}/`,
+      `your platform, this week: break it, and heal it${openable() ? ' (o opens it)' : ''}`,
+    ],
+    ['inbox', `${inbox.pageUrl}/inbox`, 'the mails as they arrive'],
+    ['status', `${web}/`, 'what runs, with sample history'],
   ])
   stage.note(`store and data: ${data}`)
-  return { secret, clock, inbox, daemon }
+  return { secret, inbox, daemon }
 }
 
 async function choosePorts(
@@ -198,33 +233,56 @@ interface Course {
   readonly options: DemoOptions
   readonly inbox: Inbox
   readonly clock: SteppingClock
+  readonly live: Live
   readonly secret: string
   readonly urls: RunningDaemon['urls']
 }
 
 /** The main job as a visitor and an operator do it, over HTTP and SMTP: subscribe, confirm, then a lesson a day. */
-async function runCourse({ context, stage, options, inbox, clock, secret, urls }: Course): Promise<void> {
+async function runCourse(course: Course): Promise<void> {
+  const { context, stage, options, inbox, clock, live, secret, urls } = course
   const web = urls.web ?? ''
   const lessons = context.platform.courses[0]?.lessons.length ?? 0
   const started = clock.monotonic()
   const signal = () => AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
 
+  const subscribe = async (body: { readonly email: string; readonly course?: string }) => {
+    const before = inbox.mails.length
+    await post(`${web}${PATHS.subscribe}`, { body, signal: signal() })
+    return inbox.waitFor(({ id, text }) => id > before && text.includes(PATHS.confirm), signal())
+  }
+  const confirm = async (confirmation: ReceivedMail) => {
+    const link = confirmation.text.match(/https?:\/\/\S+\/api\/email\/confirm\?token=[^\s)>\]]+/)?.[0]
+    if (link === undefined)
+      throw new CommandError(EXIT.failed, 'the confirmation mail holds no confirmation link')
+    const page = await fetch(link, { headers: { Accept: 'text/html' }, signal: signal() })
+    if (!page.ok) throw new CommandError(EXIT.failed, `the confirmation link answered ${page.status}`)
+  }
   stage.wait(`subscribing ${options.address}`)
-  await post(`${web}${PATHS.subscribe}`, { body: { email: options.address }, signal: signal() })
-  const confirmation = await inbox.waitFor((mail) => mail.text.includes(PATHS.confirm), signal())
+  const confirmation = await subscribe({ email: options.address })
   stage.done(`subscribed ${options.address}; the confirmation mail arrived`)
-
-  const link = confirmation.text.match(/https?:\/\/\S+\/api\/email\/confirm\?token=[^\s)>\]]+/)?.[0]
-  if (link === undefined)
-    throw new CommandError(EXIT.failed, 'the confirmation mail holds no confirmation link')
-  const page = await fetch(link, { headers: { Accept: 'text/html' }, signal: signal() })
-  if (!page.ok) throw new CommandError(EXIT.failed, `the confirmation link answered ${page.status}`)
+  await confirm(confirmation)
   stage.done('followed its link: confirmed')
+  if (!options.exit) {
+    await confirm(await subscribe({ email: VISITOR, course: NOTICES }))
+    stage.done(`${VISITOR} subscribed to incidents, and confirmed`)
+  }
 
   let day = 1
+  const send = async () => {
+    await live.whole()
+    try {
+      const answer = await post(`${web}${PATHS.dispatch}?limit=10`, { secret, signal: signal() })
+      if (answer.sent === answer.processed || !(await live.whole())) return answer
+    } catch (error) {
+      if (!(await live.whole())) throw error
+    }
+    // Something was broken while the lesson was on its way: an hour later it is tried again.
+    clock.advance(HOUR_MS)
+    return send()
+  }
   for (let lesson = 1; lesson <= lessons; lesson += 1) {
     const before = inbox.mails.length
-    const send = () => post(`${web}${PATHS.dispatch}?limit=10`, { secret, signal: signal() })
     let answer = await send()
     // No lesson may be due today: a course can pause for weeks, or until a weekday.
     for (
@@ -242,7 +300,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
         `lesson ${lesson} was not sent: ${JSON.stringify(answer.reason ?? answer.results)}`,
       )
     }
-    const mail = await inbox.waitFor(({ id }) => id > before, signal())
+    const mail = await inbox.waitFor(({ id, to }) => id > before && to !== VISITOR, signal())
     stage.done(`lesson ${lesson} of ${lessons}, day ${day}  ${mail.subject}`)
     if (lesson === lessons) break
     clock.advance(DAY_MS)
@@ -257,7 +315,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
       env: context.env,
       free: await portsBeside(context.platform.services),
     }),
-    inbox.pageUrl,
+    `${inbox.pageUrl}/inbox`,
   )
 }
 

@@ -20,7 +20,8 @@ export interface Stage {
   end(text: string): void
 }
 
-export async function openStage(context: Context): Promise<Stage> {
+/** `told` gets each step that is done. */
+export async function openStage(context: Context, told: (text: string) => void): Promise<Stage> {
   const paint = await loadPaint(context.colour.stderr)
   const { default: ora } = await import('ora')
   const spinner = ora({
@@ -44,7 +45,10 @@ export async function openStage(context: Context): Promise<Stage> {
 
   return {
     wait: (text) => void spinner.start(shown(text, true)),
-    done: (text) => line(beside(`${paint.green('✔')} `, text, columns)),
+    done(text) {
+      line(beside(`${paint.green('✔')} `, text, columns))
+      told(text)
+    },
     note: (text) => line(beside('  ', paint.dim(text), columns)),
     open(pages) {
       const [names, urls] = [padded(pages), padded(pages.map(([, url]) => [url]))]
@@ -70,6 +74,7 @@ export async function openStage(context: Context): Promise<Stage> {
     finale(text, commands, inboxUrl) {
       spinner.stop()
       line(beside(`${paint.green('✔')} `, paint.bold(text), columns))
+      told(text)
       line('')
       line(`  Look at them: ${paint.cyan(inboxUrl)}`)
       line('  Then try, in another terminal:\n')

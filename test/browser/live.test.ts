@@ -1,0 +1,69 @@
+import { tmpdir } from 'node:os'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { LIVE_TEXTS } from '../../src/cli/demo/live-page.ts'
+import { runDemo } from '../../src/cli/demo/run.ts'
+import { testContext } from '../support/context.ts'
+import { hasChromium, launchChromium } from './chromium.ts'
+import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
+
+describe.runIf(hasChromium())('the live page of the demo in Chromium', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchChromium()
+  })
+  afterAll(() => browser?.close())
+
+  test('every button breaks what it says, is told by the page, an alert and a mail, and heals', {
+    timeout: 180_000,
+  }, async () => {
+    const ending = new AbortController()
+    const { context, stderr } = testContext({ signal: ending.signal })
+    const demo = runDemo(context, { address: 'you@example.com', dayMs: 100, exit: false })
+    onTestFinished(async () => {
+      ending.abort()
+      await demo
+    })
+    await expect.poll(stderr, { timeout: 30_000 }).toMatch(/seven lessons/)
+    const url = /live +(http:\S+)/.exec(stderr())?.[1] ?? ''
+    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage()
+    await page.goto(url)
+    const story = page.locator('#story')
+    const verdict = page.frameLocator('#site').locator('h1').first()
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+    const long = { timeout: 40_000 }
+    await expect.poll(() => verdict.textContent(), long).toMatch(/Everything works/)
+    expect(await findingsOf(page)).toEqual([])
+
+    await press(LIVE_TEXTS.mail)
+    await story.getByText('Alert: platformctl: Mail (web) is failing').waitFor(long)
+    await expect.poll(() => verdict.textContent(), long).toMatch(/Mail .*failing/)
+    await press(LIVE_TEXTS.heal)
+    await story.getByText('Alert: platformctl: Mail (web) works again').waitFor(long)
+
+    await press('Stop API')
+    await story.getByText(/Alert: platformctl: API .*is failing/).waitFor(long)
+    await page.locator('#from').getByText('API is not working').waitFor(long)
+    await press(LIVE_TEXTS.store)
+    await story.getByText(/Alert: platformctl: Store .*is failing/).waitFor(long)
+    expect(await page.getByRole('button', { name: LIVE_TEXTS.announce }).isDisabled()).toBe(true)
+    await keepScreenshot(page, 'live-broken')
+    await press(LIVE_TEXTS.heal)
+    await story.getByText(/Alert: platformctl: Store .*works again/).waitFor(long)
+    await expect.poll(() => verdict.textContent(), long).toMatch(/Everything works/)
+
+    await press(LIVE_TEXTS.announce)
+    await page.frameLocator('#site').getByText(LIVE_TEXTS.announcement).first().waitFor(long)
+    await press(LIVE_TEXTS.bounce)
+    await story.getByText(LIVE_TEXTS.bounced).waitFor(long)
+    expect(await page.locator('#command').textContent()).toContain(
+      `email suppressions list --data ${tmpdir()}`,
+    )
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await fitsWidth(page)).toBe(true)
+    expect(await findingsOf(page)).toEqual([])
+    await keepScreenshot(page, 'live-phone')
+    await page.getByRole('button', { name: LIVE_TEXTS.inbox }).click()
+    await page.frameLocator('#site').getByRole('heading', { name: 'Inbox' }).waitFor(long)
+  })
+})
