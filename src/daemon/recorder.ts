@@ -74,9 +74,9 @@ export function startRecorder({
     return (await follow?.(reports)) ?? false
   }
 
-  async function untilDue(due: number): Promise<void> {
-    const ahead = () => clock.now() - clock.monotonic()
-    const before = ahead()
+  const ahead = () => clock.now() - clock.monotonic()
+
+  async function untilDue(due: number, before: number): Promise<void> {
     while (Math.abs(ahead() - before) < EVERY_MS && !stopping.signal.aborted) {
       // Read once: a second look at the clock may be past the due time.
       const left = due - clock.monotonic()
@@ -88,10 +88,12 @@ export function startRecorder({
   async function run(): Promise<void> {
     let due = clock.monotonic()
     while (!stopping.signal.aborted) {
+      // The clock may step while it looks.
+      const before = ahead()
       const again = await look()
       // Count from the due time, so that a slow check does not delay all later ones.
       due = Math.max(due + (again ? AGAIN_MS : EVERY_MS), clock.monotonic())
-      await untilDue(due)
+      await untilDue(due, before)
       due = Math.min(due, clock.monotonic())
     }
   }

@@ -49,6 +49,25 @@ test('names a hanging probe, and keeps the results of the others', async () => {
   })
 })
 
+test('a probe gets back the time in which another one blocked the process', async () => {
+  const turns = async (left: number): Promise<ProbeResult> =>
+    left === 0 ? ok : new Promise((resolve) => setTimeout(() => resolve(turns(left - 1)), 1))
+  const report = await health(
+    [
+      {
+        name: 'blocks',
+        async run() {
+          for (const end = performance.now() + 600; performance.now() < end; );
+          return ok
+        },
+      },
+      { name: 'answers', run: () => turns(5) },
+    ],
+    400,
+  ).check({ deep: false })
+  expect(report).toMatchObject({ state: 'ok', probes: { answers: { state: 'ok' } } })
+})
+
 test('a probe’s own error text is not shown', async () => {
   const report = await health([
     { name: 'throws', run: () => Promise.reject(new Error('postgres://user:canary@db.internal')) },
