@@ -6,7 +6,7 @@ import { openPlatform } from '../../src/daemon/index.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
-const NOW = Date.UTC(2026, 10, 21, 12)
+const NOW = Date.UTC(2026, 10, 21, 0, 30)
 const DAY = 86_400_000
 const clock = { ...systemClock, now: () => NOW }
 

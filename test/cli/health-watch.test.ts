@@ -82,7 +82,7 @@ test('on a terminal: a live view that fits it, and the terminal as it was afterw
     for (const line of lines) expect([...line].length).toBeLessThanOrEqual(90)
   }
   const all = shown.join('\n')
-  expect(all).toMatch(/every 3 s · next check in 3 s/)
+  expect(all).toMatch(/ 12:00:\d\d UTC · every 3 s · next check in 3 s/)
   expect(all).toMatch(/next check in 1 s/)
   expect(all).toMatch(/● web {3}ok .* ms {2}[▁-█]{2} +for \d s/u)
   expect(all).toMatch(/✖ web {3}failing .*[▁-█]{3}/u)

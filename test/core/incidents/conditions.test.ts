@@ -50,6 +50,10 @@ test('a certificate raises an alert from seven days before its end, or in the la
   expect(reasons(certificate(2 * DAY_MS, { life: 6 * DAY_MS }))).toMatchObject({
     certificate_expiring: 'that of NEXT_PUBLIC_SITE_URL ends in 2 days (2026-11-23)',
   })
+  // Half an hour after midnight in UTC.
+  expect(reasons(certificate(1.625 * DAY_MS, { life: 6 * DAY_MS }))).toEqual({
+    certificate_expiring: 'that of NEXT_PUBLIC_SITE_URL ends in 1 day (2026-11-23)',
+  })
   expect(reasons(certificate(-1))).toMatchObject({
     certificate_expiring: expect.stringContaining('has expired'),
   })
