@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dueAt, movedDue, nextDay, nextLesson, settle } from '../../../src/core/course/schedule.ts'
+import { arrivalAt, dueAt, movedDue, nextDay, nextLesson, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
@@ -297,4 +297,28 @@ test('an unknown outcome is never retried 20 hours after it arose', () => {
       },
     ),
   )
+})
+
+test('a reader who moves east gets the next lesson no sooner after the last than the spacing', () => {
+  const cadence = { kind: 'at', minute: 18 * 60, zone: undefined, weekdays: [] } as const
+  const lastSentAt = Date.UTC(2026, 10, 23, 18)
+  const moved = (spacingMs: number) =>
+    movedDue(
+      { cadence, spacingMs },
+      { dueAt: lastSentAt + DAY_MS, timeZone: 'UTC', lastSentAt },
+      { to: 'Asia/Tokyo', now: lastSentAt + HOUR_MS },
+      zones,
+    )
+  // 18:00 in Tokyo is 9:00 in UTC.
+  expect([moved(0), moved(20 * HOUR_MS)]).toEqual([Date.UTC(2026, 10, 24, 9), Date.UTC(2026, 10, 24, 14)])
+})
+
+test('somebody who arrives in a course with a zone of its own keeps its hours, wherever they live', () => {
+  const cadence = { kind: 'at', minute: 18 * 60, zone: 'Europe/Vienna', weekdays: [2] } as const
+  const arrive = (sent: number) =>
+    arrivalAt({ cadence }, { sent, next: Date.UTC(2026, 10, 2), timeZone: 'Asia/Tokyo' }, zones)
+  const tuesday = Date.UTC(2026, 10, 3, 17)
+  expect(arrive(0)).toEqual({ confirmedAt: Date.UTC(2026, 10, 2), dueAt: tuesday })
+  // Two weeks before, Vienna still had summer time.
+  expect(arrive(2)).toEqual({ confirmedAt: Date.UTC(2026, 9, 20, 16), dueAt: tuesday })
 })

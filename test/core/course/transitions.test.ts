@@ -451,6 +451,9 @@ test('an unsubscribe reported by a provider ends the course unless it is older t
   const of = (record: SubscriptionRecord, age: number) =>
     endByFeedback(record, 'unsubscribe', { at: NOW + age, reason: 'r', now: NOW + 5 })?.state
   expect([of(enrolled, -1), of(enrolled, 0), of(ada, 0)]).toEqual([undefined, 'unsubscribed', undefined])
+  // Somebody who was imported agreed before the course was reckoned to begin, or agreed anew after it.
+  const agreed = (at: number) => ({ ...enrolled, consent: { ...consent, at: NOW + at } })
+  expect([of(agreed(-9), -1), of(agreed(9), 1)]).toEqual(['unsubscribed', undefined])
 })
 
 test('an operator retries what waits, or counts it as sent from when it was first tried', () => {
