@@ -19,14 +19,14 @@ async function store() {
     open = false
   }
   onTestFinished(close)
-  const confirmed = async (name: string) => {
+  const confirmed = async (name: string, course = 'quantum', id = `id-${name}`) => {
     const address = `${name}@example.com`
-    const tokenHash = `hash-${name}`
+    const tokenHash = `hash-${id}`
     await opened.course.requestConfirmation({
-      course: 'quantum',
+      course,
       identity: address,
       address,
-      id: `id-${name}`,
+      id,
       tokenHash,
       now: NOW,
     })
@@ -99,6 +99,7 @@ test('an erasure that another reader keeps from the file says so, and takes effe
 test('a restore does again what happened after the backup: unsubscribes, undone ones and erasures', async () => {
   const it = await store()
   for (const name of ['ada', 'grace', 'joan', 'mary']) await it.confirmed(name)
+  await it.confirmed('joan', 'pottery', 'id-joan-2')
   await it.opened.course.unsubscribe({ id: 'id-mary', enrolment: 1, now: NOW })
   const from = await it.backup('b.sqlite')
   await it.opened.course.unsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
@@ -120,6 +121,7 @@ test('a restore does again what happened after the backup: unsubscribes, undone 
     'confirmed',
   ])
   expect(await again.course.isSuppressed('suppressed-joan')).toBe(true)
+  for (const id of ['id-joan', 'id-joan-2']) expect(await again.course.findById(id)).toBeUndefined()
 })
 
 test('a restore ends the course of somebody who left when it had begun again after the backup', async () => {
