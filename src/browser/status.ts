@@ -6,6 +6,8 @@ import { pageData } from './page-data.ts'
 /** The script of the status pages: it refreshes them, writes times in the reader's zone, and shows what happened on each day. */
 const REFRESH_MS = 60_000
 const PATIENCE_MS = 20_000
+/** Another host gets a fresh page every few minutes. */
+const KEPT_STALE_MS = 15 * 60_000
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 const {
@@ -130,7 +132,7 @@ function tick(): void {
     const age = isKept ? now - Date.parse(time.dateTime) : Number(time.dataset.age) + now - loadedAt
     const text = here.ago(age)
     if (time.textContent !== text) time.textContent = text
-    if (isKept && time.closest('.verdict') && age > 5 * REFRESH_MS) say(age / 1000)
+    if (isKept && time.closest('.verdict') && age > KEPT_STALE_MS) say(age / 1000)
   }
 }
 

@@ -149,6 +149,10 @@ export const TOKEN = {
   '--token-file <file>': 'a file that holds the token',
 } as const
 
+/** Where the status page is kept as files. */
+export const STATUS_TARGET =
+  'a folder, or the address of a bucket of S3-compatible storage with S3_KEY, S3_SECRET and S3_REGION set'
+
 /** Which store a command works on. */
 export const STORE = {
   '--data <folder>': 'the data folder, when STORE_URL is not set (default: .platformctl)',

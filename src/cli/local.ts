@@ -6,6 +6,7 @@ import type { Environment } from '../core/env/environment.ts'
 import { rawValue } from '../core/env/environment.ts'
 import type { StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, readSettings } from '../core/env/settings.ts'
+import type { History } from '../core/status/history.ts'
 import { assertOwner } from '../core/store/meta.ts'
 import { analyticsFile, openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
@@ -98,12 +99,14 @@ export async function openLocal(
   context: Context,
   env: Environment,
   data: string | undefined,
+  history?: History,
 ): Promise<{ platform: OpenedPlatform; close: () => Promise<void> }> {
   const store = await openLocalStore(context, env, data)
   const platform = openPlatform({
     env,
     platform: context.platform,
     store,
+    ...(history && { history }),
     clock: context.clock,
     random: context.random,
   })

@@ -33,12 +33,8 @@ export function parseWitnessSecrets(value: string): readonly WitnessSecret[] | u
   return isWhole && new Set(found.map(({ name }) => name)).size === found.length ? found : undefined
 }
 
-/** The status of the platform for visitors, ready to be served by a witness. */
-export interface Snapshot {
-  readonly platform: string
-  readonly language: string
-  /** UTC milliseconds. */
-  readonly at: number
+/** The status of the platform for visitors, ready to be served by another host. */
+export interface StatusContent {
   readonly html: string
   /** Says on the page how old it is, with `{time}`; an older platform has `{minutes}` too. */
   readonly kept: string
@@ -47,6 +43,20 @@ export interface Snapshot {
   readonly badge: string
   /** The badge for the time when the platform is unreachable. */
   readonly badgeUnreachable: string
+  /** From here on, an older platform has none. */
+  readonly calendar?: string
+  /** Pages by path, which differ only in the `{title}` and the `{main}` of their shell. */
+  readonly incidents?: {
+    readonly shell: string
+    readonly pages: Readonly<Record<string, { readonly title: string; readonly main: string }>>
+  }
+}
+
+export interface Snapshot extends StatusContent {
+  readonly platform: string
+  readonly language: string
+  /** UTC milliseconds. */
+  readonly at: number
   /** Public keys of all witnesses by name, so that they can vote when the platform is gone. */
   readonly witnesses: Readonly<Record<string, string>>
 }

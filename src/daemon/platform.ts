@@ -64,8 +64,15 @@ export function openPlatform(options: OpenOptions) {
       return closing
     },
   }
-  /** The services that this process serves, by name. */
-  return { ...app, ...operations, operations, services }
+  return {
+    ...app,
+    ...operations,
+    operations,
+    /** The services that this process serves, by name. */
+    services,
+    /** What visitors see of the status, for files. */
+    keptStatus: async () => (await import('./routes/status.ts')).keptStatus(app),
+  }
 }
 
 /** Closes one after the other, all of them whatever becomes of one; rejects with the first fault. */

@@ -1,39 +1,27 @@
-import type { Clock } from '../core/clock.ts'
+import type { Host } from '../core/host.ts'
 import type { Hearing, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
 import { type AlertText, duration, minute } from '../core/incidents/text.ts'
-import type { Outage, Seen, Voting } from './votes.ts'
+import type { Outage, Round, Seen } from './votes.ts'
 
 const CAUSE = 'platform'
 
 /** Keeps the outages that this witness announces as incidents of its own store, from which alerts are sent. */
-export function openOutages({
-  incidents,
-  channels,
-  self,
-  clock,
-}: {
-  readonly incidents: IncidentStore
-  readonly channels: readonly Hearing[]
-  readonly self: string
-  readonly clock: Pick<Clock, 'now'>
-}) {
+export function openOutages(
+  { clock }: Pick<Host, 'clock'>,
+  incidents: IncidentStore,
+  channels: readonly Hearing[],
+  self: string,
+) {
   /** On every channel; another witness has sent it. */
   const sentElsewhere = (incident: string, kind: MessageKind, at: number) =>
     channels.map(({ name: channel }) => ({ incident, kind, channel, at }))
   return {
-    async follow({
-      after,
-      announces,
-      outage,
-      seen,
-      reason,
-    }: {
-      readonly after: Voting
-      readonly announces: 'open' | 'closed' | undefined
-      readonly outage: Outage | undefined
-      readonly seen: Seen
-      readonly reason: string | undefined
-    }): Promise<void> {
+    async follow(
+      { after, announces, seen }: Round,
+      outage: Outage | undefined,
+      /** Why this witness could not reach the platform. */
+      reason: string | undefined,
+    ): Promise<void> {
       const now = clock.now()
       /** The witness that announced it is gone: this one ends it. */
       const inherited = announces === 'closed' && outage && outage.by !== self ? outage : undefined

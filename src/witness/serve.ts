@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Clock } from '../core/clock.ts'
-import { MINUTE_MS } from '../core/durations.ts'
+import type { Host } from '../core/host.ts'
+import { ALWAYS, fileText, typeOf } from './files.ts'
 import type { Known, Witness } from './witness.ts'
 
 /** A client that is slow, sends much or keeps many connections must not stop a process that others rely on. */
@@ -13,8 +13,6 @@ const LIMITS = {
   maxHeaderSize: 8192,
 } as const
 const MOST_CONNECTIONS = 500
-/** After that without a word from the platform, a page says how old it is. */
-const STALE_MS = 3 * MINUTE_MS
 const NONCE = /^[\w-]{16,64}$/
 
 const FIELDS = {
@@ -26,38 +24,29 @@ const FIELDS = {
 const POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 /** Serves the platform’s status as last known, and the vote of this witness. */
-export async function serveWitness({
-  witness,
-  name,
-  host,
-  port,
-  clock,
-}: {
-  readonly witness: Pick<Witness, 'known' | 'vote'>
-  readonly name: string
-  readonly host: string
-  readonly port: number
-  readonly clock: Pick<Clock, 'now'>
-}): Promise<{ readonly port: number; close(): Promise<void> }> {
+export async function serveWitness(
+  { clock }: Pick<Host, 'clock'>,
+  witness: Pick<Witness, 'known' | 'vote'>,
+  name: string,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<{ readonly port: number; close(): Promise<void> }> {
   const server = createServer(LIMITS, (request, response) => {
     const send = (status: number, type: string, body: string, fields: Record<string, string> = {}) =>
       void response
         .writeHead(status, {
           ...FIELDS,
-          'Content-Type': `${type}; charset=utf-8`,
+          'Content-Type': type,
           'Content-Security-Policy': POLICY,
           'Content-Length': Buffer.byteLength(body),
           ...fields,
         })
         .end(request.method === 'HEAD' ? undefined : body)
-    const json = (status: number, body: unknown) => send(status, 'application/json', JSON.stringify(body))
+    const json = (status: number, body: unknown) => send(status, typeOf('.json'), JSON.stringify(body))
+    const say = (status: number, text: string, fields = {}) => send(status, typeOf(''), `${text}\n`, fields)
     if (request.method !== 'GET' && request.method !== 'HEAD')
-      return send(405, 'text/plain', 'A witness takes GET only.\n', {
-        Allow: 'GET, HEAD',
-        Connection: 'close',
-      })
+      return say(405, 'A witness takes GET only.', { Allow: 'GET, HEAD', Connection: 'close' })
     const url = URL.parse(request.url ?? '/', 'http://witness.invalid')
-    if (url === null) return send(400, 'text/plain', 'The address is malformed.\n')
+    if (url === null) return say(400, 'The address is malformed.')
     const known = witness.known()
     const own = ownView(name, known, clock.now())
     if (url.pathname === '/health') return json(200, own)
@@ -68,23 +57,14 @@ export async function serveWitness({
         : json(400, { message: 'The nonce is missing.' })
     }
     const { snapshot } = known
-    const isKept = ['/', '/status.json', '/status.atom', '/badge.svg'].includes(url.pathname)
-    if (!isKept) return send(404, 'text/plain', 'There is no such page.\n')
-    if (snapshot === undefined)
-      return send(503, 'text/plain', 'This witness has not reached the platform yet.\n', {
-        'Retry-After': '60',
-      })
-    if (url.pathname === '/status.json')
-      return json(200, { ...(JSON.parse(snapshot.json) as object), witness: own })
-    if (url.pathname === '/status.atom') return send(200, 'application/atom+xml', snapshot.atom)
-    if (url.pathname === '/badge.svg')
-      return send(200, 'image/svg+xml', known.isOutage ? snapshot.badgeUnreachable : snapshot.badge, {
-        'Cache-Control': 'public, max-age=60',
-        'Cross-Origin-Resource-Policy': 'cross-origin',
-      })
-    return send(200, 'text/html', pageOf(known, clock.now()), {
-      'Content-Security-Policy': `${POLICY}; style-src 'unsafe-inline'; img-src data:`,
-    })
+    const file = url.pathname === '/' ? 'index.html' : url.pathname.slice(1)
+    const body = snapshot && fileText({ ...known, snapshot }, file, clock.now())
+    if (body === undefined)
+      return snapshot === undefined && ALWAYS.includes(file)
+        ? say(503, 'This witness has not reached the platform yet.', { 'Retry-After': '60' })
+        : say(404, 'There is no such page.')
+    if (file === 'status.json') return json(200, { ...(JSON.parse(body) as object), witness: own })
+    return send(200, typeOf(file), body, fieldsOf(file, body))
   })
   server.maxConnections = MOST_CONNECTIONS
   server.on('clientError', (_, socket) => socket.destroy())
@@ -119,15 +99,11 @@ function ownView(name: string, { snapshot, confirmedAt, view, reason, isOutage, 
   }
 }
 
-const PLACE = '<p id="stale" class="note" role="status" hidden></p>'
-
-/** The platform’s page, with its age at the top once it is not current. */
-function pageOf({ snapshot, confirmedAt, isOutage }: Known, now: number): string {
-  const { html = '', kept = '' } = snapshot ?? {}
-  const age = now - confirmedAt
-  if (!isOutage && age < STALE_MS) return html
-  const text = kept
-    .replace('{minutes}', String(Math.max(0, Math.round(age / MINUTE_MS))))
-    .replace('{time}', `${new Date(confirmedAt).toISOString().slice(0, 16).replace('T', ' ')} UTC`)
-  return html.replace(PLACE, () => `<p id="stale" class="note" role="status"><strong>${text}</strong></p>`)
+function fieldsOf(file: string, body: string): Record<string, string> {
+  if (file === 'badge.svg')
+    return { 'Cache-Control': 'public, max-age=60', 'Cross-Origin-Resource-Policy': 'cross-origin' }
+  if (!file.endsWith('.html')) return {}
+  const nonce = /<script type="module" nonce="([\w+/=]+)"/.exec(body)?.[1]
+  const script = nonce === undefined ? '' : `; script-src 'nonce-${nonce}'; connect-src 'self'`
+  return { 'Content-Security-Policy': `${POLICY}; style-src 'unsafe-inline'; img-src data:${script}` }
 }

@@ -48,6 +48,23 @@ export interface Seen {
   readonly configured: number
 }
 
+interface RoundInput {
+  readonly self: string
+  readonly view: View
+  /** Of the others, one for each. */
+  readonly heard: readonly Vote[]
+  readonly configured: number
+  readonly before: Voting
+  readonly since: number
+  readonly newId: () => string
+}
+
+export interface Round {
+  readonly after: Voting
+  readonly announces?: 'open' | 'closed'
+  readonly seen: Seen
+}
+
 /** Rounds after which the next in line does what another witness should have done. */
 const PATIENCE = 4
 const CLEAR_ROUNDS = 2
@@ -61,24 +78,7 @@ const CLOSED_KEPT = 20
  * twice, so that a partition or a restart repeats no announcement; of fewer than three, by the one that announced it.
  * Compares no clocks: a vote counts for the round in which it was asked for.
  */
-export function nextRound({
-  self,
-  view,
-  heard,
-  configured,
-  before,
-  since,
-  newId,
-}: {
-  readonly self: string
-  readonly view: View
-  /** Of the others, one for each. */
-  readonly heard: readonly Vote[]
-  readonly configured: number
-  readonly before: Voting
-  readonly since: number
-  readonly newId: () => string
-}): { readonly after: Voting; readonly announces?: 'open' | 'closed'; readonly seen: Seen } {
+export function nextRound({ self, view, heard, configured, before, since, newId }: RoundInput): Round {
   const votes = [{ name: self, view }, ...heard].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const named = (wanted: View) => votes.flatMap((one) => (one.view === wanted ? [one.name] : []))
   const seen: Seen = { unreachable: named('unreachable'), reachable: named('reachable'), configured }

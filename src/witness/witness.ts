@@ -1,22 +1,31 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { systemClock } from '../core/clock.ts'
 import type { Host } from '../core/host.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import type { Network } from '../core/network/get.ts'
 import { openStore } from '../core/store/open.ts'
 import { within } from '../core/wait.ts'
-import { readSnapshot, type Snapshot, sign, signingKey, type WitnessSecret } from '../core/witness.ts'
+import {
+  readSnapshot,
+  type SignedSnapshot,
+  type Snapshot,
+  sign,
+  signingKey,
+  type WitnessSecret,
+} from '../core/witness.ts'
 import { askPeer, askPlatform } from './ask.ts'
+import type { KeptStatus } from './files.ts'
 import { openOutages } from './outages.ts'
-import { openState } from './state.ts'
-import { nextRound, type View, type Vote } from './votes.ts'
+import { NOTHING_SEEN, nextRound, type View, type Vote, type Voting } from './votes.ts'
 
-interface WitnessOptions extends Omit<Host, 'timer'> {
+interface WitnessOptions {
   readonly own: WitnessSecret
   readonly platform: string
   readonly peers: readonly string[]
   readonly dataFolder: string
   readonly channels: readonly Channel[]
+  /** Keeps the status as files elsewhere, too. */
+  readonly publish?: ((status: KeptStatus) => Promise<void>) | undefined
   readonly roundMs?: number
   readonly network?: Network
 }
@@ -49,15 +58,15 @@ const ROUND_MS = 30_000
 const ROUNDS_AGREE = 2
 
 /** Watches the platform, keeps its last status, and votes with its peers on outages. Rounds begin at once. */
-export async function startWitness(options: WitnessOptions): Promise<Witness> {
-  const { own, platform, peers, channels, clock, random, log, network, roundMs = ROUND_MS } = options
+export async function startWitness(host: Host, options: WitnessOptions): Promise<Witness> {
+  const { clock, random, log } = host
+  const { own, platform, peers, channels, publish, network, roundMs = ROUND_MS } = options
   const state = openState(options.dataFolder)
   const file = path.join(options.dataFolder, 'witness.sqlite')
   const store = await openStore({ kind: 'sqlite', file }, { log })
-  const outages = openOutages({ incidents: store.incidents, channels, self: own.name, clock })
+  const outages = openOutages(host, store.incidents, channels, own.name)
   const key = signingKey(own.secret, 'witness')
   const over = new AbortController()
-  const host = { clock, timer: systemClock, random, log }
   const lanes = createAlertLanes(host, store.incidents, { channels, signal: over.signal })
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
@@ -70,6 +79,8 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
   let down: { readonly since: number; readonly reason: string } | undefined
   let unreported: { readonly seconds: number; readonly reason: string } | undefined
   let heard: Record<string, string | undefined> = {}
+
+  const isOutage = () => voting.outage?.phase === 'open'
 
   async function look(): Promise<void> {
     const report = { at: clock.now(), nonce: newNonce(), have: signed?.signature, outage: unreported }
@@ -125,7 +136,7 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
   async function round(): Promise<void> {
     const [votes] = await Promise.all([listen(), look()])
     if (over.signal.aborted) return
-    const { after, announces, seen } = nextRound({
+    const next = nextRound({
       self: own.name,
       view,
       heard: votes,
@@ -134,14 +145,27 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
       since: down?.since ?? clock.now(),
       newId: () => `${own.name}-${clock.now().toString(36)}`,
     })
-    const outage = after.outage ?? voting.outage
     // In the store first: after a crash in between, the next round says the same again.
-    await outages.follow({ after, announces, outage, seen, reason })
-    voting = after
+    await outages.follow(next, next.after.outage ?? voting.outage, reason)
+    voting = next.after
     state.keep({ signed, confirmedAt, voting })
+    publishing ??= publishNow().finally(() => {
+      publishing = undefined
+    })
     // The next round looks again, whatever hangs.
     const told = Promise.all(lanes.map((wake) => wake()))
     await within(roundMs, told, () => [])
+  }
+
+  /** Waited for by no round: a folder or a bucket that hangs must not delay an alert. */
+  let publishing: Promise<void> | undefined
+  async function publishNow(): Promise<void> {
+    if (snapshot === undefined) return
+    await publish?.({ snapshot, confirmedAt, isOutage: isOutage() }).catch((error: unknown) =>
+      log.warn('publish_failed', 'the status could not be kept as files; the next round tries again', {
+        reason: error instanceof Error ? error.message : 'unknown',
+      }),
+    )
   }
 
   let running: Promise<void> = Promise.resolve()
@@ -166,7 +190,7 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
       confirmedAt,
       view,
       reason,
-      isOutage: voting.outage?.phase === 'open',
+      isOutage: isOutage(),
       peers: heard,
     }),
     vote(nonce) {
@@ -179,7 +203,41 @@ export async function startWitness(options: WitnessOptions): Promise<Witness> {
       over.abort()
       await loop
       await running
+      await publishing
       await store.close()
     },
+  }
+}
+
+/** What a witness keeps over a restart. */
+interface Kept {
+  readonly signed?: SignedSnapshot | undefined
+  /** When the platform last said that the snapshot is current; UTC milliseconds. */
+  readonly confirmedAt: number
+  readonly voting: Voting
+}
+
+/** The state in a folder. A file that cannot be read counts as none, and is replaced. */
+function openState(folder: string): { readonly kept: Kept; keep(kept: Kept): void } {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const file = path.join(folder, 'witness.json')
+  return {
+    kept: read(file),
+    keep(kept) {
+      writeFileSync(`${file}.new`, JSON.stringify(kept), { mode: 0o600 })
+      renameSync(`${file}.new`, file)
+    },
+  }
+}
+
+function read(file: string): Kept {
+  try {
+    return {
+      confirmedAt: 0,
+      voting: NOTHING_SEEN,
+      ...(JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>),
+    }
+  } catch {
+    return { confirmedAt: 0, voting: NOTHING_SEEN }
   }
 }

@@ -1,4 +1,4 @@
-import { symlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -340,4 +340,32 @@ test.each([
   const { context, stderr } = testContext({ cwd, env: { STORE_URL: 'sqlite:platform.sqlite' } })
   expect(await runProgram(['status', 'announce', ...args], context)).toBe(2)
   expect(stderr()).toContain(sentence)
+})
+
+test('the status page is exported as files, which a second host can serve', async () => {
+  const it = await daemon()
+  await it.run(['status', 'announce', 'We move', '--for', '1h', '--data', 'data'])
+  const told = await it.run(['status', 'export', 'out', '--data', 'data'])
+  expect(told).toMatchObject({ code: 0, stdout: 'written to out\n' })
+  const page = await readFile(path.join(it.folder, '../out/index.html'), 'utf8')
+  expect(page).toContain('>We move</p>')
+  expect(page).not.toContain('<form')
+  expect((await readdir(path.join(it.folder, '../out'))).toSorted()).toEqual([
+    'badge.svg',
+    'incidents',
+    'index.html',
+    'status.atom',
+    'status.ics',
+    'status.json',
+  ])
+  expect(await it.run(['status', 'export', 'https://s3.example/x', '--data', 'data'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('S3_KEY'),
+  })
+  expect(await it.run(['status', 'export', 'out', '--data', 'elsewhere'])).toMatchObject({ code: 2 })
+  await writeFile(path.join(it.folder, '../file'), '')
+  expect(await it.run(['status', 'export', 'file', '--data', 'data'])).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('file cannot be written'),
+  })
 })

@@ -1,20 +1,27 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { recordDays } from '../../src/cli/demo/sample-history.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { secret } from '../../src/core/secret.ts'
+import { openHistory } from '../../src/core/store/open.ts'
 import { parseWitnessSecrets, publicKeyOf, sign, signingKey } from '../../src/core/witness.ts'
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
 import { readVote } from '../../src/witness/ask.ts'
 import { outageText } from '../../src/witness/outages.ts'
+import { publisher } from '../../src/witness/publish.ts'
 import { serveWitness } from '../../src/witness/serve.ts'
 import { startWitness } from '../../src/witness/witness.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { serve } from '../support/servers.ts'
 
 const SECRETS = {
@@ -28,8 +35,11 @@ const WITNESS_SECRET = Object.entries(SECRETS)
   .join(', ')
 
 /** A platform behind a door that a test can shut, bend or replace. */
-async function platform(env: Record<string, string> = { WITNESS_SECRET }) {
-  const opened = openPlatform({ env, platform: learning })
+async function platform(
+  env: Record<string, string> = { WITNESS_SECRET },
+  more: Partial<Parameters<typeof openPlatform>[0]> = {},
+) {
+  const opened = openPlatform({ env, platform: learning, ...more })
   onTestFinished(() => opened.close())
   const { web } = handlersOf(opened)
   if (!web) throw new Error('the platform has no web service')
@@ -84,6 +94,7 @@ interface Started {
   readonly alerts?: string
   readonly peers?: readonly string[]
   readonly folder?: string
+  readonly publish?: ReturnType<typeof publisher>
   readonly secretText?: string
 }
 
@@ -94,10 +105,12 @@ async function witness({
   alerts,
   peers = [],
   folder,
+  publish,
   secretText = SECRETS[name],
 }: Started) {
   const dataFolder = folder ?? (await emptyFolder())
-  const started = await startWitness({
+  const host = { clock, timer: systemClock, random: systemRandom, log: silentLog }
+  const started = await startWitness(host, {
     own: { name, secret: secret(secretText) },
     platform,
     peers,
@@ -110,9 +123,7 @@ async function witness({
               outageText(incident, kind, 'kiln.example'),
             ),
           ],
-    clock,
-    random: systemRandom,
-    log: silentLog,
+    publish,
   })
   let stopped: Promise<void> | undefined
   const stop = () => (stopped ??= started.stop())
@@ -122,7 +133,7 @@ async function witness({
 }
 
 async function pages(of: Awaited<ReturnType<typeof witness>>, clock: ReturnType<typeof clockAt>) {
-  const server = await serveWitness({ witness: of, name: 'a', host: '127.0.0.1', port: 0, clock })
+  const server = await serveWitness({ clock }, of, 'a', { host: '127.0.0.1', port: 0 })
   onTestFinished(() => server.close())
   const ask = async (page: string, init?: RequestInit) => {
     const response = await fetch(`http://127.0.0.1:${server.port}${page}`, init)
@@ -362,4 +373,58 @@ test.each([
   ['', undefined],
 ])('a list of secrets is read as a whole or not at all (%#)', (value, names) => {
   expect(parseWitnessSecrets(value)?.map(({ name }) => name)).toEqual(names)
+})
+
+test('the status is kept as files at every change, with a page for each incident, and says when the platform is gone', async () => {
+  const history = await openHistory(undefined)
+  onTestFinished(() => history.close())
+  const now = Date.now()
+  await recordDays(history, now, { sample: learningSampleHealth, state: 'failing' })
+  const home = await platform({ WITNESS_SECRET }, { history })
+  const clock = clockAt(now)
+  const folder = await emptyFolder()
+  const it = await witness({ name: 'a', platform: home.url, clock, publish: publisher(clock, folder) })
+  const text = (name: string) => readFile(path.join(folder, name), 'utf8')
+  await expect.poll(() => text('index.html')).toContain('is failing')
+  const [link = ''] = /incidents\/web-mail-[\d.]+html/.exec(await text('index.html')) ?? []
+  expect(await text(link)).toMatch(/<title>Mail \(Web\) has been failing.*<main.*<h2>Timeline<\/h2>/s)
+  expect(await text('incidents/index.html')).toContain('Job store (API) was failing')
+  expect(await text('status.ics')).toContain('BEGIN:VCALENDAR')
+  expect(JSON.parse(await text('status.json'))).toMatchObject({ state: 'failing' })
+  // Forms and the pages of the platform itself are on the platform.
+  expect(await text('index.html')).not.toMatch(/<form|href="\/insights"/)
+  expect((await stat(path.join(folder, 'badge.svg'))).mode & 0o777).toBe(0o644)
+  const ask = await pages(it, clock)
+  const served = await ask(`/${link}`)
+  expect(served.text).toBe(await text(link))
+  const nonce = /<script type="module" nonce="([^"]+)"/.exec(served.text)?.[1]
+  expect(served.headers.get('content-security-policy')).toContain(`script-src 'nonce-${nonce}'`)
+  home.shut()
+  clock.at += 10 * 60_000
+  for (let count = 0; count < 4; count += 1) await it.round()
+  await expect.poll(() => text('index.html')).toContain('<strong>The platform cannot be reached.')
+  expect(await text(link)).toContain('<strong>The platform cannot be reached.')
+  expect(await text('badge.svg')).toContain('failing')
+})
+
+test('a bucket takes what has changed, signed, and one that refuses delays no round', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const storage = await s3Storage()
+  const key = { id: S3_KEY.S3_KEY, secret: secret(S3_KEY.S3_SECRET), region: S3_KEY.S3_REGION }
+  const to = (id: string) => publisher(clock, `${storage.url}/status/kiln/`, { ...key, id })
+  const it = await witness({ name: 'a', platform: home.url, clock, publish: to(key.id) })
+  await expect.poll(() => storage.objects.size).toBe(6)
+  expect([...storage.objects.keys()].at(-1)).toBe('/status/kiln/index.html')
+  const { snapshot } = it.known()
+  expect(storage.objects.get('/status/kiln/index.html')?.toString()).toBe(snapshot?.html)
+  storage.objects.clear()
+  await it.round()
+  await it.stop()
+  expect(storage.objects.size).toBe(0)
+  const refused = await witness({ name: 'b', platform: home.url, clock, publish: to('AKIANOBODY') })
+  await refused.round()
+  await expect(to('AKIANOBODY')({ ...refused.known(), snapshot: snapshot as never })).rejects.toThrow(
+    'the bucket answers with 403 for incidents/index.html',
+  )
 })

@@ -4,8 +4,9 @@ import { DAY_MS } from '../../core/durations.ts'
 import { INCIDENTS_KEPT, UPDATE_STATES } from '../../core/incidents/incident.ts'
 import { command, type Define } from '../command.ts'
 import { operatorOf, whichPlatform } from '../context.ts'
-import { EXIT, wrongUsage } from '../exit.ts'
-import { choice, durationUpTo, ENV_FILE, text, value } from '../inputs.ts'
+import { loadEnvironment } from '../environment.ts'
+import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { choice, durationUpTo, ENV_FILE, STATUS_TARGET, STORE, text, value } from '../inputs.ts'
 import { storeCommand } from '../opened.ts'
 import { printText } from '../print.ts'
 
@@ -97,6 +98,32 @@ const withdraw = storeCommand({
   },
 })
 
+const exportStatus = command({
+  summary: 'write the status page as files, for a bucket or a second host to serve',
+  notes: `Writes the page, one for each incident, the Atom feed, the calendar, the badge and status.json. Files that have not changed are left alone, and none is deleted. Run it every few minutes: a page that is older than that says so.`,
+  examples: ['/var/www/status --data /var/lib/platformctl', 'https://s3.eu-central-1.amazonaws.com/status'],
+  inputs: { '<target>': STATUS_TARGET, ...STORE },
+  async run(context, { target, envFile, data }) {
+    const { env } = await loadEnvironment(context, envFile)
+    const { openRecord } = await import('../status/export.ts')
+    const { openPublisher } = await import('../status/publisher.ts')
+    const publish = openPublisher(context, env, target)
+    const { platform, close } = await openRecord(context, env, data)
+    try {
+      const snapshot = await platform.keptStatus()
+      await publish({ snapshot, confirmedAt: context.clock.now(), isOutage: false }).catch(
+        (cause: unknown) => {
+          const reason = cause instanceof Error ? cause.message : 'it takes no files'
+          throw new CommandError(EXIT.remote, `${target} cannot be written: ${reason}.`, { cause })
+        },
+      )
+    } finally {
+      await close()
+    }
+    return printText(context, `written to ${target}\n`)
+  },
+})
+
 export const define: Define = () =>
   command({
     description:
@@ -126,7 +153,7 @@ export const define: Define = () =>
         exit: isWell ? EXIT.passed : EXIT.failed,
       }
     },
-    commands: { announce, update, withdraw },
+    commands: { announce, update, withdraw, export: exportStatus },
   })
 
 /** Adds `de=Die Suche ist langsam` to the texts given before it. */

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { systemClock } from '../../core/clock.ts'
 import { readSettings } from '../../core/env/settings.ts'
 import { openChannels } from '../../core/incidents/channels.ts'
 import type { MessageKind, StoredIncident } from '../../core/incidents/incident.ts'
@@ -8,7 +9,7 @@ import type { Context } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { ADDRESS, isAddress } from '../health/targets.ts'
-import { ENV_FILE, port, repeatable, required, type Values, value } from '../inputs.ts'
+import { ENV_FILE, port, repeatable, required, STATUS_TARGET, type Values, value } from '../inputs.ts'
 
 const INPUTS = {
   '--platform <url>': required('address of the web service'),
@@ -16,6 +17,7 @@ const INPUTS = {
   '--peer <url...>': repeatable('address of another witness; repeatable'),
   '--port <port>': value('where it listens; 0 takes a free port', port, 3100),
   '--host <host>': value('the address to listen on', String, '127.0.0.1'),
+  '--out <target>': `keep the status page as files, too: ${STATUS_TARGET}`,
   '--data <folder>': value('where it keeps the last status and its alerts', String, '.platformctl-witness'),
   ...ENV_FILE,
 } as const
@@ -42,6 +44,7 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   const { startWitness } = await import('../../witness/witness.ts')
   const { serveWitness } = await import('../../witness/serve.ts')
   const { outageText } = await import('../../witness/outages.ts')
+  const { openPublisher } = await import('../status/publisher.ts')
   const { clock, random } = context
   const { env } = await loadEnvironment(context, options.envFile)
   const settings = readSettings(context.platform, env)
@@ -70,26 +73,23 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   const channels = openChannels(clock, { alerts: { ...alerts, escalation: undefined }, mail }, textOf)
   if (channels.length === 0)
     log.warn('no_alert_channel', 'nobody is alerted: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO on this machine')
-  const witness = await startWitness({
+  const host = { clock, timer: systemClock, random, log }
+  const witness = await startWitness(host, {
     own,
     platform: options.platform,
     peers: options.peer,
     dataFolder: path.resolve(context.cwd, options.data),
     channels,
-    clock,
-    random,
-    log,
+    publish: options.out === undefined ? undefined : openPublisher(context, env, options.out),
   })
   try {
-    const server = await serveWitness({ ...options, witness, name: own.name, clock }).catch(
-      (cause: unknown) => {
-        throw new CommandError(
-          EXIT.usage,
-          `the witness cannot listen on port ${options.port} of ${JSON.stringify(options.host)}: choose another --port or --host.`,
-          { cause },
-        )
-      },
-    )
+    const server = await serveWitness(host, witness, own.name, options).catch((cause: unknown) => {
+      throw new CommandError(
+        EXIT.usage,
+        `the witness cannot listen on port ${options.port} of ${JSON.stringify(options.host)}: choose another --port or --host.`,
+        { cause },
+      )
+    })
     log.info('listening', 'the witness listens', { witness: `http://${options.host}:${server.port}` })
     const { releaseWhenIdle } = await import('../release-memory.ts')
     const memory = releaseWhenIdle()

@@ -283,7 +283,8 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
     responseTimes: 'Antwortzeiten der letzten 24 Stunden',
     kept: 'Die Plattform ist nicht erreichbar. Diese Seite zeigt ihren Zustand von {time}.',
     script: {
-      stale: 'Diese Seite ist {age} alt: Der Server antwortet nicht. Jede Minute wird es wieder versucht.',
+      stale:
+        'Diese Seite ist {age} alt und ließ sich nicht auffrischen. Jede Minute wird es wieder versucht.',
       days: 'Tage von {name}',
       ok: 'keine Störung',
       degraded: '{time} eingeschränkt',

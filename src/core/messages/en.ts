@@ -239,7 +239,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     kept: 'The platform cannot be reached. This page shows its status as of {time}.',
     /** For the page's script, which fills in `{…}`. */
     script: {
-      stale: 'This page is {age} old: the server does not answer. It tries again each minute.',
+      stale: 'This page is {age} old and could not be refreshed. It tries again each minute.',
       days: 'Days of {name}',
       ok: 'no trouble',
       degraded: 'degraded for {time}',

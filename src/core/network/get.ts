@@ -14,6 +14,8 @@ export interface Network {
 export interface GetInput {
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
+  /** Puts this there instead. */
+  readonly put?: string
   readonly timeoutMs: number
   /** Ends the request early, as its time-out does. */
   readonly signal?: AbortSignal
@@ -49,7 +51,7 @@ export type GetOutcome = { readonly phases: Phases } & (
 const LARGEST_HEAD_BYTES = 16 * 1024
 
 /**
- * One bounded GET over `node:http` that follows no redirect, decompresses nothing and is over in `timeoutMs`
+ * One bounded GET, or PUT, over `node:http` that follows no redirect, decompresses nothing and is over in `timeoutMs`
  * whatever hangs: a name resolution listens to no signal, so the time-out is raced against all of it. Never rejects.
  */
 export function get(input: GetInput): Promise<GetOutcome> {
@@ -183,11 +185,11 @@ function tunnel(socket: Socket, { protocol, username, password }: URL, path: str
   })
 }
 
-function ask({ url, headers }: GetInput, line: Socket): Promise<IncomingMessage> {
+function ask({ url, headers, put }: GetInput, line: Socket): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request({
       createConnection: () => line,
-      method: 'GET',
+      method: put === undefined ? 'GET' : 'PUT',
       host: url.hostname,
       path: `${url.pathname}${url.search}`,
       maxHeaderSize: LARGEST_HEAD_BYTES,
@@ -196,7 +198,7 @@ function ask({ url, headers }: GetInput, line: Socket): Promise<IncomingMessage>
       .on('response', resolve)
       .on('upgrade', () => reject(new Refusal('bad_http')))
       .on('error', reject)
-      .end()
+      .end(put)
   })
 }
 

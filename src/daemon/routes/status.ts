@@ -8,12 +8,15 @@ import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type Summary, summarise } from '../../core/status/summary.ts'
 import { createLabels, type Labels } from '../../core/status/words.ts'
+import type { StatusContent } from '../../core/witness.ts'
+import type { App } from '../app.ts'
 import type { RouteContext } from '../http/context.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse } from '../http/respond.ts'
 import { defineRoute, type Site, text } from '../http/route.ts'
-import type { Frame } from '../pages/layout.ts'
+import { type Frame, frameOf } from '../pages/layout.ts'
 import { subscribeForm } from '../pages/pages.ts'
+import { statusForVisitors } from '../pages/status/kept.ts'
 import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
 import { meaningOf, targetOf } from '../status.ts'
 
@@ -47,7 +50,7 @@ export function statusScript(): Promise<string | undefined> {
 }
 
 /** Reads the record as it is now. */
-export function summaryReader({ status, settings, clock, platform }: Site): () => Promise<Summary> {
+export function summaryReader({ status, settings, clock, platform }: App): () => Promise<Summary> {
   const prerequisites = prerequisitesOf(platform, settings)
   return async () => {
     const at = clock.now()
@@ -105,7 +108,7 @@ export function answerStatus<Value>(
 
 /** The public page, without its script. */
 export function inputOf(
-  { status, platform, settings, takesSubscribers, mailsIncidents, ...site }: Site,
+  { status, platform, settings, takesSubscribers, mailsIncidents, ...app }: App,
   summary: Summary,
   frame: Frame,
 ): StatusPageInput {
@@ -114,7 +117,7 @@ export function inputOf(
   const { language } = frame.messages
   // In the language of the page's reader.
   const labels =
-    language === site.labels.messages.language ? site.labels : createLabels({ ...platform, language })
+    language === app.labels.messages.language ? app.labels : createLabels({ ...platform, language })
   const isRecorded = services.length > 0
   const probed = new Set(probes.map(({ group }) => group))
   // Without a record, what the configuration alone says of the groups that have probes.
@@ -139,6 +142,14 @@ export function inputOf(
     details: undefined,
     detailsLink: undefined,
   }
+}
+
+/** All that visitors can see, for a witness or a file server to show in place of the platform. */
+export async function keptStatus(app: App, summary?: Summary): Promise<StatusContent> {
+  const { platform, settings } = app
+  const frame = frameOf(platform, settings.site.siteUrl)
+  const input = inputOf(app, summary ?? (await summaryReader(app)()), frame)
+  return statusForVisitors({ ...input, script: await statusScript() })
 }
 
 /** Description of the course by its title. */

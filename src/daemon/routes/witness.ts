@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { bearerOf } from '../../core/access/identity.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../../core/durations.ts'
 import { PlatformError } from '../../core/errors.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
 import {
   isProof,
   parseWitnessSecrets,
@@ -15,12 +14,7 @@ import {
   signingKey,
 } from '../../core/witness.ts'
 import { defineRoute, json, refusal, type Site } from '../http/route.ts'
-import { type Frame, frameOf } from '../pages/layout.ts'
-import { statusJson } from '../pages/status/answer.ts'
-import { badge } from '../pages/status/badge.ts'
-import { incidentFeed } from '../pages/status/feed.ts'
-import { statusPage } from '../pages/status/page.ts'
-import { inputOf, summaryReader } from './status.ts'
+import { keptStatus, summaryReader } from './status.ts'
 
 /** What a witness asks. */
 const WitnessAsk = z.object({
@@ -52,44 +46,34 @@ function readAsk(text: string) {
   }
 }
 
-/** All that visitors can see of the status, for a witness to keep; `facts` changes when what happened does. */
-async function statusForVisitors(site: Site, frame: Frame) {
-  const { labels, platform, settings } = site
-  const summary = await summaryReader(site)()
-  // Forms work on the platform alone.
-  const without = { ...site, takesSubscribers: false, mailsIncidents: false }
-  const input = { ...inputOf(without, summary, frame), home: settings.site.siteUrl }
-  const { incidents, announcements, state } = summary
-  return {
-    html: statusPage(input).html,
-    kept: escapeHtml(labels.messages.status.kept),
-    json: JSON.stringify(statusJson(input)),
-    atom: incidentFeed(summary, labels, platform.name, settings.site.siteUrl),
-    badge: badge(labels.messages, undefined, state),
-    badgeUnreachable: badge(labels.messages, undefined, 'failing'),
-    facts: JSON.stringify([
-      state,
-      announcements,
-      incidents.map(({ beganAt, endedAt, updates }) => [beganAt, endedAt, updates?.length]),
-    ]),
-  }
-}
-
 /** A snapshot that says nothing new is signed again this often. */
 const SIGNED_AGAIN_MS = 5 * MINUTE_MS
 
 /** Gives the status, signed with a key that witnesses can trust; undefined while no store gives the key. */
 function statusSigner(site: Site, witnesses: Snapshot['witnesses']) {
-  const { platform, settings, stores, clock } = site
-  const frame = frameOf(platform, settings.site.siteUrl)
+  const { platform, stores, clock } = site
+  const read = summaryReader(site)
   let last: (SignedSnapshot & { readonly at: number; readonly facts: string }) | undefined
   return async (): Promise<SignedSnapshot> => {
-    const { facts, ...status } = await statusForVisitors(site, frame)
+    const summary = await read()
     const at = clock.now()
+    const { state, announcements, incidents } = summary
+    const facts = JSON.stringify([
+      state,
+      announcements,
+      incidents.map(({ beganAt, endedAt, updates }) => [beganAt, endedAt, updates?.length]),
+    ])
     if (last && last.facts === facts && Math.abs(at - last.at) < SIGNED_AGAIN_MS) return last
     const key = signingKey((await stores.keys()).linkKey, 'platform')
     const { name, language } = platform
-    const snapshot = JSON.stringify({ platform: name, language, at, ...status, witnesses } satisfies Snapshot)
+    const content = await keptStatus(site, summary)
+    const snapshot = JSON.stringify({
+      platform: name,
+      language,
+      at,
+      ...content,
+      witnesses,
+    } satisfies Snapshot)
     last = { snapshot, key: publicKeyOf(key), signature: sign(snapshot, key), at, facts }
     return last
   }

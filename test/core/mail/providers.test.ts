@@ -7,7 +7,7 @@ import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { openApi } from '../../../src/core/mail/transports/api.ts'
-import { signedHeaders } from '../../../src/core/mail/transports/forms.ts'
+import { awsSigned } from '../../../src/core/network/aws-signature.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails } from '../../support/learning.ts'
@@ -148,7 +148,7 @@ test.each([
   ['GET', '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31'],
   ['POST', '5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b'],
 ])('Amazon’s own example of a signed %s has the signature that they publish', (method, signature) => {
-  const signed = signedHeaders(
+  const signed = awsSigned(
     { method, host: 'example.amazonaws.com', path: '/', body: '' },
     {
       id: 'AKIDEXAMPLE',

@@ -1,6 +1,6 @@
-import { createHash, createHmac } from 'node:crypto'
 import { asciiAddress, type Mailbox } from '../../address.ts'
 import type { ApiProvider } from '../../env/settings.ts'
+import { awsRegion, awsSigned } from '../../network/aws-signature.ts'
 import type { Secret } from '../../secret.ts'
 import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
 import { mimeOf } from '../mime/mime.ts'
@@ -176,30 +176,6 @@ const postmark: ApiForm = {
   rowOf: (_, { ErrorCode }) => (ErrorCode === INACTIVE_RECIPIENT ? 'recipient-inactive' : undefined),
 }
 
-/** The region in an address of Amazon, as in `email.eu-central-1.amazonaws.com`. */
-const REGION = /\b[a-z]{2,4}(?:-[a-z]+){1,2}-\d\b/
-
-/** Headers that sign a request without a query: AWS Signature Version 4. */
-export function signedHeaders(
-  { method, host, path, body }: Record<'method' | 'host' | 'path' | 'body', string>,
-  { id, secret, region, service }: Record<'id' | 'secret' | 'region' | 'service', string>,
-  now: number,
-): Headers {
-  const date = new Date(now).toISOString().replace(/[-:]|\.\d{3}/g, '')
-  const day = date.slice(0, 8)
-  const scope = `${day}/${region}/${service}/aws4_request`
-  const canonical = `${method}\n${path}\n\nhost:${host}\nx-amz-date:${date}\n\nhost;x-amz-date\n${sha256(body)}`
-  const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(hmac, `AWS4${secret}`)
-  const signature = hmac(key, `AWS4-HMAC-SHA256\n${date}\n${scope}\n${sha256(canonical)}`).toString('hex')
-  return {
-    'x-amz-date': date,
-    authorization: `AWS4-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=host;x-amz-date, Signature=${signature}`,
-  }
-}
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
-const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
-
 /** Errors of SES whose status says less than their name. */
 const ROWS: readonly (readonly [error: RegExp, row: HttpFault['row']])[] = [
   [/^(?:Throttling|TooManyRequests|LimitExceeded)/, 'rate-limited'],
@@ -215,9 +191,9 @@ const ses: ApiForm = {
   path: '/v2/email/outbound-emails',
   open(key, url, now) {
     const [id = '', secret = ''] = key.reveal().split(/:(.*)/s)
-    const signing = { id, secret, region: REGION.exec(url.href)?.[0] ?? 'us-east-1', service: 'ses' }
+    const signing = { id, secret, region: awsRegion(url.href) ?? 'us-east-1', service: 'ses' }
     const sign = (method: 'GET' | 'POST', path: string, body: string) =>
-      signedHeaders({ method, host: url.host, path, body }, signing, now())
+      awsSigned({ method, host: url.host, path, body }, signing, now())
     return {
       request(message, path) {
         const body = JSON.stringify({
