@@ -27,6 +27,8 @@ interface Extras {
   readonly style?: string
   /** More of the head, in HTML of ours. */
   readonly head?: string
+  /** Where the platform's name leads; the start page when left out. */
+  readonly start?: string
   /** Beside the platform's name, in HTML of ours. */
   readonly aside?: string
   /** The script asks this server for more. */
@@ -67,7 +69,7 @@ ${described(frame, title, extras.description)}
 <style nonce="${nonce}">${compact(STYLE + frame.style + style)}</style>
 </head>
 <body>
-<header class="brand"><a href="${escapeHtml(pagesAt)}/">${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span></a>${aside}</header>
+<header class="brand"><a href="${escapeHtml(extras.start ?? `${pagesAt}/`)}">${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span></a>${aside}</header>
 <main class="${wide ? 'wide' : 'card'}">
 ${body}
 </main>

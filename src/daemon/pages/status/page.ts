@@ -81,18 +81,23 @@ export function incidentsPage(input: StatusPageInput): Page {
   return framed(input, '..', input.labels.messages.status.incidents, [back(input), allIncidents(input)])
 }
 
-const back = ({ labels }: StatusPageInput) => `<p><a href="../">← ${labels.messages.status.title}</a></p>`
+const back = (input: StatusPageInput) =>
+  `<p><a href="${startOf(input, '..')}">← ${input.labels.messages.status.title}</a></p>`
+
+/** A file server need not know which file a folder opens with. */
+const startOf = ({ home }: StatusPageInput, root: string) => `${root}/${home === '' ? '' : 'index.html'}`
 
 /** The frame of all pages of the status. Their links are relative, so that they also work as files in any folder. */
 function framed(input: StatusPageInput, root: string, title: string, parts: readonly string[]): Page {
   const { frame, labels, summary, script, home } = input
   const T = labels.messages.status
-  return page({ ...frame, pagesAt: root }, `${title} · ${T.title}`, [SHAPES, STALE, ...parts].join('\n'), {
+  return page(frame, `${title} · ${T.title}`, [SHAPES, STALE, ...parts].join('\n'), {
     wide: true,
     description: T.description(frame.name),
     icon: stateIcon(summary.state),
     style: STATUS_STYLE + SUBSCRIBE_STYLE + (input.details?.mail === undefined ? '' : MAIL_STYLE),
     head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="${root}/status.atom">`,
+    start: startOf(input, root),
     aside: subscribe(input, root),
     connects: true,
     script,

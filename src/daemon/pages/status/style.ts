@@ -17,6 +17,7 @@ symbol path { fill: none; stroke: var(--paper); stroke-width: 2; stroke-linecap:
 .verdict h1 small { display: block; font-size: 1rem; font-weight: 400; letter-spacing: 0; margin-top: .3rem; }
 .verdict p, .list p, .key p, .updates p { margin: 0; }
 .note, .announcement { border-inline-start: 3px solid var(--degraded); padding: .1rem 0 .1rem .9rem; margin: 1.25rem 0 0; }
+.note + .verdict { margin-top: 1.1rem; }
 .announcement { border-color: var(--accent); } .announcement.resolved { border-color: var(--ok); }
 .announcement p { margin: 0; } .announcement strong { color: var(--ink); }
 .written { white-space: pre-line; }
