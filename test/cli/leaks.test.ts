@@ -152,6 +152,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['status', 'announce', 'Slow search', '--for', '2h', '--env-file', 'a.env'],
   ['status', 'update', 'no-such', 'Mended', '--env-file', 'a.env'],
   ['status', 'withdraw', 'no-such', '--env-file', 'a.env'],
+  ['status', 'export', 'page', '--env-file', 'a.env'],
   ['email', 'lint'],
   ['deploy', 'init', 'systemd'],
   ['deploy', 'check', 'systemd'],
