@@ -240,7 +240,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'counts a report as often as it is delivered',
     file: 'store/feedback.ts',
-    find: "if (key !== undefined && !fresh.delete(key)) return 'repeated'",
+    find: "if (key !== undefined && !fresh.delete(storableText(key))) return 'repeated'",
     replace: '',
   },
   {
@@ -355,7 +355,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'keeps the plan of a course without its texts',
     file: 'store/plans.ts',
-    find: 'yield* run(text.keepTexts, { rows: asRows(texts) })',
+    find: 'yield* run(text.keepTexts, { rows: texts })',
     replace: '',
   },
   {
@@ -541,14 +541,14 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'forgets in a journal made from rows who came back',
     file: 'store/departures.ts',
-    find: '    ...rows.past,\n',
+    find: '    ...past,\n',
     replace: '',
   },
   {
     name: 'forgets who left while the journal could not be written',
     file: 'store/sqlite/journal.ts',
-    find: '.run(OWED, lines)',
-    replace: ".run(OWED, '')",
+    find: 'perform(setMeta(OWED, owedLines() + lines))',
+    replace: '',
   },
   {
     name: 'brings erased people back by a restore',

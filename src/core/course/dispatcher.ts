@@ -264,8 +264,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim, plan.lessons[claim.day - 1])
       const mail: Mail = {
-        ...lessonOf(plan, claim),
         stream,
+        ...lessonOf(plan, claim),
         ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
         slots,
         to: { name: undefined, address: claim.address },
