@@ -36,7 +36,7 @@ const LESSON_PLACES: readonly (readonly [Place, Part])[] = [
     },
   ],
   [
-    of(/src\/core\/(?:course|delivery)\/|src\/core\/(?:clock|random|store\/together)\.ts$/),
+    of(/src\/core\/(?:course|delivery)\/|src\/core\/(?:clock|random|semaphore|store\/together)\.ts$/),
     {
       name: 'the dispatcher itself',
       ours: true,

@@ -1,9 +1,9 @@
-import { settle } from '../../src/core/course/schedule.ts'
 import { applyFeedback } from '../../src/core/mail/feedback/changes.ts'
 import type { FeedbackEvent } from '../../src/core/mail/feedback/event.ts'
 import type { Outcome } from '../../src/core/mail/transport.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { begin } from '../../test/support/learning.ts'
+import { settle } from '../../test/support/settle.ts'
 
 /**
  * `seed.ts FILE PERSON=OUTCOME …`: a store with people in the middle of their course, so that the runbooks of alerts

@@ -90,8 +90,8 @@ test('shares of parts add up to what was sampled', () => {
   const parts = shares(
     [
       { stack: [frame('(idle)')], ms: 2 },
-      { stack: [frame('a', 'src/core/course/feed.ts')], ms: 3 },
-      { stack: [frame('b', 'src/core/delivery/semaphore.ts')], ms: 4 },
+      { stack: [frame('a', 'src/core/course/lessons.ts')], ms: 3 },
+      { stack: [frame('b', 'src/core/delivery/run.ts')], ms: 4 },
     ],
     lessonPart,
   )

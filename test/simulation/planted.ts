@@ -12,10 +12,10 @@ export interface Mutation {
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'records a day as sent before it is sent',
-    file: 'course/dispatcher.ts',
-    find: 'const delivery = await inFlight(',
-    replace: `await mark(taken, settle(claim, { kind: 'sent', id: '' }, { now: clock.now(), fraction: 0, next: catalog.next(plan, claim, claim.day) }))
-      const delivery = await inFlight(`,
+    file: 'delivery/run.ts',
+    find: 'const delivery = await inLine(',
+    replace: `await record(taken, { kind: 'sent', id: '' }, prepared)
+    const delivery = await inLine(`,
   },
   {
     name: 'takes any outcome, whatever its fencing number',
@@ -31,13 +31,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'makes a new key for every attempt',
-    file: 'course/dispatcher.ts',
-    find: '...lessonOf(plan, claim),\n        ...(text',
-    replace: '...lessonOf(plan, claim),\n        about: String(random.fraction()),\n        ...(text',
+    file: 'course/lessons.ts',
+    find: '...lessonOf(plan, claim),\n          stream',
+    replace: '...lessonOf(plan, claim),\n          about: String(random.fraction()),\n          stream',
   },
   {
     name: 'does not look again before it hands over',
-    file: 'course/dispatcher.ts',
+    file: 'course/lessons.ts',
     find: `if (!(await store.stillHolds(claim))) return { kind: 'gone' }`,
     replace: '',
   },
@@ -55,9 +55,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes an unknown outcome for sent',
-    file: 'course/dispatcher.ts',
-    find: 'settle(claim, delivery,',
-    replace: `settle(claim, delivery.kind === 'unknown' ? { kind: 'sent', id: '' } : delivery,`,
+    file: 'delivery/delivery.ts',
+    find: 'unknown(job, { reason }, at) {',
+    replace: "unknown(job, { reason }, at) {\n    if (reason !== '') return ended('sent')(job)",
   },
   {
     name: 'forgets that an attempt was lost',
@@ -124,9 +124,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'parks everybody for a refusal of all that we send',
-    file: 'course/dispatcher.ts',
-    find: "if (about === 'message') return record",
-    replace: 'if (about) return record',
+    file: 'delivery/run.ts',
+    find: "if (scope === 'message')",
+    replace: 'if (scope)',
   },
   {
     name: 'ends nothing by a link of an earlier enrolment',
@@ -160,9 +160,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'goes beyond its limit',
-    file: 'course/feed.ts',
-    find: 'left -= claims.length',
-    replace: 'left -= 1',
+    file: 'delivery/run.ts',
+    find: 'room -= claims.length',
+    replace: 'room -= 1',
   },
   {
     name: 'sends to a dead address',
@@ -318,7 +318,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'spaces a lesson from the one before the last',
-    file: 'course/dispatcher.ts',
+    file: 'course/lessons.ts',
     find: 'catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)',
     replace: 'catalog.next(plan, claim, claim.day)',
   },
@@ -330,7 +330,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sends everybody the original of a lesson',
-    file: 'course/dispatcher.ts',
+    file: 'course/lessons.ts',
     find: '{ language: text.language }',
     replace: '{}',
   },
@@ -414,8 +414,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'starts a run while courses are paused',
-    file: 'course/dispatcher.ts',
-    find: 'if (await isPaused(stream)) return nothing(PAUSED)',
+    file: 'delivery/run.ts',
+    find: 'if (hold !== undefined) stop(hold)',
     replace: '',
   },
   {
@@ -450,8 +450,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'leaves a confirmation to the process that stored it',
-    file: 'delivery/message-lane.ts',
-    find: 'claim: (input) => store.claimMessages({ stream: name, ...input }),',
+    file: 'delivery/messages.ts',
+    find: 'claim: (asked) => store.claimMessages({ stream: name, ...asked }),',
     replace: 'claim: async () => [],',
   },
   {
@@ -462,8 +462,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'hands over a confirmation that another process has in hand',
-    file: 'delivery/message-lane.ts',
-    find: 'keep: (messages) => store.keepMessages({ messages, leaseMs: LEASE_MS }),',
+    file: 'delivery/messages.ts',
+    find: 'keep: (messages, leaseMs) => store.keepMessages({ messages, leaseMs }),',
     replace: 'keep: async () => {},',
   },
   {
@@ -480,8 +480,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'lets the lease of a message end while it is out',
-    file: 'delivery/lane.ts',
-    find: 'lease.begin(claimed)',
+    file: 'delivery/run.ts',
+    find: 'lease.begin(claim)',
     replace: '',
   },
   {
@@ -491,14 +491,14 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '...later(job, now + HOUR_MS),',
   },
   {
-    name: 'hands over a new message of a paused stream',
-    file: 'delivery/lane.ts',
-    find: "if (hold) return { kind: 'untried', reason: heldReason(hold) }",
-    replace: '',
+    name: 'hands over what it has claimed after its stream was paused',
+    file: 'delivery/run.ts',
+    find: 'if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})\n    await lookAtHold()',
+    replace: 'if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})',
   },
   {
     name: 'records only what was sent',
-    file: 'delivery/lane.ts',
+    file: 'delivery/run.ts',
     find: 'await marker.mark(attempted, lease.heldUntil())',
     replace: "if (delivery.kind === 'sent') await marker.mark(attempted, lease.heldUntil())",
   },
@@ -566,7 +566,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'loses the turn of a lesson that is not handed over',
-    file: 'course/feed.ts',
+    file: 'delivery/run.ts',
     find: 'if (place !== undefined) pace?.giveBack([place])',
     replace: '',
   },

@@ -1,8 +1,8 @@
-import { type Delivery, isOutcome } from '../delivery/delivery.ts'
-import type { LaneHost } from '../delivery/lane.ts'
+import { isOutcome } from '../delivery/delivery.ts'
+import { createEngine, type Engine } from '../delivery/engine.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
 import type { NewMessage, QueuedMessage } from '../delivery/message.ts'
-import { createMessageLane } from '../delivery/message-lane.ts'
+import { type MessageHost, messageSource } from '../delivery/messages.ts'
 import { CONFIRMATION } from '../delivery/streams.ts'
 import { DAY_MS } from '../durations.ts'
 import type { Mail, Mailer } from '../mail/mailer.ts'
@@ -20,11 +20,8 @@ const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
 export interface Confirmations {
   /** A message to store with the request for it, and the hash of its token. */
   create(id: string): { readonly tokenHash: string; readonly message: Omit<NewMessage, 'payload'> }
-  /** Mails a message that this process has just stored. */
-  deliver(message: QueuedMessage, since: number): Promise<Delivery>
   messageIdOf(message: QueuedMessage): string | undefined
-  /** Mails what is due, stored by whatever process; gives how many went out. */
-  deliverDue(): Promise<number>
+  readonly engine: Engine<QueuedMessage>
 }
 
 /**
@@ -32,7 +29,7 @@ export interface Confirmations {
  * is down, delays one and loses none.
  */
 export function createConfirmations(
-  host: LaneHost,
+  host: MessageHost,
   {
     store,
     mailer,
@@ -93,7 +90,7 @@ export function createConfirmations(
 
   const messageIdOf = (message: QueuedMessage) => mailer.messageId(mailOf(message, ''))
 
-  const lane = createMessageLane<CourseMessageSettlement>(host, {
+  const source = messageSource<CourseMessageSettlement>(host, {
     stream: CONFIRMATION,
     store,
     mailer,
@@ -114,8 +111,8 @@ export function createConfirmations(
         : settlement
     },
     about: ({ subscription }) => ({ subscription }),
-    signal,
   })
+  const engine = createEngine(host, source, signal)
 
   return {
     create(id) {
@@ -125,8 +122,7 @@ export function createConfirmations(
         message: { id, stream: 'confirmation', key: `confirmation.${id}`, expiresAt, leaseMs: LEASE_MS },
       }
     },
-    deliver: lane.deliver,
+    engine,
     messageIdOf,
-    deliverDue: lane.wake,
   }
 }

@@ -3,8 +3,7 @@ import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import { type Delivery, KEY_LIFE_MS } from '../delivery/delivery.ts'
-import type { LaneHost } from '../delivery/lane.ts'
-import { createMails } from '../delivery/message-lane.ts'
+import { createMails, type MessageHost } from '../delivery/messages.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { Held } from '../mail/holds.ts'
@@ -17,7 +16,8 @@ import type { Catalog } from './catalog.ts'
 import { createConfirmations } from './confirmations.ts'
 import type { Course } from './course.ts'
 import { FIRST_COURSE } from './definition.ts'
-import { createDispatcher, type DispatcherOptions, lessonOf } from './dispatcher.ts'
+import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
+import { lessonOf } from './lessons.ts'
 import {
   hashToken,
   lessonSignature,
@@ -242,19 +242,12 @@ export function openCourse({
   }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()
-  const run = createDispatcher({
-    store,
-    persistent,
-    mailer,
-    clock,
-    timer,
-    random,
-    log,
-    catalog,
-    ...(pace && { pace }),
+  const host: MessageHost = { clock, timer, random, log, held }
+  const run = createDispatcher(host, {
+    ...{ store, persistent, mailer, catalog, pace },
     isPaused: async (stream) =>
       stream === 'course' ? ((await isPaused?.()) ?? false) : (await held(stream)) !== undefined,
-    ...(notices && { standing: noticeStanding }),
+    standing: notices && noticeStanding,
     mailFor: (claim, lesson) => {
       const link = unsubscribe(claim)
       const notice = noticeOf(claim)
@@ -287,8 +280,7 @@ export function openCourse({
     reviewedAt = since
   }
 
-  const host: LaneHost = { clock, timer, random, log, held }
-  const deliverMails = again && createMails(host, { store, mailer, again, signal: closing.signal })
+  const mails = again === undefined ? [] : createMails(host, { store, mailer, again, signal: closing.signal })
   const confirmations = createConfirmations(host, {
     store,
     mailer,
@@ -298,8 +290,8 @@ export function openCourse({
     signal: closing.signal,
   })
   const deliverMessages = async () => {
-    const [confirmed, mailed = 0] = await Promise.all([confirmations.deliverDue(), deliverMails?.()])
-    return confirmed + mailed
+    const sent = await Promise.all([confirmations.engine, ...mails].map((engine) => engine.wake()))
+    return sent.reduce((sum, one) => sum + one, 0)
   }
 
   const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
@@ -366,7 +358,7 @@ export function openCourse({
       }
       const message = answer.mail ? answer.message : undefined
       // After the answer: its body and its time must not tell whether there was anything to send.
-      if (message) inBackground(nextTurn().then(() => confirmations.deliver(message, since)))
+      if (message) inBackground(nextTurn().then(() => confirmations.engine.deliver(message, since)))
       return { status: 'pending', sent: true }
     },
     async confirmAgain(asked, { wait = !persistent } = {}) {
@@ -384,7 +376,7 @@ export function openCourse({
       const message = answer.mail ? answer.message : undefined
       if (message === undefined)
         return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
-      const delivery = confirmations.deliver(message, since)
+      const delivery = confirmations.engine.deliver(message, since)
       if (!wait) {
         inBackground(delivery)
         return { kind: 'sent', id: confirmations.messageIdOf(message) ?? message.id, queued: true }

@@ -1,5 +1,4 @@
-import { type Delivery, isOutcome, recordOf } from '../delivery/delivery.ts'
-import { COURSE } from '../delivery/streams.ts'
+import { type Delivery, isOutcome, type JobRecord } from '../delivery/delivery.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { Cadence, CoursePlan, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
@@ -159,65 +158,44 @@ export function nextDay(sentDays: readonly number[], lessons: number): number | 
   return undefined
 }
 
-/** Computes the record of what became of a claim. Pure, so that the simulation and every store share it. */
-export function settle(
+/** What is written of a claim. Pure, so that the simulation and every store share it. */
+export function settlementOf(
   claim: Claim,
   delivery: Delivery,
+  { result, untried, nextAttemptAt, failures, problem: met }: JobRecord,
   {
     now,
-    fraction,
     next,
     progress,
     messageId,
   }: {
     readonly now: number
-    readonly fraction: number
     /** The lesson after this one; undefined: there is none. */
     readonly next?: Next | undefined
     readonly progress?: Progress | undefined
     readonly messageId?: string | undefined
   },
 ): Settlement {
-  const { problem: before, dueAt: due, failures: failed, day } = claim
-  const unknownSince = before?.kind === 'unknown' ? before.since : undefined
-  const job = { dueAt: due, failures: failed, unknownSince, wasTried: before !== undefined }
-  const { result, untried, ...record } = recordOf(job, delivery, { now, fraction, stream: COURSE })
-  const { nextAttemptAt, failures, problem = before } = record
   const attempt = attemptOf(delivery, messageId)
+  const problem = met ?? claim.problem
   const settled = { claim, now, untried, end: false, ...(attempt && { attempt }) }
+  const over = { nextAttemptAt: undefined, failures: 0, problem: undefined }
   switch (result) {
     case 'sent':
     case 'skipped':
       return {
-        ...settled,
-        sent: true,
-        lessons: next?.lessons ?? day,
+        ...{ ...settled, ...over, sent: true },
+        lessons: next?.lessons ?? claim.day,
         nextAttemptAt: next?.dueAt,
-        failures: 0,
-        problem: undefined,
         ...(result === 'sent' && progress && { progress }),
       }
     case 'finished':
       // All lessons that the course still has were sent.
-      return {
-        ...settled,
-        sent: false,
-        lessons: day - 1,
-        nextAttemptAt: undefined,
-        failures: 0,
-        problem: undefined,
-      }
+      return { ...settled, ...over, sent: false, lessons: claim.day - 1 }
     case 'waits':
       return { ...settled, sent: false, nextAttemptAt, failures, problem }
     case 'over':
-      return {
-        ...settled,
-        sent: false,
-        nextAttemptAt: undefined,
-        failures,
-        problem,
-        end: problem?.kind === 'bounced',
-      }
+      return { ...settled, ...over, sent: false, failures, problem, end: problem?.kind === 'bounced' }
   }
 }
 

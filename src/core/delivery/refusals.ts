@@ -1,8 +1,21 @@
+import type { Outcome } from '../mail/transport.ts'
+import type { Delivery } from './delivery.ts'
+
+/** An answer that may be about us rather than about the message. */
+export type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
+
+export const isRefusal = (delivery: Delivery): delivery is Refusal =>
+  (delivery.kind === 'transient' && delivery.scope === 'sender') ||
+  (delivery.kind === 'permanent' && !delivery.hardBounce)
+
 /** This many equal refusals in a row, with no message accepted between them, are about us. */
 const MOST_IN_A_ROW = 5
 
 /** Scope of a refusal: one message, or everything that we send. */
-export type About = 'message' | 'run'
+type Scope = 'message' | 'run'
+
+/** Assumed if nothing more is learned: the transport's own answer is believed. */
+export const unclearScope = ({ kind }: Refusal): Scope => (kind === 'permanent' ? 'message' : 'run')
 
 /**
  * Tells a refusal of one message from a refusal of everything that we send, by what becomes of the messages around it:
@@ -13,8 +26,8 @@ export interface Refusals {
   handOver(): number
   /** The provider took a message. */
   accepted(number: number): void
-  /** Resolves when it is known what the refusal is about; to `unclear` if nothing more can become known. */
-  refused(refusal: { readonly reason: string; readonly unclear: About }): Promise<About>
+  /** Resolves when the scope of the refusal is known, or nothing more can become known. */
+  refused(refusal: Refusal): Promise<Scope>
   /** A fault of ours, found before any provider was asked. */
   failed(reason: string): void
   /** No further answers will come. */
@@ -26,8 +39,8 @@ export interface Refusals {
 export function createRefusals(): Refusals {
   const waiting = new Set<{
     readonly after: number
-    readonly unclear: About
-    readonly decide: (about: About) => void
+    readonly unclear: Scope
+    readonly decide: (scope: Scope) => void
   }>()
   let handedOver = 0
   let row = { reason: '', length: 0 }
@@ -48,18 +61,18 @@ export function createRefusals(): Refusals {
       row = { reason: '', length: 0 }
       for (const one of waiting) if (one.after < number) one.decide('message')
     },
-    refused({ reason, unclear }) {
+    refused(refusal) {
       return new Promise((resolve) => {
         const one = {
           after: handedOver,
-          unclear,
-          decide: (about: About) => {
+          unclear: unclearScope(refusal),
+          decide: (scope: Scope) => {
             waiting.delete(one)
-            resolve(about)
+            resolve(scope)
           },
         }
         waiting.add(one)
-        count(reason)
+        count(refusal.reason)
         if (stop !== undefined) one.decide('run')
       })
     },

@@ -12,6 +12,11 @@ export interface Stream {
   readonly countsAll: boolean
   /** Left to an operator once a provider may have forgotten the key of an unknown outcome. */
   readonly parksUnknown: boolean
+  /**
+   * Many leave at once: they are claimed ahead and recorded together, a failure of the connection ends the run, and a
+   * refusal is judged by what becomes of the others.
+   */
+  readonly isBulk?: true
   /** When what our own configuration or texts kept from leaving is tried again. */
   readonly oursMs: number
 }
@@ -39,6 +44,7 @@ export const COURSE: Stream = {
   countsAll: false,
   parksUnknown: true,
   oursMs: 0,
+  isBulk: true,
 }
 export const CONFIRMATION = message('confirmation', 5 * MINUTE_MS, HOUR_MS)
 /** Somebody waits for it, and its link works for a short time only. */

@@ -1,6 +1,7 @@
-import { type Delivery, isAnswer } from '../delivery/delivery.ts'
-import { createLane } from '../delivery/lane.ts'
-import { LEASE_MS } from '../delivery/lease.ts'
+import { isAnswer } from '../delivery/delivery.ts'
+import { createEngine } from '../delivery/engine.ts'
+import { messageJob, messageSettlement } from '../delivery/messages.ts'
+import type { Source } from '../delivery/source.ts'
 import { ALERT } from '../delivery/streams.ts'
 import type { Host } from '../host.ts'
 import type { Held } from '../mail/holds.ts'
@@ -53,17 +54,14 @@ export function createAlertLanes(
       // A hold that cannot be read keeps back no alert: its store may be what the alert is about.
       return !channel.publishes && (await held('alert').catch(() => undefined)) !== undefined
     }
-    return createLane<AlertClaim>(host, {
+    const source: Source<AlertClaim> = {
       stream: ALERT,
       lines,
       patienceMs,
       // Due as the plan says, which follows a clock that is set back.
-      jobOf: ({ attempts: failures, unknownSince }) => ({
-        ...{ dueAt: 0, failures, unknownSince },
-        wasTried: failures > 0,
-      }),
-      claim: async (input) => store.claimAlerts({ ...input, channel: name, quiet: await isQuiet() }),
-      keep: (messages) => store.keepAlerts({ messages, now: clock.now(), leaseMs: LEASE_MS }),
+      jobOf: (claim) => ({ ...messageJob(claim), dueAt: 0 }),
+      claim: async (asked) => store.claimAlerts({ ...asked, channel: name, quiet: await isQuiet() }),
+      keep: (messages, leaseMs) => store.keepAlerts({ messages, now: clock.now(), leaseMs }),
       async prepare({ incident: id, kind, createdAt: at }) {
         const incident = await store.find(id)
         if (incident === undefined || isPast(kind, incident)) return { kind: 'over' }
@@ -73,17 +71,7 @@ export function createAlertLanes(
       },
       settle: (attempted) =>
         store.settleAlerts(
-          attempted.map(({ claim, record, now, delivery }) => ({
-            ...{
-              claim,
-              record,
-              now,
-              outcome: delivery.kind,
-              reason: reasonOf(delivery),
-              providerId: undefined,
-            },
-            isTried: isAnswer(delivery),
-          })),
+          attempted.map((one) => ({ ...messageSettlement(one), isTried: isAnswer(one.delivery) })),
         ),
       tell({ claim: { incident, kind, channel: by, attempt }, record, delivery }) {
         const facts = { incident, kind, channel: by, attempt }
@@ -97,13 +85,11 @@ export function createAlertLanes(
             { ...facts, reason: delivery.reason },
           )
       },
-      signal,
-    })
+    }
+    return createEngine(host, source, signal)
   }
   return channels.map((channel) => lane(channel).wake)
 }
-
-const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
 
 /** Changed since it was queued: something else is queued in its place. */
 const isPast = (kind: MessageKind, { closedAt, acknowledgedAt }: StoredIncident) =>

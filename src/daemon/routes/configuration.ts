@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import * as z from 'zod'
 import { bearerOf } from '../../core/access/identity.ts'
-import { createSemaphore } from '../../core/delivery/semaphore.ts'
 import { rawValue } from '../../core/env/environment.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { LEAST_TOKEN, NONCE, openFingerprints } from '../../core/fingerprints.ts'
+import { createSemaphore } from '../../core/semaphore.ts'
 import { WEB } from '../../core/service.ts'
 import { defineRoute, json, query } from '../http/route.ts'
 

@@ -2,12 +2,12 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { violations } from '../../../src/core/course/invariants.ts'
-import { settle } from '../../../src/core/course/schedule.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin, nextAfter, nextOf } from '../../support/learning.ts'
+import { settle } from '../../support/settle.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 const kept = {

@@ -75,7 +75,9 @@ test('the fifth equal refusal in a row stops a call; four, another reason or a m
   const refuse = (reason: string, times: number) => {
     for (let n = 0; n < times; n += 1) {
       refusals.handOver()
-      void refusals.refused({ reason, unclear: 'message' }).then((about) => verdicts.push(about))
+      void refusals
+        .refused({ kind: 'permanent', hardBounce: false, reason })
+        .then((about) => verdicts.push(about))
     }
   }
   refuse('no', 4)
@@ -102,7 +104,9 @@ test('a refusal is about its message only once a message that was handed over af
   const before = refusals.handOver()
   const own = refusals.handOver()
   const verdict: string[] = []
-  void refusals.refused({ reason: 'no', unclear: 'run' }).then((about) => verdict.push(about))
+  void refusals
+    .refused({ kind: 'transient', scope: 'sender', reason: 'no' })
+    .then((about) => verdict.push(about))
   for (const number of [before, own]) refusals.accepted(number)
   await Promise.resolve()
   expect(verdict).toEqual([])
@@ -113,9 +117,10 @@ test('a refusal is about its message only once a message that was handed over af
 
 test('at the end of a call each refusal that is still unclear is taken for what its transport says', async () => {
   const refusals = createRefusals()
-  const verdicts = (['message', 'run'] as const).map((unclear) =>
-    refusals.refused({ reason: unclear, unclear }),
-  )
+  const verdicts = [
+    refusals.refused({ kind: 'permanent', hardBounce: false, reason: 'no' }),
+    refusals.refused({ kind: 'transient', scope: 'sender', reason: 'never' }),
+  ]
   refusals.end()
   expect(await Promise.all(verdicts)).toEqual(['message', 'run'])
 })

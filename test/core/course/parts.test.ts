@@ -20,11 +20,11 @@ import {
   type Notice,
 } from '../../../src/core/course/notices.ts'
 import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
-import { createSemaphore } from '../../../src/core/delivery/semaphore.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import type { LessonText, LessonTexts } from '../../../src/core/mail/lesson-text.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { createSemaphore } from '../../../src/core/semaphore.ts'
 import { openTestStore } from '../../support/stores.ts'
 
 test('a semaphore gives a place back when its work throws, to who has waited longest', async () => {

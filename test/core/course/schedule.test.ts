@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { arrivalAt, dueAt, movedDue, nextDay, nextLesson, settle } from '../../../src/core/course/schedule.ts'
+import { arrivalAt, dueAt, movedDue, nextDay, nextLesson } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { settle } from '../../support/settle.ts'
 
 const MINUTE_MS = 60_000
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dueAt, nextLesson, settle } from '../../../src/core/course/schedule.ts'
+import { dueAt, nextLesson } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import {
   claimOf,
@@ -22,6 +22,7 @@ import {
 } from '../../../src/core/course/subscription.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { settle } from '../../support/settle.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -1,16 +1,33 @@
+import type { Host } from '../host.ts'
+import { type Held, heldReason } from '../mail/holds.ts'
 import type { Mail, Mailer } from '../mail/mailer.ts'
 import type { MailPayload } from '../mail/sent-mail.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
-import { KEY_LIFE_MS } from './delivery.ts'
-import { type Attempted, createLane, type Lane, type LaneHost } from './lane.ts'
-import { LEASE_MS } from './lease.ts'
+import { type Delivery, KEY_LIFE_MS } from './delivery.ts'
+import { createEngine, type Engine } from './engine.ts'
 import type { MessageSettlement, MessageStore, QueuedMessage } from './message.ts'
+import type { Attempted, Source } from './source.ts'
 import { MAIL, SIGN_IN, type Stream } from './streams.ts'
 
-/** A lane for the messages of one stream, which are mails. */
-export function createMessageLane<Settlement extends MessageSettlement>(
-  host: LaneHost,
-  options: {
+/** What all that sends messages of one process shares. */
+export interface MessageHost extends Host {
+  /** Whether an operator holds a stream. */
+  readonly held?: Held | undefined
+}
+
+/** The messages of one stream that are mails, as jobs. */
+export function messageSource<Settlement extends MessageSettlement>(
+  { clock, log, held = async () => undefined }: MessageHost,
+  {
+    stream,
+    store,
+    mailer,
+    mailOf,
+    gone,
+    expired,
+    settlementOf,
+    about,
+  }: {
     readonly stream: Stream
     readonly store: MessageStore<Settlement>
     readonly mailer: Pick<Mailer, 'send' | 'lines' | 'patienceMs' | 'transport'>
@@ -22,64 +39,69 @@ export function createMessageLane<Settlement extends MessageSettlement>(
     readonly expired: string
     readonly settlementOf: (settlement: MessageSettlement, attempted: Attempted<QueuedMessage>) => Settlement
     readonly about: (message: QueuedMessage) => Readonly<Record<string, string | undefined>>
-    readonly signal?: AbortSignal | undefined
   },
-): Lane<QueuedMessage> {
-  const { stream, store, mailer, mailOf, settlementOf } = options
+): Source<QueuedMessage> {
   const { name } = stream
   const event = name.replaceAll('-', '_')
-  return createLane<QueuedMessage>(host, {
+  return {
     stream,
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
-    jobOf: ({ createdAt: dueAt, attempts: failures, unknownSince }) => ({
-      dueAt,
-      failures,
-      unknownSince,
-      wasTried: failures > 0,
-    }),
-    claim: (input) => store.claimMessages({ stream: name, ...input }),
-    keep: (messages) => store.keepMessages({ messages, leaseMs: LEASE_MS }),
+    async held() {
+      const hold = await held(name)
+      return hold && heldReason(hold)
+    },
+    jobOf: messageJob,
+    claim: (asked) => store.claimMessages({ stream: name, ...asked }),
+    keep: (messages, leaseMs) => store.keepMessages({ messages, leaseMs }),
     async prepare(message) {
-      const now = host.clock.now()
+      const now = clock.now()
       const { expiresAt, unknownSince } = message
-      if (now >= expiresAt) return { kind: 'over', reason: options.expired }
+      if (now >= expiresAt) return { kind: 'over', reason: expired }
       if (mailer.transport === 'api' && unknownSince !== undefined && now - unknownSince >= KEY_LIFE_MS)
         return { kind: 'over', reason: 'the provider may have it, and no longer knows its key' }
       const mail = await mailOf(message)
-      if (mail === undefined) return { kind: 'over', reason: options.gone }
+      if (mail === undefined) return { kind: 'over', reason: gone }
       return { handOver: (signal, recorded) => mailer.send(mail, signal, recorded) }
     },
     settle: (attempted) =>
-      store.settleMessages(
-        attempted.map((one) => {
-          const { claim, record, now, delivery } = one
-          const reason = 'reason' in delivery ? delivery.reason : undefined
-          const providerId = delivery.kind === 'sent' ? delivery.id : undefined
-          return settlementOf({ claim, record, now, outcome: delivery.kind, reason, providerId }, one)
-        }),
-      ),
+      store.settleMessages(attempted.map((one) => settlementOf(messageSettlement(one), one))),
     tell({ claim, delivery }) {
-      const about = options.about(claim)
+      const reason = reasonOf(delivery)
       if (delivery.kind === 'sent')
-        host.log.info(`${event}_sent`, `a message of the stream ${name} was sent`, about)
-      else if (delivery.kind !== 'untried' && 'reason' in delivery && delivery.reason !== undefined)
-        host.log.warn(`${event}_not_sent`, `a message of the stream ${name} was not sent`, {
-          ...about,
-          outcome: delivery.kind,
-          reason: delivery.reason,
+        log.info(`${event}_sent`, `a message of the stream ${name} was sent`, about(claim))
+      else if (delivery.kind !== 'untried' && reason !== undefined)
+        log.warn(`${event}_not_sent`, `a message of the stream ${name} was not sent`, {
+          ...{ ...about(claim), outcome: delivery.kind, reason },
         })
     },
-    signal: options.signal,
-  })
+  }
 }
 
+const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
+
+export const messageJob = ({ createdAt: dueAt, attempts: failures, unknownSince }: QueuedMessage) => ({
+  ...{ dueAt, failures, unknownSince },
+  wasTried: failures > 0,
+})
+
+/** What is written of an attempt at a message. */
+export const messageSettlement = <Claim extends QueuedMessage>({
+  claim,
+  record,
+  now,
+  delivery,
+}: Attempted<Claim>) => ({
+  ...{ claim, record, now, outcome: delivery.kind, reason: reasonOf(delivery) },
+  providerId: delivery.kind === 'sent' ? delivery.id : undefined,
+})
+
 /**
- * Sends the mails that are stored to be sent for certain; gives how many left. Sign-in mails have a lane of their own,
- * so that they wait for no other.
+ * Sends the mails that are stored to be sent for certain: sign-in mails by an engine of their own, so that they wait for
+ * no other.
  */
 export function createMails(
-  host: LaneHost,
+  host: MessageHost,
   {
     store,
     mailer,
@@ -92,7 +114,7 @@ export function createMails(
     readonly again: TransactionalMail['again']
     readonly signal: AbortSignal
   },
-): () => Promise<number> {
+): readonly Engine<QueuedMessage>[] {
   async function mailOf({ payload, address, createdAt }: QueuedMessage): Promise<Mail | undefined> {
     // Written by `sendOnce`, as JSON.
     const { name, slots = {}, record, attachments, ...mail } = JSON.parse(payload) as MailPayload
@@ -107,8 +129,8 @@ export function createMails(
       date: new Date(createdAt),
     }
   }
-  const lanes = [SIGN_IN, MAIL].map((stream) =>
-    createMessageLane(host, {
+  return [SIGN_IN, MAIL].map((stream) => {
+    const source = messageSource(host, {
       stream,
       store,
       mailer,
@@ -117,11 +139,7 @@ export function createMails(
       expired: 'it could not be mailed in time',
       settlementOf: (settlement) => settlement,
       about: ({ id }) => ({ mail: id }),
-      signal,
-    }),
-  )
-  return async () => {
-    const sent = await Promise.all(lanes.map((lane) => lane.wake()))
-    return sent.reduce((sum, one) => sum + one, 0)
-  }
+    })
+    return createEngine(host, source, signal)
+  })
 }

@@ -1,0 +1,171 @@
+import type { Delivery } from '../delivery/delivery.ts'
+import { isAnswer, KEY_LIFE_MS } from '../delivery/delivery.ts'
+import type { Attempted, Ready, Source } from '../delivery/source.ts'
+import { COURSE } from '../delivery/streams.ts'
+import { HOUR_MS } from '../durations.ts'
+import type { Host } from '../host.ts'
+import type { Pacer } from '../mail/feedback/pacer.ts'
+import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
+import type { Catalog } from './catalog.ts'
+import type { Course, DispatchResult } from './course.ts'
+import { FIRST_COURSE, type Plan } from './definition.ts'
+import { settlementOf } from './schedule.ts'
+import type { Claim, CourseStore, Settlement } from './store.ts'
+
+/** The most lessons that one limited call sends, and the most results that a run without a limit lists. */
+const MOST_RESULTS = 10_000
+/** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
+const SOON_MS = 12 * HOUR_MS
+
+export interface LessonsOptions {
+  readonly store: CourseStore
+  readonly mailer: Mailer
+  readonly catalog: Catalog
+  readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
+  /** Asked just before a lesson is handed over: what becomes of one that is not to be sent now. */
+  readonly standing?: ((claim: Claim) => Promise<Delivery | undefined>) | undefined
+  /** Values that a lesson's mail needs besides its template. */
+  readonly mailFor: (
+    claim: Claim,
+    lesson: string | undefined,
+  ) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
+}
+
+interface Lesson extends Ready {
+  readonly plan: Plan
+}
+
+/** The lessons that are due, for one dispatch call, and what it counts of them. */
+export function createLessons(
+  { clock, random, log }: Host,
+  { store, mailer, catalog, pace, mailFor, standing }: LessonsOptions,
+  { run, gentle, notices, onProgress }: Parameters<Course['dispatch']>[0],
+  held: () => Promise<string | undefined>,
+) {
+  const call = run ?? Buffer.from(random.bytes(9)).toString('base64url')
+  const results: DispatchResult['results'][number][] = []
+  const tally = { sent: 0, failed: 0, unknown: 0 }
+  /**
+   * Subscriptions that had a message in this call and may be due again before it ends. The store forgets that once
+   * another dispatcher claims one of them.
+   */
+  const had = new Set<string>()
+
+  /** The lesson that follows the claim's, if the claim's is sent now. */
+  const following = (plan: Plan, claim: Claim, now: number) =>
+    catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
+
+  async function prepare(claim: Claim): Promise<Lesson | Delivery> {
+    // Released as tried, so that this call does not claim it a third time.
+    if (had.has(claim.subscription)) return { kind: 'again' }
+    const plan = await catalog.plan(claim, store)
+    if (plan === undefined)
+      return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
+    if (claim.day > plan.lessons.length) return { kind: 'finished' }
+    const text = await catalog.text(plan, claim, store)
+    if (text.kind === 'missing') return waitsFor(text.reason)
+    return {
+      plan,
+      handOver(signal, recorded) {
+        const next = following(plan, claim, clock.now())
+        if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.subscription)
+        const { slots, unsubscribeUrl } = mailFor(claim, plan.lessons[claim.day - 1])
+        const mail: Mail = {
+          ...lessonOf(plan, claim),
+          stream: notices ? 'notice' : 'course',
+          ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
+          slots,
+          to: { name: undefined, address: claim.address },
+          date: new Date(claim.firstAttemptAt),
+          unsubscribeUrl,
+        }
+        return mailer.send(mail, signal, recorded)
+      },
+    }
+  }
+
+  async function lastLook(claim: Claim): Promise<Delivery | undefined> {
+    // A lesson claimed early, under a clock that was ahead, waits until it is due.
+    if (clock.now() < claim.dueAt) return { kind: 'untried' }
+    const unsent = await standing?.(claim)
+    if (unsent) return unsent
+    // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
+    if (!(await store.stillHolds(claim))) return { kind: 'gone' }
+    const { problem } = claim
+    const isForgotten =
+      mailer.transport === 'api' && problem?.kind === 'unknown' && clock.now() - problem.since >= KEY_LIFE_MS
+    // The provider no longer knows the key: a retry could be a second delivery, so an operator decides.
+    return isForgotten ? { kind: 'unknown', reason: problem.reason } : undefined
+  }
+
+  function settled({ claim, delivery, record, now, prepared }: Attempted<Claim, Lesson>): Settlement {
+    const plan = prepared?.plan
+    return settlementOf(claim, delivery, record, {
+      now,
+      next: plan && following(plan, claim, now),
+      progress: plan && catalog.progress(plan, claim),
+      messageId: plan && mailer.messageId(lessonOf(plan, claim)),
+    })
+  }
+
+  function count({ subscription, day }: Claim, outcome: SendOutcome): void {
+    const kind = outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed'
+    const reason = outcome.kind === 'sent' ? {} : { reason: outcome.reason }
+    tally[kind] += 1
+    if (results.length < MOST_RESULTS) results.push({ subscription, day, sent: kind === 'sent', ...reason })
+    onProgress?.({ subscription, day, outcome: kind })
+    if (kind !== 'sent')
+      log.warn('course_day_not_sent', 'a lesson was not sent', {
+        subscription,
+        day,
+        outcome: kind,
+        ...reason,
+      })
+  }
+
+  const source: Source<Claim, Lesson> = {
+    stream: COURSE,
+    lines: mailer.lines,
+    patienceMs: mailer.patienceMs,
+    pace,
+    held,
+    isDue: async () => (await store.listDue(clock.now(), 1)).length > 0,
+    claim: (asked) => store.claimDue({ ...asked, call, gentle, notices }),
+    keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
+    jobOf: ({ dueAt, failures, problem }) => ({
+      ...{ dueAt, failures },
+      unknownSince: problem?.kind === 'unknown' ? problem.since : undefined,
+      wasTried: problem !== undefined,
+    }),
+    prepare,
+    lastLook,
+    settle: (attempted) => store.settle(attempted.map(settled)),
+    tell({ claim }, answer) {
+      if (isAnswer(answer)) count(claim, answer)
+    },
+  }
+  return { source, results, tally }
+}
+
+/**
+ * The mail of a lesson, with a key that all its attempts share. The key holds the number of the lesson; in the first
+ * course, whose keys came before there were others, the name of its template instead.
+ */
+export function lessonOf(
+  { lessons }: Pick<Plan, 'lessons'>,
+  { course, subscription, enrolment, day }: Pick<Claim, 'course' | 'subscription' | 'enrolment' | 'day'>,
+): Pick<Mail, 'template' | 'label' | 'about'> {
+  const template = lessons[day - 1]
+  if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
+  return {
+    template,
+    ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
+    about: `course.${subscription}.${enrolment}.${day}`,
+  }
+}
+
+/** Puts a lesson off until the definition has what is missing. The message itself is not at fault. */
+const waitsFor = (reason: string): Delivery => ({
+  ...{ kind: 'transient', scope: 'connection', reason },
+  retryAfterMs: HOUR_MS,
+})

@@ -1,0 +1,48 @@
+import type { Host } from '../host.ts'
+import type { Delivery } from './delivery.ts'
+import { createRun, type Ran, type RunOptions } from './run.ts'
+import type { Ready, Source } from './source.ts'
+
+export interface Engine<Claim> {
+  /** Sends what is due, and waits for all that it began. Rejects with the first fault of the store. */
+  run(options?: RunOptions): Promise<Ran>
+  /**
+   * As `run`, but calls during a run join it, and what became due meanwhile is sent in it, even while a message is out
+   * for long. Gives how many were sent.
+   */
+  wake(): Promise<number>
+  /** Sends one that this process has stored, and holds since that moment of the monotonic clock. */
+  deliver(claim: Claim, since: number): Promise<Delivery>
+}
+
+/** Claims, attempts and records the jobs of a source. Nothing else sends. */
+export function createEngine<Claim extends object, Prepared extends Ready = Ready>(
+  host: Host,
+  source: Source<Claim, Prepared>,
+  signal?: AbortSignal,
+): Engine<Claim> {
+  let current: ReturnType<typeof createRun<Claim, Prepared>> | undefined
+  let isNudged = false
+  let waking: Promise<number> | undefined
+  async function wake(): Promise<number> {
+    let sent = 0
+    do {
+      isNudged = false
+      current = createRun(host, source, { signal })
+      sent += (await current.all()).sent
+    } while (isNudged && !signal?.aborted)
+    return sent
+  }
+  return {
+    run: (options = {}) => createRun(host, source, { signal, ...options }).all(),
+    wake() {
+      isNudged = true
+      current?.nudge()
+      waking ??= wake().finally(() => {
+        waking = current = undefined
+      })
+      return waking
+    },
+    deliver: (claim, since) => createRun(host, source, {}).one(claim, since),
+  }
+}

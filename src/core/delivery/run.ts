@@ -1,0 +1,304 @@
+import { setMaxListeners } from 'node:events'
+import { PlatformError } from '../errors.ts'
+import type { Host } from '../host.ts'
+import { createSemaphore } from '../semaphore.ts'
+import { type Delivery, isAnswer, recordOf } from './delivery.ts'
+import { createLease, LATE, LEASE_MS, type Lease } from './lease.ts'
+import { createMarker } from './marker.ts'
+import { createRefusals, isRefusal, type Refusal, unclearScope } from './refusals.ts'
+import type { Attempted, Ready, Source } from './source.ts'
+
+/** More claims in work than messages out, so that many outcomes can share one durable commit. */
+const SLOTS = 250
+const BATCH = 400
+/** One in this many of each batch is reserved for retries, so that retries and new jobs cannot starve each other. */
+const RETRY_SHARE = 20
+
+export interface RunOptions {
+  /** The most jobs that one run attempts; default: all that are due. */
+  readonly limit?: number
+  readonly forMs?: number | undefined
+  /** Ends a run after the messages that are out. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Ran {
+  readonly sent: number
+  /** Why it stopped before all was sent: the connection failed, the stream is held, or we were refused. */
+  readonly stopped: string | undefined
+  readonly isOutOfTime: boolean
+  /** Why the first job without an outcome of its own was not sent. */
+  readonly unheard: string | undefined
+}
+
+interface Taken<Claim> {
+  readonly claim: Claim
+  readonly lease: Lease<Claim>
+  /** Its place within the pace. */
+  readonly place?: number | undefined
+}
+
+const UNTRIED: Delivery = { kind: 'untried' }
+
+/** One run over the jobs of a source: claims, attempts and records them. */
+export function createRun<Claim extends object, Prepared extends Ready>(
+  { clock, timer, random }: Host,
+  source: Source<Claim, Prepared>,
+  { limit = Number.POSITIVE_INFINITY, forMs, signal }: RunOptions,
+) {
+  const { stream, lines, pace } = source
+  // With a pace, each claim gets its place first, and none waits for a line.
+  const slots = stream.isBulk && !pace ? SLOTS : lines
+  // If more outcomes waited for a commit, fewer slots would be left than there are lines, and lines would idle.
+  const marker = createMarker<Claim, Attempted<Claim, Prepared>>(
+    source,
+    timer,
+    stream.isBulk ? SLOTS - lines : 1,
+  )
+  const refusals = createRefusals()
+  const inLine = createSemaphore(lines)
+  /** Aborted when the run stops sending, whatever for. */
+  const halt = new AbortController()
+  const halted = signal ? AbortSignal.any([signal, halt.signal]) : halt.signal
+  // Every claim listens while it waits for its place.
+  setMaxListeners(0, halted)
+  const ended = Promise.withResolvers<void>()
+  const ready: Taken<Claim>[] = []
+  /** Each holds on to hundreds of messages, so those that ended are dropped. */
+  const leases = new Set<Lease<Claim>>()
+  const handedOver = new WeakSet<Claim>()
+  /** Claims that a fault kept from being handed over. */
+  const left: Taken<Claim>[] = []
+  const undecided: Promise<unknown>[] = []
+  let [room, size, busy, sent] = [limit, BATCH, 0, 0]
+  let isDry = false
+  let isTaking = false
+  let hasTaken = false
+  let isOver = false
+  let isOutOfTime = false
+  let hasEnded = false
+  let [why, unheard]: (string | undefined)[] = []
+  /** The first one. One that only claiming met lets earlier claims be sent. */
+  let fault: { readonly error: unknown } | undefined
+  let claimFault: typeof fault
+
+  const isStopped = () => isOver || refusals.stop !== undefined || halted.aborted
+  const mayTake = () => room > 0 && !isDry && !claimFault && !isStopped()
+  const failed = (error: unknown) => {
+    fault ??= { error }
+    isOver = true
+    if (stream.isBulk) halt.abort()
+  }
+  const unused = ({ place }: Taken<Claim>) => {
+    if (place !== undefined) pace?.giveBack([place])
+  }
+
+  function leaseOn(claims: number, since: number): Lease<Claim> {
+    const { patienceMs } = source
+    const keep = (claims: readonly Claim[]) => source.keep(claims, LEASE_MS)
+    const onEnded = () => {
+      lease.cancel()
+      leases.delete(lease)
+    }
+    const lease = createLease<Claim>({ timer, since, claims, onEnded, patienceMs, keep })
+    leases.add(lease)
+    return lease
+  }
+
+  async function take(): Promise<void> {
+    let places: readonly number[] | undefined
+    try {
+      if (pace) {
+        // A claim is made when its place has come and a slot is free for it, so that none grows old.
+        const isDue = !hasTaken || !source.isDue || (await source.isDue())
+        places = isDue ? await pace.places(Math.min(room, slots - busy), halted) : []
+        hasTaken = true
+      }
+      const most = places?.length ?? Math.min(room, stream.isBulk ? size : slots - busy)
+      size = Math.min(BATCH, size * 2)
+      const [now, since] = [clock.now(), timer.monotonic()]
+      const retries = Math.floor(most / RETRY_SHARE + random.fraction())
+      const claims = most === 0 ? [] : await source.claim({ now, limit: most, retries, leaseMs: LEASE_MS })
+      room -= claims.length
+      isDry = claims.length === 0
+      if (isDry) return
+      const lease = leaseOn(claims.length, since)
+      for (const [at, claim] of claims.entries()) ready.push({ claim, lease, place: places?.[at] })
+      places = places?.slice(claims.length)
+      // Claiming took so long that no attempt may begin. Claiming again would take as long.
+      if (!lease.mayBegin())
+        throw new PlatformError('store_unavailable', 'The store took too long to claim what is due.')
+    } catch (error) {
+      if (halted.aborted) return
+      claimFault = { error }
+    } finally {
+      if (places) pace?.giveBack(places)
+    }
+  }
+
+  /** Begins what there is room for, and takes more before the slots run dry. */
+  function fill(): void {
+    if (hasEnded) return
+    while (busy < slots && !isStopped()) {
+      const taken = ready.shift()
+      if (taken === undefined) break
+      busy += 1
+      void work(taken)
+        .catch((error: unknown) => {
+          if (!handedOver.has(taken.claim)) left.push(taken)
+          failed(error)
+        })
+        .finally(() => {
+          if (!handedOver.has(taken.claim)) unused(taken)
+          busy -= 1
+          fill()
+        })
+    }
+    const isLow = stream.isBulk && !pace ? ready.length < lines : ready.length === 0 && busy < slots
+    if (!isTaking && isLow && mayTake()) {
+      isTaking = true
+      void take().finally(() => {
+        isTaking = false
+        fill()
+      })
+    }
+    if (busy > 0 || isTaking) return
+    hasEnded = true
+    ended.resolve()
+  }
+
+  async function work(taken: Taken<Claim>): Promise<Delivery> {
+    const prepared = await source.prepare(taken.claim)
+    if ('kind' in prepared) {
+      if (prepared.kind === 'untried') isOver = true
+      return record(taken, prepared, undefined)
+    }
+    const delivery = await inLine(() => handOver(taken, prepared))
+    if (!stream.isBulk || !isRefusal(delivery)) return record(taken, delivery, prepared)
+    // The slot is free until the outcomes of others show whether this message or we were refused.
+    undecided.push(refused(taken, prepared, delivery).catch(failed))
+    return delivery
+  }
+
+  async function handOver({ claim, lease, place = 0 }: Taken<Claim>, prepared: Prepared): Promise<Delivery> {
+    if (isStopped()) return UNTRIED
+    const waitMs = place - timer.monotonic()
+    if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})
+    await lookAtHold()
+    if (isStopped() || !lease.mayBegin())
+      return { kind: 'untried', ...(why !== undefined && { reason: why }) }
+    const unsent = await source.lastLook?.(claim)
+    if (unsent) return unsent
+    const number = refusals.handOver()
+    lease.begin(claim)
+    handedOver.add(claim)
+    const { recorded, answered } = marker.begin(claim)
+    // If the lease expires before the transport answers, the message may or may not have been delivered.
+    const answer = prepared.handOver(lease.signal, recorded)
+    const delivery = (await Promise.race([answer, lease.expired])) ?? LATE
+    answered()
+    // Counted here, in the order of the answers, and while the slot is still taken, so that the next message in
+    // line sees it: which refusals are consecutive must not depend on what is recorded first.
+    if (delivery.kind === 'sent') refusals.accepted(number)
+    if (delivery.kind === 'not_configured' || delivery.kind === 'not_composed') {
+      refusals.failed(delivery.reason)
+      unheard ??= delivery.reason
+    }
+    if (isRefusal(delivery)) verdicts.set(claim, refusals.refused(delivery))
+    if (delivery.kind === 'transient' && delivery.scope === 'connection') stop(delivery.reason)
+    return delivery
+  }
+  const verdicts = new Map<Claim, ReturnType<typeof refusals.refused>>()
+
+  function stop(reason: string): void {
+    why ??= reason
+    isOver = true
+  }
+  async function lookAtHold(): Promise<void> {
+    const hold = await source.held?.()
+    if (hold !== undefined) stop(hold)
+  }
+
+  async function refused(taken: Taken<Claim>, prepared: Prepared, delivery: Refusal): Promise<Delivery> {
+    const { claim, lease } = taken
+    const { reason } = delivery
+    const unclear = unclearScope(delivery)
+    // Record it before the lease ends, so that the next holder of the claim finds the refusal.
+    const scope = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
+    if (scope === 'message') return record(taken, { kind: 'permanent', hardBounce: false, reason }, prepared)
+    unheard ??= reason
+    return record(taken, { kind: 'again' }, prepared, delivery)
+  }
+
+  /** Records what became of a claim, and ends the claim only when the record is durable. */
+  async function record(
+    { claim, lease }: Taken<Claim>,
+    delivery: Delivery,
+    prepared: Prepared | undefined,
+    answer = delivery,
+  ): Promise<Delivery> {
+    try {
+      if (delivery.kind !== 'gone') {
+        const now = clock.now()
+        const made = recordOf(source.jobOf(claim), delivery, { now, fraction: random.fraction(), stream })
+        const attempted = { claim, delivery, record: made, now, prepared }
+        await marker.mark(attempted, lease.heldUntil())
+        if (delivery.kind === 'sent') sent += 1
+        source.tell(attempted, answer)
+      }
+      if (isAnswer(answer)) return delivery
+      // A claim that came to nothing makes room for another.
+      room += 1
+      isDry = false
+      // The provider is slow: claim no more than it takes before the claims grow old.
+      if (delivery.kind === 'untried') size = lines
+      if (delivery.kind === 'untried' && !stream.isBulk) isOver = true
+      return delivery
+    } finally {
+      lease.end(claim)
+    }
+  }
+
+  return {
+    /** Something became due: looks again, even after the connection failed. */
+    nudge() {
+      isDry = false
+      if (!stream.isBulk) isOver = false
+      fill()
+    },
+    async one(claim: Claim, since: number): Promise<Delivery> {
+      const lease = leaseOn(1, since)
+      try {
+        return await work({ claim, lease })
+      } finally {
+        lease.cancel()
+      }
+    },
+    async all(): Promise<Ran> {
+      await lookAtHold()
+      if (forMs !== undefined)
+        timer.sleep(forMs, halted).then(
+          () => {
+            isOutOfTime = true
+            halt.abort()
+          },
+          () => {},
+        )
+      fill()
+      await ended.promise
+      halt.abort()
+      refusals.end()
+      for (const taken of ready) unused(taken)
+      left.push(...ready)
+      const released = await Promise.allSettled([
+        ...undecided,
+        ...left.map((taken) => record(taken, UNTRIED, undefined)),
+      ])
+      for (const lease of leases) lease.cancel()
+      for (const one of released) if (one.status === 'rejected') fault ??= { error: one.reason }
+      const met = fault ?? claimFault
+      if (met) throw met.error
+      return { sent, stopped: why ?? refusals.stop, isOutOfTime, unheard }
+    },
+  }
+}

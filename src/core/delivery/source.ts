@@ -1,0 +1,51 @@
+import type { Pacer } from '../mail/feedback/pacer.ts'
+import type { WaitUntilRecorded } from '../mail/transport.ts'
+import type { Delivery, Job, JobRecord } from './delivery.ts'
+import type { Stream } from './streams.ts'
+
+/** A job that is ready to be handed over. */
+export interface Ready {
+  readonly handOver: (signal: AbortSignal, recorded: WaitUntilRecorded) => Promise<Delivery>
+}
+
+/** What one attempt leaves behind. */
+export interface Attempted<Claim, Prepared extends Ready = Ready> {
+  readonly claim: Claim
+  readonly delivery: Delivery
+  readonly record: JobRecord
+  readonly now: number
+  /** Undefined: the job never got that far. */
+  readonly prepared: Prepared | undefined
+}
+
+/** Where the jobs of one stream come from, and what becomes of them. */
+export interface Source<Claim, Prepared extends Ready = Ready> {
+  readonly stream: Stream
+  /** How many messages are out at once, and how long one may take. */
+  readonly lines: number
+  readonly patienceMs: number
+  /** The pace that all senders of the store share; default: as fast as the transport carries. */
+  readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
+  /** Why nothing of it may leave now. Asked before each attempt, so keep the answer for a while. */
+  readonly held?: () => Promise<string | undefined>
+  /** Whether anything is due; asked before a place within the pace is waited for. */
+  readonly isDue?: () => Promise<boolean>
+  readonly claim: (asked: {
+    readonly now: number
+    readonly limit: number
+    /** How many of them may be jobs that failed before. */
+    readonly retries: number
+    readonly leaseMs: number
+  }) => Promise<readonly Claim[]>
+  /** Renews the leases of messages that are out. */
+  readonly keep: (claims: readonly Claim[], leaseMs: number) => Promise<void>
+  readonly jobOf: (claim: Claim) => Job
+  /** Composes a job; or what becomes of it without an attempt. */
+  readonly prepare: (claim: Claim) => Promise<Prepared | Delivery>
+  /** Asked just before a job is handed over: what becomes of it if that is not to be. */
+  readonly lastLook?: (claim: Claim) => Promise<Delivery | undefined>
+  /** Records several outcomes in one durable commit. */
+  readonly settle: (attempted: readonly Attempted<Claim, Prepared>[]) => Promise<void>
+  /** Told of each outcome once it is recorded; `answer` is what the provider said, whatever was made of it. */
+  readonly tell: (attempted: Attempted<Claim, Prepared>, answer: Delivery) => void
+}
