@@ -72,7 +72,7 @@ export default defineConfig({
       // These two install from the registry, which may need the machine's own certificates.
       // One after the other: each builds the package anew.
       project('pack', ['test/pack/**/*.test.ts'], [], { env: {}, maxWorkers: 1 }),
-      project('examples', ['test/examples/**/*.test.ts'], [], { env: {} }),
+      project('examples', ['test/examples/**/*.test.ts'], [], { env: {}, maxWorkers: 1 }),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),
       project('load', ['test/load/**/*.test.ts', ...LONG]),
