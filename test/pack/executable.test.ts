@@ -261,7 +261,7 @@ mount -t tmpfs tmpfs /run; mkdir /run/platformctl; chown 4711:4711 /run/platform
 mount --bind ${state} ${state}; mount --bind /run /run; mount -o remount,bind,ro /
 cd ${home}
 RUNTIME_DIRECTORY=/run/platformctl setpriv --reuid=4711 --regid=4711 --clear-groups --no-new-privs --inh-caps=-all ${command} --web-port 0 --shop-port 0 >${state}/log &
-until grep -q '"listening"' ${state}/log; do sleep 0.2; done
+until grep -qs '"listening"' ${state}/log; do sleep 0.2; done
 head -n 1 ${state}/log
 kill $!; wait $!; echo "stopped $?"`,
       ],

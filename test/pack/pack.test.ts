@@ -58,7 +58,7 @@ const CONTENTS = [
   /^dist\/sbom\.cdx\.json$/,
   /^templates\/(?:base\/(?:de\/)?)?[\w-]+\.(?:md|mjml)$/,
   /^docs\/(?:reference\/)?[\w.-]+\.md$|^docs\/reference\/schemas\/[\w-]+\.schema\.json$/,
-  /^docs\/images\/(?:performance\/[\w-]+|concepts)\.svg$|^docs\/images\/(?:inbox|status)\.png$/,
+  /^docs\/images\/(?:performance\/[\w-]+|concepts)\.svg$|^docs\/images\/(?:live|status)\.png$/,
   /^examples\//,
   /^runbooks\/(?:[\w-]+\.(?:md|sql)|alerts\.yaml|dashboard\.json)$/,
   /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose(?:\.secrets)?\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml)|proxy\/(?:nginx\.conf|Caddyfile)|offsite\/platformctl-offsite(?:\.service|\.timer)?)$/,
