@@ -322,6 +322,22 @@ describe.each(STORES)('%s', (kind) => {
     ])
   })
 
+  test('an end that comes while the beginning is being sent waits for its outcome', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const closes = [{ cause: 'mail', at: NOW + 1, unseenSince: NOW + 1 }]
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const [beginning] = await take(incidents)
+    await change(incidents, NOW + 1, { closes }, CHANNELS)
+    expect(await take(incidents, NOW + 1)).toEqual([])
+    await settle(incidents, beginning, 'sent', 0, NOW + 2)
+    await change(incidents, NOW + 2, {}, CHANNELS)
+    expect(await take(incidents, NOW + 2)).toMatchObject([{ kind: 'closed' }])
+    expect((await incidents.messages(['a'])).map((one) => `${one.kind} ${one.outcome}`).toSorted()).toEqual([
+      'closed pending',
+      'opened sent',
+    ])
+  })
+
   test('what was claimed and not handed over counts for nothing: an end is not sent of what nobody was told', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
