@@ -643,12 +643,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '',
   },
   {
-    name: 'sends the end of an incident while its beginning is out',
-    file: 'store/incidents.ts',
-    find: 'IS_FREE} AND (message.key',
-    replace: 'IS_FREE.length} > 0 AND (message.key',
-  },
-  {
     name: 'reminds of an incident that somebody looks at',
     file: 'incidents/due.ts',
     find: "if (acknowledgedAt !== undefined) return once('acknowledged', acknowledgedAt)",
@@ -659,30 +653,6 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'incidents/due.ts',
     find: 'Math.max(afterMs ?? 0, isFlapping',
     replace: 'Math.max(0, isFlapping',
-  },
-  {
-    name: 'waits with an alert for a clock that was ahead',
-    file: 'store/incidents.ts',
-    find: 'yield* run(text.rewindQueue, times)',
-    replace: '',
-  },
-  {
-    name: 'plans nothing after the first alert',
-    file: 'store/incidents.ts',
-    find: 'payload = excluded.payload, created_at',
-    replace: 'payload = message.payload, created_at',
-  },
-  {
-    name: 'tells an operator’s end of an incident to nobody',
-    file: 'store/incidents.ts',
-    find: "o.kind = 'opened' AND NOT EXISTS",
-    replace: "o.kind = 'nothing' AND NOT EXISTS",
-  },
-  {
-    name: 'sends an alert that was sent again',
-    file: 'store/incidents.ts',
-    find: "sent: 'sent',\n  waits",
-    replace: "sent: 'pending',\n  waits",
   },
 ]
 
