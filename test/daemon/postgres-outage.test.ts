@@ -80,8 +80,14 @@ async function outage() {
   return { time, start, pass, readOnly, reachable, received, told }
 }
 
+/** What is on its way when the time has passed arrives in real time. */
+const expectTold = (received: () => readonly Told[], whats: readonly string[]) =>
+  expect.poll(() => received().map(({ what }) => what)).toEqual(whats)
+
+// A probe has two real seconds for its answer, which a busy machine may not give: that is not what is tested.
 test.each([1, 2])(
   'a PostgreSQL that becomes read-only under %i daemons is one alert, says what is true of it, and ends without a restart',
+  { timeout: 120_000, retry: 3 },
   async (daemons) => {
     const { start, pass, readOnly, received } = await outage()
     const clocks = Array.from({ length: daemons }, () => standingClock(START))
@@ -91,7 +97,7 @@ test.each([1, 2])(
     await pass(60_000, clocks)
     await readOnly('on')
     await pass(180_000, clocks)
-    expect(received().map(({ what }) => what)).toEqual(['store incident.opened'])
+    await expectTold(received, ['store incident.opened'])
     const text = received()[0]?.text ?? ''
     expect(text).toContain('Cause: its server accepts no writes: it is a replica, or was set to read-only.')
     expect(text).not.toMatch(/\bfile\b|remount/)
@@ -109,9 +115,8 @@ test.each([1, 2])(
     expect((await subscribe()).status).toBe(202)
     await pass(300_000, clocks)
     expect((await fetch(`${web}/api/health?deep=1`)).status).toBe(200)
-    expect(received().map(({ what }) => what)).toEqual(['store incident.opened', 'store incident.closed'])
+    await expectTold(received, ['store incident.opened', 'store incident.closed'])
   },
-  120_000,
 )
 
 test('a daemon that restarts while its store fails repeats no alert, and tells the end once', async () => {
@@ -121,7 +126,7 @@ test('a daemon that restarts while its store fails repeats no alert, and tells t
   await pass(60_000)
   await reachable(false)
   await pass(180_000)
-  expect(told.map(({ what }) => what)).toEqual(['store incident.opened'])
+  await expectTold(() => told, ['store incident.opened'])
   await first.close()
   // It cannot start, and each attempt says so in its log alone.
   for (let attempt = 0; attempt < 2; attempt += 1) {
@@ -153,7 +158,7 @@ test('a daemon that finds its store failing when it starts tells that once, and 
   await reachable(false)
   const folder = await emptyFolder()
   for (let attempt = 0; attempt < 3; attempt += 1) await expect(start(folder)).rejects.toThrow('PostgreSQL')
-  expect(told.map(({ what }) => what)).toEqual(['store incident.opened'])
+  await expectTold(() => told, ['store incident.opened'])
   expect(told[0]?.text).toContain('the daemon refused to start')
   await reachable(true)
   const daemon = await start(folder)
