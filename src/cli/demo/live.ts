@@ -1,13 +1,8 @@
 import { spawn } from 'node:child_process'
-import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
 import { Hono, type Context as Request } from 'hono'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
-import { signWebhook } from '../../core/incidents/webhook.ts'
-import { PATHS } from '../../core/paths.ts'
-import { secret as asSecret } from '../../core/secret.ts'
-import { openStore } from '../../core/store/open.ts'
-import { connect } from '../../core/store/sqlite/connection.ts'
+import { untilAborted } from '../../core/wait.ts'
 import { createEvents, type LocalEvents, type LocalSite, serveLocally } from '../local-site.ts'
 import { contentSecurityPolicy } from './inbox-page.ts'
 import { livePage, LIVE_TEXTS as T } from './live-page.ts'
@@ -44,8 +39,8 @@ export interface Live {
   readonly events: LocalEvents
   /** Adds to the story. */
   tell(text: string): void
-  /** Resolves when nothing is broken; true if something was. */
-  whole(): Promise<boolean>
+  /** Resolves when nothing is broken; true if something was. Rejects when aborted. */
+  whole(signal: AbortSignal): Promise<boolean>
   /** Gives the page its platform. */
   show(parts: LiveParts): Promise<void>
   close(): Promise<void>
@@ -67,6 +62,8 @@ export interface LiveParts {
 
 /** A minute of the demo passes for each look at its health: after a fault it takes two to be sure, and so after healing. */
 const LOOKS = 4
+/** Pages of this machine, on any port. */
+const HERE = 'http://127.0.0.1:* http://localhost:*'
 /** As often as the daemon notices that its clock has stepped, and a little. */
 const LOOK_MS = 5500
 /** Longer than the status page serves what it has read. */
@@ -153,7 +150,7 @@ export function createLive(clock: SteppingClock): Live {
       return c.html(html, 200, {
         'Content-Security-Policy': contentSecurityPolicy(nonce).replace(
           "frame-src 'self'",
-          "frame-src 'self' http://127.0.0.1:* http://localhost:*",
+          `frame-src 'self' ${HERE}`,
         ),
       })
     })
@@ -195,9 +192,10 @@ export function createLive(clock: SteppingClock): Live {
     pages,
     events,
     tell,
-    async whole() {
+    async whole(signal) {
       if (healing.size === 0) return false
-      await new Promise<void>((resolve) => waiting.push(resolve))
+      await Promise.race([new Promise<void>((resolve) => waiting.push(resolve)), untilAborted(signal)])
+      signal.throwIfAborted()
       return true
     },
     async show(given) {
@@ -222,7 +220,8 @@ function framed(web: string): Hono {
     const { method, headers } = c.req.raw
     const given = new Headers(headers)
     given.delete('host')
-    if (given.has('origin')) given.set('origin', web)
+    // A page of another site keeps its own, and is refused.
+    if (given.get('origin') === new URL(c.req.url).origin) given.set('origin', web)
     const body = method === 'GET' || method === 'HEAD' ? null : await c.req.arrayBuffer()
     const answer = await fetch(`${web}${pathname}${search}`, {
       method,
@@ -235,108 +234,9 @@ function framed(web: string): Hono {
     for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) kept.delete(name)
     const policy = kept.get('content-security-policy')
     if (policy)
-      kept.set('content-security-policy', policy.replace("frame-ancestors 'none'", 'frame-ancestors *'))
+      kept.set('content-security-policy', policy.replace("frame-ancestors 'none'", `frame-ancestors ${HERE}`))
     return new Response(answer.body, { status: answer.status, headers: kept })
   })
-}
-
-/** A port in front of a service: shut, its neighbours are refused as if the service had stopped. */
-export async function openDoor(target: () => number) {
-  const open = new Set<Socket>()
-  let isShut = false
-  const server = createServer((client) => {
-    if (isShut) return void client.destroy()
-    const behind = createConnection(target(), '127.0.0.1')
-    for (const [from, to] of [
-      [client, behind],
-      [behind, client],
-    ] as const) {
-      open.add(from)
-      from.on('error', () => to.destroy())
-      from.on('close', () => {
-        open.delete(from)
-        to.destroy()
-      })
-      from.pipe(to)
-    }
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const cut = () => {
-    for (const socket of open) socket.destroy()
-  }
-  return {
-    port: (server.address() as AddressInfo).port,
-    /** Answers with what opens it again. */
-    shut() {
-      isShut = true
-      cut()
-      return () => {
-        isShut = false
-      }
-    },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        cut()
-      }),
-  }
-}
-
-/** Holds the lock of a store, as a program that hangs would; answers with what ends it. */
-export function hangStore(file: string): () => void {
-  const database = connect({ file, busyMs: 5000 })
-  database.exec('BEGIN EXCLUSIVE')
-  return () => {
-    database.exec('ROLLBACK')
-    database.close()
-  }
-}
-
-/** Announces on the demo's clock, which is days ahead of that of a command. */
-export async function announceIn(
-  file: string,
-  clock: SteppingClock,
-  id: string,
-  text: string,
-): Promise<void> {
-  const store = await openStore({ kind: 'sqlite', file })
-  try {
-    const from = clock.now()
-    await store.incidents.announce({ id, text, translations: {}, from, until: undefined, by: 'demo' })
-  } finally {
-    await store.close()
-  }
-}
-
-/** The secret of the webhooks that report bounces. */
-export const feedbackSecret = (secret: string) => `whsec_${Buffer.from(secret).toString('base64')}`
-
-/** Reports a bounce of an address that was subscribed for it, as a provider of mail would. */
-export async function bounce(web: string, secret: string, clock: SteppingClock): Promise<void> {
-  const address = `gone-${clock.now()}@example.com`
-  const json = { 'content-type': 'application/json' }
-  await fetch(`${web}${PATHS.subscribe}`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify({ email: address }),
-  })
-  const timestamp = String(Math.floor(clock.now() / 1000))
-  const body = JSON.stringify({
-    type: 'hard-bounce',
-    timestamp: new Date(clock.now()).toISOString(),
-    data: { address, status: '5.1.1' },
-  })
-  const id = `bounce-${timestamp}`
-  const signature = signWebhook({ id, timestamp, body, secret: asSecret(feedbackSecret(secret)) })
-  const answer = await fetch(`${web}/api/email/feedback/standard`, {
-    method: 'POST',
-    headers: { ...json, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
-    body,
-  })
-  if (!answer.ok) throw new Error(`the feedback was answered with ${answer.status}`)
 }
 
 /** Is there somebody to press a key? */

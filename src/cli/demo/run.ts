@@ -13,20 +13,9 @@ import { untilAborted } from '../../core/wait.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import { type Context, programName } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { announceIn, bounce, feedbackSecret, hangStore, openDoor } from './faults.ts'
 import { type Inbox, openInbox, type ReceivedMail } from './inbox.ts'
-import {
-  announceIn,
-  bounce,
-  createLive,
-  feedbackSecret,
-  hangStore,
-  type Live,
-  openable,
-  openDoor,
-  openOnKey,
-  type SteppingClock,
-  steppingClock,
-} from './live.ts'
+import { createLive, type Live, openable, openOnKey, type SteppingClock, steppingClock } from './live.ts'
 import { LIVE_TEXTS } from './live-page.ts'
 import { recordDays } from './sample-history.ts'
 import { nextSteps, openStage, type Stage } from './stage.ts'
@@ -270,12 +259,12 @@ async function runCourse(course: Course): Promise<void> {
 
   let day = 1
   const send = async () => {
-    await live.whole()
+    await live.whole(context.signal)
     try {
       const answer = await post(`${web}${PATHS.dispatch}?limit=10`, { secret, signal: signal() })
-      if (answer.sent === answer.processed || !(await live.whole())) return answer
+      if (answer.sent === answer.processed || !(await live.whole(context.signal))) return answer
     } catch (error) {
-      if (!(await live.whole())) throw error
+      if (!(await live.whole(context.signal))) throw error
     }
     // Something was broken while the lesson was on its way: an hour later it is tried again.
     clock.advance(HOUR_MS)

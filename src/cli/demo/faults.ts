@@ -1,0 +1,106 @@
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
+import { signWebhook } from '../../core/incidents/webhook.ts'
+import { PATHS } from '../../core/paths.ts'
+import { secret as asSecret } from '../../core/secret.ts'
+import { openStore } from '../../core/store/open.ts'
+import { connect } from '../../core/store/sqlite/connection.ts'
+import type { SteppingClock } from './live.ts'
+
+/** A port in front of a service: shut, its neighbours are refused as if the service had stopped. */
+export async function openDoor(target: () => number) {
+  const open = new Set<Socket>()
+  let isShut = false
+  const server = createServer((client) => {
+    if (isShut) return void client.destroy()
+    const behind = createConnection(target(), '127.0.0.1')
+    for (const [from, to] of [
+      [client, behind],
+      [behind, client],
+    ] as const) {
+      open.add(from)
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        open.delete(from)
+        to.destroy()
+      })
+      from.pipe(to)
+    }
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const cut = () => {
+    for (const socket of open) socket.destroy()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** Answers with what opens it again. */
+    shut() {
+      isShut = true
+      cut()
+      return () => {
+        isShut = false
+      }
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        cut()
+      }),
+  }
+}
+
+/** Holds the lock of a store, as a program that hangs would; answers with what ends it. */
+export function hangStore(file: string): () => void {
+  const database = connect({ file, busyMs: 5000 })
+  database.exec('BEGIN EXCLUSIVE')
+  return () => {
+    database.exec('ROLLBACK')
+    database.close()
+  }
+}
+
+/** Announces on the demo's clock, which is days ahead of that of a command. */
+export async function announceIn(
+  file: string,
+  clock: SteppingClock,
+  id: string,
+  text: string,
+): Promise<void> {
+  const store = await openStore({ kind: 'sqlite', file })
+  try {
+    const from = clock.now()
+    await store.incidents.announce({ id, text, translations: {}, from, until: undefined, by: 'demo' })
+  } finally {
+    await store.close()
+  }
+}
+
+/** The secret of the webhooks that report bounces. */
+export const feedbackSecret = (secret: string) => `whsec_${Buffer.from(secret).toString('base64')}`
+
+/** Reports a bounce of an address that was subscribed for it, as a provider of mail would. */
+export async function bounce(web: string, secret: string, clock: SteppingClock): Promise<void> {
+  const address = `gone-${clock.now()}@example.com`
+  const json = { 'content-type': 'application/json' }
+  await fetch(`${web}${PATHS.subscribe}`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ email: address }),
+  })
+  const timestamp = String(Math.floor(clock.now() / 1000))
+  const body = JSON.stringify({
+    type: 'hard-bounce',
+    timestamp: new Date(clock.now()).toISOString(),
+    data: { address, status: '5.1.1' },
+  })
+  const id = `bounce-${timestamp}`
+  const signature = signWebhook({ id, timestamp, body, secret: asSecret(feedbackSecret(secret)) })
+  const answer = await fetch(`${web}/api/email/feedback/standard`, {
+    method: 'POST',
+    headers: { ...json, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
+    body,
+  })
+  if (!answer.ok) throw new Error(`the feedback was answered with ${answer.status}`)
+}

@@ -1,0 +1,58 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createLive, steppingClock } from '../../../src/cli/demo/live.ts'
+
+/** A live page whose mail can be broken, and what was done to it. */
+async function page() {
+  const done: string[] = []
+  const live = createLive(steppingClock())
+  onTestFinished(() => live.close())
+  const note = (text: string) => async () => void done.push(text)
+  await live.show({
+    name: 'Kiln School',
+    web: 'http://127.0.0.1:1',
+    serviceLabel: '',
+    breaks: {
+      mail: () => {
+        done.push('broken')
+        return note('healed')
+      },
+    },
+    announce: note('announced'),
+    bounce: () => Promise.reject(new Error('the store hangs')),
+    commands: { mail: 'm', service: 's', store: 't', announce: 'a', bounce: 'b', heal: 'h' },
+  })
+  const press = async (name: string, headers: Record<string, string> = { 'X-Live': '1' }) =>
+    (await live.pages.request(`/act/${name}`, { method: 'POST', headers })).status
+  const shown = async () => (await live.pages.request('/live.json')).json()
+  return { live, press, shown, done }
+}
+
+test('the demo goes on when what is broken was healed, and ends with Ctrl-C before that', async () => {
+  const { live, press, done } = await page()
+  const running = new AbortController()
+  expect(await live.whole(running.signal)).toBe(false)
+  expect(await press('mail')).toBe(204)
+  expect(await press('mail')).toBe(204)
+  const goesOn = live.whole(running.signal)
+  expect(await press('heal')).toBe(204)
+  expect(await goesOn).toBe(true)
+  expect(done).toEqual(['broken', 'healed'])
+  await press('mail')
+  const ends = live.whole(running.signal)
+  running.abort(new Error('stopped'))
+  await expect(ends).rejects.toThrow('stopped')
+})
+
+test('a button is pressed by the page alone, and says in the story when it fails', async () => {
+  const { press, shown, done } = await page()
+  expect(await press('announce', {})).toBe(403)
+  expect(await press('store')).toBe(404)
+  expect(await press('nonsense')).toBe(404)
+  expect(done).toEqual([])
+  expect(await press('bounce')).toBe(204)
+  expect(await shown()).toMatchObject({
+    can: ['mail'],
+    broken: [],
+    story: [{ text: 'That did not work: the store hangs' }],
+  })
+})
