@@ -92,7 +92,6 @@ export function growthSection(growths: readonly Growth[]): string {
       return `| ${[title, sizes, line.label, cost, exponent.toFixed(2), lastDecade.toFixed(2), sound].join(' | ')} |`
     }),
   )
-  const notes = growths.map(({ name, notes }) => `- **${name}**: ${notes}`)
   return `
 ## Growth
 
@@ -101,9 +100,13 @@ The exponent e in cost = c × size^e, fitted over all sizes and over the last de
 | | size | | cost, first to last | exponent | last decade | |
 |---|---|---|---|---|---|---|
 ${rows.join('\n')}
-
-${notes.join('\n')}
 `
+}
+
+/** The section of bench/README.md that says how each was measured. */
+export function growthNotes(growths: readonly Growth[]): string {
+  const notes = growths.map(({ name, notes }) => `- **${name}**: ${notes}\n`)
+  return notes.length === 0 ? '' : `\n## Growth\n\n${notes.join('')}`
 }
 
 const [LEFT, TOP, WIDTH, HEIGHT] = [80, 34, 600, 250]

@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer'
 import type { Mail } from '../src/core/mail/mailer.ts'
-import { mimeOf } from '../src/core/mail/mime/mime.ts'
 import { openMailer } from '../src/core/mail/open.ts'
+import { mimeOf } from '../src/core/mail/transports/mime.ts'
 import { secret } from '../src/core/secret.ts'
 import { compiledMails } from '../test/support/learning.ts'
 import { bareSmtp } from './bare-smtp.ts'

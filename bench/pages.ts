@@ -1,9 +1,9 @@
 import { existsSync, globSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type Growth, growthChart, growthSection } from './growth-report.ts'
+import { type Growth, growthChart, growthNotes, growthSection } from './growth-report.ts'
 import type { Result } from './harness.ts'
-import { chart, page } from './report.ts'
+import { chart, measurements, page } from './report.ts'
 import { type Where, whereSection } from './where-report.ts'
 
 export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
@@ -11,7 +11,7 @@ export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
 const [GROWTH, WHERE] = ['growth.json', 'where.json']
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
-/** Makes docs/performance.md and its charts from every result in bench/results, with a link to the newest proof. */
+/** Makes docs/performance.md, its charts and bench/README.md from every result in bench/results, with a link to the newest proof. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
   for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
@@ -26,9 +26,11 @@ export async function writePages(): Promise<void> {
   const proof = globSync('proof-*.md', { cwd: RESULTS }).sort().at(-1)
   await writeFile(
     `${docs}performance.md`,
-    page(measured, { proof: proof && `bench/results/${proof}` }) +
-      growthSection(growths) +
-      whereSection(await readResult<Where>(WHERE)),
+    page(measured, { proof: proof && `bench/results/${proof}` }) + growthSection(growths),
+  )
+  await writeFile(
+    fileURLToPath(new URL('README.md', import.meta.url)),
+    measurements(measured) + growthNotes(growths) + whereSection(await readResult<Where>(WHERE)),
   )
 }
 

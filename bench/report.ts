@@ -6,7 +6,7 @@ interface Links {
   readonly proof?: string | undefined
 }
 
-/** docs/performance.md: a table of every promise, then how each figure was measured. Made from the results alone. */
+/** docs/performance.md: a table of every promise. Made from the results alone. */
 export function page(results: readonly Result[], { proof }: Links = {}): string {
   const rows = results.flatMap(promises)
   const kept = rows.filter(({ kept }) => kept).length
@@ -28,13 +28,19 @@ npm run bench
 
 ## Promises
 
-${kept} of ${rows.length} are kept. A ratio is ours divided by the other.
+${kept} of ${rows.length} are kept. A ratio is ours divided by the other. \`bench/README.md\` says how each was measured and where the time goes.
 
 | | ours | compared with | ratio | promised | |
 |---|---|---|---|---|---|
 ${rows.map(({ cells }) => `| ${cells.join(' | ')} |`).join('\n')}
+`
+}
 
-## How each was measured
+/** The first part of bench/README.md: what each benchmark measures, with the ratios that nothing is promised about. */
+export function measurements(results: readonly Result[]): string {
+  return `# How performance is measured
+
+Made by \`npm run bench\`; do not edit. The promises and their figures are in [docs/performance.md](../docs/performance.md).
 
 \`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians. \`bench/peers/package-lock.json\` pins what we compare with.
 
@@ -86,7 +92,7 @@ function measurement(result: Result): string {
   const known = bound !== undefined || others.length < ratios.length
   const figures = others.map((ratio) => `${comparedWith(ratio, result)} ${ratioText(ratio)}`).join('; ')
   return [
-    `- **[${name}](images/performance/${name}.svg)**:`,
+    `- **[${name}](../docs/images/performance/${name}.svg)**:`,
     ...(known ? [] : [`${title}: ${oursText(result)}.`]),
     ...(notes ? [notes] : []),
     ...(figures === '' ? [] : [`${known ? 'Other ratios' : 'Ratios'}: ${figures}.`]),

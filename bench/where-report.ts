@@ -17,7 +17,7 @@ export interface Where {
   readonly machine: string
 }
 
-/** The section of docs/performance.md that shows which part takes how much of the time. */
+/** The section of bench/README.md that shows which part takes how much of the time. */
 export function whereSection(where: Where | undefined): string {
   if (where === undefined) return ''
   const { cold, drain, start, ingest, variables, lessons, preflights, drains, starts, batches, machine } =
@@ -28,25 +28,25 @@ export function whereSection(where: Where | undefined): string {
 
 From V8’s sampling profiler over the built command (\`npm run bench:where\`, ${machine}). Profiling slows everything: trust the shares, not the times. Parts below 3% are left out.
 
-[A cold \`preflight\`](images/performance/where-preflight.svg) of ${variables} variables, mean of ${preflights} processes, from the moment V8 can be profiled:
+[A cold \`preflight\`](../docs/images/performance/where-preflight.svg) of ${variables} variables, mean of ${preflights} processes, from the moment V8 can be profiled:
 
 | part | ms | share | ms in \`node -e 0\` |
 |---|---|---|---|
 ${rows(cold.ours, (ms, name) => [figure(ms), bare(name) > 0 ? figure(bare(name)) : ''])}
 
-[\`dispatch --local --drain --limit 1000\`](images/performance/where-drain.svg) with ${lessons.toLocaleString('en')} lessons due in an SQLite file and a mail API in another process, mean of ${drains} processes, start and end included:
+[\`dispatch --local --drain --limit 1000\`](../docs/images/performance/where-drain.svg) with ${lessons.toLocaleString('en')} lessons due in an SQLite file and a mail API in another process, mean of ${drains} processes, start and end included:
 
 | part | ms | share | µs a lesson |
 |---|---|---|---|
 ${rows(drain, (ms) => [figure(ms), figure((ms / lessons) * 1000)])}
 
-[\`daemon\`](images/performance/where-start.svg) with the definition of examples/ceramics and a new data folder, mean of ${starts} processes, from the moment V8 can be profiled to the first 200:
+[\`daemon\`](../docs/images/performance/where-start.svg) with the definition of examples/ceramics and a new data folder, mean of ${starts} processes, from the moment V8 can be profiled to the first 200:
 
 | part | ms | share | ms in \`node -e 0\` |
 |---|---|---|---|
 ${rows(start, (ms, name) => [figure(ms), bare(name) > 0 ? figure(bare(name)) : ''])}
 
-[Taking a batch of 500 events](images/performance/where-ingest.svg) over HTTP, as in the benchmark “ingest”, mean of ${batches.toLocaleString('en')} batches:
+[Taking a batch of 500 events](../docs/images/performance/where-ingest.svg) over HTTP, as in the benchmark “ingest”, mean of ${batches.toLocaleString('en')} batches:
 
 | part | ms | share | µs an event |
 |---|---|---|---|

@@ -17,7 +17,7 @@ import type { Where } from './where-report.ts'
 
 /**
  * `npm run bench:where`: profiles a cold preflight, a drain and a start of the daemon with the built command, and ingest,
- * and writes each part's share of the time to docs/performance.md.
+ * and writes each part's share of the time to bench/README.md.
  */
 const LESSONS = 5000
 const PREFLIGHTS = 20

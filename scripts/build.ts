@@ -192,7 +192,7 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|environment|exposure|groups|group-warnings|misspelt|rule|validate|values|warnings|reader)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|feedback-providers|is-record|service|finding|secret)/,
+        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|environment|exposure|groups|group-warnings|rule|validate|values|warnings|reader)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|is-record|service|finding|secret)/,
       },
       {
         name: 'cli',
@@ -222,7 +222,7 @@ const { output } = await build.write({
         priority: 0,
         entriesAware: true,
         entriesAwareMergeThreshold: 6_000,
-        test: /src\/cli\/(?:commands\/daemon|release-memory)\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$|src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/,
+        test: /src\/cli\/commands\/daemon\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$|src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/,
       },
     ],
   },

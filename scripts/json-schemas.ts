@@ -1,7 +1,7 @@
 import { DOCUMENTS } from '../src/cli/documents/documents.ts'
-import { jsonSchemaOf, reportSchema } from '../src/cli/documents/report.ts'
+import { jsonSchemaOf, reportSchema } from '../src/cli/documents/environment.ts'
 import type { ResolvedPlatform } from '../src/core/platform.ts'
-import { openapiDocument } from '../src/daemon/openapi.ts'
+import { openapiDocument } from '../src/daemon/routes/openapi.ts'
 import { routesOf } from '../src/daemon/routes.ts'
 import { healthDocumentSchema } from './reference/health-schema.ts'
 

@@ -1,5 +1,5 @@
+import { compileFolders } from '../src/core/mail/compile/compile.ts'
 import { TemplateError } from '../src/core/mail/compile/files.ts'
-import { compileFolders } from '../src/core/mail/compile/folder.ts'
 import type { MailFolder, MailSet } from '../src/core/mail/definition.ts'
 import { baseMailSet } from '../src/presets/base/mails.ts'
 import { learningMailSet } from '../src/presets/learning/mails.ts'

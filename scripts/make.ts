@@ -2,12 +2,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
-import { deployFiles, FOLDERS, TARGETS } from '../src/cli/deploy/files.ts'
+import { TARGETS } from '../src/cli/commands/deploy.ts'
 import { describe } from '../src/cli/deploy/subject.ts'
 import { DAY_MS, HOUR_MS } from '../src/core/durations.ts'
 import { exampleFile } from '../src/core/env/schema.ts'
 import { outcomeRules } from '../src/daemon/metrics/outcomes.ts'
-import { openapiDocument } from '../src/daemon/openapi.ts'
+import { openapiDocument } from '../src/daemon/routes/openapi.ts'
 import { routesOf } from '../src/daemon/routes.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 import { apiReference } from './api-reference.ts'
@@ -64,11 +64,12 @@ const MADE: Record<string, () => string | Promise<string>> = {
   ),
   ...COMPILED_MAILS,
   ...Object.fromEntries(
-    TARGETS.flatMap((target) => {
-      const folder = FOLDERS[target]
-      const files = deployFiles(target, describe(learning), { folder, up: path.relative(folder, '') })
-      return files.map((file) => [path.posix.join(folder, file.path), () => file.text])
-    }),
+    Object.values(TARGETS).flatMap(({ folder, files }) =>
+      files(describe(learning), { folder, up: path.relative(folder, '') }).map((file) => [
+        path.posix.join(folder, file.path),
+        () => file.text,
+      ]),
+    ),
   ),
 }
 

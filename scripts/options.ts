@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 /**
  * The options of a tool of this project, whose usage begins with the line that one types. `--help` prints that and ends
- * the process with 0; an option that there is not, or one without its value, says so on standard error and ends it with 2.
+ * the process with 0; an unknown option, or one without its value, says so on standard error and ends it with 2.
  */
 export function optionsOf<const T extends ParseArgsConfig>(
   usage: string,

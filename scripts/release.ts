@@ -88,8 +88,8 @@ put(
   0o755,
 )
 put('etc/platformctl/env', exampleFile(learning.contract), 0o600)
-for (const { path: name, text } of systemdFiles(describe(learning)))
-  put(`usr/lib/systemd/system/${name}`, text)
+for (const { path: name, text, optional } of systemdFiles(describe(learning)))
+  if (!optional) put(`usr/lib/systemd/system/${name}`, text)
 cpSync(`${root}man/platformctl.1`, `${debian}/usr/share/man/man1/platformctl.1`)
 cpSync(`${root}build/platformctl`, `${debian}/usr/bin/platformctl`)
 copyTo(`${debian}/usr/share/doc/platformctl`)

@@ -3,8 +3,8 @@ export type { Environment } from './core/env/environment.ts'
 export type { Report } from './core/env/validate.ts'
 export type { Finding } from './core/finding.ts'
 export type { Secret } from './core/secret.ts'
-export { registerPlatform, validatePlatformEnv } from './platform/boot.ts'
 export type { Fault } from './platform/check/place.ts'
+export type { PlatformEnvironment } from './platform/checked.ts'
 export { definePlatform } from './platform/checked.ts'
 export type {
   CheckContext,
@@ -17,6 +17,5 @@ export type {
   TemplateInput,
   VariableInput,
 } from './platform/definition.ts'
-export type { PlatformEnvironment } from './platform/environment.ts'
 export { DefinitionError } from './platform/find.ts'
-export { readPlatformEnv } from './platform/read-env.ts'
+export { readPlatformEnv, registerPlatform, validatePlatformEnv } from './platform/read-env.ts'

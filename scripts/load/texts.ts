@@ -1,4 +1,4 @@
-import { fill, isSafeUrl } from '../../src/core/mail/render.ts'
+import { fill, isSafeUrl } from '../../src/core/mail/template.ts'
 import { inertText, recordUrl } from '../../src/core/mail/transactional.ts'
 import { readEnv, validateAll } from '../../src/env.ts'
 import { ENV_LINES, SLOT_VALUES } from './corpus.ts'

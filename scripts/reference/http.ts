@@ -1,13 +1,15 @@
 import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
-import { type Document, exampleError, type Json } from '../../src/daemon/openapi.ts'
+import type { Security } from '../../src/daemon/http/route.ts'
+import { type Document, exampleError, type Json } from '../../src/daemon/routes/openapi.ts'
 
 type Node = { readonly [key: string]: Json }
 const METHODS = ['get', 'post']
-const SECURITY_WORDS: Readonly<Record<string, string>> = {
+const SECURITY_WORDS: Readonly<Record<Security, string>> = {
   identity: 'a JWT of an account or of the service role (`Authorization: Bearer`)',
   dispatchSecret: 'EMAIL_DISPATCH_SECRET (`Authorization: Bearer`)',
   deepToken:
     'HEALTH_DEEP_TOKEN (`Authorization: Bearer`) for deep checks, where it is set, and for the details of the status page',
+  witnessProof: 'proof of the witness’s secret (`Authorization: Bearer`)',
   webhookSignature: 'the provider’s signature (`Stripe-Signature`)',
   feedbackSignature: 'the mail provider’s signature under MAILER_FEEDBACK_SECRET',
 }
@@ -87,7 +89,9 @@ function section(title: string, operation: Node, schemas: Node): string[] {
 
 function needs(security: readonly Node[]): string[] {
   const names = security.flatMap((one) => Object.keys(one))
-  return names.length === 0 ? [] : [`**Needs** ${names.map((name) => SECURITY_WORDS[name]).join(', ')}.`]
+  return names.length === 0
+    ? []
+    : [`**Needs** ${names.map((name) => SECURITY_WORDS[name as Security]).join(', ')}.`]
 }
 
 function bodySection(body: Node, schemas: Node): string[] {
@@ -135,6 +139,8 @@ function errorLine(responses: Node): string {
 }
 
 function fieldsOf(schema: Node): string {
+  // A body whose fields others define.
+  if (typeof schema.description === 'string') return schema.description
   const variants = schema.oneOf ?? schema.anyOf
   if (variants !== undefined)
     return `one of ${list(variants)

@@ -1,6 +1,6 @@
-import { applyFeedback } from '../../src/core/mail/feedback/changes.ts'
 import type { FeedbackEvent } from '../../src/core/mail/feedback/event.ts'
-import type { Outcome } from '../../src/core/mail/transport.ts'
+import { applyFeedback } from '../../src/core/mail/feedback/store.ts'
+import type { Outcome } from '../../src/core/mail/mailer.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { begin } from '../../test/support/learning.ts'
 import { settle } from '../../test/support/settle.ts'

@@ -1,9 +1,8 @@
 import type { EventDefinition, EventKind, Properties } from '../core/analytics/events.ts'
 import { createSanitiser, type Sanitise } from '../core/analytics/sanitise.ts'
 import { type ReporterInput, setReporter } from '../core/reporting/facade.ts'
-import { type Buffer, openBuffer } from './buffer.ts'
-import { deviceStorage, isAllowed, setOptOut } from './consent.ts'
-import type { Sender } from './sender.ts'
+import { type Buffer, deviceStorage, isAllowed, openBuffer, setOptOut } from './device.ts'
+import type { createSender } from './sender.ts'
 
 export interface StartOptions<Kind extends EventKind = EventKind> {
   /** The event kinds of the platform; those of the default one when left out. */
@@ -21,7 +20,7 @@ export interface StartOptions<Kind extends EventKind = EventKind> {
 const MOST_EARLY = 10
 
 let buffer: Buffer | undefined
-let sender: Sender | undefined
+let sender: ReturnType<typeof createSender> | undefined
 let started = false
 let sanitise: Sanitise
 

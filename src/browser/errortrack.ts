@@ -12,10 +12,14 @@ import {
   makeFetchTransport,
   setUser,
 } from '@sentry/browser'
-import { type Envelope, scrubEnvelope } from '../core/reporting/envelope.ts'
+import {
+  dataCollection,
+  scrubbedTransport,
+  sdkReporter,
+  traceSampleRate,
+} from '../core/reporting/envelope.ts'
 import type { Reporter } from '../core/reporting/facade.ts'
 import { createScrub, scrubbing } from '../core/reporting/scrub.ts'
-import { dataCollection, sdkReporter, traceSampleRate } from '../core/reporting/sdk.ts'
 
 /** The SDK in the page; loaded only when there is a DSN. The only file of the browser part that names the package. */
 export function openErrortrack(options: {
@@ -50,17 +54,7 @@ export function openErrortrack(options: {
       breadcrumbsIntegration({ dom: false }),
       browserTracingIntegration(),
     ],
-    transport(transportOptions) {
-      const wire = makeFetchTransport(transportOptions)
-      return {
-        async send(envelope) {
-          // The SDK's own type is a union by kind of item; the gate reads it as what it is on the wire.
-          const clean = isAllowed() ? scrubEnvelope(envelope as unknown as Envelope, scrub) : undefined
-          return clean === undefined ? {} : wire.send(clean as unknown as typeof envelope)
-        },
-        flush: (timeout) => wire.flush(timeout),
-      }
-    },
+    transport: (options) => scrubbedTransport(makeFetchTransport(options), scrub, isAllowed),
   })
   return scrubbing(sdkReporter({ captureException, captureMessage, setUser }), scrub)
 }

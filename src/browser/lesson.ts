@@ -1,7 +1,6 @@
 import type { EventDefinition, EventKind } from '../core/analytics/events.ts'
 import { createSanitiser } from '../core/analytics/sanitise.ts'
-import { openBuffer } from './buffer.ts'
-import { deviceStorage, isAllowed } from './consent.ts'
+import { deviceStorage, isAllowed, openBuffer } from './device.ts'
 import { pageData } from './page-data.ts'
 
 const sanitise = createSanitiser(pageData<readonly EventDefinition[]>())

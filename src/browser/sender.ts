@@ -1,5 +1,5 @@
 import { MOST_EVENTS } from '../core/analytics/events.ts'
-import { type Buffer, type DeviceStorage, isAcknowledged } from './buffer.ts'
+import { type Buffer, isAcknowledged } from './device.ts'
 
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
@@ -13,11 +13,6 @@ const LONGEST_WAIT_MS = 3_600_000
 const LONGEST_TOLD_MS = 86_400_000
 const PATIENCE_MS = 30_000
 
-export interface Sender {
-  soon(): void
-  stop(): void
-}
-
 /**
  * Sends the buffer in batches of at most 500. A batch is written down with its id before it is sent and forgotten when
  * it is acknowledged: after a lost answer, a closed page or a crash the same events go out under the same id, and
@@ -25,11 +20,11 @@ export interface Sender {
  */
 export function createSender(input: {
   readonly buffer: Buffer
-  readonly storage: DeviceStorage
+  readonly storage: Storage
   readonly endpoint: string
   /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
   readonly isAllowed: () => boolean
-}): Sender {
+}) {
   const { buffer, storage, endpoint, isAllowed } = input
   let waitMs = 0
   let _timer: unknown

@@ -1,5 +1,5 @@
 import type { Messages } from '../core/messages/en.ts'
-import { timesIn } from '../core/messages/time.ts'
+import { timesIn } from '../core/messages/words.ts'
 import { morph } from './morph.ts'
 import { pageData } from './page-data.ts'
 

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import { pointerFolders, recordFile } from '../core/daemon-places.ts'
+import { parseArgs } from 'node:util'
+import { pointerFolders, recordFile } from '../core/daemon-record.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import { findDefinition } from '../platform/find.ts'
+import { findDefinition, refuseForeignDefinition } from '../platform/find.ts'
 import { learning } from '../presets/learning/platform.ts'
 import type { Context } from './context.ts'
 
@@ -72,7 +73,6 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   for (const folder of searched) {
     const name = findDefinition(folder)
     if (name === undefined) continue
-    const { refuseForeignDefinition } = await import('../platform/trusted.ts')
     refuseForeignDefinition(folder, name)
     return { platform: await load(cwd, folder === cwd ? name : path.join(folder, name)) }
   }
@@ -119,21 +119,19 @@ async function load(folder: string, file: string): Promise<ResolvedPlatform> {
   return loadPlatform({ folder, file, configModule: path.join(packageRoot(), 'dist', 'config.js') })
 }
 
-/** The values of `--env-file` and `--data`, which the command itself parses later. */
-function placesIn(words: readonly string[]): {
-  readonly envFiles: readonly string[]
-  readonly data: string | undefined
-} {
-  const end = words.indexOf('--')
-  const own = end === -1 ? words : words.slice(0, end)
-  const valuesOf = (...names: readonly string[]) =>
-    own.flatMap((word, index) => {
-      const name = names.find(
-        (one) => word === one || word.startsWith(one.startsWith('--') ? `${one}=` : one),
-      )
-      if (name === undefined) return []
-      if (word === name) return own[index + 1] ?? []
-      return word.slice(name.startsWith('--') ? name.length + 1 : name.length)
-    })
-  return { envFiles: valuesOf('--env-file', '-e'), data: valuesOf('--data').at(-1) }
+/** The values of `--env-file` and `--data`, which the command itself parses later, with all else. */
+function placesIn(words: readonly string[]) {
+  const { values } = parseArgs({
+    // Of the short options, that of env files alone: the words of others may begin with a dash too.
+    args: words.filter((word) => !/^-[^-e]/.test(word)),
+    strict: false,
+    options: {
+      'env-file': { type: 'string', short: 'e', multiple: true },
+      data: { type: 'string', multiple: true },
+    },
+  })
+  // One at the end of the line has no value.
+  const isText = (value: string | boolean) => typeof value === 'string'
+  const { 'env-file': envFiles = [], data = [] } = values
+  return { envFiles: envFiles.filter(isText), data: data.filter(isText).at(-1) }
 }

@@ -14,6 +14,9 @@ export interface Answer<Document extends DocumentedCommand> {
   readonly fault?: string | undefined
 }
 
+/** How a command ends: its result, in both formats or as text; or the exit code, if it has written itself. */
+export type Outcome = Answer<DocumentedCommand> | string | ExitCode
+
 /** Applies to each form of a document separately. */
 type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
 
@@ -35,7 +38,7 @@ interface Described {
 export interface CommandData extends Described {
   readonly inputs?: Inputs
   /** `values` is what was parsed for `inputs`. */
-  readonly run?: (context: Context, values: unknown) => Promise<Answer<DocumentedCommand> | ExitCode>
+  readonly run?: (context: Context, values: unknown) => Promise<Outcome>
 }
 
 /** Describes a command for the platform of the context; `tree` loads every command. */
@@ -57,7 +60,7 @@ export interface Typed<
     context: Context,
     values: Values<Of & More>,
     ...given: Given
-  ) => Promise<ExitCode | (Document extends DocumentedCommand ? Answer<Document> : never)>
+  ) => Promise<ExitCode | string | (Document extends DocumentedCommand ? Answer<Document> : never)>
 }
 
 /** A command whose `run` gets its inputs typed. */
@@ -107,18 +110,7 @@ export interface CommandNode {
   readonly commands: readonly CommandNode[]
 }
 
-export interface InputNode {
-  /** `-e, --env-file <file>` */
-  readonly flags: string
-  /** `--env-file`; of an argument, `file`. */
-  readonly name: string
-  readonly takesValue: boolean
-  readonly help: string
-  readonly words: readonly string[]
-  readonly offers: readonly string[]
-  /** As one would type it. */
-  readonly byDefault: string | undefined
-}
+export type InputNode = ReturnType<typeof inputNode>[number]
 
 /** The command with all below it, for completion and pages. */
 export function nodeOf(path: readonly string[], data: CommandData, platform: ResolvedPlatform): CommandNode {
@@ -150,18 +142,21 @@ export function allNodes(node: CommandNode): readonly CommandNode[] {
   return [node, ...node.commands.flatMap(allNodes)]
 }
 
-function inputNode(flags: string, input: Input<unknown>, platform: ResolvedPlatform): InputNode[] {
+function inputNode(flags: string, input: Input<unknown>, platform: ResolvedPlatform) {
   const { help, words = [], offers, byDefault, shown, hidden } = input
   if (hidden) return []
   const preset = shown ?? (byDefault === undefined ? undefined : String(byDefault))
   return [
     {
+      /** `-e, --env-file <file>` */
       flags,
+      /** `--env-file`; of an argument, `file`. */
       name: /--[\w-]+/.exec(flags)?.[0] ?? flags.replace(/^\W|\W+$/g, ''),
       takesValue: / [<[]/.test(flags),
       help,
       words,
       offers: offers?.(platform) ?? words,
+      /** As one would type it. */
       byDefault: preset === 'none' ? undefined : preset,
     },
   ]

@@ -67,10 +67,13 @@ export async function loadEnvironment(
   for (const file of files) {
     const text = await readTextFile(context, file)
     const read = parseEnvFile(context.platform.contract, text, file)
-    findings.push(...read.findings)
+    // One by one: a file has more lines than a call has arguments.
+    for (const finding of read.findings) findings.push(finding)
     if (!readsAlike(text, read.assignments)) {
       const { portability } = await import('../core/env/portability.ts')
-      findings.push(...portability(context.platform.contract, text, file, read.assignments, readers))
+      const { contract } = context.platform
+      for (const finding of portability(contract, text, file, read.assignments, readers))
+        findings.push(finding)
     }
     const assignments =
       dialect === undefined
@@ -171,9 +174,8 @@ export async function readTextFile(
   const full = path.resolve(context.cwd, file)
   try {
     const stats = statSync(full)
-    const bytes = stats.isFile()
-      ? readWhole(full, stats, largest)
-      : await readPipe(context, { full, file, stats, largest })
+    const whole = () => (stats.size > largest.bytes ? undefined : readFileSync(full))
+    const bytes = stats.isFile() ? whole() : await readPipe(context, { full, file, stats, largest })
     if (bytes === undefined)
       throw wrongUsage(
         `${file} is larger than ${largest.what} can be (${largest.bytes / 1024 / 1024} MB): is it the right file?`,
@@ -191,10 +193,6 @@ export async function readTextFile(
     if (error instanceof CommandError) throw error
     throw wrongUsage(`cannot read ${file}: ${reason(error)}.`, { cause: error })
   }
-}
-
-function readWhole(full: string, stats: Stats, { bytes }: Largest): Buffer | undefined {
-  return stats.size > bytes ? undefined : readFileSync(full)
 }
 
 /**

@@ -1,3 +1,5 @@
+import { codeOf } from '../core/error-code.ts'
+
 /** Exit codes (CONTRACT §7). */
 export const EXIT = {
   /** Passed: warnings and degraded allowed. */
@@ -27,6 +29,21 @@ export class CommandError extends Error {
 /** Wrong usage, or input that cannot be read. */
 export function wrongUsage(message: string, options?: { cause?: unknown }): CommandError {
   return new CommandError(EXIT.usage, message, options)
+}
+
+const WRITE_REFUSALS: Readonly<Record<string, string>> = {
+  EEXIST: 'something else has this name. Move it away',
+  ENOTDIR: 'something else has this name. Move it away',
+  EACCES: 'permission denied. Check who owns the folder',
+  EPERM: 'permission denied. Check who owns the folder',
+  EROFS: 'the disk is read-only. Choose another folder',
+  ENOSPC: 'the disk is full. Free some space',
+}
+
+/** Why a file cannot be written, and what to do before the next try. */
+export function writeRefusal(error: unknown): string {
+  const code = codeOf(error)
+  return WRITE_REFUSALS[code] ?? `the system says ${code || 'no more'}. Check the folder`
 }
 
 /** Error text for a mail that does not compile, with the file's path relative to the working directory. */

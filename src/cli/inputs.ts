@@ -227,10 +227,13 @@ const upToADay = durationUpTo(DAY_MS, 'A duration such as 500ms, 60s or 2m is ne
 /** `500ms`, `5s`, `1h30m`; a bare number is seconds. */
 export const duration = (text: string) => upToADay(/^[\d.]+$/.test(text) ? `${text}s` : text)
 
-/** Text of 1 to `most` characters, without white space around it. */
-export function text(most: number, fault: string): (text: string) => string {
+/** Text of 1 to `most` characters, without white space around it. Control characters and, unless `lines`, line ends become spaces. */
+export function text(most: number, fault: string, { lines = false } = {}): (text: string) => string {
   return (given) => {
-    const said = given.trim()
+    const said = given
+      .replaceAll('\r\n', '\n')
+      .replaceAll(lines ? /(?!\n)\p{Cc}/gu : /[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+      .trim()
     if (said === '' || said.length > most) throw new InvalidArgumentError(fault)
     return said
   }

@@ -1,19 +1,15 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { StoreAddress } from '../core/env/settings.ts'
-import { readSettings } from '../core/env/settings.ts'
+import { readSettings, type StoreAddress } from '../core/env/settings.ts'
 import type { Finding } from '../core/finding.ts'
-import { liveFindings } from '../core/live/findings.ts'
-import { type LiveResult, runLive } from '../core/live/live.ts'
+import { type LiveResult, liveFindings, runLive } from '../core/live/live.ts'
 import { openNetwork } from '../core/live/network.ts'
 import { liveTargets } from '../core/live/targets.ts'
 import { openMailer } from '../core/mail/open.ts'
-import { proxyOptions } from '../core/network/proxy.ts'
 import type { Service } from '../core/service.ts'
 import { readSchema } from '../core/store/open.ts'
 import { type Context, dataFolder } from './context.ts'
 import type { LoadedEnvironment } from './environment.ts'
-import { complain } from './output/text.ts'
 import { openProgress } from './terminal.ts'
 
 /** One check may take a third of the time for all, and at most this. */
@@ -44,8 +40,6 @@ export async function liveChecks(
   } = input
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
-  if (proxyOptions())
-    complain(context, 'a proxy is set: the checks of names, ports and certificates connect directly.')
   const address = checkedStore(context, settings.store.address, data)
   const progress = await openProgress(context, 'live checks')
   try {

@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os'
 import type { Operator } from '../core/audit.ts'
 import { systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/env/environment.ts'
+import { useProxies } from '../core/network/proxy.ts'
 import { systemRandom } from '../core/random.ts'
 import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
@@ -90,6 +91,7 @@ export async function start(): Promise<void> {
     process.exitCode = EXIT.usage
     return
   }
+  useProxies(process.env)
   const words = takeConfigWords(process.argv.slice(2))
   const { own: argv, others } = ownWords(words.rest)
   const interrupt = new AbortController()

@@ -1,22 +1,22 @@
 import type { Course } from '../core/course/course.ts'
 import type { Environment } from '../core/env/environment.ts'
-import { readSettings } from '../core/env/settings.ts'
+import { readSettings, type StoreAddress } from '../core/env/settings.ts'
 import type { StoredIncident } from '../core/incidents/incident.ts'
 import type { Channel } from '../core/incidents/lanes.ts'
 import type { SendOutcome } from '../core/mail/mailer.ts'
+import type { AnalyticsMaintenance, StoreMaintenance } from '../core/store/maintenance.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/platform.ts'
 import { commandOn } from './command.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
+import { CommandError, EXIT } from './exit.ts'
 import { STORE, type Values } from './inputs.ts'
-
-type Place = Values<typeof STORE>
 
 /** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
 export async function withPlatform<T>(
   context: Context,
-  { envFile, data }: Place,
+  { envFile, data }: Values<typeof STORE>,
   work: (opened: { readonly platform: OpenedPlatform; readonly env: Environment }) => Promise<T>,
 ): Promise<T> {
   const { openLocal } = await import('./local.ts')
@@ -28,7 +28,7 @@ export async function withPlatform<T>(
 /** The same with the store alone. */
 export async function withStore<T>(
   context: Context,
-  { envFile, data }: Place,
+  { envFile, data }: Values<typeof STORE>,
   work: (opened: { readonly store: Store; readonly env: Environment }) => Promise<T>,
 ): Promise<T> {
   const { openLocalStore } = await import('./local.ts')
@@ -48,6 +48,46 @@ export const courseCommand = commandOn<
 )
 /** A command that works on the store alone. */
 export const storeCommand = commandOn(STORE, withStore)
+
+/** A store that is maintained as it lies there, and where it lies. */
+interface Place {
+  readonly env: Environment
+  readonly address: StoreAddress
+  /** Opens the store without migrating it; closed when the command ends. */
+  readonly maintenance: () => Promise<StoreMaintenance>
+  /** The same for the file of analytics; undefined when there is none. */
+  readonly analyticsMaintenance: () => Promise<AnalyticsMaintenance | undefined>
+}
+
+const placeCommand = (mustExist: boolean) =>
+  commandOn<typeof STORE, Place>(STORE, async (context, { envFile, data }, work) => {
+    const { assertExists, storeAddress, storeFaultError } = await import('./local.ts')
+    const { openAnalyticsMaintenance, openMaintenance } = await import('../core/store/open.ts')
+    const { env } = await loadEnvironment(context, envFile)
+    const address = storeAddress(context, env, data)
+    if (mustExist) await assertExists(context, address)
+    let opened: StoreMaintenance | undefined
+    let openedAnalytics: AnalyticsMaintenance | undefined
+    try {
+      return await work({
+        env,
+        address,
+        maintenance: async () => (opened ??= await openMaintenance(address)),
+        analyticsMaintenance: async () => (openedAnalytics ??= await openAnalyticsMaintenance(address)),
+      })
+    } catch (error) {
+      if (error instanceof Error && error.name === 'StoreMaintenanceError')
+        throw new CommandError(EXIT.failed, error.message)
+      throw storeFaultError(address, error)
+    } finally {
+      await opened?.close()
+      await openedAnalytics?.close()
+    }
+  })
+/** A command that maintains a store that is there already. */
+export const onStore = placeCommand(true)
+/** A command that maintains a store, and may make it. */
+export const onPlace = placeCommand(false)
 
 /** Sends a test alert on a channel, which says that nothing is wrong. */
 export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {

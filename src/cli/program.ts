@@ -2,7 +2,6 @@ import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { storeFault, storeFaultReason } from '../core/store-fault.ts'
 import {
-  type Answer,
   afterHelp,
   type CommandData,
   type CommandNode,
@@ -11,13 +10,12 @@ import {
   descriptionOf,
   inputOf,
   nodeOf,
+  type Outcome,
 } from './command.ts'
 import { type Context, terminalColumns } from './context.ts'
-import type { DocumentedCommand } from './documents/documents.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
 import type { Input } from './inputs.ts'
-import { complain, wrap } from './output/text.ts'
-import { jsonText } from './print.ts'
+import { complain, jsonText, wrap } from './output/text.ts'
 import { withGuardedOutput } from './terminal.ts'
 
 /** The commands in the order of the help. What a command needs beyond its inputs it imports when it runs. */
@@ -172,13 +170,13 @@ function valuesOf(command: Command): Readonly<Record<string, unknown>> {
   return { ...command.optsWithGlobals(), ...Object.fromEntries(args) }
 }
 
-/** Writes an answer in the form that was asked for, and gives the exit code. */
-async function finished(
-  context: Context,
-  result: Answer<DocumentedCommand> | ExitCode,
-  command: Command,
-): Promise<ExitCode> {
+/** Writes a result in the form that was asked for, and gives the exit code. */
+async function finished(context: Context, result: Outcome, command: Command): Promise<ExitCode> {
   if (typeof result === 'number') return result
+  if (typeof result === 'string') {
+    context.stdout.write(result)
+    return EXIT.passed
+  }
   const { json, text, exit = EXIT.passed, fault } = result
   const isJson = command.optsWithGlobals().format === 'json'
   context.stdout.write(isJson ? jsonText({ version: 1, ...json }) : text)

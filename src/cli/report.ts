@@ -10,7 +10,8 @@ import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { format, type Values } from './inputs.ts'
-import { reportText, type TextOptions } from './output/findings-text.ts'
+import { lintText, reportText } from './output/findings-text.ts'
+import { jsonText } from './output/text.ts'
 import { loadPaint } from './terminal.ts'
 
 /** How such a report is written. */
@@ -72,18 +73,6 @@ export async function writeReport(
   return errors.every(({ id }) => REMOTE_FAULTS.includes(id)) ? EXIT.remote : EXIT.failed
 }
 
-function liveOf(report: CheckedReport | LintReport): readonly LiveResult[] | undefined {
-  return 'live' in report ? report.live : undefined
-}
-
-async function liveBlock(
-  live: readonly LiveResult[] | undefined,
-  { paint, columns }: Pick<TextOptions, 'paint' | 'columns'>,
-): Promise<TextOptions['live']> {
-  if (live === undefined) return undefined
-  return (await import('./output/report-blocks.ts')).liveText(live, paint, columns)
-}
-
 async function document(
   context: Context,
   name: string,
@@ -91,10 +80,10 @@ async function document(
   shown: readonly Finding[],
   options: ReportOptions,
 ): Promise<string> {
-  const live = liveOf(report)
+  const live = 'live' in report ? report.live : undefined
   switch (options.format) {
     case 'json':
-      return (await import('./print.ts')).jsonText(report satisfies CheckedReport | DocumentOf<'email lint'>)
+      return jsonText(report satisfies CheckedReport | DocumentOf<'email lint'>)
     case 'github':
       return (await import('./output/annotations.ts')).githubText(shown, live)
     case 'sarif': {
@@ -109,12 +98,8 @@ async function document(
         strict: options.strict === true,
       }
       return 'mails' in report
-        ? (await import('./output/report-blocks.ts')).lintText(report, shown, how)
-        : reportText(report, shown, {
-            ...how,
-            platform: whichPlatform(context),
-            live: await liveBlock(live, how),
-          })
+        ? lintText(report, shown, how)
+        : reportText(report, shown, { ...how, platform: whichPlatform(context), live })
     }
   }
 }

@@ -1,10 +1,17 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { pointerFolders, recordFile } from '../core/daemon-places.ts'
-import { type DaemonPointer, isRunning, pointersIn, readRecord } from '../core/daemon-record.ts'
+import {
+  type DaemonPointer,
+  isRunning,
+  nextStep,
+  pointerFolders,
+  pointersIn,
+  readRecord,
+  recordFile,
+  shellWord,
+} from '../core/daemon-record.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { codeOf } from '../core/error-code.ts'
-import { nextStep, shellWord } from '../core/next-step.ts'
-import { controlledByOthers } from '../platform/trusted.ts'
+import { controlledByOthers } from '../platform/find.ts'
 import type { UsedDaemon } from './context.ts'
 import { wrongUsage } from './exit.ts'
 

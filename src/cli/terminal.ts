@@ -79,40 +79,21 @@ function behindGuard(output: Output): Output {
   }) as Output
 }
 
-type Style = (text: string) => string
-
 /** The styles that the CLI uses. A state is never shown by colour alone, so plain text says the same. */
-export interface Paint {
-  readonly bold: Style
-  readonly dim: Style
-  readonly red: Style
-  readonly green: Style
-  readonly yellow: Style
-  readonly cyan: Style
-}
+const STYLES = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
 
-const same: Style = (text) => text
-const PLAIN: Paint = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same }
+export type Paint = Readonly<Record<(typeof STYLES)[number], (text: string) => string>>
 
 /** Colours when there are any to write, else the text as it is. */
 export async function loadPaint(colour: boolean): Promise<Paint> {
-  if (!colour) return PLAIN
-  const { Chalk } = await import('chalk')
-  const chalk = new Chalk({ level: 1 })
-  return {
-    bold: guarded(chalk.bold),
-    dim: guarded(chalk.dim),
-    red: guarded(chalk.red),
-    green: guarded(chalk.green),
-    yellow: guarded(chalk.yellow),
-    cyan: guarded(chalk.cyan),
-  }
-}
-
-/** A style whose own sequences pass the guard of the output; a sequence in the text does not become one of ours. */
-function guarded(style: Style): Style {
-  const [open = '', close = ''] = style('|').split('|').map(ours)
-  return (text) => open + text + close
+  const chalk = colour ? new (await import('chalk')).Chalk({ level: 1 }) : undefined
+  const styles = STYLES.map((name) => {
+    // The sequences pass the guard of the output; one in the text does not become one of ours.
+    const [open = '', close = ''] = chalk?.[name]('|').split('|').map(ours) ?? []
+    return [name, (text: string) => open + text + close]
+  })
+  // Each style is there.
+  return Object.fromEntries(styles) as Paint
 }
 
 /** Shows the current wait as one line on standard error, then erases it; only on a terminal. */

@@ -7,12 +7,12 @@ import { variablesOf } from '../core/env/rule.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import { environmentTypes, mailTypes } from '../platform/env-types.ts'
+import type { Answer } from './command.ts'
 import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { unknownName } from './inputs.ts'
 import { beside, wrap } from './output/text.ts'
-import { printJson, printText } from './print.ts'
 import { loadPaint } from './terminal.ts'
 
 const NAME_WIDTH = 40
@@ -24,9 +24,9 @@ const WIDE = 72
 /** Every group and variable with its state; never a value. A malformed one is set, and behaves as absent. */
 export async function listVariables(
   context: Context,
-  options: { readonly envFile: readonly string[]; readonly format: 'text' | 'json' },
-): Promise<ExitCode> {
-  const { env } = await loadEnvironment(context, options.envFile)
+  envFiles: readonly string[],
+): Promise<Answer<'env list'>> {
+  const { env } = await loadEnvironment(context, envFiles)
   const { contract } = context.platform
   const { states, usable, broken } = evaluateGroups(contract, env)
   const required = broken.flatMap(({ rule, missing }) => (rule.kind === 'required' ? missing : []))
@@ -42,7 +42,6 @@ export async function listVariables(
       summary: variable.summary,
     })),
   }))
-  if (options.format === 'json') return printJson(context, 'env list', { groups })
   const paint = await loadPaint(context.colour.stdout)
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
   const columns = listColumns(context.stdout)
@@ -64,7 +63,7 @@ export async function listVariables(
     })
     return `${paint.bold(name)}  ${colour[state](state)}\n${rows.join('')}`
   })
-  return printText(context, blocks.join('\n'))
+  return { json: { groups }, text: blocks.join('\n') }
 }
 
 interface Explanation {
@@ -76,7 +75,7 @@ interface Explanation {
 }
 
 /** Explains a variable, a group or the id of a finding; anything else is wrong usage that names the nearest. */
-export async function explain(context: Context, name: string): Promise<ExitCode> {
+export async function explain(context: Context, name: string): Promise<string> {
   const { contract } = context.platform
   const found = ofVariable(contract, name) ?? ofGroup(contract, name) ?? ofFinding(contract, name)
   if (found === undefined)
@@ -95,7 +94,7 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
   ]
   if (found.rows && found.rows.length > 0) lines.push('')
   for (const [label, text] of found.rows ?? []) lines.push(beside(paint.dim(label.padEnd(10)), text, columns))
-  return printText(context, `${lines.join('\n')}\n`)
+  return `${lines.join('\n')}\n`
 }
 
 /** The only errors that do not come from a rule of the contract. */
@@ -172,11 +171,11 @@ export async function writeTypes(
   context: Context,
   of: 'variables' | 'mails',
   out: string | undefined,
-): Promise<ExitCode> {
+): Promise<string | ExitCode> {
   const { contract, mails } = context.platform
   const text =
     of === 'variables' ? environmentTypes(contract) : mailTypes(mails.definitions, await mails.compiled())
-  if (out === undefined) return printText(context, text)
+  if (out === undefined) return text
   const madeBy = text.slice(0, text.indexOf('.'))
   const file = path.resolve(context.cwd, out)
   const fail = (why: string, cause?: unknown) => wrongUsage(`cannot write ${out}: ${why}`, { cause })

@@ -5,16 +5,16 @@ import { type Environment, rawValue } from '../core/env/environment.ts'
 import type { Finding } from '../core/finding.ts'
 import { type Fingerprint, LEAST_TOKEN, openFingerprints } from '../core/fingerprints.ts'
 import { causeOfStatus, text as safeText } from '../core/health/remote-report.ts'
+import { parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get } from '../core/network/get.ts'
 import { WEB } from '../core/service.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
 import { type Context, recordedPlatform } from './context.ts'
-import { parsed } from './dispatch/web-endpoint.ts'
 import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
-import { isAddress, parseAddress } from './health/targets.ts'
+import { isAddress, parseAddress, readToken } from './health/targets.ts'
 import { unknownName } from './inputs.ts'
 import { findingsOf, type Replica, type Verified, writeVerified } from './output/verified.ts'
 
@@ -77,7 +77,6 @@ export async function changesAgainst(
 
 async function compareRunning(context: Context, env: Environment, options: Running): Promise<Verified> {
   const targets = options.url.flatMap((word) => parseReplicas(context, options.option, word))
-  const { readToken } = await import('./health/run.ts')
   const token = await readToken(context, options, { ...context.env, ...env }, targets)
   if (token === undefined || token.length < LEAST_TOKEN)
     throw wrongUsage(
@@ -149,7 +148,7 @@ async function ask(
     return 'it does not show its configuration: set HEALTH_DEEP_TOKEN there, or update an older build'
   const cause = causeOfStatus(outcome.status)
   if (cause !== undefined) return CAUSES[cause].meaning
-  const said = parsed(outcome.body)
+  const said = parsedJson(outcome.body)
   const answer = ConfigurationAnswer.safeParse(said)
   if (!answer.success)
     return (

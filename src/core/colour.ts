@@ -63,7 +63,7 @@ function share(text: string): number {
 }
 
 /** A platform's color in shades that can be read: links and buttons on light and on dark ground. */
-export interface BrandColors {
+interface BrandColors {
   readonly accent: string
   readonly onAccent: string
   readonly accentInDark: string

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import { recordFile } from './daemon-places.ts'
+import type { Environment } from './env/environment.ts'
 import type { StoreAddress } from './env/settings.ts'
 import { postgresLocation } from './env/values.ts'
 import { codeOf } from './error-code.ts'
@@ -13,6 +13,8 @@ export interface DaemonRecord {
   readonly pid: number
   readonly host: string
   readonly startedAt: string
+  /** When daemons of this folder started lately, this start included, in UTC milliseconds. */
+  readonly starts?: readonly number[]
   /** When it stopped in an orderly way. */
   readonly stoppedAt?: string
   readonly build: string | null
@@ -56,12 +58,15 @@ export function recordDaemon(folder: string, own: DaemonRecord): void {
   writeRecord(folder, { ...next, ...(left.length > 0 && { others: left }) })
 }
 
-/** Writes the record whole or not at all; readable by its owner only. */
 export function writeRecord(folder: string, record: DaemonRecord): void {
-  const file = recordFile(folder)
+  writeWhole(recordFile(folder), `${JSON.stringify(record, null, 2)}\n`)
+}
+
+/** Writes a file whole or not at all; readable by its owner only. */
+export function writeWhole(file: string, text: string): void {
   const scratch = `${file}.${process.pid}`
   try {
-    writeFileSync(scratch, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 })
+    writeFileSync(scratch, text, { mode: 0o600 })
     chmodSync(scratch, 0o600)
     renameSync(scratch, file)
   } catch (error) {
@@ -151,4 +156,69 @@ function read(file: string): readonly (DaemonPointer & { readonly isLive: boolea
   } catch {
     return []
   }
+}
+
+/** Where the daemon of a data folder describes itself. */
+export function recordFile(folder: string): string {
+  return path.join(folder, 'daemon.json')
+}
+
+/**
+ * Where the daemon of a data folder keeps incidents while its store fails; the second is used where the first cannot be
+ * written, as on a full disk.
+ */
+export function alertsFiles(folder: string, pointerFolder?: string): readonly string[] {
+  const named = encodeURIComponent(path.resolve(folder)).slice(-200)
+  return [
+    path.join(folder, 'alerts.json'),
+    ...(pointerFolder === undefined ? [] : [path.join(pointerFolder, `alerts-${named}.json`)]),
+  ]
+}
+
+/** The machine's folder for pointers; it is emptied when the machine restarts. */
+const RUN = '/run/platformctl'
+
+/** The folders in which commands look for pointers to running daemons. */
+export function pointerFolders(env: Environment): readonly string[] {
+  const own = stateFolder(env)
+  return [...(own === undefined ? [] : [own]), ...(process.platform === 'win32' ? [] : [RUN])]
+}
+
+/** The folder in which a daemon of this user leaves its pointer; undefined if there is none. */
+export function ownPointerFolder(env: Environment): string | undefined {
+  const isService = process.geteuid?.() === 0 || env.RUNTIME_DIRECTORY === RUN
+  return isService && !env.XDG_STATE_HOME ? RUN : stateFolder(env)
+}
+
+function stateFolder({ LOCALAPPDATA, XDG_STATE_HOME, HOME }: Environment): string | undefined {
+  const base =
+    process.platform === 'win32'
+      ? LOCALAPPDATA
+      : XDG_STATE_HOME || (HOME && path.join(HOME, '.local', 'state'))
+  return base && path.isAbsolute(base) ? path.join(base, 'platformctl', 'daemons') : undefined
+}
+
+/** What a daemon was started with, as options name it. */
+export interface Places {
+  readonly definition: string | null
+  readonly envFiles: readonly string[]
+  readonly dataFolder: string
+}
+
+/** Commands that work on no store, and so take no `--data`. */
+const WITHOUT_DATA = /^platformctl (?:preflight|health|billing|alert test)\b/
+
+/** A command with the options that make it act on one daemon, to be pasted into any shell in any folder. */
+export function nextStep(command: string, { definition, envFiles, dataFolder }: Places): string {
+  return [
+    command,
+    ...(definition === null ? [] : ['--config', shellWord(definition)]),
+    ...envFiles.flatMap((file) => ['--env-file', shellWord(file)]),
+    ...(WITHOUT_DATA.test(command) ? [] : ['--data', shellWord(dataFolder)]),
+  ].join(' ')
+}
+
+/** Quoted for a POSIX shell where it needs to be. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -21,7 +21,7 @@ export const ERRORS = {
   request_timeout: { status: 408, meaning: 'The request did not arrive in time.' },
   conflict: { status: 409, meaning: 'The record’s state does not allow this.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than this route accepts.' },
-  uri_too_long: { status: 414, meaning: 'The address is longer than any of this platform.' },
+  uri_too_long: { status: 414, meaning: 'The URL is too long.' },
   unsupported_media_type: { status: 415, meaning: 'The body’s media type or encoding is not accepted here.' },
   rate_limited: { status: 429, meaning: 'Too many requests; see `Retry-After`.' },
   headers_too_large: { status: 431, meaning: 'The request’s header fields are too many or too long.' },

@@ -28,6 +28,9 @@ export interface Finding {
   readonly excerpt?: string
 }
 
+/** For sorting: errors first, then warnings, then notices. */
+export const SEVERITY_RANK = { error: 0, warning: 1, notice: 2 } as const
+
 /** Cause, fix, and which of the variables that an error is about are missing, in one line. */
 export function sentencesOf({ severity, cause, fix, present, missing }: Finding): string {
   // Where none is set, the cause names them.

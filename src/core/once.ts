@@ -1,3 +1,15 @@
+/** Makes something of each object once: for the same object it gives the same. */
+export function perObject<Of extends object, T>(make: (of: Of) => T): (of: Of) => T {
+  const made = new WeakMap<Of, T>()
+  return (of) => {
+    const known = made.get(of)
+    if (known !== undefined) return known
+    const fresh = make(of)
+    made.set(of, fresh)
+    return fresh
+  }
+}
+
 /** A function made by `once`. Its `opened` gives what is open already, and opens nothing. */
 export type Once<T> = (() => Promise<T>) & { readonly opened: () => Promise<T | undefined> }
 

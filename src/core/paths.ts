@@ -6,6 +6,7 @@ export const PATHS = {
   confirm: '/api/email/confirm',
   unsubscribe: '/api/email/unsubscribe',
   dispatch: '/api/email/dispatch',
+  feedback: '/api/email/feedback/:provider',
   heartbeat: '/api/heartbeats/:name',
   silence: '/api/alerts/silence',
   paymentsWebhook: '/api/payments/webhook',

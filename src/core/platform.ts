@@ -1,13 +1,12 @@
 import type { Challenge } from './access/identity.ts'
 import type { EventDefinition } from './analytics/events.ts'
-import type { InsightsDefinition } from './analytics/insights-definition.ts'
+import type { InsightsDefinition } from './analytics/insights.ts'
 import type { CourseDefinition } from './course/definition.ts'
 import type { Contract } from './env/contract.ts'
-import type { ProbeDefinition } from './health/definition.ts'
+import type { ProbeDefinition } from './health/probe.ts'
 import type { HeartbeatDefinition } from './heartbeats.ts'
 import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
-import type { SampleHealth } from './status/sample-health.ts'
 
 /**
  * The color and logo that a definition gives its platform. With them, pages and mails show the name of the
@@ -72,6 +71,4 @@ export interface ResolvedPlatform {
   readonly unsubscription?: 'link' | 'button'
   readonly challenge?: Challenge
   readonly security?: SecurityContact
-  /** Sample days for the demo's status page, which is empty without them. */
-  readonly sampleHealth?: SampleHealth
 }

@@ -6,6 +6,14 @@ export const and = joined('and')
 /** `a`, `a or b`, `a, b or c`. */
 export const or = joined('or')
 
+/** `2026-11-21 08:00 UTC` */
+export const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+/** The beginning of a text, of at most this many UTF-16 units and never within a character; what was cut is an ellipsis. */
+export function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
+
 /** `1 key`, `2 keys`. */
 export function counted(count: number, noun: string, plural = 's'): string {
   return `${count} ${noun}${count === 1 ? '' : plural}`

@@ -1,5 +1,14 @@
 /** How another program's health answer is read: platformctl's own body, a framework's, or the HTTP status alone. */
-export type HealthFormat = 'platformctl' | 'health+json' | 'spring' | 'aspnet' | 'status'
+export type HealthFormat = keyof typeof HEALTH_PATHS
+
+/** Where each format of health is, unless a service says otherwise. */
+export const HEALTH_PATHS = {
+  platformctl: '/api/health',
+  'health+json': '/health',
+  spring: '/actuator/health',
+  aspnet: '/health',
+  status: '/health',
+} as const
 
 /** One service of a platform: served by this process when it has a port, another program otherwise. */
 export interface ServiceDefinition {

@@ -8,6 +8,7 @@ export type StoreFault =
   | 'read_only'
   | 'journal'
   | 'not_reached'
+  | 'busy'
   | 'other_platform'
   | 'unknown'
 
@@ -20,9 +21,13 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
   read_only: 'its server accepts no writes: it is a replica, or was set to read-only',
   journal: 'its journal cannot be written, so a restore would forget who leaves now',
   not_reached: 'its server cannot be reached',
+  busy: 'every connection of its pool is in use',
   other_platform: 'belongs to a platform of another name',
   unknown: 'cannot be opened, written or read',
 }
+
+/** A caller got no connection of the pool in time. */
+export const POOL_BUSY = 'POOL_BUSY'
 
 /** Codes of SQLite, PostgreSQL (SQLSTATE) and the system, by how they begin; the first that fits counts. */
 const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
@@ -53,6 +58,7 @@ const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
   ['EHOSTUNREACH', 'not_reached'],
   ['ETIMEDOUT', 'not_reached'],
   ['57P0', 'not_reached'],
+  [POOL_BUSY, 'busy'],
   ['08', 'not_reached'],
   ['OTHER_PLATFORM', 'other_platform'],
 ]

@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto'
+
 /** Canonical base64 (RFC 4648 §3.5) of at least 24 bytes: 32 characters are exactly that. */
 const BASE64 = '(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?'
 const SIGNING = `(?:whsec_)?${BASE64}`
@@ -27,4 +29,24 @@ const SIGNING_KEY = new RegExp(`^${SIGNING}$`)
  */
 export function decodeWebhookKey(text: string): Buffer | undefined {
   return SIGNING_KEY.test(text) ? Buffer.from(text.replace(/^whsec_/, ''), 'base64') : undefined
+}
+
+/** Receivers ignore signatures of shorter keys (RFC 8301 §3.2). */
+const LEAST_BITS = 1024
+
+/**
+ * The private RSA key of a PEM text; undefined for anything that receivers would not accept. An env file holds the text
+ * on one line, with `\n` for its line ends.
+ */
+export function dkimPrivateKey(text: string): KeyObject | undefined {
+  // Loading the crypto module takes 6 ms of a cold start, so text that cannot be a key never does.
+  if (!text.includes('-----BEGIN ')) return undefined
+  const { createPrivateKey } = process.getBuiltinModule('node:crypto')
+  try {
+    const key = createPrivateKey(text.replaceAll('\\n', '\n'))
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+    return key.asymmetricKeyType === 'rsa' && bits >= LEAST_BITS ? key : undefined
+  } catch {
+    return undefined
+  }
 }

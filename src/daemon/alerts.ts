@@ -1,22 +1,28 @@
+import { trailing } from '../core/calls.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Places } from '../core/daemon-record.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
+import { faultName } from '../core/error-code.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
 import type { Host } from '../core/host.ts'
-import { adviceFor } from '../core/incidents/advice.ts'
+import { adviceFor, CONDITIONS, type ConditionName } from '../core/incidents/advice.ts'
 import { type Cause, followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { openChannels } from '../core/incidents/channels.ts'
-import { CONDITIONS } from '../core/incidents/conditions.ts'
-import type { Changes, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
+import {
+  type Changes,
+  type IncidentStore,
+  type MessageKind,
+  type StoredIncident,
+  UNATTENDED,
+} from '../core/incidents/incident.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Held } from '../core/mail/holds.ts'
-import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { createLabels } from '../core/status/words.ts'
 import type { Store } from '../core/store/store.ts'
-import { trailing } from '../core/trailing.ts'
 import { type KnownAlerts, keptAlerts, openSpareAlerts, type SpareAlerts } from './spare-alerts.ts'
 import { meaningOf } from './status.ts'
 
@@ -32,7 +38,8 @@ export function alertChannels(
   settings: Settings,
   places?: Places,
 ): readonly Channel[] {
-  const labels = createLabels(platform)
+  // The commands and runbooks that an alert names are in English.
+  const labels = createLabels({ ...platform, language: 'en' })
   const link = settings.value('NEXT_PUBLIC_SITE_URL') && `${settings.site.siteUrl}/`
   const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
   const textOf = (incident: StoredIncident, kind: MessageKind) => {
@@ -55,12 +62,18 @@ export function alertChannels(
   return openChannels(clock, settings, textOf)
 }
 
-export interface Alerts {
-  /** Takes one round of health checks. Resolves to true if it saw a new fault, which should be checked again soon. */
-  follow(reports: readonly RoundReport[]): Promise<boolean>
-  /** Resolves when the alerts in flight are sent. */
-  told(): Promise<void>
-  stop(): Promise<void>
+/** Probes whose failure no visitor notices. */
+const UNSEEN = ['sharedstore', 'errortrack', 'analytics']
+
+/** Of which causes visitors hear who subscribed: not of what is only for operators (conditions, heartbeats). */
+export function visitorsHear({
+  probes,
+  contract,
+  heartbeats,
+}: Pick<ResolvedPlatform, 'probes' | 'contract' | 'heartbeats'>): (cause: string) => boolean {
+  const unseen = new Set([...UNSEEN, ...heartbeats.map(({ name }) => heartbeatProbeName(name))])
+  const seen = new Set([...probes.map(({ name }) => name), ...contract.services])
+  return (cause) => seen.has(cause) && !unseen.has(cause)
 }
 
 /**
@@ -74,25 +87,31 @@ export function startAlerts(
     platform,
     settings,
     channels,
+    visitorsHear,
     held,
     files = [],
+    suspects = [],
   }: {
     readonly store: Pick<Store, 'incidents'>
     /** Its probes and the conditions can be causes. */
     readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
     readonly settings: Settings
     readonly channels: readonly Channel[]
+    /** Of which causes subscribers of the status page hear; undefined: nothing is mailed to them. */
+    readonly visitorsHear?: (cause: string) => boolean
     readonly held?: Held
     /** Where incidents outlive the process while the store fails: the first that can be written. */
     readonly files?: readonly string[]
+    /** Causes that were found failing before the first round, which is the second for them. */
+    readonly suspects?: readonly ConditionName[]
   },
-): Alerts {
+) {
   const { clock, random, log } = host
-  const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...CONDITIONS])
+  const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...Object.keys(CONDITIONS)])
   const isKnown = (cause: string) => causes.has(cause)
   const prerequisites = prerequisitesOf(platform, settings)
   const stopping = new AbortController()
-  let streaks: Streaks = new Map()
+  let streaks: Streaks = new Map(suspects.map((cause) => [cause, 1]))
   /** The clocks at the last round, and when the wall clock was last found set. */
   let last: { readonly now: number; readonly monotonic: number } | undefined
   let setAt = Number.NEGATIVE_INFINITY
@@ -145,9 +164,7 @@ export function startAlerts(
         id: idOf(cause.cause),
         openedAt: now,
         seenAt: now,
-        closedAt: undefined,
-        acknowledgedAt: undefined,
-        acknowledgedBy: undefined,
+        ...UNATTENDED,
       })),
       // After the clock was set, what other machines saw a moment ago looks old: give them time to see it again.
       closes:
@@ -170,6 +187,8 @@ export function startAlerts(
     const { repaired } = await incidents.follow({
       now,
       channels,
+      // They are mailed from the store itself.
+      visitorsHear: incidents === own ? visitorsHear : undefined,
       decide(open) {
         const changes = changesOf(reports, open, now, idOf)
         next = changes.streaks
@@ -196,7 +215,7 @@ export function startAlerts(
 
   const failed = (error: unknown) =>
     log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
-      fault: error instanceof Error ? error.name : 'unknown',
+      fault: faultName(error),
     })
   /** Sends what is due in a store, each channel by itself; `note` is called after each. */
   function teller(incidents: IncidentStore, note: () => Promise<void>): () => void {
@@ -245,11 +264,13 @@ export function startAlerts(
   }
 
   return {
-    async follow(reports) {
+    /** Takes one round of health checks. Resolves to true if it saw a new fault, which should be checked again soon. */
+    async follow(reports: readonly RoundReport[]): Promise<boolean> {
       if (stopping.signal.aborted) return false
       following = follow(reports)
       return following
     },
+    /** Resolves when the alerts in flight are sent. */
     told: async () => void (await telling),
     async stop() {
       stopping.abort()

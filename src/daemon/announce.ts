@@ -1,10 +1,8 @@
-import type { Environment } from '../core/env/environment.ts'
-import type { Settings } from '../core/env/settings.ts'
-import { type Described, readSettings } from '../core/env/settings.ts'
+import { readSettings, type Settings } from '../core/env/settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
-import type { Log } from '../core/log.ts'
-import { type Service, WEB } from '../core/service.ts'
+import { WEB } from '../core/service.ts'
+import type { DaemonOptions } from './options.ts'
 
 /** The environment is half-configured: nothing listens. */
 export class InvalidEnvironmentError extends Error {
@@ -23,12 +21,7 @@ export function announceEnvironment({
   env,
   services,
   log,
-}: {
-  readonly platform: Described
-  readonly env: Environment
-  readonly services: readonly Service[]
-  readonly log: Log
-}): Settings {
+}: Pick<DaemonOptions, 'platform' | 'env' | 'services' | 'log'>): Settings {
   const report = validate(platform.contract, env, services)
   if (!report.ok)
     throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))

@@ -5,7 +5,7 @@ import { openLimiter } from '../core/access/limit/open.ts'
 import { isInstalled } from '../core/env/group-warnings.ts'
 import { readSettings } from '../core/env/settings.ts'
 import { fingerprintAll } from '../core/fingerprints.ts'
-import { openProbes, type ProbeParts, type StoreProbe } from '../core/health/definition.ts'
+import { openProbes, type ProbeParts, type StoreProbe } from '../core/health/probe.ts'
 import { createHealth, logChanges } from '../core/health/runner.ts'
 import type { Host } from '../core/host.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/sending.ts'
@@ -15,6 +15,7 @@ import type { Service } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
 import { openSharedHistory } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
+import { watchClock } from './clock-watch.ts'
 import type { OpenOptions } from './embedding.ts'
 import { type Metrics, openMetrics } from './metrics/metrics.ts'
 import { openAnalytics } from './open/analytics.ts'
@@ -39,11 +40,20 @@ export function openApp(host: Host, options: OpenOptions) {
   const startedAt = clock.now()
   const stores = openStores(host, options, settings)
   const { store, known } = stores
-  const mailService = openMail(host, options, settings, stores, (...sent) => metrics.messageSent(...sent))
+  const ownHosts = [...settings.addresses.values()].map((url) => new URL(url).hostname)
+  const clockWatch = watchClock(host, new Set(['localhost', ...ownHosts]))
+  const mailService = openMail(
+    host,
+    options,
+    settings,
+    stores,
+    (stream, outcome) => metrics.series.platformctl_messages_total.inc({ stream, outcome }),
+    clockWatch.note,
+  )
   const { mailer } = mailService
   const limiter = openLimiter(host, settings.sharedStore)
-  const { ingest, analytics } = openAnalytics(host, options, settings, (refusal) =>
-    metrics.analyticsRefused(refusal),
+  const { ingest, analytics } = openAnalytics(host, options, settings, (reason) =>
+    metrics.series.platformctl_analytics_refused_total.inc({ reason }),
   )
   const metrics: Metrics = openMetrics(clock, {
     build: site.buildStamp,
@@ -53,23 +63,27 @@ export function openApp(host: Host, options: OpenOptions) {
     analyticsBytes: async () => ((await analytics?.opened()) ? ingest.size() : undefined),
     knownStore: known,
   })
-  const { course, transactionalMail, keptMail, confirmationsExhausted } = openCoursePart({
-    platform,
+  const { course, transactionalMail, keptMail, confirmationsExhausted } = openCoursePart(
+    host,
+    options,
     settings,
     stores,
-    mail: mailService,
-    directory: options.directory,
+    mailService,
     metrics,
-    clock,
-    random,
-    log,
-  })
+  )
   const sharedHistory = once(async () =>
     options.store === undefined && settings.store.address
       ? openSharedHistory(settings.store.address, log)
       : undefined,
   )
   const proxies = createProxyWatch(host, site.trustProxy)
+  let keysMissing = false
+  const heardOfKeys = (available: boolean) => {
+    if (available !== keysMissing) return
+    keysMissing = !available
+    if (available) log.info('identity_keys_back', 'the keys that tokens are verified with are back')
+    else log.warn('identity_keys_missing', 'DATASTORE_JWKS_URL gives no keys to verify tokens with')
+  }
   const { sourceOf, replica = `${hostname()}:${process.pid}` } = options.sources ?? {}
   const configuration = once(() => fingerprintAll(platform, env, (name) => sourceOf?.(name) !== 'default'))
   const neighbours = new Map<Service, string | null>()
@@ -94,7 +108,10 @@ export function openApp(host: Host, options: OpenOptions) {
       return (await noteConfiguration(replica, own, clock.now())).some((other) => other !== own)
     },
     untrustedProxy: proxies.seen,
+    keysMissing: () => keysMissing,
     hasPackage: isInstalled,
+    network: { onDate: clockWatch.note },
+    storeBusy: () => metrics.storeBusyReason(),
     noteBuild: (service, build) => neighbours.set(service, build),
   }
   let stopping = false
@@ -124,6 +141,7 @@ export function openApp(host: Host, options: OpenOptions) {
     sharedHistory,
     /** Builds of services in other processes, from their health answers. */
     neighbours,
+    clockWatch,
     started: {
       ...options.sources,
       at: startedAt,
@@ -144,7 +162,7 @@ export function openApp(host: Host, options: OpenOptions) {
     mailsIncidents: takesSubscribers && options.history !== undefined,
     identify: options.identify
       ? checked(options.identify)
-      : jwtIdentify(clock, settings.datastore?.tokens, settings.identity),
+      : jwtIdentify(clock, settings.datastore?.tokens, settings.identity, undefined, heardOfKeys),
     onPaymentEvent: options.onPaymentEvent,
     /** Undefined while payments are not configured. */
     checkout:

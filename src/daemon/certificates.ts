@@ -3,6 +3,7 @@ import type { Settings } from '../core/env/settings.ts'
 import type { Host } from '../core/host.ts'
 import type { CertificateCheck } from '../core/incidents/conditions.ts'
 import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
+import { portOf } from '../core/network/connect.ts'
 import type { ServiceDefinition } from '../core/service.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
@@ -24,9 +25,9 @@ export function watchCertificates(
   const said = new Map<string, string>()
   const seen = new Map<string, CertificateCheck>()
 
-  async function look({ variable, ...where }: Place): Promise<void> {
+  async function look({ variable, url }: Place): Promise<void> {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(LIMIT_MS)])
-    const found = await network.certificate(where, signal).catch(() => undefined)
+    const found = await network.certificate(url, signal).catch(() => undefined)
     if (stopping.signal.aborted) return
     if (found !== undefined) seen.set(variable, { variable, ...found })
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
@@ -77,10 +78,10 @@ export function watchCertificates(
 
 interface Place {
   readonly variable: string
-  readonly host: string
-  readonly port: number
-  readonly startTls: boolean
+  readonly url: URL
 }
+
+const ENCRYPTED = ['https:', 'smtps:', 'smtp:']
 
 /** Each host and port once, under the first variable that leads there. */
 function placesOf(settings: Settings, services: readonly ServiceDefinition[]): readonly Place[] {
@@ -95,21 +96,11 @@ function placesOf(settings: Settings, services: readonly ServiceDefinition[]): r
     ['MAILER_API_URL', mail?.route.kind === 'api' ? mail.route.url : undefined],
     ['MAILER_SMTP_URL', mail?.route.kind === 'smtp' ? mail.route.url.reveal() : undefined],
   ]
-  const places = addresses.flatMap(([variable, url]) => {
-    const place = url === undefined ? undefined : placeOf(new URL(url))
-    return place === undefined ? [] : [{ variable, ...place }]
+  const places = addresses.flatMap(([variable, text]) => {
+    const url = new URL(text ?? 'none:')
+    return ENCRYPTED.includes(url.protocol) ? [{ variable, url }] : []
   })
-  return [...Map.groupBy(places, ({ host, port }) => `${host}:${port}`).values()].flatMap(
+  return [...Map.groupBy(places, ({ url }) => `${url.hostname}:${portOf(url)}`).values()].flatMap(
     ([first]) => first ?? [],
   )
-}
-
-const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'smtps:': 465, 'smtp:': 587 }
-
-/** Undefined for an address without encryption. */
-function placeOf({ protocol, hostname, port }: URL): Omit<Place, 'variable'> | undefined {
-  const usual = PORTS[protocol]
-  return usual === undefined
-    ? undefined
-    : { host: hostname, port: Number(port) || usual, startTls: protocol === 'smtp:' }
 }

@@ -19,35 +19,29 @@ export interface CourseEnrolment {
   readonly nextAt: number | undefined
 }
 
+/** Who joins which course, and how. */
+export interface Joining {
+  readonly email: string
+  /** Default: the first course of the platform. */
+  readonly course?: string
+  /** IANA name, for courses at the subscriber's local hour. */
+  readonly timeZone?: string
+  /** A language tag. */
+  readonly language?: string
+}
+
 /** The courses of a platform, for a program that embeds it. */
 export interface Courses {
   /**
    * Mails a link that confirms the address, as `POST /api/email/subscribe` does: within the same limits, and with an
    * answer that never tells whether the address is known.
    */
-  subscribe(request: {
-    readonly email: string
-    /** Default: the first course of the platform. */
-    readonly course?: string
-    /** IANA name, for courses at the subscriber's local hour. */
-    readonly timeZone?: string
-    /** A language tag. */
-    readonly language?: string
-  }): Promise<SubscribeResult>
+  subscribe(request: Joining): Promise<SubscribeResult>
   /**
    * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. A repeat with the same
    * `idempotencyKey` gives the same answer and changes nothing.
    */
-  enrol(request: {
-    readonly email: string
-    /** Default: the first course of the platform. */
-    readonly course?: string
-    /** IANA name, for courses at the subscriber's local hour. */
-    readonly timeZone?: string
-    /** A language tag. */
-    readonly language?: string
-    readonly idempotencyKey?: string
-  }): Promise<EnrolAnswer>
+  enrol(request: Joining & { readonly idempotencyKey?: string }): Promise<EnrolAnswer>
   /** Ends a course for a person, as an unsubscribe does; doing it again changes nothing. */
   cancel(request: {
     readonly email: string

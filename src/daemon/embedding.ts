@@ -5,9 +5,9 @@ import type { Environment } from '../core/env/environment.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import type { Log } from '../core/log.ts'
-import type { Directory } from '../core/mail/directory.ts'
+import type { Directory } from '../core/mail/definition.ts'
+import type { Transport } from '../core/mail/mailer.ts'
 import type { SendEmail, SendsMail } from '../core/mail/send-email.ts'
-import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
@@ -65,15 +65,6 @@ export interface Operations<Templates = unknown> {
   close(): Promise<void>
 }
 
-/** Where a process got its environment. */
-export interface EnvironmentSources {
-  readonly sourceOf: (name: string) => 'file' | 'environment' | 'default'
-  /** The name of this process among those that share its store, the same after a restart. */
-  readonly replica: string
-  /** Absolute paths of env files and of files of secrets. */
-  readonly files: readonly string[]
-}
-
 /** As `PlatformOptions`, but somebody has decided which platform it is; with what only the daemon has. */
 export interface OpenOptions extends Omit<PlatformOptions, 'platform'> {
   readonly platform: ResolvedPlatform
@@ -82,5 +73,11 @@ export interface OpenOptions extends Omit<PlatformOptions, 'platform'> {
   /** Told when a file of this process was not confirmed by its disk. */
   readonly onLost?: OnLost
   /** Where `env` came from; the environment when left out. */
-  readonly sources?: EnvironmentSources
+  readonly sources?: {
+    readonly sourceOf: (name: string) => 'file' | 'environment' | 'default'
+    /** The name of this process among those that share its store, the same after a restart. */
+    readonly replica: string
+    /** Absolute paths of env files and of files of secrets. */
+    readonly files: readonly string[]
+  }
 }

@@ -7,10 +7,12 @@ export type { Report } from '../core/env/validate.ts'
 export type { Finding } from '../core/finding.ts'
 export type { HealthReport, ProbeResult, ProbeState } from '../core/health/probe.ts'
 export type { Log, LogFields } from '../core/log.ts'
-export type { Directory, Invite, LoginRequest, PassedExam } from '../core/mail/directory.ts'
-export type { AttachmentInput, MailParts } from '../core/mail/mail-parts.ts'
+export type { Directory, Invite, LoginRequest, PassedExam } from '../core/mail/definition.ts'
+export type { Message, Outcome, Transport } from '../core/mail/mailer.ts'
 export type {
+  AttachmentInput,
   MailName,
+  MailParts,
   MailSlots,
   MailToSend,
   SendEmail,
@@ -18,7 +20,6 @@ export type {
   SendEmailResult,
   SendsMail,
 } from '../core/mail/send-email.ts'
-export type { Message, Outcome, Transport } from '../core/mail/transport.ts'
 export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'
 export type { Service } from '../core/service.ts'

@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
+import type { Service } from '../core/service.ts'
 import { within } from '../core/wait.ts'
 import type { Handler } from './embedding.ts'
 import type { Poll } from './http/poll.ts'
-import { rawErrorResponse } from './http/respond.ts'
+import { rawErrorResponse, rawResponse } from './http/respond.ts'
 import { lazyListener } from './node-listener.ts'
 
 /** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */
@@ -32,19 +33,23 @@ const SETTLE_MS = 2000
 /** Requests that arrive during the start wait this long for their handler. */
 const START_MS = 5000
 
-export interface Listener {
-  /** The port that was really taken. */
+export type Listener = Awaited<ReturnType<typeof listen>>
+
+/** A service's port could not be taken; `cause` says why. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+  readonly service: Service
   readonly port: number
-  /** From now on requests reach this handler, first those that have been waiting. */
-  serve(handler: Handler, poll?: Poll): void
-  /** From now on each answer ends its connection, so that clients turn elsewhere. */
-  drain(): void
-  /** Stops accepting, lets requests finish, and ends what has not finished by the deadline. */
-  close(options?: { readonly deadlineMs?: number }): Promise<void>
+
+  constructor(service: Service, port: number, cause: unknown) {
+    super(`the port ${port} of ${service} could not be taken`, { cause })
+    this.service = service
+    this.port = port
+  }
 }
 
 /** Takes a port; the handler comes afterwards, because its absolute links need the port. */
-export async function listen(host: string, port: number): Promise<Listener> {
+export async function listen(host: string, port: number) {
   let handler: Handler | undefined
   let poll: Poll | undefined
   let draining = false
@@ -64,7 +69,10 @@ export async function listen(host: string, port: number): Promise<Listener> {
         if (handler === undefined) {
           // A connection that is kept would hold up a process whose start failed.
           outgoing.shouldKeepAlive = false
-          return startingResponse(request)
+          return rawResponse('unavailable', {
+            accept: request.headers.get('accept') ?? '',
+            message: 'The platform is starting; try again in a moment.',
+          })
         }
         running += 1
         try {
@@ -120,36 +128,33 @@ export async function listen(host: string, port: number): Promise<Listener> {
   })
 
   return {
+    /** The port that was really taken. */
     port: (server.address() as AddressInfo).port,
-    serve(next, nextPoll) {
+    /** From now on requests reach this handler, first those that have been waiting. */
+    serve(next: Handler, nextPoll?: Poll) {
       handler = next
       poll = nextPoll
       begun.resolve()
     },
+    /** From now on each answer ends its connection, so that clients turn elsewhere. */
     drain() {
       draining = true
     },
+    /** Stops accepting, lets requests finish, and ends what has not finished by the deadline. */
     async close({ deadlineMs = CLOSE_DEADLINE_MS } = {}) {
       draining = true
       stopWatching()
       begun.resolve()
-      await new Promise<void>((resolve) => {
-        const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs)
-        server.close(() => {
-          clearTimeout(deadline)
-          resolve()
-        })
-        server.closeIdleConnections()
-      })
+      const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs)
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      await closed
+      clearTimeout(deadline)
       if (running === 0) return
       // A handler outlives its connection: what it sent must still be recorded.
-      await new Promise<void>((resolve) => {
-        const patience = setTimeout(resolve, SETTLE_MS)
-        settled = () => {
-          clearTimeout(patience)
-          resolve()
-        }
-      })
+      const recorded = Promise.withResolvers<void>()
+      settled = recorded.resolve
+      await within(SETTLE_MS, recorded.promise, () => {})
     },
   }
 }
@@ -198,19 +203,6 @@ const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
-}
-
-function startingResponse({ headers }: Request): Response {
-  const { body, ...init } = rawErrorResponse('unavailable', {
-    accept: headers.get('accept') ?? '',
-    message: 'The platform is starting; try again in a moment.',
-  })
-  return new Response(body, init)
-}
-
-function rawResponse(code: ErrorCode): Response {
-  const { status, headers, body } = rawErrorResponse(code)
-  return new Response(body, { status, headers })
 }
 
 /** Sends an error for input that could not be parsed as a request, and closes the connection. */

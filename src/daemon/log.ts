@@ -1,11 +1,6 @@
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../core/log.ts'
 
-export interface DaemonLog extends Log {
-  /** Writes what is still held back; call it before the process ends. */
-  flush(): void
-}
-
 const ALWAYS: ReadonlySet<string> = new Set(['platform', 'listening'])
 
 /**
@@ -20,8 +15,9 @@ export function createLog({
   readonly write: (lines: string) => void
   readonly level: LogLevel
   readonly build: string | undefined
-}): DaemonLog {
+}) {
   let held = ''
+  /** Writes what is still held back; call it before the process ends. */
   const flush = () => {
     if (held === '') return
     const lines = held

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { once } from '../core/once.ts'
 import type { Handler } from './embedding.ts'
-import { rawErrorResponse } from './http/respond.ts'
+import { rawErrorResponse, rawResponse } from './http/respond.ts'
 
 /**
  * A service as a listener of `node:http`, and so of every framework on top of it: `createServer(nodeListener(platform.web))`,
@@ -17,10 +17,7 @@ export function nodeListener(
     return getRequestListener((request, environment) => handler.fetch(request, environment), {
       overrideGlobalObjects: false,
       // A request that the adapter rejects (an invalid Host) gets the same error format.
-      errorHandler: () => {
-        const { status, headers, body } = rawErrorResponse('bad_request')
-        return new Response(body, { status, headers })
-      },
+      errorHandler: () => rawResponse('bad_request'),
     })
   })
   return async (incoming, outgoing) => {

@@ -1,13 +1,20 @@
+import { clientKey, type Peer, untrustedClient } from '../core/access/client.ts'
+import { localLimiter, policiesOf } from '../core/access/limit/limiter.ts'
 import { systemClock } from '../core/clock.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Log } from '../core/log.ts'
 import { createSendEmail, createSendMail } from '../core/mail/send-email.ts'
 import { systemRandom } from '../core/random.ts'
 import type { Service } from '../core/service.ts'
-import { openApp } from './app.ts'
+import { type App, openApp } from './app.ts'
 import { openCourses } from './courses.ts'
 import type { Handler, OpenOptions, Operations } from './embedding.ts'
-import { serveAll } from './serve.ts'
+import { createApp } from './http/app.ts'
+import { bodyMemory } from './http/body.ts'
+import { createGate } from './http/gate.ts'
+import { createPoll } from './http/poll.ts'
+import { originPolicy } from './http/respond.ts'
+import { routesOf } from './routes.ts'
 
 /** Without a log of the program's own, nothing that it should hear of stays silent: each event is told once. */
 function processWarnings(): Log {
@@ -85,4 +92,34 @@ async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void
 /** A handler for each service that the platform serves, by name. */
 export function handlersOf({ services }: OpenedPlatform): Readonly<Record<Service, Handler>> {
   return Object.fromEntries([...services].map(([name, { handler }]) => [name, handler]))
+}
+
+/** The handlers of the services that this process serves, by name. They share one limiter and one memory for bodies. */
+function serveAll(app: App) {
+  const { platform, settings, clock, limiter, proxies } = app
+  const { trustProxy, corsOrigins } = settings.site
+  const local = localLimiter(clock)
+  const policies = policiesOf(settings.limits.perMinute, settings.budgets.confirmationsPerDay)
+  const keyOf = clientKey(trustProxy)
+  const counted = {
+    clientOf(peer: Peer) {
+      proxies.note(peer)
+      return keyOf(peer)
+    },
+    behindOf: untrustedClient(trustProxy),
+    bodies: bodyMemory(settings.budgets.bodyBytesInFlight),
+  }
+  const served = platform.services.flatMap((service) => {
+    if (service.port === undefined) return []
+    const { name } = service
+    const health = app.healthOf(name)
+    const site = { ...app, service, health, routes: routesOf(platform, service) }
+    // A service that does not read SHAREDSTORE_REST_* counts for itself.
+    const isShared = platform.contract.find('SHAREDSTORE_REST_URL')?.services.includes(name)
+    const gate = createGate(isShared ? limiter : local, local, policies)
+    const handler: Handler = { fetch: createApp(site, gate, counted, originPolicy(corsOrigins)) }
+    // The fast path for polls of its health.
+    return [[name, { handler, health, poll: createPoll(site) }] as const]
+  })
+  return new Map<Service, (typeof served)[number][1]>(served)
 }

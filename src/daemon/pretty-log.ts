@@ -1,19 +1,8 @@
 import pinoPretty from 'pino-pretty'
 
 /** Fields left out, because they are the same on every line or the message says them. */
-const UNSHOWN = new Set([
-  'level',
-  'time',
-  'event',
-  'build',
-  'message',
-  'requestId',
-  'warning',
-  'fix',
-  'platform',
-  'definition',
-  'fingerprint',
-])
+const ON_EACH = ['level', 'time', 'event', 'build', 'message']
+const UNSHOWN = new Set([...ON_EACH, 'requestId', 'warning', 'fix', 'platform', 'definition', 'fingerprint'])
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -55,15 +44,9 @@ export function prettyLines({ colour }: { readonly colour: boolean }): (lines: s
       .join('')
 }
 
-function addressLines({
-  level: _,
-  time: __,
-  event: ___,
-  message: ____,
-  build: _____,
-  ...urls
-}: Fields): string {
-  const rows = Object.entries(urls).map(([service, url]) => `  ${service.padEnd(8)}${String(url)}\n`)
+function addressLines(fields: Fields): string {
+  const urls = Object.entries(fields).filter(([name]) => !ON_EACH.includes(name))
+  const rows = urls.map(([service, url]) => `  ${service.padEnd(8)}${String(url)}\n`)
   return `\n${rows.join('')}\n`
 }
 

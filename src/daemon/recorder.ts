@@ -1,7 +1,7 @@
-import type { Clock } from '../core/clock.ts'
+import { faultName } from '../core/error-code.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import type { Health } from '../core/health/runner.ts'
-import type { Log } from '../core/log.ts'
+import type { Host } from '../core/host.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import { createRounds } from '../core/status/rounds.ts'
@@ -12,36 +12,30 @@ const NOTICE_MS = 5000
 /** A new fault is checked again after this time, so that it is confirmed before the next minute. */
 const AGAIN_MS = 15_000
 
-export interface RecorderOptions {
-  /** The health of each service in this process. */
-  readonly health: readonly Health[]
-  /** Builds of services in other processes, from their health answers. */
-  readonly neighbours: Map<Service, string | null>
-  readonly history: History
-  readonly clock: Clock
-  readonly log: Log
-  /** Told of every round that was written. */
-  readonly onRecorded: () => void
-  /** Given every look; true asks for another one soon. */
-  readonly follow?: (reports: readonly HealthReport[]) => Promise<boolean>
-}
-
 /**
  * Looks at every probe once a minute, live checks included, and records what it saw. Visitors of the status page
  * read the record: however many come, no dependency is asked more often.
  */
-export function startRecorder({
-  health,
-  neighbours,
-  history,
-  clock,
-  log,
-  onRecorded,
-  follow,
-}: RecorderOptions): {
-  /** Stops without waiting for a check in progress or recording it, whose result would describe a daemon that is stopping. */
-  stop(): Promise<void>
-} {
+export function startRecorder(
+  { clock, log }: Pick<Host, 'clock' | 'log'>,
+  {
+    health,
+    neighbours,
+    history,
+    onRecorded,
+    follow,
+  }: {
+    /** The health of each service in this process. */
+    readonly health: readonly Health[]
+    /** Builds of services in other processes, from their health answers. */
+    readonly neighbours: Map<Service, string | null>
+    readonly history: History
+    /** Told of every round that was written. */
+    readonly onRecorded: () => void
+    /** Given every look; true asks for another one soon. */
+    readonly follow?: (reports: readonly HealthReport[]) => Promise<boolean>
+  },
+) {
   const stopping = new AbortController()
   const nextRound = createRounds()
   let failed = false
@@ -65,9 +59,7 @@ export function startRecorder({
         log.error(
           'history_not_recorded',
           'the health history cannot be written; the status page shows a gap',
-          {
-            fault: error instanceof Error ? error.name : 'unknown',
-          },
+          { fault: faultName(error) },
         )
       failed = true
     }
@@ -99,7 +91,8 @@ export function startRecorder({
   }
   void run()
   return {
-    async stop() {
+    /** Stops without waiting for a check in progress or recording it, whose result would describe a daemon that is stopping. */
+    async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))
       await writing?.catch(() => {})
     },

@@ -1,14 +1,18 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { alertsFiles } from '../core/daemon-places.ts'
+import { alertsFiles } from '../core/daemon-record.ts'
 import { readSettings } from '../core/env/settings.ts'
+import { faultName } from '../core/error-code.ts'
 import type { Host } from '../core/host.ts'
-import type { ConditionName } from '../core/incidents/conditions.ts'
+import type { ConditionName } from '../core/incidents/advice.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
 import { WEB } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
+import { storeFault, storeFaultReason } from '../core/store-fault.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
-import { type DaemonOptions, placesOf, storeAddress } from './record.ts'
+import { InvalidEnvironmentError } from './announce.ts'
+import { ListenError } from './listen.ts'
+import { type DaemonOptions, placesOf, storeAddress } from './options.ts'
 
 /** The longest that the message of a refused start may hold up the end of the process. */
 const REFUSAL_MS = 25_000
@@ -17,9 +21,12 @@ const REFUSAL_MS = 25_000
 export async function tellRefusal(
   host: Host,
   options: DaemonOptions,
-  cause: ConditionName | 'store',
-  refused: string,
+  error: unknown,
+  isStoreRefused: boolean,
 ): Promise<void> {
+  // No alert about a store of another platform: its channels are the other platform's too.
+  if (isStoreRefused && storeFault(error) === 'other_platform') return
+  const [cause, refused] = isStoreRefused ? (['store', storeFaultReason(error)] as const) : refusalOf(error)
   const { env, platform, dataFolder, pointerFolder } = options
   const settings = readSettings(platform, env)
   const channels = alertChannels(host.clock, platform, settings, placesOf(options))
@@ -50,6 +57,15 @@ export async function tellRefusal(
     await within(REFUSAL_MS, alerts.stop(), () => {})
     await store?.close()
   }
+}
+
+function refusalOf(error: unknown): readonly [cause: ConditionName, reason: string] {
+  if (error instanceof InvalidEnvironmentError) {
+    const groups = [...new Set(error.findings.map(({ group }) => group))].join(', ')
+    return ['half_configured', `half-configured: ${groups}`]
+  }
+  if (error instanceof ListenError) return ['start_refused', error.message]
+  return ['start_refused', `it met a fault (${faultName(error)}), which its output names`]
 }
 
 /** Stands in for a store that could not be opened: everything that is asked of it fails. */

@@ -1,8 +1,7 @@
-import type { Environment } from '../core/env/environment.ts'
 import { ERRORTRACK_SDK } from '../core/env/group-warnings.ts'
-import { type Described, readSettings } from '../core/env/settings.ts'
-import type { Log } from '../core/log.ts'
+import { readSettings } from '../core/env/settings.ts'
 import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
+import type { DaemonOptions } from './options.ts'
 
 /**
  * Error reporting of a process of our own. The SDK is loaded when there is a DSN, and only then; what is in its way is
@@ -12,11 +11,7 @@ export async function openReporting({
   platform,
   env,
   log,
-}: {
-  readonly platform: Described
-  readonly env: Environment
-  readonly log: Log
-}): Promise<Reporting> {
+}: Pick<DaemonOptions, 'platform' | 'env' | 'log'>): Promise<Reporting> {
   const { errortrack, site } = readSettings(platform, env)
   const reporting = await openErrortrack({
     dsn: errortrack?.dsn,
@@ -24,18 +19,16 @@ export async function openReporting({
     environment: site.environment,
     secrets: platform.contract.variables.flatMap(({ name, secret }) => (secret && env[name]?.trim()) || []),
   })
-  if (reporting.outcome === 'missing') {
+  if (reporting.outcome === 'missing')
     log.warn(
       'errortrack_missing',
       `NEXT_PUBLIC_ERRORTRACK_DSN is set, but ${ERRORTRACK_SDK} is not installed: no error is reported`,
       { fix: `npm install ${ERRORTRACK_SDK}` },
     )
-  }
-  if (reporting.outcome === 'refused') {
+  if (reporting.outcome === 'refused')
     log.warn(
       'errortrack_refused',
       'NEXT_PUBLIC_ERRORTRACK_DSN is no DSN (https://KEY@HOST/PROJECT): no error is reported',
     )
-  }
   return reporting
 }

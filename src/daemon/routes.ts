@@ -19,43 +19,61 @@ const get = row('GET')
 const post = row('POST')
 const both = row('GET', 'POST')
 
+const views = () => import('./routes/status-views.ts')
+const links = () => import('./routes/mail-links.ts')
+const payments = () => import('./routes/payments.ts')
+const jobs = () => import('./routes/jobs.ts')
+
 /**
  * Every route of the web service: what the router must know before the first request loads the route's file. A start
  * loads none of these files, because their schemas cost more than everything else in it.
  */
 export const ROUTES = {
   status: get('/', () => import('./routes/status.ts'), { forReaders: true }),
-  statusJson: get('/status.json', () => import('./routes/status-json.ts')),
-  statusFeed: get('/status.atom', () => import('./routes/status-feed.ts')),
-  calendar: get('/status.ics', () => import('./routes/calendar.ts')),
-  incident: get('/incidents/:page', () => import('./routes/incident.ts'), { forReaders: true }),
+  statusJson: get('/status.json', async () => ({ route: (await views()).statusJsonRoute })),
+  statusFeed: get('/status.atom', async () => ({ route: (await views()).feedRoute })),
+  calendar: get('/status.ics', async () => ({ route: (await views()).calendarRoute })),
+  incident: get('/incidents/:page', async () => ({ route: (await views()).incidentRoute }), {
+    forReaders: true,
+  }),
   metrics: get('/metrics', () => import('./routes/metrics.ts'), { limits: [], everywhere: true }),
-  badge: get('/badge.svg', () => import('./routes/badge.ts')),
-  picture: get(PATHS.picture, () => import('./routes/picture.ts')),
+  badge: get('/badge.svg', async () => ({ route: (await views()).badgeRoute })),
+  picture: get(PATHS.picture, async () => ({ route: (await views()).pictureRoute })),
   lesson: get(PATHS.lesson, () => import('./routes/lesson.ts'), { list: 'courses', forReaders: true }),
+  lessons: get('/lessons', async () => ({ route: (await import('./routes/lesson.ts')).indexRoute }), {
+    list: 'courses',
+    forReaders: true,
+  }),
   subscribe: post(PATHS.subscribe, () => import('./routes/subscribe.ts'), {
     group: 'mail',
     forReaders: true,
     limits: ['subscribe', 'confirmations'],
   }),
-  confirm: both(PATHS.confirm, () => import('./routes/confirm.ts'), { group: 'mail', forReaders: true }),
-  unsubscribe: both(PATHS.unsubscribe, () => import('./routes/unsubscribe.ts'), {
+  confirm: both(PATHS.confirm, async () => ({ route: (await links()).confirmRoute }), {
+    group: 'mail',
+    forReaders: true,
+  }),
+  unsubscribe: both(PATHS.unsubscribe, async () => ({ route: (await links()).unsubscribeRoute }), {
     group: 'mail',
     forReaders: true,
     limits: ['unsubscribe'],
   }),
   email: post('/api/email', () => import('./routes/email.ts'), { group: 'mail' }),
-  checkout: post('/api/checkout', () => import('./routes/checkout.ts'), { group: 'payments' }),
-  paymentsWebhook: post(PATHS.paymentsWebhook, () => import('./routes/payments-webhook.ts'), {
+  checkout: post('/api/checkout', async () => ({ route: (await payments()).checkoutRoute }), {
     group: 'payments',
   }),
-  feedback: post('/api/email/feedback/:provider', () => import('./routes/feedback.ts'), {
+  paymentsWebhook: post(PATHS.paymentsWebhook, async () => ({ route: (await payments()).webhookRoute }), {
+    group: 'payments',
+  }),
+  feedback: post(PATHS.feedback, () => import('./routes/feedback.ts'), {
     group: 'feedback',
     limits: ['feedback'],
   }),
   dispatch: post(PATHS.dispatch, () => import('./routes/dispatch.ts'), { group: 'mail' }),
-  heartbeat: post(PATHS.heartbeat, () => import('./routes/heartbeat.ts'), { list: 'heartbeats' }),
-  silence: post(PATHS.silence, () => import('./routes/silence.ts'), { group: 'alerts' }),
+  heartbeat: post(PATHS.heartbeat, async () => ({ route: (await jobs()).heartbeatRoute }), {
+    list: 'heartbeats',
+  }),
+  silence: post(PATHS.silence, async () => ({ route: (await jobs()).silenceRoute }), { group: 'alerts' }),
   insights: get('/insights', () => import('./routes/insights.ts'), { forReaders: true }),
   analytics: post('/api/analytics', () => import('./routes/analytics.ts'), { group: 'analytics' }),
   securityTxt: get('/.well-known/security.txt', () => import('./routes/security-txt.ts')),

@@ -1,11 +1,62 @@
 import { createTask } from 'node-cron'
 import { systemClock, type Timer } from '../core/clock.ts'
-import { createHours, type Hours, type HoursOptions } from '../core/course/hours.ts'
+import { createHours, type HoursOptions } from '../core/course/hours.ts'
+import { UNCONFIRMED_KEPT_MS } from '../core/course/schedule.ts'
+import { createWakes } from '../core/course/wakes.ts'
 import { MINUTE_MS } from '../core/durations.ts'
+import type { Host } from '../core/host.ts'
+import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
+import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
+import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
+import { proxiedFetch } from '../core/network/proxy.ts'
+import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/webhook.ts'
 import { reportError } from '../core/reporting/facade.ts'
+import type { Secret } from '../core/secret.ts'
+import type { Store } from '../core/store/store.ts'
+import type { OpenedPlatform } from './platform.ts'
 
 /** The beginnings of minutes. It is never started: a task of node-cron stops or spins when the clock is set. */
 const MINUTES = createTask('* * * * *', () => {}, { timezone: 'UTC' })
+
+/** Sends lessons when they are due, and forgets what is old each hour; `ping` is called after each hour. */
+export function startDispatching(
+  { clock, log, timer }: Host,
+  platform: OpenedPlatform,
+  store: Store,
+  ping: (() => void) | undefined,
+) {
+  const { course, mailService } = platform
+  const wakes = createWakes({
+    async course() {
+      const { dispatch } = await course()
+      return {
+        async dispatch(asked) {
+          const result = await dispatch(asked)
+          schedule.progressed()
+          return result
+        },
+      }
+    },
+    isDue: async () =>
+      (await mailService.held('course')) === undefined && (await store.course.isDue(clock.now())),
+    clock,
+  })
+  const schedule = startSchedule({
+    timer,
+    ...(ping && { onDone: ping }),
+    store,
+    clock,
+    log,
+    run: async (signal) => {
+      await wakes.hour(signal)
+      if (signal.aborted) return 'stopped'
+      await forgetOld(platform, store, clock.now)
+      return 'done'
+    },
+    minute: wakes.minute,
+  })
+  return schedule
+}
 
 /**
  * Starts the schedule. It looks at the beginning of every minute; the wait is never longer than a minute, so
@@ -14,12 +65,33 @@ const MINUTES = createTask('* * * * *', () => {}, { timezone: 'UTC' })
 export function startSchedule({
   timer = systemClock,
   ...options
-}: Omit<HoursOptions, 'onFault'> & { readonly timer?: Pick<Timer, 'sleep'> }): Hours {
-  const hours = createHours({ ...options, onFault: (error, hour) => reportError(error, { hour }) })
+}: Omit<HoursOptions, 'onFault'> & { readonly timer?: Pick<Timer, 'sleep' | 'monotonic'> }) {
+  let progressAt = timer.monotonic()
+  let hasFailed = false
+  /** An hour whose work fails is begun again each minute: that is no progress. */
+  const progressed = () => {
+    if (!hasFailed) progressAt = timer.monotonic()
+  }
+  const hours = createHours({
+    ...options,
+    onDone(hour) {
+      hasFailed = false
+      options.onDone?.(hour)
+    },
+    // Called once the hour is done, by this process or another.
+    async minute(signal) {
+      hasFailed = false
+      await options.minute?.(signal)
+    },
+    onFault(error, hour) {
+      hasFailed = true
+      reportError(error, { hour })
+    },
+  })
   const stopping = new AbortController()
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      void hours.tick()
+      void hours.tick().then(progressed)
       const [next] = MINUTES.getNextRuns(1)
       const wait = (next?.getTime() ?? 0) - Date.now()
       await timer.sleep(Math.min(MINUTE_MS, Math.max(1, wait)), stopping.signal).catch(() => {})
@@ -28,9 +100,69 @@ export function startSchedule({
   void run()
   return {
     tick: hours.tick,
+    /** Part of a long run is done. */
+    progressed,
+    /** For how long nothing was done, although the schedule looks each minute. */
+    stalledMs: () => timer.monotonic() - progressAt,
     async stop() {
       stopping.abort(new Error('the daemon stops'))
       await hours.stop()
+    },
+  }
+}
+
+/** Deletes everything in the store that is past its retention time. */
+export async function forgetOld(
+  { ingest, course }: Pick<OpenedPlatform, 'ingest' | 'course'>,
+  store: Store,
+  now: () => number,
+): Promise<void> {
+  await ingest.prune()
+  await store.paymentEvents.prune(now() - PAYMENT_EVENTS_KEPT_MS)
+  await store.sending.prune(now() - COUNTED_MINUTES_KEPT_MS)
+  await store.feedback.prune(now() - FEEDBACK_EVENTS_KEPT_MS)
+  await store.incidents.prune({ before: now() - INCIDENTS_KEPT.ms, keep: INCIDENTS_KEPT.most })
+  await (await course()).prunePlans()
+  await store.course.pruneUnconfirmed(now() - UNCONFIRMED_KEPT_MS)
+}
+
+const ANSWER_MS = 10_000
+const PAUSES_MS = [5000, 30_000]
+
+/** Pings an external dead man's switch, which alerts people when the pings stop. */
+export function createPing({ clock, log }: Pick<Host, 'clock' | 'log'>, url: Secret, send = proxiedFetch) {
+  const stopping = new AbortController()
+  let pinging: Promise<void> | undefined
+
+  async function ping(): Promise<void> {
+    let reason = ''
+    for (const pause of [...PAUSES_MS, undefined]) {
+      try {
+        const answer = await send(url.reveal(), {
+          redirect: 'follow',
+          signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(ANSWER_MS)]),
+        })
+        await answer.body?.cancel()
+        if (answer.ok) return
+        reason = `it answered ${answer.status}`
+      } catch {
+        // The fault's own text could quote the address, which is a secret.
+        reason = 'it did not answer'
+      }
+      if (stopping.signal.aborted) return
+      if (pause !== undefined) await clock.sleep(pause, stopping.signal).catch(() => {})
+    }
+    log.warn('heartbeat_ping_failed', 'the address in HEARTBEAT_PING_URL could not be called', { reason })
+  }
+  return {
+    ping(): void {
+      pinging ??= ping().finally(() => {
+        pinging = undefined
+      })
+    },
+    async stop(): Promise<void> {
+      stopping.abort(new Error('the daemon stops'))
+      await pinging
     },
   }
 }

@@ -1,32 +1,22 @@
-import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { writeWhole } from '../core/daemon-record.ts'
 import {
   INCIDENTS_KEPT,
   type IncidentStore,
   type MessageRecord,
   type Silence,
   type StoredIncident,
+  UNATTENDED,
 } from '../core/incidents/incident.ts'
 import { openStore } from '../core/store/open.ts'
 
 /** Incidents, the messages about them, and the silence that holds: all that alerts need to go on elsewhere. */
-export interface KnownAlerts {
-  readonly incidents: readonly StoredIncident[]
-  readonly messages: readonly MessageRecord[]
+export interface KnownAlerts extends Awaited<ReturnType<IncidentStore['unfinished']>> {
   readonly silence: Silence | undefined
 }
 
 /** Where incidents are kept while the store fails: in memory, and in a file for the process that comes after this one. */
-export interface SpareAlerts {
-  readonly incidents: IncidentStore
-  /** Writes the file, so that a restart forgets nothing. Where it cannot be written, the memory has to do. */
-  keep(now: number): Promise<void>
-  /**
-   * Copies the incidents opened and the alerts sent while the store failed back into the store. An incident whose cause
-   * has another open one there is over: its end is sent, and the other goes on.
-   */
-  bringBack(to: IncidentStore, now: number): Promise<void>
-  close(): Promise<void>
-}
+export type SpareAlerts = Awaited<ReturnType<typeof openSpareAlerts>>
 
 /** What an earlier process kept because the store failed; undefined if it left nothing. */
 export function keptAlerts(files: readonly string[]): KnownAlerts | undefined {
@@ -37,12 +27,7 @@ function readKept(file: string): KnownAlerts | undefined {
   try {
     const { incidents, messages, silence } = JSON.parse(readFileSync(file, 'utf8')) as KnownAlerts
     // JSON leaves out what is undefined, and a statement wants each of its values.
-    const none = {
-      reason: undefined,
-      closedAt: undefined,
-      acknowledgedAt: undefined,
-      acknowledgedBy: undefined,
-    }
+    const none = { reason: undefined, ...UNATTENDED }
     return { incidents: incidents.map((one) => ({ ...none, ...one })), messages: [...messages], silence }
   } catch {
     return undefined
@@ -50,11 +35,7 @@ function readKept(file: string): KnownAlerts | undefined {
 }
 
 /** Starts with what is known, so that no alert is sent twice. */
-export async function openSpareAlerts(
-  files: readonly string[],
-  known: readonly KnownAlerts[],
-  now: number,
-): Promise<SpareAlerts> {
+export async function openSpareAlerts(files: readonly string[], known: readonly KnownAlerts[], now: number) {
   const store = await openStore(undefined)
   const { incidents } = store
   for (const { silence } of known) if (silence) await incidents.silence(silence)
@@ -66,14 +47,19 @@ export async function openSpareAlerts(
   }
   return {
     incidents,
-    async keep(now) {
+    /** Writes the file, so that a restart forgets nothing. Where it cannot be written, the memory has to do. */
+    async keep(now: number): Promise<void> {
       if (files.length === 0) return
       const kept: KnownAlerts = { ...(await all()), silence: await incidents.silenceAt(now) }
       const written = files.find((file) => write(file, JSON.stringify(kept)))
       // The others are older; while none can be written, they are better than nothing.
       if (written !== undefined) for (const file of files) if (file !== written) remove(file)
     },
-    async bringBack(to, now) {
+    /**
+     * Copies the incidents opened and the alerts sent while the store failed back into the store. An incident whose cause
+     * has another open one there is over: its end is sent, and the other goes on.
+     */
+    async bringBack(to: IncidentStore, now: number): Promise<void> {
       const { incidents: here, messages } = await all()
       await to.follow({
         now,
@@ -100,16 +86,12 @@ export async function openSpareAlerts(
 /** An alert that was not sent is left to be sent. */
 const sentOf = (messages: readonly MessageRecord[]) => messages.filter(({ outcome }) => outcome === 'sent')
 
-/** Whether a file could be written: whole or not at all. */
+/** Whether a file could be written. */
 function write(file: string, text: string): boolean {
-  const scratch = `${file}.${process.pid}`
   try {
-    writeFileSync(scratch, text, { mode: 0o600 })
-    chmodSync(scratch, 0o600)
-    renameSync(scratch, file)
+    writeWhole(file, text)
     return true
   } catch {
-    remove(scratch)
     return false
   }
 }

@@ -1,27 +1,31 @@
 import { hostname } from 'node:os'
-import path from 'node:path'
 import { systemClock } from '../core/clock.ts'
-import { recordedStore } from '../core/daemon-record.ts'
+import { readRecord, recordedStore } from '../core/daemon-record.ts'
 import { type Environment, rawValue } from '../core/env/environment.ts'
-import { malformedStoreSentence, malformedStores, type StoreAddress } from '../core/env/settings.ts'
+import { malformedStoreSentence, malformedStores } from '../core/env/settings.ts'
 import type { Host } from '../core/host.ts'
+import { recentStarts } from '../core/incidents/conditions.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import { type Service, WEB } from '../core/service.ts'
-import type { History } from '../core/status/history.ts'
 import { StoreOpenError } from '../core/store/errors.ts'
-import { openHistory, openSharedHistory } from '../core/store/open.ts'
-import type { OnLost } from '../core/store/store.ts'
-import { storeFault, storeFaultReason } from '../core/store-fault.ts'
 import { within } from '../core/wait.ts'
-import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
-import { type Closing, closeAll, giveUp } from './closing.ts'
-import { type Listener, listen } from './listen.ts'
+import { announceEnvironment } from './announce.ts'
+import { openHistoryOf } from './history.ts'
+import { ListenError, type Listener, listen } from './listen.ts'
 import { openOwnedStore } from './open/stores.ts'
+import {
+  type Closing,
+  closeAll,
+  type DaemonOptions,
+  point,
+  record,
+  replicaOf,
+  storeAddress,
+} from './options.ts'
 import { openPlatform } from './platform.ts'
-import { type DaemonOptions, point, record, storeAddress } from './record.ts'
 import { tellRefusal } from './refusal.ts'
-import { shareHistory } from './shared-history.ts'
-import { keepWatch, startDispatching } from './watch.ts'
+import { createPing, startDispatching } from './schedule.ts'
+import { keepWatch } from './watch.ts'
 
 export interface RunningDaemon {
   /** Where each service listens; a service that does not run here is absent. */
@@ -37,19 +41,6 @@ export interface RunningDaemon {
 
 /** As long as a lease: by then every send in flight is answered or given up. */
 const DEADLINE_MS = 90_000
-
-/** A service's port could not be taken; `cause` says why. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError'
-  readonly service: Service
-  readonly port: number
-
-  constructor(service: Service, port: number, cause: unknown) {
-    super(`the port ${port} of ${service} could not be taken`, { cause })
-    this.service = service
-    this.port = port
-  }
-}
 
 /** Validates, opens the store, listens, serves, and runs the schedule unless that is turned off. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
@@ -73,8 +64,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const settings = announceEnvironment(options)
     const { poolSize } = settings.store
     const address = storeAddress(settings, dataFolder)
-    const opened = openOwnedStore(address, definition.name, { poolSize, log, onLost }, options.adopt)
-    const store = await opened.catch((error: unknown) => {
+    const opening = openOwnedStore(address, definition.name, { poolSize, log, onLost }, options.adopt)
+    const store = await opening.catch((error: unknown) => {
       isStoreRefused = true
       throw error
     })
@@ -103,7 +94,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
               : 'environment',
       },
     })
-    closing.platform = (deadlineMs) => within(deadlineMs, platform.close(), giveUp)
+    // Work that misses the deadline is waited for no longer: a process that hangs is killed, and then nothing is closed.
+    closing.platform = (deadlineMs) => within(deadlineMs, platform.close(), () => {})
     // Report a table that cannot be created now, not to the first visitor.
     if (services.includes(WEB)) {
       await platform.analytics?.()
@@ -113,20 +105,26 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       const service = platform.services.get(name)
       if (service) listener.serve(service.handler, service.poll)
     }
-    const running = { options, settings, store, history, platform, closing }
-    const recorder = keepWatch(host, running)
     const schedule = options.schedule && services.includes(WEB)
     const closeListeners = closing.traffic
+    let scheduleStalledMs = (): number | undefined => undefined
     if (schedule) {
-      const hours = startDispatching(host, running)
+      const ping = settings.heartbeatPing && createPing(host, settings.heartbeatPing)
+      closing.ping = () => ping?.stop()
+      const hours = startDispatching(host, platform, store, ping?.ping)
+      scheduleStalledMs = hours.stalledMs
       closing.traffic = (deadlineMs) =>
-        Promise.all([closeListeners?.(deadlineMs), within(deadlineMs, hours.stop(), giveUp)])
+        Promise.all([closeListeners?.(deadlineMs), within(deadlineMs, hours.stop(), () => {})])
     }
+    const starts = [...recentStarts(readRecord(dataFolder)?.starts ?? [], clock.now()), clock.now()]
+    const opened = { store, history, platform, scheduleStalledMs, starts }
+    const recorder = keepWatch(host, options, settings, opened, closing)
     const own = {
       version: 1,
       pid: process.pid,
       host: hostname(),
       startedAt: new Date(clock.now()).toISOString(),
+      starts,
       build: settings.site.buildStamp ?? null,
       platform: {
         name: definition.name,
@@ -168,27 +166,9 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
   } catch (error) {
     await closeAll(host, closing, 0)
-    const refusal = isStoreRefused ? storeRefusal(error) : startRefusal(error)
-    if (refusal) await tellRefusal(host, options, ...refusal)
+    await tellRefusal(host, options, error, isStoreRefused)
     throw error
   }
-}
-
-type Refusal = readonly [cause: Parameters<typeof tellRefusal>[2], reason: string]
-
-/** Nobody is told of a store of another platform: the alert would be another platform's too. */
-function storeRefusal(error: unknown): Refusal | undefined {
-  return storeFault(error) === 'other_platform' ? undefined : ['store', storeFaultReason(error)]
-}
-
-function startRefusal(error: unknown): Refusal {
-  if (error instanceof InvalidEnvironmentError) {
-    const groups = [...new Set(error.findings.map(({ group }) => group))].join(', ')
-    return ['half_configured', `half-configured: ${groups}`]
-  }
-  if (error instanceof ListenError) return ['start_refused', error.message]
-  const met = error instanceof Error ? error.name : 'unknown'
-  return ['start_refused', `it met a fault (${met}), which its output names`]
 }
 
 async function listenAll(
@@ -207,29 +187,6 @@ async function listenAll(
   }
   return listeners
 }
-
-/** This machine's history, and with it the one that all machines of the store share. */
-async function openHistoryOf(
-  options: DaemonOptions,
-  address: StoreAddress,
-  onLost: OnLost,
-): Promise<History> {
-  const { history, clock, dataFolder, log } = options
-  const opened = history ?? openHistory(path.join(dataFolder, 'history.sqlite'), onLost)
-  // In memory if the file cannot be opened, so that the services can still run.
-  const own = await Promise.resolve(opened).catch((error: unknown) => {
-    const reason = error instanceof StoreOpenError ? error.message : 'its file cannot be opened'
-    log.warn('history_in_memory', 'the health history is kept in memory and ends with the process', {
-      reason,
-    })
-    return openHistory(undefined)
-  })
-  const shared = await openSharedHistory(address, log)
-  return shared ? shareHistory(clock, own, shared, replicaOf(options)) : own
-}
-
-/** Two daemons of one machine have a folder each. */
-const replicaOf = ({ dataFolder }: DaemonOptions) => `${hostname()}:${path.resolve(dataFolder)}`
 
 function urlsOf({ host }: DaemonOptions, listeners: ReadonlyMap<Service, Listener>) {
   const name = host.includes(':') ? `[${host}]` : host

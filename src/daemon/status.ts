@@ -8,15 +8,6 @@ import { within } from '../core/wait.ts'
 /** The store's part of this machine's record. */
 type FromStore = Pick<Recorded, 'shared' | 'announcements' | 'updates'>
 
-/** Recorded health, as the status routes read it. */
-export interface StatusSource {
-  /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
-  readonly recorded: 'file' | 'memory' | 'none'
-  /** UTC milliseconds; what is recorded before is sample data. */
-  readonly sampleUntil: number | undefined
-  read(now: number): Promise<Recorded>
-}
-
 /** Another process may write the same file: what is read serves no longer than this. */
 const SERVES_MS = 10_000
 
@@ -29,17 +20,26 @@ export function statusSource(
   history: History | undefined,
   fromStore: (now: number) => Promise<FromStore> = async () => ({}),
   shared: (now: number) => Promise<Recorded | undefined> = async () => undefined,
-): StatusSource {
+) {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
   return {
-    recorded: history === undefined ? 'none' : history.persistent ? 'file' : 'memory',
-    sampleUntil: history?.sampleUntil,
-    read(now) {
+    /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
+    recorded:
+      history === undefined
+        ? ('none' as const)
+        : history.persistent
+          ? ('file' as const)
+          : ('memory' as const),
+    /** UTC milliseconds; what is recorded before is sample data. */
+    get sampleUntil() {
+      return history?.sampleUntil
+    },
+    read(now: number): Promise<Recorded> {
       if (cached === undefined || Math.abs(now - cached.at) >= SERVES_MS) {
-        const recorded = withStored(
+        const recorded = Promise.all([
           history ? history.read(now) : orNothing(shared(now), NOTHING),
-          fromStore(now),
-        )
+          orNothing(fromStore(now), {}),
+        ]).then(([own, stored]) => ({ ...own, ...stored }))
         cached = { at: now, recorded }
         // A failed read is tried again, and the first minute is waited for by nobody.
         const forget = () => {
@@ -55,14 +55,6 @@ export function statusSource(
 const NOTHING: Recorded = { series: [], incidents: [], builds: [] }
 /** The longest wait for a store that hangs, because that is when people open this page. */
 const STORE_WITHIN_MS = 1000
-
-async function withStored(
-  recorded: Recorded | Promise<Recorded>,
-  stored: Promise<FromStore>,
-): Promise<Recorded> {
-  const [own, more] = await Promise.all([recorded, orNothing(stored, {})])
-  return { ...own, ...more }
-}
 
 async function orNothing<T>(stored: Promise<T | undefined>, nothing: T): Promise<T> {
   const none = () => nothing

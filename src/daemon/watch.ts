@@ -1,92 +1,102 @@
-import { createWakes } from '../core/course/wakes.ts'
-import { alertsFiles } from '../core/daemon-places.ts'
+import { statfs } from 'node:fs/promises'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { alertsFiles } from '../core/daemon-record.ts'
 import type { Settings } from '../core/env/settings.ts'
+import { faultName } from '../core/error-code.ts'
 import type { Host } from '../core/host.ts'
-import { WEB } from '../core/service.ts'
+import {
+  type CertificateCheck,
+  conditionsReport,
+  lateBefore,
+  restartReason,
+} from '../core/incidents/conditions.ts'
+import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { Store } from '../core/store/store.ts'
 import { within } from '../core/wait.ts'
-import { alertChannels, startAlerts } from './alerts.ts'
+import { alertChannels, startAlerts, visitorsHear } from './alerts.ts'
 import { watchCertificates } from './certificates.ts'
-import { type Closing, giveUp } from './closing.ts'
-import { createConditions } from './conditions.ts'
-import { forgetOld } from './housekeeping.ts'
-import { createMailSender, subscribersChannel } from './notices.ts'
-import { createPing } from './ping.ts'
+import type { Outcomes } from './metrics/outcomes.ts'
+import { type Closing, type DaemonOptions, placesOf } from './options.ts'
 import type { OpenedPlatform } from './platform.ts'
-import { type DaemonOptions, placesOf } from './record.ts'
 import { startRecorder } from './recorder.ts'
-import { startSchedule } from './schedule.ts'
-
-export interface Running {
-  readonly options: DaemonOptions
-  /** Of the environment alone, without the addresses of our own listeners. */
-  readonly settings: Settings
-  readonly store: Store
-  readonly history: History
-  readonly platform: OpenedPlatform
-  readonly closing: Closing
-}
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
-export function keepWatch(host: Host, { options, settings, store, history, platform, closing }: Running) {
+export function keepWatch(
+  host: Host,
+  options: DaemonOptions,
+  /** Of the environment alone, without the addresses of our own listeners. */
+  settings: Settings,
+  opened: {
+    readonly store: Store
+    readonly history: History
+    readonly platform: OpenedPlatform
+    readonly scheduleStalledMs: () => number | undefined
+    /** When the daemon of this folder started lately. */
+    readonly starts: readonly number[]
+  },
+  closing: Closing,
+) {
   const { platform: definition, services, dataFolder, pointerFolder, freeSpace } = options
   const { clock, log } = host
+  const { store, history, platform, starts } = opened
   const { metrics, mailService, neighbours, course } = platform
   metrics.expectRounds(services)
   closing.eventLoop = metrics.watch()
   const isWeb = services.includes(WEB)
   const certificates = isWeb ? watchCertificates(host, settings, definition.services, metrics) : undefined
   closing.certificates = () => certificates?.stop()
-  const looks = isWeb
-    ? createConditions({
-        settings,
-        store,
-        dataFolder,
-        certificates: () => certificates?.found() ?? [],
-        services,
-        neighbours,
-        mailRefused: mailService.refused,
-        outcomes: metrics.watchOutcomes(),
-        clock,
-        freeSpace,
-      })
-    : undefined
-  const mailsNotices = settings.mail !== undefined && isWeb
+  const looks =
+    certificates &&
+    createConditions(clock, {
+      settings,
+      store,
+      dataFolder,
+      certificates: certificates.found,
+      services,
+      neighbours,
+      mailRefused: mailService.refused,
+      outcomes: metrics.watchOutcomes(),
+      // A program that brings a clock of its own does not keep the time of the world.
+      ...(clock === systemClock && {
+        clockAheadMs: platform.clockWatch.aheadMs,
+        ...(store.kind === 'postgres' && store.time && { storeTime: store.time }),
+      }),
+      scheduleStalledMs: opened.scheduleStalledMs,
+      starts,
+      freeSpace,
+    })
+  const mailsVisitors = settings.mail !== undefined && isWeb
   const alerts = startAlerts(host, {
     store,
     platform: definition,
     settings,
-    channels: [
-      ...alertChannels(clock, definition, settings, placesOf(options)),
-      ...(mailsNotices ? [subscribersChannel({ platform: definition, store, clock })] : []),
-    ],
+    channels: alertChannels(clock, definition, settings, placesOf(options)),
+    ...(mailsVisitors && { visitorsHear: visitorsHear(definition) }),
     held: mailService.held,
     files: alertsFiles(dataFolder, pointerFolder),
+    // A process that ends again soon looks only once, and an incident needs two looks.
+    suspects: isWeb && restartReason(starts, clock.now()) !== undefined ? ['restart_loop'] : [],
   })
-  const mails = createMailSender({ store, course, clock, log })
-  closing.alerts = (deadlineMs) =>
-    within(
-      deadlineMs,
-      Promise.all([alerts.stop(), mails.sent()]).then(() => {}),
-      giveUp,
-    )
-  const recorder = startRecorder({
+  closing.alerts = (deadlineMs) => within(deadlineMs, alerts.stop(), () => {})
+  const recorder = startRecorder(host, {
     health: services.flatMap((name) => platform.services.get(name)?.health ?? []),
     neighbours,
     history,
-    clock,
-    log,
     onRecorded: metrics.recorded,
     async follow(reports) {
       // Counts that are lost make a day's rates look higher, and nothing else.
       await mailService.tally.flush().catch(() => {})
       const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
-      if (mailsNotices) {
-        mails.confirmations()
-        // After the operators, and waited for by nobody.
-        void alerts.told().then(mails.notices)
-      }
+      // Waited for by nobody.
+      if (mailsVisitors)
+        course().then(
+          ({ wake }) => wake(),
+          (error: unknown) =>
+            log.warn('mails_failed', 'queued mails could not be sent; the next round tries again', {
+              fault: faultName(error),
+            }),
+        )
       return again
     },
   })
@@ -97,29 +107,88 @@ export function keepWatch(host: Host, { options, settings, store, history, platf
   return recorder
 }
 
-/** Sends lessons when they are due, and forgets what is old each hour. */
-export function startDispatching(host: Host, { settings, store, platform, closing }: Running) {
-  const { clock, log } = host
-  const { course, mailService } = platform
-  const ping = settings.heartbeatPing && createPing(host, settings.heartbeatPing)
-  closing.ping = () => ping?.stop()
-  const wakes = createWakes({
-    course,
-    isDue: async () =>
-      (await mailService.held('course')) === undefined && (await store.course.isDue(clock.now())),
-    clock,
-  })
-  return startSchedule({
-    ...(ping && { onDone: ping.ping }),
-    store,
-    clock,
-    log,
-    run: async (signal) => {
-      await wakes.hour(signal)
-      if (signal.aborted) return 'stopped'
-      await forgetOld(platform, store, clock.now)
-      return 'done'
-    },
-    minute: wakes.minute,
-  })
+export interface ConditionsOptions {
+  readonly settings: Settings
+  readonly store: Pick<Store, 'course' | 'persistent' | 'sending'>
+  readonly dataFolder: string
+  readonly certificates: () => readonly CertificateCheck[]
+  /** Services that run in this process. */
+  readonly services: readonly Service[]
+  /** Builds of the services elsewhere. */
+  readonly neighbours: ReadonlyMap<Service, string | null>
+  readonly mailRefused: () => string | undefined
+  /** Judges what this process counted in the last ten minutes. */
+  readonly outcomes?: () => Promise<Partial<Outcomes>>
+  /** The clock of the store’s server. */
+  readonly storeTime?: () => Promise<number>
+  /** How far the clock is ahead of most servers; undefined: nobody knows. */
+  readonly clockAheadMs?: () => number | undefined
+  /** Undefined: the schedule does not run here. */
+  readonly scheduleStalledMs?: () => number | undefined
+  readonly starts?: readonly number[]
+  readonly freeSpace?: DaemonOptions['freeSpace']
+}
+
+/** Checks what no health probe covers: certificates, late or paused lessons, disk, builds, configuration and refused mail. */
+export function createConditions(
+  clock: Pick<Clock, 'now'>,
+  options: ConditionsOptions,
+): () => Promise<ReturnType<typeof conditionsReport>> {
+  const { settings, store, services, neighbours, outcomes: judge, freeSpace = spaceOf } = options
+  const own = settings.site.buildStamp ?? null
+  const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
+    state === 'half-configured' ? [name] : [],
+  )
+  const sendsLessons = store.persistent && settings.mail !== undefined
+  return async () => {
+    const now = clock.now()
+    const [lessonsDueSince, holds, disk, outcomes, storeTime] = await Promise.all([
+      // A read error is not reported here: the store and the disk have their own probes.
+      sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
+      store.persistent ? store.sending.holds().catch(() => undefined) : [],
+      freeSpace(options.dataFolder).catch(() => undefined),
+      judge?.(),
+      options.storeTime?.().catch(() => undefined),
+    ])
+    const aheadMs = options.clockAheadMs?.()
+    // Leases and all other processes of the store go by its clock.
+    const ofStore = storeTime === undefined ? undefined : clock.now() - storeTime
+    return conditionsReport(
+      {
+        certificates: options.certificates(),
+        lessonsDueSince,
+        disk,
+        builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
+        halfConfigured,
+        mailRefused: options.mailRefused(),
+        outcomes,
+        scheduleStalledMs: options.scheduleStalledMs?.(),
+        clock:
+          ofStore !== undefined
+            ? { aheadMs: ofStore, of: 'the store’s' }
+            : aheadMs === undefined
+              ? undefined
+              : { aheadMs, of: 'that of most servers it asks' },
+        starts: options.starts,
+        holds,
+      },
+      now,
+    )
+  }
+}
+
+const NONE_DUE = { at: undefined, stalledAt: undefined }
+
+async function dueSince(course: Store['course'], now: number) {
+  const [first] = await course.listDue(now, 1)
+  return {
+    at: first?.nextAttemptAt,
+    stalledAt: await course.stalledSince({ now, before: lateBefore(now) }),
+  }
+}
+
+async function spaceOf(folder: string) {
+  const { bavail, bfree, blocks, bsize } = await statfs(folder)
+  // Blocks reserved for root count as free only for root.
+  return { freeBytes: (process.getuid?.() === 0 ? bfree : bavail) * bsize, bytes: blocks * bsize }
 }

@@ -1,7 +1,9 @@
 import { type Contract, createContract } from '../core/env/contract.ts'
 import type { GroupDefinition } from '../core/env/definition.ts'
 import { baseGroups } from '../core/env/groups.ts'
+import { given } from '../core/given.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
+import { HEALTH_PATHS, type ServiceDefinition } from '../core/service.ts'
 import { base } from '../presets/base/platform.ts'
 import { learningGroups } from '../presets/learning/groups.ts'
 import { learning } from '../presets/learning/platform.ts'
@@ -9,53 +11,33 @@ import { checkDefinition } from './check/check.ts'
 import type { PresetParts } from './check/names.ts'
 import type { PlatformDefinition, VariableInput } from './definition.ts'
 import { DefinitionError } from './find.ts'
-import { servicesOf } from './services.ts'
 
-export interface PresetSource {
-  readonly platform: ResolvedPlatform
-  readonly groups: Readonly<Record<string, GroupDefinition>>
+export const PRESETS: Readonly<Record<'base' | 'learning', ResolvedPlatform & PresetParts>> = {
+  base: { ...base, groups: baseGroups },
+  learning: { ...learning, groups: learningGroups },
 }
-
-const PRESETS: Readonly<Record<'base' | 'learning', PresetSource>> = {
-  base: { platform: base, groups: baseGroups },
-  learning: { platform: learning, groups: learningGroups },
-}
-
-/** Parts of each preset that the checks need. */
-export const PRESET_PARTS: Readonly<Record<string, PresetParts>> = Object.fromEntries(
-  Object.entries(PRESETS).map(([name, { platform, groups }]) => [
-    name,
-    {
-      groups,
-      services: platform.services,
-      probes: platform.probes,
-      events: platform.events.map((event) => event.name),
-      courses: platform.courses.map(({ id }) => id),
-    },
-  ]),
-)
 
 /** The definition itself, once it has no faults; otherwise throws a DefinitionError with all of them. */
 export function checkedDefinition(exported: unknown, file?: string): PlatformDefinition {
-  const faults = checkDefinition(exported, PRESET_PARTS)
+  const faults = checkDefinition(exported, PRESETS)
   if (faults.length > 0) throw new DefinitionError(file, faults)
   // Every field has been checked.
   return exported as PlatformDefinition
 }
 
 /** The preset that a definition starts from. */
-export function presetOf(definition: PlatformDefinition): PresetSource {
+export function presetOf(definition: PlatformDefinition) {
   return PRESETS[definition.preset ?? 'learning']
 }
 
 /** The variables and rules of a sound definition: its preset's groups that were kept, and its own. */
 export function contractOf(definition: PlatformDefinition): Contract {
-  const { platform, groups } = presetOf(definition)
+  const preset = presetOf(definition)
   const { without = [] } = definition
-  const services = servicesOf(definition, platform)
+  const services = servicesOf(definition, preset)
   // Only our own services read the variables that configure the engine, not other programs.
   const served = services.flatMap(({ name, port }) => (port === undefined ? [] : [name]))
-  const kept = Object.entries(groups).flatMap(([name, group]): [string, GroupDefinition][] =>
+  const kept = Object.entries(preset.groups).flatMap(([name, group]): [string, GroupDefinition][] =>
     without.includes(name) ? [] : [[name, readBy(group, served)]],
   )
   const own = Object.entries(definition.groups ?? {}).map(([name, group]): [string, GroupDefinition] => [
@@ -101,5 +83,31 @@ function completed(variables: Readonly<Record<string, VariableInput>>): GroupDef
         adjusts: isOptional ? of.adjusts === true : adjusts(of),
       },
     ]),
+  )
+}
+
+/** The services of a definition in its own order; those of its preset when it names none. */
+export function servicesOf(
+  { services }: PlatformDefinition,
+  preset: Pick<ResolvedPlatform, 'services'>,
+): readonly ServiceDefinition[] {
+  if (services === undefined) return preset.services
+  return Object.entries(services).map(
+    ([name, { address, health, format, label, group, dependsOn, ...input }]) => {
+      const known = preset.services.find((one) => one.name === name)
+      return {
+        ...known,
+        name,
+        health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
+        ...given({
+          address: address === undefined ? known?.address : [address].flat(),
+          format,
+          label,
+          group,
+          dependsOn,
+          port: format === undefined ? (input.port ?? known?.port) : undefined,
+        }),
+      }
+    },
   )
 }

@@ -1,5 +1,5 @@
 import type { Challenge } from '../core/access/identity.ts'
-import type { InsightsSection } from '../core/analytics/insights-definition.ts'
+import type { InsightsSection } from '../core/analytics/insights.ts'
 import type { GroupDefinition, Readers, VariableDefinition } from '../core/env/definition.ts'
 import type { Kind } from '../core/env/kinds.ts'
 import type { ExpectedAnswer } from '../core/health/reach.ts'

@@ -6,28 +6,7 @@ import { type Fault, type Place, placeIn, quoted } from './check/place.ts'
 import type { PlatformDefinition } from './definition.ts'
 
 /** Contents of a definition's files, as far as the platform needs them at startup. */
-export interface DefinitionFiles {
-  /** As a data URL. */
-  readonly logo: string | undefined
-  /** Absolute. */
-  readonly mails: string | undefined
-  readonly templates: readonly string[]
-  /** Absolute, by course. */
-  readonly lessonFolders: ReadonlyMap<string, string>
-  /** Names of the lessons of each course, in order, without their extension. */
-  readonly lessons: ReadonlyMap<string, readonly string[]>
-  /** The languages in which there are translations, by folder of mails or lessons, with the names translated. */
-  readonly translations: ReadonlyMap<string, readonly Translations[]>
-  readonly faults: readonly Fault[]
-}
-
-/** A folder of translations in a folder of mails or lessons: `mails/de`. */
-interface Translations {
-  /** As the folder is called. */
-  readonly language: string
-  readonly folder: string
-  readonly names: readonly string[]
-}
+export type DefinitionFiles = ReturnType<typeof readDefinitionFiles>
 
 const LARGEST_LOGO_BYTES = 256 * 1024
 const MOST_LESSONS = 365
@@ -40,11 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Reads the files and folders that a sound definition names, relative to `folder`. */
-export function readDefinitionFiles(
-  definition: PlatformDefinition,
-  folder: string,
-  language: string,
-): DefinitionFiles {
+export function readDefinitionFiles(definition: PlatformDefinition, folder: string, language: string) {
   const faults: Fault[] = []
   const root = placeIn(faults)
   const { brand, mails, courses = {} } = definition
@@ -78,11 +53,16 @@ export function readDefinitionFiles(
     faults.length > 0 ? [] : folders.map((one) => [one, translationsOf(one, language)] as const),
   )
   return {
+    /** As a data URL. */
     logo,
+    /** Absolute. */
     mails: folderOfMails,
     templates,
+    /** Absolute, by course. */
     lessonFolders,
+    /** Names of the lessons of each course, in order, without their extension. */
     lessons: new Map(lessons),
+    /** The languages in which there are translations, by folder of mails or lessons, with the names translated. */
     translations,
     faults,
   }
@@ -134,7 +114,7 @@ function templatesIn(folder: string): readonly string[] | undefined {
   return entries
     .filter((entry) => !entry.isDirectory() && isTemplateFile(entry.name) && entry.name !== 'layout.mjml')
     .map(({ name }) => path.parse(name).name)
-    .sort(byNumber)
+    .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
 }
 
 /** What is at a path; undefined if it leads nowhere, in a circle, or is too long. */
@@ -146,13 +126,10 @@ export function statsOf(file: string): Stats | undefined {
   }
 }
 
-/** Text as it sorts by character, and runs of digits by their number. An Intl.Collator takes milliseconds to make. */
-function byNumber(a: string, b: string): number {
-  const [key, other] = [sortKey(a), sortKey(b)]
-  return key < other ? -1 : key > other ? 1 : 0
-}
-
-/** `2-clay` becomes `000000000002-clay`; letters in lower case first, so that capitals do not come before them. */
+/**
+ * Sorts by character, and runs of digits by their number: `2-clay` becomes `000000000002-clay`. Letters in lower case
+ * first, so that capitals do not come before them. An Intl.Collator takes milliseconds to make.
+ */
 function sortKey(name: string): string {
   return `${name.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, '0'))}\0${name}`
 }
@@ -164,12 +141,13 @@ function originalsIn(folder: string, language: string): string {
 }
 
 /** The folders beside or in a folder of mails that are named by another language and hold templates. */
-function translationsOf(originals: string, language: string): readonly Translations[] {
+function translationsOf(originals: string, language: string) {
   const folder = path.basename(originals) === language ? path.dirname(originals) : originals
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => path.join(folder, name) !== originals)
     .filter((entry) => entry.isDirectory() && isLanguageTag(entry.name))
     .map(({ name }) => ({
+      /** As the folder is called. */
       language: name,
       folder: path.join(folder, name),
       names: templatesIn(path.join(folder, name)) ?? [],

@@ -1,20 +1,23 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
+import { createRequire, type LoadHookSync, registerHooks, stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { types } from 'node:util'
+import { compileFunction, runInThisContext } from 'node:vm'
+import { codeOf } from '../core/error-code.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import { evaluate } from './evaluate.ts'
+import { within } from '../core/wait.ts'
 import { statsOf } from './files.ts'
 import { DefinitionError } from './find.ts'
 import { resolvePlatform } from './resolve.ts'
 
 /** Loads the definition that `file` names and makes its platform. Rejects with a DefinitionError. */
-export async function loadPlatform(
-  options: LoadDefinitionOptions & { readonly file: string },
-): Promise<ResolvedPlatform> {
+export async function loadPlatform(options: LoadDefinitionOptions): Promise<ResolvedPlatform> {
   const { exported, file, folder } = await loadDefinition(options)
   return resolvePlatform(exported, { folder, file })
 }
 
-export interface LoadDefinitionOptions {
+interface LoadDefinitionOptions {
   /** Where a relative `file` starts. */
   readonly folder: string
   readonly file: string
@@ -23,20 +26,21 @@ export interface LoadDefinitionOptions {
   readonly configModule?: string
 }
 
-/** A definition as it was exported: not checked yet. */
-export interface LoadedDefinition {
-  /** As a person would name it. */
-  readonly file: string
-  /** Where its relative paths start. */
-  readonly folder: string
-  readonly exported: unknown
-}
+/** Ends the loading with one sentence and its fix. */
+type Fail = (cause: string, fix: string) => never
 
-/** Loads a definition: TypeScript, JavaScript or JSON. Rejects with a DefinitionError. */
-export async function loadDefinition(options: LoadDefinitionOptions): Promise<LoadedDefinition> {
-  const { file } = options
-  const full = path.resolve(options.folder, file)
-  const fail = (cause: string, fix: string): never => {
+/**
+ * Loads a definition, TypeScript, JavaScript or JSON, and gives what it exports, not checked yet, and the folder in which
+ * its relative paths start. Rejects with a DefinitionError.
+ */
+export async function loadDefinition({
+  file,
+  deadlineMs = 5000,
+  configModule,
+  folder: from,
+}: LoadDefinitionOptions) {
+  const full = path.resolve(from, file)
+  const fail: Fail = (cause, fix) => {
     throw new DefinitionError(file, [{ path: '', cause, fix }])
   }
   if (file.trim() === '')
@@ -47,16 +51,11 @@ export async function loadDefinition(options: LoadDefinitionOptions): Promise<Lo
     fail('This is a folder.', `Name the file in it, as ${path.join(file, 'platform.config.ts')}.`)
   const exported = full.endsWith('.json')
     ? parseJson(full, fail)
-    : await evaluate({
-        full,
-        fail,
-        deadlineMs: options.deadlineMs ?? 5000,
-        configModule: options.configModule,
-      })
+    : await evaluate({ full, fail, deadlineMs, configModule })
   return { file, folder: path.dirname(full), exported }
 }
 
-function parseJson(full: string, fail: (cause: string, fix: string) => never): unknown {
+function parseJson(full: string, fail: Fail): unknown {
   let text: string
   try {
     text = readFileSync(full, 'utf8').replace(/^\uFEFF/, '')
@@ -86,5 +85,194 @@ function parseJson(full: string, fail: (cause: string, fix: string) => never): u
       `Line ${line}, column ${column}: this is not JSON.`,
       'Correct it, or write the definition as platform.config.ts.',
     )
+  }
+}
+
+interface Evaluation {
+  /** Absolute path. */
+  readonly full: string
+  readonly deadlineMs: number
+  /** Ends the evaluation with one sentence. */
+  readonly fail: Fail
+  readonly configModule: string | undefined
+}
+
+/** Evaluates a JavaScript or TypeScript definition, with Node’s own type stripping, and gives its default export. */
+async function evaluate(evaluation: Evaluation): Promise<unknown> {
+  const { full, fail } = evaluation
+  const quiet = quietly(path.basename(full))
+  const modules = registerHooks({ load: asModule })
+  try {
+    return defaultOf(await loaded(evaluation), fail)
+  } catch (error) {
+    if (error instanceof Error && error.name === 'DefinitionError') throw error
+    return explain(error, evaluation)
+  } finally {
+    modules.deregister()
+    quiet.end()
+  }
+}
+
+/**
+ * Loads a file with `import` and `export` as an ES module also where package.json says `"type": "commonjs"`, as
+ * `npm init` writes it: the definition and the files beside it need no other extension there.
+ */
+const asModule: LoadHookSync = (url, context, next) => {
+  const file = next(url, context)
+  const { format, source } = file
+  if (!format?.startsWith('commonjs') || source === null || source === undefined) return file
+  if (url.includes('/node_modules/') || isCommonJs(format, String(source))) return file
+  return { ...file, format: format.replace('commonjs', 'module') }
+}
+
+function isCommonJs(format: string, source: string): boolean {
+  try {
+    const plain = format === 'commonjs' ? source : stripTypeScriptTypes(source)
+    compileFunction(plain, ['exports', 'require', 'module', '__filename', '__dirname'])
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function loaded(evaluation: Evaluation): Promise<Exports> {
+  const { configModule } = evaluation
+  try {
+    return await exportsOf(evaluation)
+  } catch (error) {
+    if (configModule === undefined || !/^platformctl(?:\/|$)/.test(missingModule(error) ?? '')) throw error
+    // The definition's folder has no copy of the package (npx, a global installation), so use this one.
+    const hooks = registerHooks({
+      resolve: (specifier, context, next) =>
+        specifier === 'platformctl/config'
+          ? { url: pathToFileURL(configModule).href, shortCircuit: true }
+          : next(specifier, context),
+    })
+    try {
+      return await exportsOf(evaluation)
+    } finally {
+      hooks.deregister()
+    }
+  }
+}
+
+interface Exports {
+  /** An ES module's namespace, and not what a CommonJS file exports. */
+  readonly isModule: boolean
+  readonly exports: unknown
+}
+
+async function exportsOf({ full, deadlineMs }: Evaluation): Promise<Exports> {
+  try {
+    const exports = synchronously(() => createRequire(full)(full), deadlineMs)
+    return { exports, isModule: types.isModuleNamespaceObject(exports) }
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_REQUIRE_ASYNC_MODULE') throw error
+    // The definition awaits something at its top level.
+    return { exports: await within(deadlineMs, import(pathToFileURL(full).href), tooLong), isModule: true }
+  }
+}
+
+const STARTED = Symbol.for('platformctl.definition')
+
+/** Runs a function that is ended when it takes too long, even in an endless loop, which no timer can interrupt. */
+function synchronously(run: () => unknown, timeout: number): unknown {
+  const holder = globalThis as { [STARTED]?: () => unknown }
+  holder[STARTED] = run
+  try {
+    return runInThisContext("globalThis[Symbol.for('platformctl.definition')]()", { timeout })
+  } finally {
+    delete holder[STARTED]
+  }
+}
+
+function tooLong(): never {
+  throw Object.assign(new Error('too long'), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' })
+}
+
+function defaultOf({ exports, isModule }: Exports, fail: Fail): unknown {
+  const whole = typeof exports === 'object' && exports !== null ? exports : {}
+  const exported: unknown = isModule ? ('default' in whole ? whole.default : undefined) : exports
+  if (exported === undefined || (!isModule && Object.keys(whole).length === 0))
+    return fail('It exports no definition.', 'End it with: export default definePlatform({ … })')
+  if (exported instanceof Promise)
+    return fail('It exports a promise.', 'Put await before it, or export the definition itself.')
+  if (typeof exported === 'function')
+    return fail(
+      'It exports a function.',
+      'Export what the function gives: export default definePlatform({ … })',
+    )
+  return exported
+}
+
+/** Describes an error that a definition threw, in one sentence, without its message, which may quote a secret. */
+function explain(error: unknown, { full, fail, deadlineMs }: Evaluation): never {
+  const code = codeOf(error)
+  const at = placeOf(error, full)
+  if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
+    return fail(
+      `It did not finish loading within ${deadlineMs / 1000} seconds.`,
+      'Remove the loop or the await that never ends: a definition only describes.',
+    )
+  const missing = missingModule(error)
+  if (missing !== undefined)
+    return fail(
+      `It imports ${missing}, which cannot be found.`,
+      missing.startsWith('.') || path.isAbsolute(missing)
+        ? 'Check the path.'
+        : `Install it: npm install ${missing}`,
+    )
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX')
+    return fail(
+      `${at}It uses TypeScript that has to be compiled, such as an enum or a namespace.`,
+      'Use only types that can be erased (erasableSyntaxOnly in tsconfig.json).',
+    )
+  if (error instanceof SyntaxError || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX')
+    return fail(`${at}It has a syntax error.`, 'Correct it; tsc and the editor show the same.')
+  const name =
+    error instanceof Error && /^\w{1,40}$/.test(error.name) ? error.name : 'something that is no error'
+  return fail(`${at}It throws ${name} while it loads.`, 'Run it with node to see the message.')
+}
+
+/** The name of a module or package that was not found. */
+function missingModule(error: unknown): string | undefined {
+  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(codeOf(error)) || !(error instanceof Error)) return undefined
+  return /Cannot find (?:package|module) '([^']{1,200})'/.exec(error.message)?.[1]
+}
+
+/** `Line 3: ` when the error says where in the file it arose. */
+function placeOf(error: unknown, full: string): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  for (const name of [pathToFileURL(full).href, full]) {
+    const start = stack.indexOf(`${name}:`)
+    const line = start === -1 ? undefined : /^\d+/.exec(stack.slice(start + name.length + 1))?.[0]
+    if (line !== undefined) return `Line ${line}: `
+  }
+  return ''
+}
+
+/**
+ * Until `end`: notes of the definition go to standard error, Node's remarks about how it loads the file are dropped,
+ * and a process that the definition ends itself fails with a sentence and exit code 2.
+ */
+function quietly(file: string): { end(): void } {
+  const { log, info, debug, error } = console
+  Object.assign(console, { log: error, info: error, debug: error })
+  const { emitWarning } = process
+  process.emitWarning = () => undefined
+  const onExit = () => {
+    writeSync(
+      2,
+      `platformctl: ${file}: It ends the process while it loads. Remove the call of process.exit.\n`,
+    )
+    process.exitCode = 2
+  }
+  process.once('exit', onExit)
+  return {
+    end() {
+      Object.assign(console, { log, info, debug })
+      process.emitWarning = emitWarning
+      process.off('exit', onExit)
+    },
   }
 }

@@ -1,10 +1,8 @@
 import type { Settings } from '../core/env/settings.ts'
 import { parseDuration } from '../core/env/values.ts'
 import { given } from '../core/given.ts'
-import type { ProbeDefinition } from '../core/health/definition.ts'
 import { configured } from '../core/health/engine-probes.ts'
-import type { ProbeResult } from '../core/health/probe.ts'
-import { failing, ok, skipped } from '../core/health/probe.ts'
+import { failing, ok, type ProbeDefinition, type ProbeResult, skipped } from '../core/health/probe.ts'
 import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from './definition.ts'
 
 /** A probe of a definition as the engine runs it. */

@@ -2,13 +2,16 @@ import type { Contract, Group, Variable } from '../core/env/contract.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { type Evaluation, evaluateGroups } from '../core/env/environment.ts'
 import { parseValue } from '../core/env/kinds.ts'
+import { registerEnvironment } from '../core/env/register.ts'
+import { type Report, validate } from '../core/env/validate.ts'
+import { perObject } from '../core/once.ts'
 import { secret } from '../core/secret.ts'
-import { checkedDefinition, contractOf } from './contract.ts'
+import type { PlatformEnvironment } from './checked.ts'
+import { checkedDefinition, contractOf, presetOf, servicesOf } from './contract.ts'
 import type { DefinedPlatform, PlatformDefinition } from './definition.ts'
 import { guaranteed } from './env-types.ts'
-import type { PlatformEnvironment } from './environment.ts'
 
-const contracts = new WeakMap<object, Contract>()
+const contractOnce = perObject((platform: object) => contractOf(checkedDefinition(platform)))
 
 /**
  * The environment of a platform as one typed object: each group is undefined unless it is configured or always on, and
@@ -19,10 +22,8 @@ export function readPlatformEnv<const Definition extends PlatformDefinition | De
   platform: Definition,
   env: Environment,
 ): PlatformEnvironment<Definition> {
-  const contract = contracts.get(platform) ?? contractOf(checkedDefinition(platform))
-  contracts.set(platform, contract)
   // The types are computed from the definition as the values are here: a test holds the two together.
-  return environmentOf(contract, env) as PlatformEnvironment<Definition>
+  return environmentOf(contractOnce(platform), env) as PlatformEnvironment<Definition>
 }
 
 /** The same for a contract, without types. */
@@ -64,4 +65,26 @@ function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {
   const parsed = unset === undefined ? undefined : parseValue(variable, unset)
   const found = usable.get(name) ?? (parsed?.ok ? parsed : undefined)
   return found && (hidden ? secret(found.text) : found.value)
+}
+
+/**
+ * Validates an environment by the variables and rules of a definition; with `services`, only what those read. Throws a
+ * DefinitionError for a definition with faults, and nothing for any environment.
+ */
+export function validatePlatformEnv(
+  platform: PlatformDefinition | DefinedPlatform,
+  env: Environment,
+  services?: readonly string[],
+): Report {
+  return validate(contractOf(checkedDefinition(platform)), env, services)
+}
+
+/** `register` of `platformctl/env`, for a platform of your own. */
+export function registerPlatform(
+  platform: PlatformDefinition | DefinedPlatform,
+  env: Environment = process.env,
+): Report {
+  const definition = checkedDefinition(platform)
+  const services = servicesOf(definition, presetOf(definition))
+  return registerEnvironment({ contract: contractOf(definition), services }, env, registerPlatform)
 }

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { sampleEvents } from '../core/analytics/sample.ts'
 import type { Cadence } from '../core/course/definition.ts'
 import { DAY_MS } from '../core/durations.ts'
 import { parseDuration } from '../core/env/values.ts'
@@ -6,7 +7,6 @@ import { given } from '../core/given.ts'
 import { heartbeatProbe, neighbourProbe } from '../core/health/engine-probes.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { isRecord } from '../core/is-record.ts'
-import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
 import {
   LESSON_SLOTS,
   type MailAsk,
@@ -16,11 +16,12 @@ import {
   PAGELESS_SLOTS,
   translationName,
 } from '../core/mail/definition.ts'
-import type { CompiledMails } from '../core/mail/template.ts'
+import { allWithBrand, type CompiledMails, mailBrand } from '../core/mail/template.ts'
 import { once } from '../core/once.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
-import { checkedDefinition, contractOf, presetOf } from './contract.ts'
+import { probesKept } from './check/names.ts'
+import { checkedDefinition, contractOf, presetOf, servicesOf } from './contract.ts'
 import {
   type CourseInput,
   type PlatformDefinition,
@@ -31,7 +32,6 @@ import {
 import { type DefinitionFiles, fingerprintOf, readDefinitionFiles } from './files.ts'
 import { DefinitionError } from './find.ts'
 import { ownProbe } from './own-probe.ts'
-import { servicesOf } from './services.ts'
 
 /** A mail of a definition as the engine sends it. */
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
@@ -70,9 +70,10 @@ export function resolvePlatform(
     definition.brand?.language ?? 'en',
   )
   if (files.faults.length > 0) throw new DefinitionError(file, files.faults)
-  const preset = presetOf(definition).platform
+  const preset = presetOf(definition)
   const services = servicesOf(definition, preset)
   const heartbeats = heartbeatsOf(definition)
+  const events = eventsOf(definition, preset)
   return {
     name: definition.name ?? preset.name,
     ...(file !== undefined && {
@@ -101,8 +102,9 @@ export function resolvePlatform(
         ...given({ pages: course.pages }),
       })),
     ],
-    events: eventsOf(definition, preset),
+    events,
     insights: {
+      sample: (now) => sampleEvents(events, now),
       ...preset.insights,
       sections: [...preset.insights.sections, ...(definition.insights?.sections ?? [])],
     },
@@ -154,9 +156,7 @@ function heartbeatsOf({ heartbeats = {} }: PlatformDefinition): readonly Heartbe
 }
 
 /** The template of a lesson: two courses may both have a lesson 1. */
-function lessonName(course: string, lesson: string): string {
-  return `${course}-${lesson}`
-}
+const lessonName = (course: string, lesson: string) => `${course}-${lesson}`
 
 /** The preset's mails and the definition's own; a template in its folder replaces that of the preset. */
 function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files: DefinitionFiles): MailSet {
@@ -213,7 +213,7 @@ function translationsOf(
 ): readonly MailDefinition[] {
   const { preset, files, language: platformLanguage } = input
   const { mails, translations } = files
-  const { translations: shippedIn = [], folders } = preset.mails
+  const { translations: shippedIn = [], folders, definitions } = preset.mails
   const isTranslated = shippedIn.some((one) => isIn(platformLanguage, one.language))
   const languages = new Set([...translations.values()].flat().map(({ language }) => language))
   return [...languages].flatMap((language) =>
@@ -228,7 +228,8 @@ function translationsOf(
         : (shippedIn.find((one) => isIn(language, one.language))?.folder ??
           (isTranslated && isIn(language, preset.language) ? folders[0] : undefined))
       const folder = own ? { path: own.folder, language } : lesson ? undefined : shipped
-      if (folder === undefined || (own === undefined && !isPresets(preset, name))) return []
+      if (folder === undefined || (own === undefined && !definitions.some((mail) => mail.name === name)))
+        return []
       return [
         {
           name: translationName(language.toLowerCase(), name),
@@ -242,9 +243,6 @@ function translationsOf(
     }),
   )
 }
-
-const isPresets = ({ mails }: ResolvedPlatform, name: string) =>
-  mails.definitions.some((mail) => mail.name === name)
 
 /** `de-AT` is in `de`. */
 function isIn(language: string, other: string): boolean {
@@ -276,11 +274,7 @@ function probesOf(
 ): ResolvedPlatform['probes'] {
   const { without = [], probes = {} } = definition
   const names = services.map(({ name }) => name)
-  const gone = preset.services.map(({ name }) => name).filter((name) => !names.includes(name))
-  const kept = preset.probes.filter(
-    ({ name, service, group }) =>
-      names.includes(service) && !(group !== undefined && without.includes(group)) && !gone.includes(name),
-  )
+  const kept = probesKept(preset, names, without)
   const known = new Set(kept.filter(({ service }) => service === WEB).map(({ name }) => name))
   const neighbours = services
     .filter(({ name, address }) => name !== WEB && address !== undefined && !known.has(name))

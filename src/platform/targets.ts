@@ -1,8 +1,6 @@
-import type { ProbeParts } from '../core/health/definition.ts'
-import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
-import { failing, ok } from '../core/health/probe.ts'
+import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
-import { addressesOf, connectFirst } from '../core/network/connect.ts'
+import { addressesOf, connectFirst, hostOf, secure } from '../core/network/connect.ts'
 import type { PROBE_TARGETS, ProbeInput } from './definition.ts'
 
 type TargetKind = (typeof PROBE_TARGETS)[number]
@@ -58,25 +56,14 @@ export const TARGETS: Readonly<Record<TargetKind, Run>> = {
   redis: (url, parts, context) => greeted(url, REDIS, parts, context),
 }
 
-async function line(
-  { hostname, port }: URL,
-  usual: number,
-  { network }: ProbeParts,
-  { signal }: ProbeContext,
-) {
-  const host = hostname.replace(/^\[|\]$/g, '')
-  return connectFirst({
-    addresses: await addressesOf(host, network?.lookup),
-    port: Number(port) || usual,
-    signal,
-  })
+async function line(url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) {
+  const addresses = await addressesOf(hostOf(url), network?.lookup)
+  return connectFirst(addresses, Number(url.port) || usual, signal)
 }
 
 async function encrypted(url: URL, usual: number, parts: ProbeParts, context: ProbeContext) {
-  const { secure } = await import('../core/network/tls.ts')
-  const host = url.hostname.replace(/^\[|\]$/g, '')
   const socket = await line(url, usual, parts, context)
-  return (await secure({ socket, host, ca: parts.network?.ca })).line
+  return secure({ socket, host: hostOf(url), ca: parts.network?.ca })
 }
 
 async function greeted(

@@ -1,4 +1,13 @@
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Clock } from '../core/clock.ts'
 import { MINUTE_MS } from '../core/durations.ts'
+import { awsRegion, awsSigned, sha256 } from '../core/network/aws-signature.ts'
+import { CAUSES } from '../core/network/causes.ts'
+import { get, type Network } from '../core/network/get.ts'
+import type { Secret } from '../core/secret.ts'
+import { trimEnd } from '../core/trim-end.ts'
 import type { StatusContent } from '../core/witness.ts'
 
 /** A status that is kept here in place of the platform. */
@@ -15,7 +24,7 @@ const STALE_MS = 3 * MINUTE_MS
 const PLACE = '<p id="stale" class="note" role="status" hidden></p>'
 
 /** The paths that visitors can ask for. */
-export const fileNames = ({ calendar, incidents }: StatusContent): readonly string[] => [
+const fileNames = ({ calendar, incidents }: StatusContent): readonly string[] => [
   ...Object.keys(incidents?.pages ?? {}),
   ...(calendar === undefined ? [] : ['status.ics']),
   // The page with the links to the others is the last to be written.
@@ -64,3 +73,88 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export const typeOf = (file: string): string =>
   `${TYPES[/\.\w+$/.exec(file)?.[0] ?? ''] ?? 'text/plain'}; charset=utf-8`
+
+/** The key to a bucket of S3-compatible storage. */
+export interface BucketKey {
+  readonly id: string
+  readonly secret: Secret
+  readonly region: string | undefined
+}
+
+const ANSWER_MS = 20_000
+
+/** Keeps the status as files in a folder, or under the address of a bucket. Writes those that have changed, and deletes none. */
+export function publisher(
+  clock: Clock,
+  target: string,
+  key?: BucketKey,
+  network?: Network,
+): (status: KeptStatus) => Promise<void> {
+  const kept = new Map<string, string>()
+  const keep = key ? intoBucket(clock, target, key, network) : intoFolder(target)
+  return async (status) => {
+    for (const name of fileNames(status.snapshot)) {
+      const text = fileText(status, name, clock.now()) ?? ''
+      const sum = sha256(text)
+      if (kept.get(name) === sum) continue
+      await keep(name, text)
+      kept.set(name, sum)
+    }
+  }
+}
+
+/** Makes a folder and those above it. Node's own way to do that says ENOENT of a disk that is read-only. */
+async function makeFolder(folder: string): Promise<void> {
+  if (existsSync(folder)) return
+  await makeFolder(path.dirname(folder))
+  await mkdir(folder).catch((error: unknown) => {
+    // Another process may have made it meanwhile.
+    if (!existsSync(folder)) throw error
+  })
+}
+
+function intoFolder(folder: string) {
+  return async (name: string, text: string) => {
+    const file = path.join(folder, name)
+    await makeFolder(path.dirname(file))
+    try {
+      await writeFile(`${file}.new`, text)
+      await rename(`${file}.new`, file)
+    } catch (error) {
+      await rm(`${file}.new`, { force: true })
+      throw error
+    }
+  }
+}
+
+/** Of the bucket in the address, as in `https://s3.eu-central-1.amazonaws.com/BUCKET`. */
+function intoBucket(clock: Clock, target: string, { id, secret, region }: BucketKey, network?: Network) {
+  const signing = {
+    id,
+    secret: secret.reveal(),
+    region: region ?? awsRegion(target) ?? 'us-east-1',
+    service: 's3',
+  }
+  return async (name: string, text: string) => {
+    const url = new URL(`${trimEnd(target, '/')}/${name}`)
+    const headers = { 'x-amz-content-sha256': sha256(text) }
+    const request = { method: 'PUT', host: url.host, path: url.pathname, body: text, headers }
+    const outcome = await get({
+      url,
+      put: text,
+      headers: {
+        'content-type': typeOf(name),
+        'content-length': String(Buffer.byteLength(text)),
+        'cache-control': 'max-age=30',
+        ...awsSigned(request, signing, clock.now()),
+      },
+      timeoutMs: ANSWER_MS,
+      largestBytes: 0,
+      wantsBody: () => false,
+      monotonic: clock.monotonic,
+      network,
+    })
+    if (!outcome.answered) throw new Error(CAUSES[outcome.cause].meaning)
+    if (outcome.status >= 300) throw new Error(`the bucket answers with ${outcome.status} for ${name}`)
+  }
+}

@@ -1,6 +1,7 @@
 import type { Host } from '../core/host.ts'
 import type { Hearing, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
-import { type AlertText, duration, minute } from '../core/incidents/text.ts'
+import { type AlertText, duration } from '../core/incidents/text.ts'
+import { minute } from '../core/sentences.ts'
 import type { Outage, Round, Seen } from './votes.ts'
 
 const CAUSE = 'platform'

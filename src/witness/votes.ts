@@ -86,8 +86,10 @@ export function nextRound({ self, view, heard, configured, before, since, newId 
   const isMajority = (count: number) => count * 2 > configured
   const agreed =
     isMajority(unreachable.length) || (configured < 3 && unreachable.length > 0 && reachable.length === 0)
-  const closed = [...new Set([...heard.flatMap((one) => one.closed), ...before.closed])].slice(-CLOSED_KEPT)
-  const known = knownOutage(self, before, heard, closed)
+  // A stolen witness can neither end an outage that the majority sees, nor begin one that it does not.
+  const ends = agreed ? [] : heard.flatMap((one) => one.closed)
+  const closed = [...new Set([...ends, ...before.closed])].slice(-CLOSED_KEPT)
+  const known = knownOutage(self, before, heard, closed, agreed)
   const isHeard = known !== undefined && votes.some(({ name }) => name === known.by)
   const silent = known === undefined || isHeard || known.id !== before.outage?.id ? 0 : before.silent + 1
   const { closers, hasMajority } = grant(before.closers, heard, closed, configured)
@@ -149,16 +151,22 @@ function grant(own: Closers, heard: readonly Vote[], closed: readonly string[], 
   return { closers: Object.fromEntries(Object.entries(closers).slice(-CLOSED_KEPT)), hasMajority }
 }
 
+/** Whether pages say that the platform cannot be reached: until the votes are clear, not until a witness has announced the end. */
+export const isOutage = ({ outage, clear }: Voting) => outage?.phase === 'open' && clear < CLEAR_ROUNDS
+
 /** The outage to go on with: an own one that was announced, else what others announced, else the first in line of the claims. */
 function knownOutage(
   self: string,
   { outage: own, forgotten }: Voting,
   heard: readonly Vote[],
   closed: readonly string[],
+  agreed: boolean,
 ): Outage | undefined {
   const isOver = ({ id }: Outage) => closed.includes(id)
   if (own?.by === self && own.phase === 'open' && !isOver(own)) return own
-  const found = [own, ...heard.map(({ outage }) => outage)].filter((one) => one !== undefined)
+  const found = [own, ...heard.map(({ outage }) => outage)]
+    .filter((one) => one !== undefined)
+    .filter(({ id }) => agreed || id === own?.id)
   return found
     .filter((one) => {
       if (isOver(one)) return false

@@ -16,7 +16,7 @@ import {
 import { askPeer, askPlatform } from './ask.ts'
 import type { KeptStatus } from './files.ts'
 import { openOutages } from './outages.ts'
-import { NOTHING_SEEN, nextRound, type View, type Vote, type Voting } from './votes.ts'
+import { isOutage, NOTHING_SEEN, nextRound, type View, type Vote, type Voting } from './votes.ts'
 
 interface WitnessOptions {
   readonly own: WitnessSecret
@@ -44,21 +44,14 @@ export interface Known {
   readonly peers: Readonly<Record<string, string | undefined>>
 }
 
-export interface Witness {
-  known(): Known
-  /** The signed vote that answers a peer’s question. */
-  vote(nonce: string): { readonly vote: string; readonly signature: string }
-  /** One round at once, for tests. */
-  round(): Promise<void>
-  stop(): Promise<void>
-}
+export type Witness = Awaited<ReturnType<typeof startWitness>>
 
 const ROUND_MS = 30_000
 /** Rounds that have to agree before the view changes. */
 const ROUNDS_AGREE = 2
 
 /** Watches the platform, keeps its last status, and votes with its peers on outages. Rounds begin at once. */
-export async function startWitness(host: Host, options: WitnessOptions): Promise<Witness> {
+export async function startWitness(host: Host, options: WitnessOptions) {
   const { clock, random, log } = host
   const { own, platform, peers, channels, publish, network, roundMs = ROUND_MS } = options
   const state = openState(options.dataFolder)
@@ -79,8 +72,6 @@ export async function startWitness(host: Host, options: WitnessOptions): Promise
   let down: { readonly since: number; readonly reason: string } | undefined
   let unreported: { readonly seconds: number; readonly reason: string } | undefined
   let heard: Record<string, string | undefined> = {}
-
-  const isOutage = () => voting.outage?.phase === 'open'
 
   async function look(): Promise<void> {
     const report = { at: clock.now(), nonce: newNonce(), have: signed?.signature, outage: unreported }
@@ -161,7 +152,7 @@ export async function startWitness(host: Host, options: WitnessOptions): Promise
   let publishing: Promise<void> | undefined
   async function publishNow(): Promise<void> {
     if (snapshot === undefined) return
-    await publish?.({ snapshot, confirmedAt, isOutage: isOutage() }).catch((error: unknown) =>
+    await publish?.({ snapshot, confirmedAt, isOutage: isOutage(voting) }).catch((error: unknown) =>
       log.warn('publish_failed', 'the status could not be kept as files; the next round tries again', {
         reason: error instanceof Error ? error.message : 'unknown',
       }),
@@ -185,19 +176,21 @@ export async function startWitness(host: Host, options: WitnessOptions): Promise
   })()
 
   return {
-    known: () => ({
+    known: (): Known => ({
       snapshot,
       confirmedAt,
       view,
       reason,
-      isOutage: isOutage(),
+      isOutage: isOutage(voting),
       peers: heard,
     }),
-    vote(nonce) {
+    /** The signed vote that answers a peer’s question. */
+    vote(nonce: string) {
       const { outage, closers, closed } = voting
       const vote = JSON.stringify({ name: own.name, nonce, view, outage, closers, closed })
       return { vote, signature: sign(vote, key) }
     },
+    /** One round at once, for tests. */
     round: begin,
     async stop() {
       over.abort()

@@ -49,7 +49,7 @@ test.each([
       frame('dispatch', 'src/cli/commands/dispatch.ts'),
     ],
   ],
-  ['garbage collection', [frame('(garbage collector)'), frame('renderMail', 'src/core/mail/render.ts')]],
+  ['garbage collection', [frame('(garbage collector)'), frame('renderMail', 'src/core/mail/template.ts')]],
 ])('a sample counts for %s', (part, stack) => {
   expect(lessonPart(stack).name).toBe(part)
 })

@@ -338,6 +338,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     expect(site.received.length).toBe(1)
     expect(await one.evaluate(`localStorage['platform.optOut']`)).toBe('1')
     await one.evaluate('platform.optOut(false)')
+    await eventually(() => two.evaluate(`localStorage['platform.optOut'] === '1'`)).toBe(false)
     await track(two, 2)
     expect(await items(two)).toHaveLength(3)
   })

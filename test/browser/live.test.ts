@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { LIVE_TEXTS } from '../../src/cli/demo/live-page.ts'
+import { ANNOUNCEMENT } from '../../src/cli/demo/live.ts'
 import { runDemo } from '../../src/cli/demo/run.ts'
 import { testContext } from '../support/context.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
@@ -35,27 +35,27 @@ describe.runIf(hasChromium())('the live page of the demo in Chromium', () => {
     await expect.poll(() => verdict.textContent(), long).toMatch(/Everything works/)
     expect(await findingsOf(page)).toEqual([])
 
-    await press(LIVE_TEXTS.mail)
+    await press('Break mail')
     await story.getByText('Alert: platformctl: Mail (web) is failing').waitFor(long)
     await expect.poll(() => verdict.textContent(), long).toMatch(/Mail .*failing/)
-    await press(LIVE_TEXTS.heal)
+    await press('Heal')
     await story.getByText('Alert: platformctl: Mail (web) works again').waitFor(long)
 
     await press('Stop API')
     await story.getByText(/Alert: platformctl: API .*is failing/).waitFor(long)
     await page.locator('#from').getByText('API is not working').waitFor(long)
-    await press(LIVE_TEXTS.store)
+    await press('Hang the store')
     await story.getByText(/Alert: platformctl: Store .*is failing/).waitFor(long)
-    expect(await page.getByRole('button', { name: LIVE_TEXTS.announce }).isDisabled()).toBe(true)
+    expect(await page.getByRole('button', { name: 'Announce maintenance' }).isDisabled()).toBe(true)
     await keepScreenshot(page, 'live-broken')
-    await press(LIVE_TEXTS.heal)
+    await press('Heal')
     await story.getByText(/Alert: platformctl: Store .*works again/).waitFor(long)
     await expect.poll(() => verdict.textContent(), long).toMatch(/Everything works/)
 
-    await press(LIVE_TEXTS.announce)
-    await page.frameLocator('#site').getByText(LIVE_TEXTS.announcement).first().waitFor(long)
-    await press(LIVE_TEXTS.bounce)
-    await story.getByText(LIVE_TEXTS.bounced).waitFor(long)
+    await press('Announce maintenance')
+    await page.frameLocator('#site').getByText(ANNOUNCEMENT).first().waitFor(long)
+    await press('Post a bounce')
+    await story.getByText('A bounce was reported: that address gets no more mail').waitFor(long)
     expect(await page.locator('#command').textContent()).toContain(
       `email suppressions list --data ${tmpdir()}`,
     )
@@ -63,7 +63,7 @@ describe.runIf(hasChromium())('the live page of the demo in Chromium', () => {
     expect(await fitsWidth(page)).toBe(true)
     expect(await findingsOf(page)).toEqual([])
     await keepScreenshot(page, 'live-phone')
-    await page.getByRole('button', { name: LIVE_TEXTS.inbox }).click()
+    await page.getByRole('button', { name: 'Inbox' }).click()
     await page.frameLocator('#site').getByRole('heading', { name: 'Inbox' }).waitFor(long)
   })
 })

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { noticeSamples } from '../../src/cli/preview/page.ts'
 import { openSender } from '../../src/cli/preview/sender.ts'
 import { servePreview } from '../../src/cli/preview/server.ts'
 import { testContext } from '../support/context.ts'
@@ -25,6 +26,7 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
       language,
       zone: 'UTC',
       now: () => Date.parse('2026-11-22T12:00:00Z'),
+      notices: noticeSamples(school.platform),
     })
     const context = await browser.newContext({
       colorScheme: dark ? 'dark' : 'light',
@@ -100,6 +102,18 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
     await page.goBack()
     await page.getByRole('link', { name: 'Den Ton schlagen' }).click()
     await page.getByRole('heading', { name: 'Den Ton schlagen', level: 2 }).waitFor()
+    expect(faults).toEqual([])
+  })
+
+  test('the mail about incidents is shown for an end and an announcement by one click', async () => {
+    const { page, faults } = await openPage('/#status-notice')
+    for (const [kind, subject] of [
+      ['Works again', /works again/],
+      ['Announced', /no sign-in for ten minutes/],
+    ] as const) {
+      await page.getByRole('button', { name: kind, exact: true }).click()
+      await page.getByRole('heading', { name: subject, level: 2 }).waitFor()
+    }
     expect(faults).toEqual([])
   })
 

@@ -1,15 +1,14 @@
 import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import type { History } from '../../src/core/status/history.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { listen } from '../../src/daemon/listen.ts'
-import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
-import { fiftyServices } from '../support/fifty-services.ts'
 import { openLearning } from '../support/learning.ts'
+import { manyServices } from '../support/many-services.ts'
+import { recordLearningDays } from '../support/sample-health.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
@@ -48,7 +47,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   const records = new Map<State, Promise<History>>()
   async function record(state: State): Promise<History> {
     const history = await openHistory(undefined)
-    await recordDays(history, NOW, { sample: learningSampleHealth, state })
+    await recordLearningDays(history, NOW, { state })
     return history
   }
 
@@ -133,7 +132,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
       const page = await context.newPage()
       const url = await serve('failing')
       await page.route('**/fifty', (route) =>
-        route.fulfill({ body: fiftyServices(NOW), contentType: 'text/html' }),
+        route.fulfill({ body: manyServices(NOW).page.html, contentType: 'text/html' }),
       )
       await page.goto(view === 'fifty' ? `${url}/fifty` : `${url}/?details`)
       if (view === 'fifty') expect(await page.locator('details.service').count()).toBe(50)

@@ -77,6 +77,11 @@ test('a backup and its restore, by the command line', async () => {
   expect((await db('restore', 'b.sqlite.zst', '--force')).stdout).toMatch(
     /kept as .*platform\.sqlite\.before-/,
   )
+  for (const journal of ['.platformctl', 'gone.jsonl'])
+    expect(await db('restore', 'b.sqlite.zst', '--data', 'elsewhere', '--journal', journal)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/no file \S+: name the journal of the replaced/),
+    })
   expect((await db('restore', 'b.sqlite.zst', '--data', 'elsewhere', '--without-journal')).stdout).toMatch(
     /^restored b\.sqlite\.zst/,
   )
@@ -302,7 +307,8 @@ test('audit shows who did what, when and from where, and no erased address', asy
   )
   const { stdout } = await db('audit', '--format', 'json')
   expect(JSON.parse(stdout)).toMatchObject({ version: 1, entries: [{ action: 'erase', who: 'ops' }] })
-  expect(stdout).not.toContain('ada')
+  // Not the name alone: the subject is a hash, which may have those three letters.
+  expect(stdout).not.toMatch(/ada(?:@|%40)/)
   expect(await db('audit', '--limit', '0')).toMatchObject({ code: 2 })
 })
 

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { takeConfigWords } from '../../src/cli/choose-platform.ts'
 import { platformctl } from '../support/cli.ts'
+import { command } from '../support/in-process.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -14,7 +15,9 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const write = (name: string, text: string) => writeFile(path.join(folder, name), text)
-const run = (args: string[], env: Record<string, string> = {}) => platformctl(args, { cwd: folder, env })
+/** A process of its own: for definitions that end it, print or are written anew. */
+const spawn = (args: string[], env: Record<string, string> = {}) => platformctl(args, { cwd: folder, env })
+const run = (args: string[]) => command(args, { cwd: folder })
 
 const KILN = `import { definePlatform } from 'platformctl/config'
 
@@ -72,18 +75,16 @@ describe('with a definition', () => {
 
   test('the env commands speak of its variables', async () => {
     await write('.env', 'KILN_REGION=eu\n')
-    const outputs = await Promise.all(
-      [
-        ['env', 'list', '--format', 'json'],
-        ['env', 'example'],
-        ['env', 'schema'],
-        ['env', 'explain', 'KILN_REGION'],
-        ['env', 'explain', 'kiln-all-or-none'],
-        ['env', 'types'],
-        ['env', 'check', '.env', '--notices'],
-      ].map((args) => run(args)),
-    )
-    for (const { exitCode, stdout } of outputs) {
+    for (const args of [
+      ['env', 'list', '--format', 'json'],
+      ['env', 'example'],
+      ['env', 'schema'],
+      ['env', 'explain', 'KILN_REGION'],
+      ['env', 'explain', 'kiln-all-or-none'],
+      ['env', 'types'],
+      ['env', 'check', '.env', '--notices'],
+    ]) {
+      const { exitCode, stdout } = await run(args)
       expect(exitCode).toBe(0)
       expect(stdout).toMatch(/KILN_|kiln/)
       expect(stdout).not.toMatch(/HARDWARE|MODEL_A/)
@@ -252,21 +253,17 @@ describe('with variables that are required', () => {
       expect(stdout).toMatch(
         /DATABASE_URL is required, and it is\s+not set\. Set DATABASE_URL\.|DATABASE_URL is required, and it is not set\./,
       )
-      expect(stdout).toContain('The group tickets is required while feature is set')
+      expect(stdout).toContain('The group tickets is required while the group feature is on')
     }
     const github = await run(['preflight', '--env-file', '.env', '--format', 'github'])
     expect(github.stdout).toMatch(/file=.env,line=1,col=1.*Missing: TICKETS_KEY, TICKETS_PEM\./)
-    const [list, explained, group, id, example, schema] = await Promise.all(
-      [
-        ['env', 'list', '--format', 'json'],
-        ['env', 'explain', 'DATABASE_URL'],
-        ['env', 'explain', 'tickets'],
-        ['env', 'explain', 'required-missing'],
-        ['env', 'example'],
-        ['env', 'schema'],
-      ].map(async (args) => (await run(args)).stdout),
-    )
-    expect(JSON.parse(list ?? '').groups).toContainEqual(
+    const list = (await run(['env', 'list', '--format', 'json'])).stdout
+    const explained = (await run(['env', 'explain', 'DATABASE_URL'])).stdout
+    const group = (await run(['env', 'explain', 'tickets'])).stdout
+    const id = (await run(['env', 'explain', 'required-missing'])).stdout
+    const example = (await run(['env', 'example'])).stdout
+    const schema = (await run(['env', 'schema'])).stdout
+    expect(JSON.parse(list).groups).toContainEqual(
       expect.objectContaining({
         name: 'database',
         variables: [
@@ -276,10 +273,10 @@ describe('with variables that are required', () => {
       }),
     )
     expect(explained).toContain('required-missing: DATABASE_URL is required')
-    expect(group).toContain('required while feature is set')
+    expect(group).toContain('required while the group feature is on')
     expect(id).toContain('(error)')
     expect(example).toMatch(/# Required\. Read by web\.\n# DATABASE_URL=postgres:\/\/app@db/)
-    expect(example).toContain('When absent: nothing is sold. Required while feature is set.')
+    expect(example).toContain('When absent: nothing is sold. Required while the group feature is on.')
     expect(example).toContain('unless it says that it is required')
     expect(schema).toContain('DATABASE_URL is required')
     const types = path.join(folder, 'env.d.ts')
@@ -314,7 +311,7 @@ registerPlatform({ preset: 'base', services: { web: {} }, groups: { a: { unlocks
   )
 
   test('the daemon does not start without what its services require', async () => {
-    const web = await run(['daemon', '--service', 'web', '--data', path.join(folder, 'data')])
+    const web = await spawn(['daemon', '--service', 'web', '--data', path.join(folder, 'data')])
     expect(web.exitCode).toBe(1)
     expect(web.stderr).toMatch(/required-missing[\s\S]*DATABASE_URL is required/)
   })
@@ -347,12 +344,12 @@ test.each([
   ],
 ])('every command exits with 2 and a sentence if the definition %s', async (_, text, sentence) => {
   await write('platform.config.ts', text)
-  const { exitCode, stdout, stderr } = await run(['preflight', '--format', 'json'])
+  const { exitCode, stdout, stderr } = await spawn(['preflight', '--format', 'json'])
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
   expect(stderr).toMatch(sentence)
   expect(stderr).not.toMatch(/\n\s+at /)
   if (text.includes('throw')) expect(stderr).not.toContain(CANARY)
-  expect((await run(['--help'])).exitCode).toBe(0)
+  expect((await spawn(['--help'])).exitCode).toBe(0)
 })
 
 test.skipIf(process.getuid?.() !== 0)(
@@ -363,18 +360,18 @@ test.skipIf(process.getuid?.() !== 0)(
       `console.log('${CANARY}')\nexport default { name: 'Ada', preset: 'base' }`,
     )
     await chown(path.join(folder, 'platform.config.ts'), 1001, 1001)
-    const { exitCode, stdout, stderr } = await run(['preflight'])
+    const { exitCode, stdout, stderr } = await spawn(['preflight'])
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
     expect(stderr).toMatch(/^platformctl: platform\.config\.ts: The file belongs to another user.*--config/)
     expect(stderr).not.toContain(CANARY)
-    expect((await run(['preflight', '--config', 'platform.config.ts'])).exitCode).toBe(0)
+    expect((await spawn(['preflight', '--config', 'platform.config.ts'])).exitCode).toBe(0)
   },
 )
 
 test('help and version are there whatever state the definition is in', async () => {
   await write('platform.config.ts', 'throw 1')
   for (const args of [['preflight', '--help'], ['--version'], ['help', 'env'], []])
-    expect((await run(args)).exitCode).toBe(0)
+    expect((await spawn(args)).exitCode).toBe(0)
 })
 
 test('init writes a definition from an example, which loads and passes', async () => {
@@ -382,7 +379,7 @@ test('init writes a definition from an example, which loads and passes', async (
     '.env.example',
     `# Web address of the shop.\nSHOP_URL=https://shop.example\n\n# --- Stripe-like billing\nBILLING_API_KEY=\nBILLING_API_SECRET=${CANARY}\nBILLING_REGION=eu # one of eu, us\nSTORE_URL=\nNODE_ENV=production\n# SHOP_TIMEOUT=30s\n`,
   )
-  const { exitCode, stdout } = await run(['init'])
+  const { exitCode, stdout } = await spawn(['init'])
   expect(exitCode).toBe(0)
   expect(stdout).toContain('Wrote platform.config.ts from .env.example.')
   expect(stdout).toContain('BILLING_API_SECRET: secret')
@@ -394,26 +391,26 @@ test('init writes a definition from an example, which loads and passes', async (
   expect(text).toContain(
     `SHOP_URL: { kind: 'url', summary: 'Web address of the shop.', example: 'https://shop.example' }`,
   )
-  expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
-  expect(await run(['preflight'], { BILLING_API_KEY: 'one-key-of-two' })).toMatchObject({ exitCode: 1 })
+  expect(await spawn(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
+  expect(await spawn(['preflight'], { BILLING_API_KEY: 'one-key-of-two' })).toMatchObject({ exitCode: 1 })
 })
 
 test('init without an example writes one to start from, which passes', async () => {
-  expect((await run(['init'])).stdout).toContain('without a group')
-  expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
-  expect(await run(['init', '--from', 'nowhere'])).toMatchObject({ exitCode: 2 })
+  expect((await spawn(['init'])).stdout).toContain('without a group')
+  expect(await spawn(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
+  expect(await spawn(['init', '--from', 'nowhere'])).toMatchObject({ exitCode: 2 })
 })
 
 test('init --course begins a course in a language, whose mails pass, and overwrites no lesson', async () => {
-  const begun = await run(['init', '--course', 'first-steps', '--language', 'de'])
+  const begun = await spawn(['init', '--course', 'first-steps', '--language', 'de'])
   expect(begun).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('courses/first-steps/1-') })
-  expect(await run(['email', 'lint', '--strict'])).toMatchObject({
+  expect(await spawn(['email', 'lint', '--strict'])).toMatchObject({
     exitCode: 0,
     stdout: expect.stringMatching(/first-steps-1-.*\n\n✔ passed/),
   })
   await rm(path.join(folder, 'platform.config.ts'))
   await writeFile(path.join(folder, 'courses/first-steps/1-welcome.md'), 'mine')
-  expect(await run(['init', '--course', 'first-steps'])).toMatchObject({
+  expect(await spawn(['init', '--course', 'first-steps'])).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('there is a folder ./courses/first-steps already'),
   })
@@ -428,7 +425,7 @@ test('the demo runs the course of a definition, on the days of its cadence', asy
     'platform.config.json',
     JSON.stringify({ preset: 'base', courses: { firing: { lessons: '.', at: '09:00', on: ['mon'] } } }),
   )
-  const { exitCode, stderr } = await run(['demo', '--exit', '--day', '0.1'])
+  const { exitCode, stderr } = await spawn(['demo', '--exit', '--day', '0.1'])
   expect(exitCode).toBe(0)
   const [first, second] = [...stderr.matchAll(/lesson \d of 2, day (\d+) /g)].map(([, day]) => Number(day))
   expect(first).toBeLessThanOrEqual(8)
@@ -440,7 +437,7 @@ test.each([
   [['--course', '__proto__'], '"__proto__" cannot be the name of a course. Name it like first-firing.'],
   [['--language', 'not a tag'], `"not a tag" is not a language tag. Write it as language: 'de'.`],
 ])('init %j is exit 2 and writes nothing', async (options, sentence) => {
-  expect(await run(['init', ...options])).toMatchObject({ exitCode: 2, stderr: `platformctl: ${sentence}` })
+  expect(await spawn(['init', ...options])).toMatchObject({ exitCode: 2, stderr: `platformctl: ${sentence}` })
   expect(await readdir(folder)).toEqual([])
 })
 

@@ -2,8 +2,11 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { yamlName } from '../../src/cli/deploy/subject.ts'
 import { platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 import { potteryFolder } from '../support/pottery.ts'
 
 async function pottery() {
@@ -14,7 +17,9 @@ async function pottery() {
     cwd,
     folder,
     run: (words: string, more: readonly string[] = config) =>
-      platformctl(['deploy', ...words.split(' '), ...more], { cwd }),
+      command(['deploy', ...words.split(' '), ...more], { cwd }),
+    /** By a process of its own, which reads a definition that has changed. */
+    anew: (words: string) => platformctl(['deploy', ...words.split(' '), ...config], { cwd }),
     made: (file: string) => readFile(path.join(folder, 'deploy', file), 'utf8'),
     put: (file: string, text: string) => writeFile(path.join(folder, file), text),
   }
@@ -30,7 +35,7 @@ test('init writes the files of a definition beside it, from any folder, and chec
     expect(stdout).toMatch(/^Töpferschule Lehmgrube, defined by .*\n(?:same .*\n)*written /)
     expect(stdout).toMatch(/Next: follow the first lines of pottery\/deploy\//)
   }
-  expect((await run('check')).stdout).toMatch(/^.*(?:\nsame {5}pottery\/deploy\/\S+){8}$/)
+  expect((await run('check')).stdout).toMatch(/^.*(?:\nsame {5}pottery\/deploy\/\S+){11}$/)
   const dockerfile = await made('Dockerfile')
   for (const one of ['platform.config.ts', 'services.ts', 'mails', 'courses/erster-brand', 'logo.svg']) {
     expect(dockerfile).toContain(`COPY ${one} ${one}\n`)
@@ -45,6 +50,21 @@ test('init writes the files of a definition beside it, from any folder, and chec
   expect(await made('compose.yaml')).toContain('SHOP_URL: http://shop:4000\n')
 })
 
+test.each(['123', '1e3', '0x1f', 'no', 'null', 'y'])('a platform named %s is text in YAML', async (name) => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'platform.config.json'), JSON.stringify({ name }))
+  for (const target of ['compose', 'kubernetes'])
+    expect(await command(['deploy', 'init', target], { cwd })).toMatchObject({ exitCode: 0 })
+  const read = (file: string) => readFile(path.join(cwd, 'deploy', file), 'utf8')
+  expect(parse(await read('compose.yaml'), { version: '1.1', merge: true }).name).toBe(name)
+  const [account] = parseAllDocuments(await read('kubernetes/platform.yaml'), { version: '1.1' })
+  expect(account?.toJS().metadata.name).toBe(name)
+})
+
+test.each(['on', 'off', 'TRUE', 'n', '2026-01-02'])('the name %s is text in YAML', (name) => {
+  expect(parse(`${yamlName(name)}: [${yamlName(name)}]`, { version: '1.1' })).toEqual({ [name]: [name] })
+})
+
 test('a file that is there stays, and the printed command shows the difference', async () => {
   const { cwd, folder, run, made } = await pottery()
   await run('init compose')
@@ -57,10 +77,10 @@ test('a file that is there stays, and the printed command shows the difference',
     const { exitCode, stdout } = await run(String(words))
     expect(exitCode).toBe(1)
     expect(stdout).toContain(`${state}  pottery/deploy/compose.secrets.yaml`)
-    const [, command = ''] =
+    const [, asked = ''] =
       /differs {2}pottery\/deploy\/compose\.yaml\n +(?:npx )?platformctl (.*)\n/.exec(stdout) ?? []
-    const [words2 = '', rest = ''] = command.split(' | ')
-    const printed = await platformctl(words2.split(' '), { cwd })
+    const [words2 = '', rest = ''] = asked.split(' | ')
+    const printed = await command(words2.split(' '), { cwd })
     const difference = await execa('sh', ['-c', rest], { cwd, input: `${printed.stdout}\n`, reject: false })
     expect(difference.stdout).toMatch(/^1,\d+c1\n|^1c1,\d+\n/)
   }
@@ -71,19 +91,34 @@ test('a file that is there stays, and the printed command shows the difference',
   expect(document.files).toContainEqual({ file: path.join(folder, 'deploy/compose.yaml'), state: 'differs' })
 })
 
-test('check tells of a change of the definition, and init again writes nothing', async () => {
-  const { folder, run, made, put } = await pottery()
+test('check passes without the file of a witness, and reports one that was changed', async () => {
+  const { folder, run } = await pottery()
   await run('init kubernetes')
-  await put('services.ts', "export const shop = { shop: { port: 4100, address: 'SHOP_URL' } }\n")
+  const file = path.join(folder, 'deploy/kubernetes/witness.yaml')
+  const text = await readFile(file, 'utf8')
+  await writeFile(file, text.replace('https://www.example.com', 'https://kiln.example'))
   expect(await run('check')).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining('differs  pottery/deploy/kubernetes/witness.yaml'),
+  })
+  await rm(file)
+  const { exitCode, stdout } = await run('check')
+  expect([exitCode, stdout]).toEqual([0, expect.not.stringContaining('witness')])
+})
+
+test('check tells of a change of the definition, and init again writes nothing', async () => {
+  const { folder, anew, made, put } = await pottery()
+  await anew('init kubernetes')
+  await put('services.ts', "export const shop = { shop: { port: 4100, address: 'SHOP_URL' } }\n")
+  expect(await anew('check')).toMatchObject({
     exitCode: 1,
     stdout: expect.stringContaining('differs  pottery/deploy'),
   })
   const before = await made('kubernetes/platform.yaml')
-  expect((await run('init kubernetes')).exitCode).toBe(1)
+  expect((await anew('init kubernetes')).exitCode).toBe(1)
   expect(await made('kubernetes/platform.yaml')).toBe(before)
   await rm(path.join(folder, 'deploy'), { recursive: true })
-  expect(await run('check')).toMatchObject({
+  expect(await anew('check')).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(/there are no files to check: .*deploy init writes them/),
   })
@@ -91,7 +126,7 @@ test('check tells of a change of the definition, and init again writes nothing',
 
 test('without a definition the files are those of the default platform, in the folder that --out names', async () => {
   const cwd = await emptyFolder()
-  const run = (words: string) => platformctl(['deploy', ...words.split(' ')], { cwd })
+  const run = (words: string) => command(['deploy', ...words.split(' ')], { cwd })
   for (const target of TARGETS) {
     const made = await run(`init ${target} --out files`)
     expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('no definition found in') })

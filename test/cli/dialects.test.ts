@@ -139,3 +139,10 @@ test('only the readers that are named can disagree', async () => {
   expect(await runProgram(['preflight', '--readers', 'nodejs'], context)).toBe(2)
   expect(stderr()).toMatch(/unknown reader 'nodejs'\. Did you mean node/)
 })
+
+test('more differences than a call has arguments are listed all the same', async () => {
+  const text = Array.from({ length: 130_000 }, (_, index) => `A${index}='a'\n`).join('')
+  const { code, stdout } = await run(text, ['env', 'dialects', 'a.env'])
+  expect(code).toBe(1)
+  expect(stdout).toContain('A129999')
+})

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { progressLine } from '../../src/cli/commands/dispatch.ts'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { progressLine } from '../../src/cli/dispatch/drain.ts'
 import { courseStatusText } from '../../src/cli/output/course-text.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -226,6 +226,16 @@ test('reports a response that is not a dispatch endpointâ€™s, with the serviceâ€
     code: 3,
     stderr: expect.stringContaining('refused EMAIL_DISPATCH_SECRET'),
   })
+})
+
+test('a drain that leaves lessons waiting after a failure fails, and a single call does not', async () => {
+  const total = { processed: 0, sent: 0, failed: 0, unknown: 0, remaining: 0, limit: 100, results: [] }
+  const answer = JSON.stringify({ ...total, waiting: 2, nextTryAt: '2026-11-21T08:00:00.000Z' })
+  const url = await serve((_, response) => void response.end(answer))
+  const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
+  const waits = expect.stringContaining('2 waiting after a failure')
+  expect(await run(['dispatch', '--url', url, '--drain'], { env })).toMatchObject({ code: 1, stdout: waits })
+  expect(await run(['dispatch', '--url', url], { env })).toMatchObject({ code: 0, stdout: waits })
 })
 
 test('the progress says what was done, what is left, how fast and how long', () => {

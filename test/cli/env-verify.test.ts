@@ -1,4 +1,4 @@
-import { mkdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, rm, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -65,7 +65,13 @@ async function run(file: Record<string, string>, args: readonly string[], platfo
 test('a service that runs the file is the same, and each kind of difference is named without a value', async () => {
   const url = `web=${await running({ ...ENV, MAILER_RATE: '5' })}`
   expect(await verify({ ...ENV, MAILER_RATE: '5' }, ['--url', url])).toMatchObject({ code: 0, stderr: '' })
-  const file = { ...ENV, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '71', BUILD_STAMP: 'second', OTHERS: 'x' }
+  const file = {
+    ...ENV,
+    LOG_LEVEL: 'error',
+    RATE_LIMIT_PER_MINUTE: '987654',
+    BUILD_STAMP: 'second',
+    OTHERS: 'x',
+  }
   const args = (format: string) => ['--url', url, '--format', format]
   const json = await verify(file, args('json'))
   expect(json.code).toBe(1)
@@ -98,7 +104,7 @@ test('a service that runs the file is the same, and each kind of difference is n
   expect(github?.stdout).toMatch(/::warning .*BUILD_STAMP/)
   expect(JSON.parse(sarif?.stdout ?? '')).toMatchObject({ runs: [{ results: { length: 4 } }] })
   for (const { stdout, stderr } of [json, text, github, sarif].flatMap((one) => one ?? []))
-    for (const value of ['warn', 'second', '71', ENV.EMAIL_DISPATCH_SECRET, TOKEN])
+    for (const value of ['warn', 'second', '987654', ENV.EMAIL_DISPATCH_SECRET, TOKEN])
       expect(`${stdout.replaceAll('::warning', '').replaceAll('"warning"', '')}${stderr}`).not.toContain(
         value,
       )
@@ -145,6 +151,11 @@ test('a definition, its lessons and env files that changed since the start are n
     code: 0,
     stdout: expect.stringContaining(`started before ${file} was changed`),
   })
+  // One that is gone was changed as well.
+  await utimes(file, new Date(0), new Date(0))
+  expect((await verify(ENV, url, written('a', 'x'))).stdout).not.toContain('was changed')
+  await rm(file)
+  expect((await verify(ENV, url, written('a', 'x'))).stdout).toContain(`started before ${file} was changed`)
   for (const [fingerprint, lessons, says] of [
     ['b', 'x', 'runs another definition than this folder has'],
     ['b', 'y', 'runs other mails or lessons than this folder has'],

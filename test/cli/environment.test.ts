@@ -34,6 +34,27 @@ test('a value of a file is told as unused where the process has another one, and
   expect([alone.findings, alone.env.AGENT_URL]).toEqual([[], 'http://b'])
 })
 
+test('a variable that is empty or white space in the process hides no value of a file', async () => {
+  const cwd = await folderWith({ '.env': 'API_URL=http://a\nAGENT_URL=http://b\n' })
+  const { context } = testContext({ cwd, env: { API_URL: '', AGENT_URL: ' \t' } })
+  const { env, findings } = await loadEnvironment(context, ['.env'])
+  expect([env.API_URL, env.AGENT_URL, findings]).toEqual(['http://a', 'http://b', []])
+})
+
+test('a file with more faulty lines than a call has arguments is reported line by line', async () => {
+  const cwd = await folderWith({ '.env': 'x\n'.repeat(150_000) })
+  const { context } = testContext({ cwd })
+  const { findings } = await loadEnvironment(context, ['.env'])
+  expect(findings.filter(({ id }) => id === 'unreadable-line')).toHaveLength(150_000)
+})
+
+test('a finding about a secret from a file points to the line that names the file', async () => {
+  const cwd = await folderWith({ '.env': '\nMAILER_API_KEY_FILE=key\n', key: 'changeme' })
+  const { context } = testContext({ cwd })
+  const { origin } = await loadEnvironment(context, ['.env'])
+  expect(origin('MAILER_API_KEY')?.location).toEqual({ file: '.env', line: 2, column: 1 })
+})
+
 test('the errors of a report come first, wherever they were found', async () => {
   const cwd = await folderWith({ '.env': 'API_URL=no address\nMAILER_API_KEY_FILE=/nowhere/key\n' })
   const { context, stdout } = testContext({ cwd })

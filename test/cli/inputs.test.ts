@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { alternatives, duration, port, repeatable, wholeNumber, words } from '../../src/cli/inputs.ts'
+import {
+  alternatives,
+  duration,
+  port,
+  reason,
+  repeatable,
+  text,
+  wholeNumber,
+  words,
+} from '../../src/cli/inputs.ts'
 
 test.each([
   ['500ms', 500],
@@ -60,4 +69,12 @@ test('a repeated option is a list, and words are told apart by commas and or', (
     alternatives(['a', 'b']),
     alternatives(['a', 'b', 'c']),
   ]).toEqual(['', 'a', 'a or b', 'a, b or c'])
+})
+
+test('a reason is one line, and longer texts keep their lines but no other control character', () => {
+  expect(reason('disk full\r\nmail  held:\tall\u001b[31m\u2028now ')).toBe(
+    'disk full mail  held: all [31m now',
+  )
+  expect(text(50, '', { lines: true })('first\r\n\nsecond\u0000\u009b\n')).toBe('first\n\nsecond')
+  expect(() => reason('\u0000\n')).toThrow('A reason of 1 to 200')
 })

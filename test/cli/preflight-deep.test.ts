@@ -9,6 +9,7 @@ import type { LiveResult } from '../../src/core/live/live.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
 import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import { openStore } from '../../src/core/store/open.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -319,6 +320,38 @@ test.skipIf(process.getuid?.() !== 0)(
     expect(code).toBe(1)
   },
 )
+
+test('a store that another platform has used fails, as the daemon would refuse it', async () => {
+  const cwd = await emptyFolder()
+  const file = path.join(cwd, 'data', 'platform.sqlite')
+  const store = await openStore({ kind: 'sqlite', file })
+  await store.owner.claim('Kiln School')
+  await store.close()
+  const { code, report } = await checks({ cwd, args: ['--data', 'data'] })
+  expect(report.findings[0]).toMatchObject({
+    id: 'store-of-another',
+    cause: expect.stringContaining('belongs to the platform "Kiln School"'),
+  })
+  expect(code).toBe(1)
+})
+
+test('the webhook of the mail provider passes where the daemon serves it, and nowhere else', async () => {
+  const platform = openPlatform({ env: {} })
+  onTestFinished(() => platform.close())
+  const ours = await serve(async (request, response) => {
+    const answer = await platform.web.fetch(new Request(new URL(request.url ?? '', 'http://localhost')))
+    response.writeHead(answer.status).end(await answer.text())
+  })
+  const others = await serve(answers({}))
+  const env = {
+    MAILER_FEEDBACK_PROVIDER: 'postmark',
+    MAILER_FEEDBACK_SECRET: 'of-the-webhook-and-long-enough',
+  }
+  const at = async ({ port }: { readonly port: number }) =>
+    (await checks({ env: { ...env, NEXT_PUBLIC_SITE_URL: `http://127.0.0.1:${port}` } })).told
+  expect(await at(ours)).toContain('site, webhook: passed')
+  expect(await at(others)).toContain('site, webhook: failed')
+})
 
 test('a server that never answers uses up its own time limit and delays no other result', async () => {
   const silent = await serve(() => {})

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-const module = JSON.stringify(new URL('../../src/cli/release-memory.ts', import.meta.url).href)
+const module = JSON.stringify(new URL('../../src/cli/commands/daemon.ts', import.meta.url).href)
 /** Prints how often all garbage was collected, which so small a program does not need: during half a second of work, and after it. */
 const PROGRAM = `
   import { PerformanceObserver, performance } from 'node:perf_hooks'

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { reportSchema } from '../../src/cli/documents/report.ts'
+import { reportSchema } from '../../src/cli/documents/environment.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { spoiled } from '../support/spoiled.ts'
 

@@ -131,8 +131,15 @@ test('status judges as health --deep and the status page do, and its exit code f
     state: 'failing',
     services: [{ service: 'web', state: 'failing', reason: expect.stringContaining('mail: ') }, {}, {}],
   })
-  // Without the token, only what anybody may know.
-  expect(await it.run(['status', '--data', 'data'])).toMatchObject({ code: 0 })
+  // Without the token, what the page tells everybody.
+  const page = async () => (await fetch(new URL('/status.json', it.running.urls.web))).json()
+  await expect.poll(page).toMatchObject({ services: [{ service: 'web', state: 'failing' }, {}, {}] })
+  expect(await it.run(['status', '--data', 'data'])).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /^web {8}failing, .*its reasons need the service’s HEALTH_DEEP_TOKEN; the status page says failing$/m,
+    ),
+  })
 })
 
 test('two daemons with one folder are both shown, with whose schedule runs, and the one that goes on stays', async () => {
@@ -365,7 +372,9 @@ test('the status page is exported as files, which a second host can serve', asyn
   expect(await it.run(['status', 'export', 'out', '--data', 'elsewhere'])).toMatchObject({ code: 2 })
   await writeFile(path.join(it.folder, '../file'), '')
   expect(await it.run(['status', 'export', 'file', '--data', 'data'])).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('file cannot be written'),
+    code: 1,
+    stderr: expect.stringContaining(
+      'file cannot be written: something else has this name. Move it away, then try again.',
+    ),
   })
 })

@@ -291,7 +291,7 @@ test('course show tells what happened to a person in order, feedback that came l
   const { cwd, store, run } = await dataFolder()
   await run(['feedback'], dsn({ messageId: 'lesson-of-ada@example.com' }))
   await run(['suppressions', 'remove', 'ada@example.com', '--reason', 'a new mailbox'])
-  const { applyFeedback } = await import('../../src/core/mail/feedback/changes.ts')
+  const { applyFeedback } = await import('../../src/core/mail/feedback/store.ts')
   await applyFeedback({
     feedback: {
       events: [

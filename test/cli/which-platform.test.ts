@@ -1,8 +1,9 @@
 import { chmod, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
-import { type Daemon, platformctl, startDaemon } from '../support/cli.ts'
+import { type Daemon, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 
 // Each test starts many processes.
 vi.setConfig({ testTimeout: 60_000 })
@@ -39,7 +40,7 @@ async function school(definition: object = DEFINITION) {
     at,
     file,
     run: (args: readonly string[], { cwd = at('elsewhere'), more = {} } = {}) =>
-      platformctl(args, { cwd, env: { ...env, ...more } }),
+      command(args, { cwd, env: { ...env, ...more } }),
     start: (args: readonly string[], cwd = at('elsewhere')) => started(args, cwd, env),
   }
 }

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { writeNewFiles } from '../../src/cli/init-definition.ts'
+import { writeNewFiles } from '../../src/cli/commands/init.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 test('files are written with their folders', async () => {

@@ -36,6 +36,9 @@ test.each([
   'a..b@example.com',
   '.a@example.com',
   `${'a'.repeat(65)}@example.com`,
+  // Octets, not letters.
+  `${'ö'.repeat(33)}@example.com`,
+  `ada@${'ö'.repeat(120)}.example.com`,
   `ada@${'a.'.repeat(126)}com`,
   'ada@example.com\r\nBcc: x@example.com',
   'ada@example.com\0',

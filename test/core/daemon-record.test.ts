@@ -4,7 +4,6 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { recordFile } from '../../src/core/daemon-places.ts'
 import {
   type DaemonRecord,
   isRunning,
@@ -12,6 +11,7 @@ import {
   pointersIn,
   readRecord,
   recordDaemon,
+  recordFile,
   writeRecord,
 } from '../../src/core/daemon-record.ts'
 import { emptyFolder } from '../support/folder.ts'

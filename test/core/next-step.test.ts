@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { nextStep } from '../../src/core/next-step.ts'
+import { nextStep } from '../../src/core/daemon-record.ts'
 
 const PLACES = {
   definition: '/srv/kiln/platform.config.ts',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { trailing } from '../../src/core/trailing.ts'
+import { trailing } from '../../src/core/calls.ts'
 
 interface Model {
   /** Logical time. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -132,6 +132,15 @@ test('the second failing round tells one message for one cause, the second good 
   await round(...well)
   await round(...well)
   expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+})
+
+test('an alert of a platform in German is in English throughout, as its commands and runbooks are', async () => {
+  const { url, events } = await receiver()
+  const german = resolvePlatform({ preset: 'base', brand: { language: 'de' } }, { folder: '/' })
+  const { round } = alertsOf(await (await openFile()).open(), { ALERT_WEBHOOK_URL: url }, german)
+  for (let n = 0; n < 2; n += 1) await round(report('web', { mail: 'failing' }))
+  expect(events[0]?.data.title).toMatch(/: Mail \(web\) is failing$/)
+  expect(JSON.stringify(events[0])).not.toMatch(/E-Mail|Links|[äöüß]/)
 })
 
 test('two machines with one store report an incident once', async () => {
@@ -556,7 +565,7 @@ test.each([
     await start()(3, { mail: 'ok', store: 'failing' })
     expect(told().slice(2)).toEqual(['mail closed'])
     state.broken = 'no'
-    expect(existsSync(file)).toBe(true)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
     await start()(1, { mail: 'ok', store: 'ok' })
     expect(existsSync(file)).toBe(false)
     // It fails anew at once: the incident that has ended does not hide that.

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
 import type { LiveNetwork } from '../../src/core/live/network.ts'
 import type { Log } from '../../src/core/log.ts'
+import { portOf } from '../../src/core/network/connect.ts'
 import { watchCertificates } from '../../src/daemon/certificates.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 
@@ -153,8 +154,8 @@ test.each<[what: string, env: Record<string, string>, places: readonly string[]]
   const { watching, asked, looked } = watch(env, () => ({ left: 30 }))
   if (places.length > 0) await looked()
   expect(
-    (asked as { host: string; port: number; startTls: boolean }[]).map(
-      ({ host, port, startTls }) => `${host}:${port}${startTls ? ' STARTTLS' : ''}`,
+    (asked as URL[]).map(
+      (url) => `${url.hostname}:${portOf(url)}${url.protocol === 'smtp:' ? ' STARTTLS' : ''}`,
     ),
   ).toEqual(places)
   // Under the name of the variable that holds the address.

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
+import { storeProbe } from '../../src/core/health/engine-probes.ts'
+import type { ProbeParts } from '../../src/core/health/probe.ts'
 import type { Hold, StreamName } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
-import { type ConditionsOptions, createConditions } from '../../src/daemon/conditions.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
+import { type ConditionsOptions, createConditions } from '../../src/daemon/watch.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
@@ -33,22 +35,27 @@ async function noted(
     stalledSince: async () => undefined,
   } as unknown as Store['course']
   const sending = { holds: async () => holds } as unknown as Store['sending']
-  const report = await createConditions({
-    settings: readSettings(learning, env),
-    store: { persistent, course, sending },
-    dataFolder: '/data',
-    certificates: () => [],
-    services: ['web'],
-    neighbours: new Map(),
-    mailRefused: () => undefined,
-    clock: { now: () => NOW },
-    freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
-    ...parts,
-  })()
+  const report = await createConditions(
+    { now: () => NOW },
+    {
+      settings: readSettings(learning, env),
+      store: { persistent, course, sending },
+      dataFolder: '/data',
+      certificates: () => [],
+      services: ['web'],
+      neighbours: new Map(),
+      mailRefused: () => undefined,
+      freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
+      ...parts,
+    },
+  )()
   const failing = Object.entries(report.probes).flatMap(([name, result]) =>
     result?.state === 'failing' ? [name] : [],
   )
-  return { failing, names: Object.keys(report.probes), asked }
+  const reasons = Object.fromEntries(
+    Object.entries(report.probes).map(([name, { reason }]) => [name, reason] as const),
+  )
+  return { failing, reasons, names: Object.keys(report.probes), asked }
 }
 
 test('lessons can only be late where mail is configured and the store keeps them', async () => {
@@ -71,7 +78,7 @@ function counting() {
     analyticsBytes: async () => undefined,
     knownStore: async () => undefined,
   })
-  const looks = createConditions({
+  const looks = createConditions(clock, {
     settings: readSettings(learning, {}),
     store: { persistent: false } as Store,
     dataFolder: '/data',
@@ -80,7 +87,6 @@ function counting() {
     neighbours: new Map(),
     mailRefused: () => undefined,
     outcomes: metrics.watchOutcomes(),
-    clock,
     freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
   })
   const times = (count: number, work: () => void) => Array.from({ length: count }).forEach(work)
@@ -88,8 +94,10 @@ function counting() {
     feedbackRefused: (count: number) => times(count, () => metrics.feedback('standard', 'refused')),
     answered: (route: string, status: number, count: number) =>
       times(count, () => metrics.answered({ service: 'web', method: 'POST', route, status, durationMs: 1 })),
+    storeBusy: (count: number) => times(count, () => metrics.series.platformctl_pool_exhausted_total.inc()),
+    busy: metrics.storeBusyReason,
     mail: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown', count: number) =>
-      times(count, () => metrics.messageSent(stream, outcome)),
+      times(count, () => metrics.series.platformctl_messages_total.inc({ stream, outcome })),
     async reasons(minutes: number) {
       now = NOW + minutes * 60_000
       return Object.fromEntries(
@@ -156,6 +164,56 @@ test('one kind of mail that often fails is reported, however much of another goe
   expect(await it.reasons(2)).toEqual({
     mail_failing: 'within ten minutes 10 of 40 attempts to send sign-in mail failed',
   })
+})
+
+test('requests that get no connection of the store are reported and degrade its health, until ten minutes have passed without', async () => {
+  const it = counting()
+  it.storeBusy(2)
+  expect([await it.reasons(1), it.busy()]).toEqual([{}, undefined])
+  it.storeBusy(1)
+  const reason = 'within ten minutes 3 requests got no connection of the store in time'
+  expect([await it.reasons(2), it.busy()]).toEqual([{ store_busy: reason }, reason])
+  expect([await it.reasons(13), it.busy()]).toEqual([{}, undefined])
+  const open = storeProbe.open({
+    store: { kind: async () => 'postgres', ping: async () => {} },
+    storeBusy: () => reason,
+  } as Partial<ProbeParts> as ProbeParts)
+  expect(await open({ deep: false, signal: new AbortController().signal })).toMatchObject({
+    state: 'degraded',
+    reason,
+  })
+})
+
+test.each([
+  [30_000, undefined],
+  [30_600, '31 seconds ahead of that of most servers it asks'],
+  [-90_000, '90 seconds behind that of most servers it asks'],
+])('a clock that is %d ms ahead of most servers is reported as %j', async (aheadMs, reason) => {
+  expect((await noted({}, { clockAheadMs: () => aheadMs })).reasons.clock_wrong).toBe(reason)
+})
+
+test('where there is a server of the store, its clock counts and no other', async () => {
+  const storeTime = async () => NOW - 40_000
+  const parts = { storeTime, clockAheadMs: () => 0 }
+  expect((await noted({}, parts)).reasons.clock_wrong).toBe('40 seconds ahead of the store’s')
+  const away = () => Promise.reject(new Error('away'))
+  expect((await noted({}, { ...parts, storeTime: away })).names).toContain('clock_wrong')
+  expect((await noted({}, { storeTime: away })).names).not.toContain('clock_wrong')
+})
+
+test('a schedule without progress for ten minutes is reported, where it runs', async () => {
+  const stalled = async (ms: number) => (await noted({}, { scheduleStalledMs: () => ms })).reasons
+  expect((await stalled(10 * 60_000 - 1)).schedule_stalled).toBeUndefined()
+  expect((await stalled(11 * 60_000)).schedule_stalled).toBe('no progress for 11 minutes')
+  expect((await noted({})).names).not.toContain('schedule_stalled')
+})
+
+test('five starts within fifteen minutes are reported, until one of them is older', async () => {
+  const starts = [-16, -15, -14, -9, -4, -2].map((minute) => NOW + minute * 60_000)
+  expect((await noted({}, { starts })).reasons.restart_loop).toBeUndefined()
+  expect((await noted({}, { starts: [...starts, NOW] })).reasons.restart_loop).toBe(
+    'started 5 times within 15 minutes',
+  )
 })
 
 test('a store or a disk that cannot be asked leaves its condition out', async () => {

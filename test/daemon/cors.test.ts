@@ -32,6 +32,16 @@ test.each([
   expect(await allowed(origin, env)).toBe(may ? origin : null)
 })
 
+test.each(['https://www.example.com', 'https://evil.example'])(
+  'an answer to %s is kept by no cache for another origin',
+  async (origin) => {
+    const platform = openPlatform({ env: CONFIGURED })
+    onTestFinished(() => platform.close())
+    const ask = new Request('http://api.example/nowhere', { headers: { Origin: origin } })
+    expect((await platform.api.fetch(ask)).headers.get('vary')).toContain('Origin')
+  },
+)
+
 test('the web service answers no other origin', async () => {
   expect(await allowed('http://localhost:3000', {}, 'web')).toBeNull()
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
-import type { Message } from '../../src/core/mail/transport.ts'
+import type { Message } from '../../src/core/mail/mailer.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
-import { suppressionChange } from '../../src/core/mail/feedback/changes.ts'
-import type { MailParts } from '../../src/core/mail/mail-parts.ts'
-import type { SendEmailInput } from '../../src/core/mail/send-email.ts'
-import type { Message, Outcome } from '../../src/core/mail/transport.ts'
+import { suppressionChange } from '../../src/core/mail/feedback/store.ts'
+import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
+import type { MailParts, SendEmailInput } from '../../src/core/mail/send-email.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { bodyOf, clock, JWT_SECRET, NOW, token } from '../support/accounts.ts'
@@ -192,6 +191,24 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     })
   })
 
+  test('calls at once under one key send one mail, whether they queue it or not', async () => {
+    const it = await world(kind)
+    const { sendEmail, deliver } = it.open()
+    const { durable: _, ...atOnce } = MAIL
+    const gone = await Promise.all(Array.from({ length: 5 }, () => sendEmail({ ...atOnce, key: 'exam.3' })))
+    expect(gone).toEqual(gone.map(() => ({ sent: true, id: 'provider-1' })))
+    expect(it.messages).toHaveLength(1)
+    it.answer(() => DOWN)
+    expect(await sendEmail(MAIL)).toMatchObject({ sent: true, queued: true })
+    expect(await sendEmail(atOnce)).toMatchObject({ sent: true, queued: true })
+    await deliver()
+    // What failed at once is tried anew by each call.
+    it.answer(() => DOWN)
+    expect(await sendEmail({ ...atOnce, key: 'exam.4' })).toMatchObject({ sent: false })
+    it.answer(() => ({ kind: 'sent', id: 'provider-3' }))
+    expect(await sendEmail({ ...atOnce, key: 'exam.4' })).toEqual({ sent: true, id: 'provider-3' })
+  })
+
   test('what is suppressed, capped, too large, malformed or a sign-in link is not queued', async () => {
     const it = await world(kind)
     const { sendEmail, mailService, deliver } = it.open()
@@ -276,9 +293,24 @@ test.each<[string, MailParts, RegExp]>([
   ['a type with a line', { attachments: [{ name: 'a', type: 'a/b\r\nX: y', content: '' }] }, /media type/],
   ['a mail in a mail', { attachments: [{ name: 'a', type: 'message/rfc822', content: '' }] }, /media type/],
   ['8 MB', { attachments: [{ name: 'a', type: 'a/b', content: Buffer.alloc(8_000_000) }] }, /7 MB/],
+  [
+    'letters that take 8 MB',
+    { attachments: [{ name: 'a', type: 'a/b', content: 'ä'.repeat(4_000_000) }] },
+    /7 MB/,
+  ],
   ['what is no list', { attachments: 'a.pdf' as never }, /attachment/],
   ['what is no object', { headers: null as never }, /message could not be made|header/],
   ['a number', { attachments: [{ name: 'a', type: 'a/b', content: 5 as never }] }, /text or bytes/],
+  // Each that the engine writes, that names other recipients, or that servers add on the way.
+  ...`From Sender To Cc Bcc Reply-To Subject Date Message-ID Return-Path Errors-To MIME-Version Content-Type Resent-To
+  Received Received-SPF DKIM-Signature DomainKey-Signature ARC-Seal Authentication-Results Auto-Submitted Feedback-ID
+  List-Unsubscribe X-SMTPAPI X-Bcc X-MG-Cc X-PM-KeepID`
+    .split(/\s+/)
+    .map((name): [string, MailParts, RegExp] => [
+      `${name} of its own`,
+      { headers: { [name]: 'a' } },
+      /cannot be set/,
+    ]),
 ])('%s is a reason, and nothing is sent', async (_, parts, reason) => {
   const it = await world('memory')
   const result = await it.open().mail.send('exam-passed', { ...MAIL, ...parts })

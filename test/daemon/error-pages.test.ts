@@ -140,7 +140,7 @@ test('a page of a route says more than the code where it can', async () => {
     (
       await platform.web.fetch(new Request(`http://web.example${path}`, { headers: { Accept: BROWSER } }))
     ).text()
-  expect(await page('/lessons/8')).toContain('<a href="/lessons/7">day 7</a>')
+  expect(await page('/lessons/8')).toContain('<a href="/lessons">all lessons</a>')
   const unconfirmed = await page('/api/email/confirm?token=old')
   expect(unconfirmed).toContain('<h1>Not confirmed</h1>')
   // Each thing once: neither the heading nor the help repeats the message.

@@ -114,16 +114,20 @@ test('feedback that is forged, of another provider or not configured changes not
   expect((await deliver(without, 'standard', event('hard-bounce'))).status).toBe(404)
 })
 
-test('a wrong password of Postmark is a 401, so that guessing it is limited', async () => {
+test.each([
+  ['a wrong password is a 401, so that guessing it is limited', 'guess', '{}', 401, /password is wrong/],
+  ['a body that is not JSON is no wrong password', KEYS.postmark.ours, '', 400, /body is not JSON/],
+])('Postmark: %s', async (_, password, body, status, message) => {
   const it = await platformWith('postmark')
   const answer = await it.platform.web.fetch(
     new Request('http://web.example/api/email/feedback/postmark', {
       method: 'POST',
-      headers: { Authorization: `Basic ${Buffer.from('hook:guess').toString('base64')}` },
-      body: '{}',
+      headers: { Authorization: `Basic ${Buffer.from(`hook:${password}`).toString('base64')}` },
+      body,
     }),
   )
-  expect(answer.status).toBe(401)
+  expect(answer.status).toBe(status)
+  expect(await bodyOf(answer)).toMatchObject({ message: expect.stringMatching(message) })
 })
 
 test.each([

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { localLimiter } from '../../src/core/access/limit/limiter.ts'
-import { policiesOf } from '../../src/core/access/limit/policy.ts'
+import { localLimiter, policiesOf } from '../../src/core/access/limit/limiter.ts'
 import { PlatformError } from '../../src/core/errors.ts'
 import { bodyMemory } from '../../src/daemon/http/body.ts'
 import type { RouteContext } from '../../src/daemon/http/context.ts'

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
@@ -146,10 +147,11 @@ test.each([
   const { env, asked } = await neighbours()
   const { ask } = await platform({ ...env, HEALTH_DEEP_TOKEN: TOKEN })
   const targets = connections()
-  expect(await ask('web', '?deep=1', headers)).toMatchObject({
-    status: 401,
-    body: { code: 'unauthenticated' },
-  })
+  for (const deep of ['?deep=1', '?deep=true'])
+    expect(await ask('web', deep, headers)).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated' },
+    })
   expect({ asked, targets }).toEqual({ asked: [], targets: [] })
   expect((await ask('web', '?deep=1', bearer)).status).toBe(200)
   expect(asked).toHaveLength(4)
@@ -372,4 +374,40 @@ test('a service whose address is not set is not probed, so one service alone is 
       checked: false,
       reason: 'its address is not set',
     })
+})
+
+test('keys of tokens that cannot be had degrade the data store and are logged once, until a token finds them again', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  let answer = '<h1>Sign in to this network</h1>'
+  const keys = await serve((_request, response) => void response.end(answer))
+  const { opened, ask, lines } = await platform({
+    NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-datastore',
+    DATASTORE_JWKS_URL: keys,
+  })
+  const token = await new SignJWT({ sub: 'ada', email: 'ada@example.com' })
+    .setProtectedHeader({ alg: 'ES256', kid: 'k' })
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(privateKey)
+  const send = async () => {
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }
+    const body = JSON.stringify({ template: 'magic-link', inputs: { loginRequestId: 'l' } })
+    return (
+      await opened.web.fetch(new Request('http://any.example/api/email', { method: 'POST', headers, body }))
+    ).status
+  }
+  const datastore = async () => (await ask('web')).body.probes.datastore
+  const said = () => lines.map((line) => JSON.parse(line).event).filter((event) => /^identity_/.test(event))
+  expect(await datastore()).toMatchObject({ state: 'ok' })
+  expect([await send(), await send()]).toEqual([503, 503])
+  expect(await datastore()).toMatchObject({
+    state: 'degraded',
+    reason: 'the keys that tokens are verified with cannot be had',
+  })
+  expect(said()).toEqual(['identity_keys_missing'])
+  answer = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }] })
+  expect(await send()).not.toBe(503)
+  expect(await datastore()).toMatchObject({ state: 'ok' })
+  expect(said()).toEqual(['identity_keys_missing', 'identity_keys_back'])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Store } from '../../src/core/store/store.ts'
-import { forgetOld } from '../../src/daemon/housekeeping.ts'
 import type { OpenedPlatform } from '../../src/daemon/platform.ts'
+import { forgetOld } from '../../src/daemon/schedule.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
 const DAY = 24 * 60 * 60 * 1000
@@ -25,7 +25,6 @@ async function forgotten(failing?: string) {
     sending: { prune: note('counted minutes') },
     feedback: { prune: note('feedback') },
     incidents: { prune: note('incidents') },
-    notices: { prune: note('notices') },
     course: { pruneUnconfirmed: note('unconfirmed') },
   } as unknown as Store
   const over = await forgetOld(platform, store, () => NOW).then(
@@ -47,7 +46,6 @@ test('each part forgets what is older than it is kept, counted from now', async 
       'counted minutes': ago(2),
       feedback: ago(90),
       incidents: { before: ago(90), keep: 1000 },
-      notices: ago(90),
       unconfirmed: ago(30),
     },
   })

@@ -8,7 +8,6 @@ const HOUR = 60 * 60 * 1000
 
 const slots = (kind: 'opened' | 'closed' | 'announced', facts: object) =>
   noticeSlots(learning, 'https://www.example.com', {
-    seq: 1,
     subject: 'a',
     kind,
     at: FROM,
@@ -61,16 +60,25 @@ test('an announcement of 480 characters is whole, and a longer one is cut betwee
   expect(slots('announced', { text: `${'x'.repeat(479)}🔥🔥` }).text).toBe(`${'x'.repeat(479)}…`)
 })
 
-test('an announcement is mailed in the language of its reader, else in that of the platform', () => {
+test('a notice is in the language of its reader if its mail is, else as a whole in that of the platform', () => {
   const facts = { text: 'Slow', translations: { de: 'Langsam' }, from: FROM }
-  const said = (language?: string) =>
+  const translated = { name: 'de/status-notice', translates: 'status-notice' }
+  const { mails } = learning
+  const german = { ...learning, mails: { ...mails, definitions: [...mails.definitions, translated] } }
+  const said = (language?: string, platform: typeof learning = german) =>
     noticeSlots(
-      learning,
+      platform,
       'https://www.example.com',
-      { seq: 1, subject: 'a', kind: 'announced', at: FROM, facts },
+      { subject: 'a', kind: 'announced', at: FROM, facts },
       language,
     )
-  expect(said('de-AT')).toMatchObject({ title: expect.stringContaining('Langsam'), text: 'Langsam' })
-  expect(said('fr').text).toBe('Slow')
-  expect(said().text).toBe('Slow')
+  expect(said('de-AT')).toMatchObject({
+    title: expect.stringContaining('Langsam'),
+    text: 'Langsam',
+    when: expect.stringMatching(/^Seit /),
+  })
+  for (const english of [said('fr'), said(), said('de-AT', learning)])
+    expect(english).toMatchObject({ text: 'Slow', when: expect.stringMatching(/^Since /) })
+  // The page speaks more languages than the mails.
+  expect(said('de-AT', learning).statusUrl).toBe('https://www.example.com/?language=de-AT')
 })

@@ -1,10 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import type { StoredIncident } from '../../src/core/incidents/incident.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
-import { openStore } from '../../src/core/store/open.ts'
-import { subscribersChannel } from '../../src/daemon/notices.ts'
+import { visitorsHear } from '../../src/daemon/alerts.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
@@ -146,14 +144,9 @@ test('mails sent within one second are all counted after the next check, without
     .toMatch(/ 3$/)
 })
 
-test('subscribers who read that something failed read its end too, even after it left the definition', async () => {
-  const store = await openStore(undefined)
-  onTestFinished(() => store.close())
-  const { takes } = subscribersChannel({ platform: learning, store, clock: standingClock(START).clock })
-  const incident = (cause: string) => ({ cause }) as StoredIncident
-  expect(takes?.('opened', incident('payments'))).toBe(true)
-  expect(takes?.('opened', incident('gone'))).toBe(false)
-  // It is due only where its beginning was published.
-  expect(takes?.('closed', incident('gone'))).toBe(true)
-  expect(takes?.('acknowledged', incident('payments'))).toBe(false)
+test('visitors hear of probes and services that they would miss, and not of what is for operators', () => {
+  const hears = visitorsHear(learning)
+  expect(['api', 'disk_nearly_full', 'gone'].map(hears)).toEqual([true, false, false])
+  const ofWeb = learning.probes.flatMap(({ name, service }) => (service === 'web' ? name : []))
+  expect(ofWeb.filter((name) => !hears(name)).sort()).toEqual(['analytics', 'errortrack', 'sharedstore'])
 })

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Log } from '../../src/core/log.ts'
 import { secret } from '../../src/core/secret.ts'
-import { createPing } from '../../src/daemon/ping.ts'
+import { createPing } from '../../src/daemon/schedule.ts'
 
 type Answer = number | Error | (() => Promise<Response>)
 

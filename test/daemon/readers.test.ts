@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import type { Message } from '../../src/core/mail/transport.ts'
+import type { Message } from '../../src/core/mail/mailer.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -116,6 +116,12 @@ test('the lessons of a course are pages for everybody, for the link of a mail, o
     '/lessons/1?course=shut',
   ])
     expect([url, (await it.ask(url)).status]).toEqual([url, 404])
+  const index = await it.ask('/lessons', 'de')
+  expect(index.html).toContain('<a href="/lessons/2" lang="de">Lied 2</a>')
+  expect(index.html).not.toMatch(/shy|shut/)
+  expect(index.headers?.get('x-robots-tag')).toContain('noindex')
+  expect((await it.ask('/lessons?language=de', 'en')).html).toContain('href="/lessons/1?language=de"')
+  expect((await it.ask('/lessons/9')).html).toContain('<a href="/lessons">all lessons</a>')
   expect(mail('shut')?.text).not.toContain('/lessons/')
   expect(mail('shut')?.html).not.toContain('/lessons/')
   expect(mail('shut')?.text).toContain('/api/email/unsubscribe')
@@ -143,6 +149,9 @@ test('a reader changes language and time zone on the page of the unsubscribe lin
   const find = async () => (await it.platform.course()).find('ada@example.com', 'open')
   expect(await find()).toMatchObject({ state: 'confirmed', language: 'de', timeZone: 'Europe/Vienna' })
   expect(new Date((await find())?.dueAt ?? 0).toISOString()).toBe('2026-03-29T16:00:00.000Z')
+  it.pass(8 * 24 * 3_600_000)
+  await it.platform.dispatch()
+  expect(linkIn(it.messages.at(-1), '/unsubscribe')).toContain('language=de')
   // Without the undo, a subscriber stays subscribed; a setting left blank stays as it was.
   const again = { preferences: '1', language: 'en', timeZone: '' }
   expect(titleOf((await it.ask(link, 'en', again)).html)).toBe('Saved · Choir')

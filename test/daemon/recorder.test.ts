@@ -12,63 +12,71 @@ test('the recorder never sleeps for a negative time, however the clock moves bet
     now += 700
     return now
   }
-  const recorder = startRecorder({
-    health: [],
-    neighbours: new Map(),
-    history: await openSqliteHistory(undefined),
-    clock: {
-      now: () => now,
-      monotonic: read,
-      sleep: async (ms) => {
-        slept.push(ms)
-        now += ms
-        if (slept.length > 200) enough.resolve()
+  const recorder = startRecorder(
+    {
+      clock: {
+        now: () => now,
+        monotonic: read,
+        sleep: async (ms) => {
+          slept.push(ms)
+          now += ms
+          if (slept.length > 200) enough.resolve()
+        },
       },
+      log: silentLog,
     },
-    log: silentLog,
-    onRecorded: () => {},
-  })
+    {
+      health: [],
+      neighbours: new Map(),
+      history: await openSqliteHistory(undefined),
+      onRecorded: () => {},
+    },
+  )
   await enough.promise
   await recorder.stop()
   expect(slept.filter((ms) => ms <= 0)).toEqual([])
 })
 
 /** A recorder whose clock stands until it is woken, and what it did. */
-function recording(parts: Partial<Parameters<typeof startRecorder>[0]> = {}) {
+function recording(parts: Partial<Parameters<typeof startRecorder>[1]> = {}) {
   const slept: number[] = []
   const did: string[] = []
   const time = { monotonic: 0, stepped: 0 }
   let wake = () => {}
   let asleep = Promise.withResolvers<void>()
   const neighbours = new Map<string, string | null>([['api', 'old']])
-  const recorder = startRecorder({
-    health: [],
-    neighbours,
-    history: {
-      persistent: false,
-      record: async () => void did.push('recorded'),
-      read: () => Promise.reject(new Error('not asked')),
-      close: async () => {},
+  const recorder = startRecorder(
+    {
+      clock: {
+        now: () => time.monotonic + time.stepped,
+        monotonic: () => time.monotonic,
+        sleep: (ms, signal) =>
+          new Promise((resolve, reject) => {
+            if (signal?.aborted) return reject(signal.reason)
+            slept.push(ms)
+            wake = () => {
+              time.monotonic += ms
+              resolve()
+            }
+            signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+            asleep.resolve()
+          }),
+      },
+      log: silentLog,
     },
-    clock: {
-      now: () => time.monotonic + time.stepped,
-      monotonic: () => time.monotonic,
-      sleep: (ms, signal) =>
-        new Promise((resolve, reject) => {
-          if (signal?.aborted) return reject(signal.reason)
-          slept.push(ms)
-          wake = () => {
-            time.monotonic += ms
-            resolve()
-          }
-          signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-          asleep.resolve()
-        }),
+    {
+      health: [],
+      neighbours,
+      history: {
+        persistent: false,
+        record: async () => void did.push('recorded'),
+        read: () => Promise.reject(new Error('not asked')),
+        close: async () => {},
+      },
+      onRecorded: () => void did.push('told'),
+      ...parts,
     },
-    log: silentLog,
-    onRecorded: () => void did.push('told'),
-    ...parts,
-  })
+  )
   onTestFinished(() => recorder.stop())
   const next = () => {
     asleep = Promise.withResolvers<void>()
@@ -162,7 +170,7 @@ test('a look in progress when it stops is not recorded', async () => {
           asked.resolve()
           return checked.promise
         },
-      } as unknown as Parameters<typeof startRecorder>[0]['health'][number],
+      } as unknown as Parameters<typeof startRecorder>[1]['health'][number],
     ],
   })
   await asked.promise

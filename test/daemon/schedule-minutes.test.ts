@@ -61,3 +61,37 @@ test('the schedule goes on within a minute after its clock was set hours or year
   }
   await schedule.stop()
 })
+
+test('the schedule stands still while its work hangs or fails again and again, and goes on with each part that is done', async () => {
+  const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
+  onTestFinished(() => store.close())
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 21, 7, 57, 30) })
+  onTestFinished(() => void vi.useRealTimers())
+  let work: () => Promise<'done'> = async () => 'done'
+  const schedule = startSchedule({
+    store,
+    clock: { now: () => Date.now() },
+    log: silentLog,
+    run: () => work(),
+    minute: async () => {},
+  })
+  const stalledMinutes = async (minutes: number) => {
+    await vi.advanceTimersByTimeAsync(minutes * 60_000)
+    return Math.floor(schedule.stalledMs() / 60_000)
+  }
+  expect(await stalledMinutes(2)).toBe(0)
+  // From eight o'clock on, each minute's attempt fails.
+  work = () => Promise.reject(new Error('canary'))
+  expect(await stalledMinutes(30)).toBeGreaterThanOrEqual(28)
+  let end = (_: 'done') => {}
+  work = () => new Promise((resolve) => (end = resolve))
+  await stalledMinutes(1)
+  end('done')
+  expect(await stalledMinutes(2)).toBe(0)
+  // The run of nine hangs; a call of the dispatcher that ends is progress.
+  expect(await stalledMinutes(60)).toBeGreaterThanOrEqual(25)
+  schedule.progressed()
+  expect(await stalledMinutes(0)).toBe(0)
+  end('done')
+  await schedule.stop()
+})

@@ -10,8 +10,8 @@ import { readRecord } from '../../src/core/daemon-record.ts'
 import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
 import { type Log, silentLog } from '../../src/core/log.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'
-import type { DaemonOptions } from '../../src/daemon/record.ts'
-import { ListenError } from '../../src/daemon/start.ts'
+import { ListenError } from '../../src/daemon/listen.ts'
+import type { DaemonOptions } from '../../src/daemon/options.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
@@ -113,6 +113,24 @@ test('the record in the data folder says what runs here, and afterwards when it 
   time.now += 60_000
   await daemon.close()
   expect(readRecord(daemon.dataFolder)).toMatchObject({ ...own, stoppedAt: '2026-11-21T09:01:00.000Z' })
+})
+
+test('a daemon that starts the fifth time within fifteen minutes tells it with its first look', async () => {
+  const told: string[] = []
+  const hook = await serve(async (request, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    told.push(JSON.parse(Buffer.concat(chunks).toString()).data.cause)
+    response.end()
+  })
+  const dataFolder = await emptyFolder()
+  const { clock } = standingClock(Date.UTC(2026, 10, 21, 9))
+  for (let start = 1; start <= 5; start += 1) {
+    const daemon = await started({ dataFolder, clock, env: { ALERT_WEBHOOK_URL: hook } })
+    if (start < 5) await daemon.close()
+    expect(told).toEqual([])
+  }
+  await expect.poll(() => told).toEqual(['restart_loop'])
 })
 
 test('a record that cannot be written is told, and the daemon serves', async () => {

@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
@@ -12,23 +11,21 @@ import { type Log, silentLog } from '../../src/core/log.ts'
 import { DAYS_KEPT, type History, WHOLE_SERVICE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
-import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
-import { fiftyServices } from '../support/fifty-services.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
+import { manyServices } from '../support/many-services.ts'
+import { recordLearningDays } from '../support/sample-health.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
 
-type Recorded = NonNullable<Parameters<typeof recordDays>[2]>['state']
+type Recorded = NonNullable<Parameters<typeof recordLearningDays>[2]>['state']
 
 /** Ninety days take a second to record, and tests that end in the same state only read them. */
 const records = new Map<Recorded, Promise<History>>()
 function recorded(state: Recorded = 'ok'): Promise<History> {
-  const known =
-    records.get(state) ??
-    newHistory((history) => recordDays(history, NOW, { sample: learningSampleHealth, state }))
+  const known = records.get(state) ?? newHistory((history) => recordLearningDays(history, NOW, { state }))
   records.set(state, known)
   return known
 }
@@ -137,7 +134,7 @@ test('incidents are an Atom feed whose entries keep their ids', async () => {
 })
 
 test('fifty services stand in one line each, trouble first and open', async () => {
-  const html = fiftyServices(NOW)
+  const html = manyServices(NOW).page.html
   const folds = [
     ...html.matchAll(/<details class="service" id="service-service-([^"]+)"( open data-trouble)?>/g),
   ]
@@ -150,7 +147,7 @@ test('after hours without a check the page still shows what is not configured, a
   const ask = await site({
     env: { HEALTH_DEEP_TOKEN: TOKEN },
     history: await newHistory((history) =>
-      recordDays(history, NOW, { sample: learningSampleHealth, state: 'ok', age: 5 * 60 * 60 * 1000 }),
+      recordLearningDays(history, NOW, { state: 'ok', age: 5 * 60 * 60 * 1000 }),
     ),
   })
   const page = await text(ask('/', { Authorization: `Bearer ${TOKEN}` }))
@@ -306,33 +303,37 @@ test('the recorder looks once a minute with live checks, goes on after a fault o
   const history = await openHistory(undefined)
   onTestFinished(() => history.close())
   let full = false
-  const recorder = startRecorder({
-    health: [
-      createHealth({
-        service: 'web',
-        probes: [
-          {
-            name: 'store',
-            run: async ({ deep }) => {
-              looks.push(deep)
-              return { state: 'ok', checked: true }
-            },
-          },
-        ],
-        clock,
-        build: undefined,
-        startedAt: 0,
-      }),
-    ],
-    neighbours: new Map(),
-    history: {
-      ...history,
-      record: (round) => (full ? Promise.reject(new Error('disk full')) : history.record(round)),
+  const recorder = startRecorder(
+    {
+      clock,
+      log,
     },
-    clock,
-    log,
-    onRecorded: () => {},
-  })
+    {
+      health: [
+        createHealth({
+          service: 'web',
+          probes: [
+            {
+              name: 'store',
+              run: async ({ deep }) => {
+                looks.push(deep)
+                return { state: 'ok', checked: true }
+              },
+            },
+          ],
+          clock,
+          build: undefined,
+          startedAt: 0,
+        }),
+      ],
+      neighbours: new Map(),
+      history: {
+        ...history,
+        record: (round) => (full ? Promise.reject(new Error('disk full')) : history.record(round)),
+      },
+      onRecorded: () => {},
+    },
+  )
   const minute = async () => {
     for (const end = monotonic + 60_000; monotonic < end; ) {
       await expect.poll(() => waiting.length).toBe(1)

@@ -94,9 +94,14 @@ test('the form’s page says so if no mail can be sent', async () => {
   expect(await response.text()).toContain('<h1>Not subscribed yet</h1>')
 })
 
-test.each(['cross-site', 'same-site'])('a form on a %s page is refused', async (from) => {
+test.each([
+  ['Sec-Fetch-Site', 'cross-site'],
+  ['Sec-Fetch-Site', 'same-site'],
+  ['Origin', 'https://evil.example'],
+  ['Origin', 'null'],
+])('a form of another site is refused, by its %s: %s', async (header, value) => {
   const { submit, recipients } = open()
-  const response = await submit('email=ada%40example.com', { 'Sec-Fetch-Site': from })
+  const response = await submit('email=ada%40example.com', { [header]: value })
   expect(response.status).toBe(415)
   expect(recipients).toEqual([])
 })

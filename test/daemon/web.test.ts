@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Message } from '../../src/core/mail/transport.ts'
+import type { Message } from '../../src/core/mail/mailer.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { testTransport } from '../support/test-transport.ts'

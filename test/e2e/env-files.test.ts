@@ -4,6 +4,7 @@ import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { bin, platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 
 const FORMATS = ['text', 'json', 'sarif', 'junit', 'github'] as const
 
@@ -57,7 +58,7 @@ test.each(UNREADABLE)(
       ['env', 'check', 'the.env'],
       ['env', 'dialects', 'the.env'],
     ]) {
-      const { exitCode, stdout, stderr } = await platformctl(args, { cwd })
+      const { exitCode, stdout, stderr } = await command(args, { cwd })
       expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
       expect(stderr).toMatch(/^platformctl: [^\n]*the\.env[^\n]*$/)
       expect(stderr).toMatch(sentence)
@@ -102,7 +103,7 @@ test.each([
   const cwd = await emptyFolder()
   await writeFile(path.join(cwd, 'the.env'), `${text}SHAREDSTORE_REST_URL=https://limits.example.com\n`)
   for (const format of FORMATS) {
-    const { exitCode, stdout, stderr } = await platformctl(['env', 'check', 'the.env', '--format', format], {
+    const { exitCode, stdout, stderr } = await command(['env', 'check', 'the.env', '--format', format], {
       cwd,
     })
     expect(exitCode).toBe(1)

@@ -159,6 +159,7 @@ describe('running', () => {
       '/',
       '/insights',
       ...[1, 2, 3, 4, 5].map((number) => `/lessons/${number}`),
+      '/lessons',
       '/lessons/6',
       '/nowhere',
       '/api/email/confirm?token=wrong',
@@ -169,7 +170,7 @@ describe('running', () => {
       const { html } = await page(target)
       own(html)
     }
-    expect((await page('/lessons/6')).html).toContain('Der Kurs hat 5 Lektionen.')
+    expect((await page('/lessons/6')).html).toContain('<a href="/lessons">alle Lektionen</a>')
     expect((await page('/')).html).toContain('Buchungen')
     expect((await page('/insights')).html).toMatch(/Gebuchte Brände[\s\S]*Brände/)
   })

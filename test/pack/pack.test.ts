@@ -61,7 +61,7 @@ const CONTENTS = [
   /^docs\/images\/(?:performance\/[\w-]+|concepts)\.svg$|^docs\/images\/(?:live|status)\.png$/,
   /^examples\//,
   /^runbooks\/(?:[\w-]+\.(?:md|sql)|alerts\.yaml|dashboard\.json)$/,
-  /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose(?:\.secrets)?\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml)|proxy\/(?:nginx\.conf|Caddyfile)|offsite\/platformctl-offsite(?:\.service|\.timer)?)$/,
+  /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose(?:\.(?:secrets|witness))?\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml)|proxy\/(?:nginx\.conf|Caddyfile)|offsite\/platformctl-offsite(?:\.service|\.timer)?)$/,
 ]
 
 test('the tarball holds the built package and nothing of its making, and stays small', () => {

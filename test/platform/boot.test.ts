@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
-import { registerPlatform, validatePlatformEnv } from '../../src/platform/boot.ts'
 import type { PlatformDefinition } from '../../src/platform/definition.ts'
-import { readPlatformEnv } from '../../src/platform/read-env.ts'
+import { readPlatformEnv, registerPlatform, validatePlatformEnv } from '../../src/platform/read-env.ts'
 import { ceramics } from './ceramics.ts'
 
 const platform = ceramics() as PlatformDefinition

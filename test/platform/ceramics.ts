@@ -29,8 +29,8 @@ export const PRESETS: Readonly<Record<string, PresetParts>> = {
     },
     services: [{ name: 'web', health: '/api/health', port: 3000 }],
     probes: [{ service: 'web', name: 'store' }],
-    events: ['page.viewed'],
-    courses: ['intro'],
+    events: [{ name: 'page.viewed' }],
+    courses: [{ id: 'intro' }],
   },
   learning: {
     groups: {},

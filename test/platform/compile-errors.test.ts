@@ -1,17 +1,18 @@
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { VALUE_KINDS } from '../../src/core/env/kinds.ts'
 import { contractOf } from '../../src/platform/contract.ts'
-import { environmentTypes } from '../../src/platform/env-types.ts'
+import { environmentTypes, mailTypes } from '../../src/platform/env-types.ts'
+import { loadPlatform } from '../../src/platform/load-platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const DEFINITION = `import { definePlatform } from '${root}src/platform/checked.ts'
-import { validatePlatformEnv } from '${root}src/platform/boot.ts'
+import { validatePlatformEnv } from '${root}src/platform/read-env.ts'
 import { readPlatformEnv } from '${root}src/platform/read-env.ts'
 
 const GROUP = { unlocks: 'a', absent: 'b' }
@@ -95,4 +96,27 @@ export const none = [env.kiln.KILN_KEY, env.klin, env.hall.HALL_SEAT]
   expect(lines).toEqual(['7', '8', '9', '9', '9'])
   expect(errors[3]).toContain("Property 'klin' does not exist")
   expect(errors[4]).toContain("Did you mean 'HALL_SEATS'?")
+}, 60_000)
+
+test('what email types writes of the front matter compiles, and finds a missing slot and a mistyped mail in their place', async () => {
+  const folder = await emptyFolder()
+  await mkdir(path.join(folder, 'mails'))
+  await writeFile(
+    path.join(folder, 'mails/invoice.md'),
+    '---\nsubject: Your invoice\nslots:\n  amount: { type: text, sample: 5 euros }\n  dueAt: { type: text, sample: noon }\nbecause: You ordered.\n---\n\n{{amount}} by {{dueAt}}\n',
+  )
+  await writeFile(path.join(folder, 'platform.config.json'), '{ "preset": "base", "mails": "./mails" }')
+  const { mails } = await loadPlatform({ folder, file: 'platform.config.json' })
+  const { errors, lines } = await compile({
+    'platform-mails.d.ts': mailTypes(mails.definitions, await mails.compiled()),
+    'program.mts': `import type { MailName, MailSlots } from '${root}src/core/mail/send-email.ts'
+declare function send<Name extends MailName<object>>(name: Name, slots: MailSlots<object, Name>): void
+send('invoice', { amount: '5', dueAt: 'noon' })
+send('invoice', { amount: '5' })
+send('invoise', { amount: '5' })
+`,
+  })
+  expect(lines).toEqual(['4', '5'])
+  expect(errors[0]).toContain("'dueAt'")
+  expect(errors[1]).toContain('"invoise"')
 }, 60_000)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { baseGroups } from '../../src/core/env/groups.ts'
 import { checkDefinition } from '../../src/platform/check/check.ts'
-import { PRESET_PARTS } from '../../src/platform/contract.ts'
+import { PRESETS } from '../../src/platform/contract.ts'
 import { readExample, sketchDefinition } from '../../src/platform/init/sketch.ts'
 import { definitionText, firstLesson } from '../../src/platform/init/write.ts'
 
@@ -223,9 +223,9 @@ test('a rule that is only likely is written as a comment that says so', () => {
         // { allOrNone: ['STRIPE_SECRET_KEY', 'NEXT_PUBLIC_STRIPE_PUBLISHABLE_KEY'] },
         // { allOrNone: ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] },
       ],`)
-  expect(checkDefinition(exportedBy(written), PRESET_PARTS)).toEqual([])
+  expect(checkDefinition(exportedBy(written), PRESETS)).toEqual([])
   const uncommented = exportedBy(written.replaceAll('// { allOrNone', '{ allOrNone'))
-  expect(checkDefinition(uncommented, PRESET_PARTS)).toEqual([])
+  expect(checkDefinition(uncommented, PRESETS)).toEqual([])
 })
 
 test('values and comments are taken over only where they show no secret', () => {
@@ -321,7 +321,7 @@ test('the definition made from any example loads without faults', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
       const definition = exportedBy(definitionText(sketch(lines.join('\n')), { name: "Kiln's" }))
-      expect(checkDefinition(definition, PRESET_PARTS)).toEqual([])
+      expect(checkDefinition(definition, PRESETS)).toEqual([])
       expect(JSON.stringify(definition)).not.toContain('sk_live_0123456789')
     }),
     { numRuns: 1000 },

@@ -152,7 +152,7 @@ test('random definitions with random environments agree with the oracle, and no 
     // The gate asks for 10,000.
     { numRuns: Number(process.env.ORACLE_RUNS ?? 1000) },
   )
-}, 120_000)
+}, 600_000)
 
 test('the guaranteed variables are exactly those that the rules guarantee in every possible environment', () => {
   fc.assert(

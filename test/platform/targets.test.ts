@@ -5,8 +5,8 @@ import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
-import type { ProbeParts } from '../../src/core/health/definition.ts'
-import { openProbes } from '../../src/core/health/definition.ts'
+import type { ProbeParts } from '../../src/core/health/probe.ts'
+import { openProbes } from '../../src/core/health/probe.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
 import type { PlatformDefinition, ProbeInput } from '../../src/platform/definition.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
@@ -63,7 +63,8 @@ const hostOf = (url: string) => new URL(url).host
 
 /** As `speaks`, over TLS from the first byte. Gives its host and its connections. */
 async function speaksTls({ greeting, answer = '' }: { greeting?: string; answer?: string }) {
-  const server = createTlsServer(CERTIFICATE, (socket) => {
+  // As Exim does, it refuses a client that offers a protocol other than its own.
+  const server = createTlsServer({ ...CERTIFICATE, ALPNProtocols: ['smtp'] }, (socket) => {
     socket.on('error', () => {})
     if (greeting !== undefined) socket.write(greeting)
     socket.once('data', () => socket.write(answer))

@@ -1,7 +1,7 @@
 import { chmod, chown, lchown, mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { refuseForeignDefinition } from '../../src/platform/trusted.ts'
+import { refuseForeignDefinition } from '../../src/platform/find.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const ROOT = { user: 0, group: 0 }

@@ -1,8 +1,8 @@
 import { expectTypeOf, test } from 'vitest'
 import type { Secret } from '../../src/core/secret.ts'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
+import type { PlatformEnvironment } from '../../src/platform/checked.ts'
 import { definePlatform } from '../../src/platform/checked.ts'
-import type { PlatformEnvironment } from '../../src/platform/environment.ts'
 
 // Held by the compiler (npm run check); running them only shows that they are there.
 

@@ -25,7 +25,7 @@ test.each(TOOLS)(
   },
 )
 
-test('a tool tells its usage for --help, and for an option that there is not', async () => {
+test('a tool tells its usage for --help, and for an unknown option', async () => {
   const help = await run('scripts/soak.ts', '--help')
   expect([help.exitCode, help.stderr]).toEqual([0, ''])
   expect(help.stdout).toContain('npm run soak')

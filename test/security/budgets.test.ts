@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { glob } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { PATHS } from '../../src/core/paths.ts'
 import { WEB } from '../../src/core/service.ts'
@@ -62,4 +63,57 @@ test('each of these routes has its row in the table of budgets', () => {
     expect(table, path).toMatch(new RegExp(`^\\| [^|]*\`${cell}\`[^|]* \\| ${size} `, 'm'))
   }
   expect(BODIED.map(([path]) => path)).toContain(PATHS.heartbeat)
+})
+
+/** What a file of `src` calls to read bytes that somebody else may have written. */
+const READS =
+  /\b(?:readFile|readFileSync|readSync|createReadStream|readBytes|boundedBody|proxiedFetch|resolveTxt)\(|for await \(const chunk|\.on\(\s*'data'|onResponseData|\b(?<!type )(?:get|exchange)\b[^}]*\} (?:from |= await import\()'[^']*network\/(?:get|exchange)\.ts'/
+
+const HTTP = 'Any other answer over HTTP'
+/** Each such file, by the row of the table that bounds it. Those without one read the operator's or their own files. */
+const READERS: Readonly<Record<string, readonly string[]>> = {
+  'JSON of any body': ['daemon/http/body.ts', 'daemon/http/context.ts'],
+  'A key set (JWKS)': ['core/access/identity.ts'],
+  'A certificate of Amazon SNS': ['core/mail/feedback/ses.ts'],
+  'A health report of another service': ['core/health/prober.ts'],
+  'A bounce or complaint by `email feedback`': ['cli/email/feedback.ts'],
+  'An answer of a mail API': ['core/mail/transports/api.ts'],
+  [HTTP]: [
+    ...['exchange', 'get', 'proxy'].map((name) => `core/network/${name}.ts`),
+    ...[
+      'core/access/limit/open.ts',
+      'core/health/reach.ts',
+      'core/live/network.ts',
+      'core/payments/checkout.ts',
+      'core/payments/smoke.ts',
+    ],
+    ...['cli/status/status.ts', 'cli/verify-environment.ts', 'cli/web-endpoint.ts'],
+    ...['witness/ask.ts', 'witness/files.ts'],
+  ],
+  'An env file': ['cli/environment.ts'],
+  'A secret by `NAME_FILE`': ['core/env/secret-files.ts'],
+  'A logo': ['platform/files.ts'],
+  'A compressed backup': ['core/store/sqlite/image.ts'],
+  '': [
+    ...['cli/commands/deploy.ts', 'cli/deploy/subject.ts', 'cli/variables.ts', 'platform/load-platform.ts'],
+    ...['core/mail/compile/files.ts', 'core/mail/folder-mails.ts', 'core/package-files.ts'],
+    ...[
+      'core/daemon-record.ts',
+      'daemon/spare-alerts.ts',
+      'witness/witness.ts',
+      'presets/learning/probes.ts',
+    ],
+    ...['core/store/journal.ts', 'core/store/sqlite/journal.ts', 'core/store/sqlite/connection.ts'],
+    ...['cli/demo/inbox.ts', 'cli/demo/live.ts'],
+  ],
+}
+
+test('every file that reads foreign bytes has its row in the table of budgets', async () => {
+  const found: string[] = []
+  for await (const file of glob('src/**/*.ts'))
+    if (!file.startsWith('src/browser/') && READS.test(readFileSync(file, 'utf8')))
+      found.push(file.slice('src/'.length))
+  expect(found.toSorted()).toEqual(Object.values(READERS).flat().toSorted())
+  const table = readFileSync('docs/security.md', 'utf8')
+  for (const row of Object.keys(READERS)) expect(table).toContain(row && `\n| ${row} |`)
 })

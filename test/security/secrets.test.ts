@@ -49,7 +49,8 @@ test.each([
   expect(longer).toBeLessThan(0.7)
 })
 
-test('a fingerprint takes as long for a secret of one character as for one of 64', async () => {
+// Other load can spoil one measurement; what depends on the length fails each attempt.
+test('a fingerprint takes as long for a secret of one character as for one of 64', { retry: 3 }, async () => {
   const fingerprint = await openFingerprints(SECRET, '00'.repeat(16))
   const times: [number[], number[]] = [[], []]
   for (let round = 0; round < 30; round += 1) {
@@ -58,7 +59,7 @@ test('a fingerprint takes as long for a secret of one character as for one of 64
     await fingerprint({ name: 'KEY', secret: true }, 'x'.repeat(which === 0 ? 1 : 64))
     times[which].push(performance.now() - began)
   }
-  const [short, long] = times.map((list) => list.toSorted((a, b) => a - b)[7] ?? 0) as [number, number]
+  const [short, long] = [Math.min(...times[0]), Math.min(...times[1])]
   expect(long / short).toBeGreaterThan(0.6)
   expect(long / short).toBeLessThan(1.6)
 })

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { interval, takeOne } from '../../src/core/access/limit/limiter.ts'
+import { interval, type Policy, takeOne } from '../../src/core/access/limit/limiter.ts'
 import { sharedCounter } from '../../src/core/access/limit/open.ts'
-import type { Policy } from '../../src/core/access/limit/policy.ts'
 import { secret } from '../../src/core/secret.ts'
 import { hasRedis, redis } from '../support/redis.ts'
 import { type Command, REST_TOKEN, restStore } from '../support/rest-store.ts'

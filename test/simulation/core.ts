@@ -3,15 +3,14 @@ import { pathToFileURL } from 'node:url'
 import type * as Catalog from '../../src/core/course/catalog.ts'
 import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Links from '../../src/core/course/links.ts'
-import type * as Notices from '../../src/core/course/notices.ts'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as Wakes from '../../src/core/course/wakes.ts'
 import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
 import type * as Causes from '../../src/core/incidents/causes.ts'
 import type * as Conditions from '../../src/core/incidents/conditions.ts'
-import type * as Feedback from '../../src/core/mail/feedback/changes.ts'
 import type * as Pacing from '../../src/core/mail/feedback/pacer.ts'
+import type * as Feedback from '../../src/core/mail/feedback/store.ts'
 import type * as Mailer from '../../src/core/mail/open.ts'
 import type * as Secret from '../../src/core/secret.ts'
 import type * as Stores from '../../src/core/store/open.ts'
@@ -22,7 +21,6 @@ export interface Core {
   readonly createCatalog: typeof Catalog.createCatalog
   readonly createHours: typeof Hours.createHours
   readonly createWakes: typeof Wakes.createWakes
-  readonly createNotices: typeof Notices.createNotices
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
   readonly createPacer: typeof Pacing.createPacer
@@ -56,8 +54,7 @@ export async function loadCore(root: string): Promise<Core> {
   const { followRound } = await load<typeof Causes>('incidents/causes.ts')
   const { startAlerts } = await load<typeof Alerts>('../daemon/alerts.ts')
   const { openStore, openMaintenance, restoreStore } = await load<typeof Stores>('store/open.ts')
-  const { applyFeedback, suppressionChange } = await load<typeof Feedback>('mail/feedback/changes.ts')
-  const { createNotices } = await load<typeof Notices>('course/notices.ts')
+  const { applyFeedback, suppressionChange } = await load<typeof Feedback>('mail/feedback/store.ts')
   const { suppressionHash, hashToken } = await load<typeof Links>('course/links.ts')
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
@@ -66,7 +63,6 @@ export async function loadCore(root: string): Promise<Core> {
     createCatalog,
     createHours,
     createWakes,
-    createNotices,
     openCourse,
     openMailer,
     createPacer,

@@ -1,5 +1,5 @@
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
-import type { LessonText, LessonTexts } from '../../src/core/mail/lesson-text.ts'
+import type { LessonText, LessonTexts } from '../../src/core/mail/definition.ts'
 import type { CompiledMails } from '../../src/core/mail/template.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { compiledMails } from '../support/learning.ts'

@@ -1,6 +1,6 @@
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Message, Outcome } from '../../src/core/mail/transport.ts'
+import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import type { Core } from './core.ts'
 import { drawCurriculum } from './courses.ts'
 import { NEVER } from './provider.ts'
@@ -113,7 +113,7 @@ export async function simulateDrain(part: Part): Promise<() => Promise<void>> {
         claimDue: (asked) =>
           live(async () => {
             const claims = await store.course.claimDue(asked)
-            for (const { subscription: id, enrolment, address } of claims)
+            for (const { id, enrolment, address } of claims)
               if (draw.oneIn(leaves)) {
                 gone.add(address)
                 await store.course.unsubscribe({ id, enrolment, now: clock.now() })

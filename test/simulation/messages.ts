@@ -1,7 +1,9 @@
 import type { CourseStore } from '../../src/core/course/store.ts'
+import type { Changes } from '../../src/core/incidents/incident.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Message, Outcome } from '../../src/core/mail/transport.ts'
+import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { incidentWith } from '../support/incidents.ts'
 import { compiledMails } from '../support/learning.ts'
 import type { Core } from './core.ts'
 import { NEVER } from './provider.ts'
@@ -17,13 +19,12 @@ const READERS = 8
 const PROCESSES = 2
 /** Faults end this long before the end, so that what waits for its next attempt can still leave. */
 const CALM_MS = 4 * HOUR
-/** As a provider of mail forgets the keys that it has seen. */
-const FORGETS_MS = 20 * HOUR
 const [school] = learning.courses
 
-/** A confirmation as a visitor sees it: asked for, and then in the inbox. */
+/** A mail as a visitor sees it in the inbox. */
 interface Mail {
   readonly key: string
+  /** Of its link, or its key. */
   readonly token: string
   deliveries: number
   /** An attempt was lost, or its answer was: the next may repeat it. */
@@ -31,10 +32,13 @@ interface Mail {
   notBefore: number
 }
 
+const readings = () => new Map<string, { readonly readers: Set<string> }>()
+
 /**
- * Confirmations and announcements from two processes over one store, which are killed and meet a provider that fails,
- * hangs and is down for hours; for a while, confirmations are paused. Whoever was told that a mail is coming gets one, with a link that works; an announcement
- * that was withdrawn is mailed to nobody else, and one that was not reaches everybody.
+ * Confirmations and notices from two processes over one store, which are killed and meet a provider that fails, hangs and
+ * is down for hours; for a while, both are paused. Whoever was told that a mail is coming gets one, with a link that works.
+ * Every subscriber hears of every announcement but those that were withdrawn before, and of the end of every incident,
+ * after its beginning, once unless an attempt was lost.
  */
 export async function simulateMessages(input: {
   readonly core: Core
@@ -64,11 +68,16 @@ export async function simulateMessages(input: {
   const mails = new Map<string, Mail>()
   const newest = new Map<string, Mail>()
   const withdrawn = new Map<string, number>()
-  const announced = new Map<string, { readonly at: number; readonly readers: Set<string> }>()
+  /** Who read what of an announcement, or of an incident. */
+  const read = { announced: readings(), opened: readings(), closed: readings() }
+  const noticeOf = ({ subject, to }: Message) => {
+    const [, kind, about = ''] = /^(announced|opened|closed) (\w+)$/.exec(subject) ?? []
+    return { kind: kind as keyof typeof read | undefined, about, reader: to.address }
+  }
 
-  function mailOf(message: Message): Mail | undefined {
-    const [, token, course = courses[0]?.id] = /token=([\w-]+)(?:&course=(\w+))?/.exec(message.text) ?? []
-    if (token === undefined) return undefined
+  function mailOf(message: Message): Mail {
+    const [, token = message.key, course = courses[0]?.id] =
+      /token=([\w-]+)(?:&course=(\w+))?/.exec(message.text) ?? []
     const mail = mails.get(token) ?? {
       key: message.key,
       token,
@@ -76,31 +85,31 @@ export async function simulateMessages(input: {
       unsettled: false,
       notBefore: 0,
     }
-    if (mail.key !== message.key) witness.violation('two keys for one confirmation', token)
+    if (mail.key !== message.key) witness.violation('two keys for one mail', token)
     mails.set(token, mail)
     newest.set(`${message.to.address} ${course}`, mail)
     return mail
   }
 
-  function begun(message: Message): Mail | undefined {
+  function begun(message: Message): Mail {
     const mail = mailOf(message)
-    if (mail && time.elapsed() < mail.notBefore)
-      witness.violation('a confirmation was tried again within five minutes of a refusal', mail.token)
-    if (mail && isPaused()) witness.violation('a confirmation was mailed during a pause', mail.token)
-    const [, announcement] = /announced (\w+)/.exec(message.subject) ?? []
-    if (announcement !== undefined && time.elapsed() > (withdrawn.get(announcement) ?? time.elapsed()))
-      witness.violation('an announcement was mailed after it was withdrawn', announcement)
+    if (time.elapsed() < mail.notBefore)
+      witness.violation('a mail was tried again within five minutes of a refusal', mail.token)
+    if (isPaused()) witness.violation('a mail was sent during a pause', mail.token)
+    const { kind, about } = noticeOf(message)
+    if (kind === 'announced' && time.elapsed() > (withdrawn.get(about) ?? time.elapsed()))
+      witness.violation('an announcement was mailed after it was withdrawn', about)
     return mail
   }
 
-  function delivered(message: Message, mail: Mail | undefined): Outcome {
-    if (mail) {
-      mail.deliveries += 1
-      if (mail.deliveries > 1 && !mail.unsettled)
-        witness.violation('a confirmation went out again though no attempt of it was lost', mail.token)
-    }
-    const [, announcement = ''] = /announced (\w+)/.exec(message.subject) ?? []
-    announced.get(announcement)?.readers.add(message.to.address)
+  function delivered(message: Message, mail: Mail): Outcome {
+    mail.deliveries += 1
+    if (mail.deliveries > 1 && !mail.unsettled)
+      witness.violation('a mail went out again though no attempt of it was lost', mail.token)
+    const { kind, about, reader } = noticeOf(message)
+    if (kind === 'opened' && read.closed.get(about)?.readers.has(reader))
+      witness.violation('the beginning of an incident was mailed after its end', about)
+    if (kind !== undefined) read[kind].get(about)?.readers.add(reader)
     return { kind: 'sent', id: message.key }
   }
 
@@ -133,9 +142,9 @@ export async function simulateMessages(input: {
     async function send(message: Message): Promise<Outcome> {
       if (!process.alive) return NEVER
       const mail = begun(message)
-      if (mail) held.add(mail)
+      held.add(mail)
       const refused = (scope: 'connection' | 'message', ms = 0): Outcome => {
-        if (mail) mail.notBefore = time.elapsed() + 5 * MINUTE
+        mail.notBefore = time.elapsed() + 5 * MINUTE
         return { kind: 'transient', scope, reason: 'refused', retryAfterMs: ms }
       }
       await time.clock.sleep(calm() ? 50 : random.pick([50, 200, 3000, 3000, 4 * MINUTE]))
@@ -147,7 +156,7 @@ export async function simulateMessages(input: {
       if (meets(5)) return refused('message', random.pick([0, 0, 20 * MINUTE]))
       if (meets(10)) {
         if (random.oneIn(2)) delivered(message, mail)
-        if (mail) mail.unsettled = true
+        mail.unsettled = true
         return { kind: 'unknown', reason: 'the connection broke' }
       }
       const outcome = delivered(message, mail)
@@ -155,7 +164,7 @@ export async function simulateMessages(input: {
       return process.alive ? outcome : NEVER
     }
     const course = core.openCourse({
-      catalog: core.createCatalog(courses, { notices: core.createNotices(store.notices) }),
+      catalog: core.createCatalog(courses),
       store: faulty,
       persistent: true,
       mailer: core.openMailer({
@@ -175,14 +184,13 @@ export async function simulateMessages(input: {
       random,
       log: silentLog,
       held: async (stream) =>
-        stream === 'confirmation' && isPaused() ? { stream, at: start, reason: 'paused' } : undefined,
+        (stream === 'confirmation' || stream === 'notice') && isPaused()
+          ? { stream, at: start, reason: 'paused' }
+          : undefined,
       siteUrl: 'https://www.example.com',
       linkKey: core.secret('a key that both processes have'),
       notices: {
-        store: store.notices,
-        silentUntil: async () => undefined,
-        isAnnounced: async (id) =>
-          (await store.incidents.announcements(clock.now())).some((one) => one.id === id),
+        isSilent: async () => false,
         slots: ({ kind, subject }) => ({
           title: `${kind} ${subject}`,
           text: 'text',
@@ -192,26 +200,13 @@ export async function simulateMessages(input: {
       },
     })
     const fails = (error: unknown) => witness.violation(`a messenger threw: ${String(error)}`, String(n))
-    const announce = async () => {
-      for (const { id: subject, text, from, until } of await store.incidents.announcements(clock.now()))
-        await store.notices.publish({
-          subject,
-          kind: 'announced',
-          at: clock.now(),
-          facts: { text, from, until },
-        })
-      if (await course.noticesDue()) await course.dispatch({ limit: Number.POSITIVE_INFINITY, notices: true })
-    }
-    // Apart, as in the daemon: neither waits for the other.
-    for (const work of [() => course.deliverMessages(), announce]) {
-      const loop = async () => {
-        while (process.alive && time.elapsed() < forMs) {
-          await time.clock.sleep(5 * MINUTE)
-          if (process.alive) await work()
-        }
+    const loop = async () => {
+      while (process.alive && time.elapsed() < forMs) {
+        await time.clock.sleep(5 * MINUTE)
+        if (process.alive) course.deliverMessages().catch(fails)
       }
-      loop().catch(fails)
     }
+    loop().catch(fails)
     return { process, course }
   }
   const running = new Map<number, ReturnType<typeof startProcess>>()
@@ -245,19 +240,30 @@ export async function simulateMessages(input: {
     const id = `a${n}`
     const at = random.between(HOUR, forMs - DAY)
     time.after(at, () => {
-      announced.set(id, { at: time.elapsed(), readers: new Set() })
-      void store.incidents.announce({
-        id,
-        text: 'Maintenance',
-        from: clock.now(),
-        until: undefined,
-        by: 'ops',
-      })
+      read.announced.set(id, { readers: new Set() })
+      const [from, until] = [clock.now(), undefined]
+      void store.incidents.announce({ id, text: 'Maintenance', from, until, by: 'ops' }, from)
     })
     if (random.oneIn(2))
       time.after(at + random.between(1, 3 * HOUR), () => {
         void store.incidents.withdraw({ id, now: clock.now() }).then(() => withdrawn.set(id, time.elapsed()))
       })
+    // An outage, found and told by whichever process checks next.
+    const cause = `c${n}`
+    const change = (changes: Changes) =>
+      void store.incidents.follow({
+        ...{ now: clock.now(), channels: [], visitorsHear: () => true },
+        decide: () => changes,
+      })
+    const begins = random.between(HOUR, forMs - DAY)
+    time.after(begins, () => {
+      read.opened.set(`i${n}`, { readers: new Set() })
+      change({ opens: [incidentWith({ id: `i${n}`, cause, openedAt: clock.now() })] })
+    })
+    time.after(begins + random.between(MINUTE, 3 * HOUR), () => {
+      read.closed.set(`i${n}`, { readers: new Set() })
+      change({ closes: [{ cause, at: clock.now(), unseenSince: clock.now() }] })
+    })
   }
   return {
     async finish() {
@@ -271,12 +277,12 @@ export async function simulateMessages(input: {
             witness.violation('the newest link does not work', key)
         }
       }
-      // An attempt whose outcome nobody knows is not repeated once the provider has forgotten its key.
-      const isForgotten = (at: number) =>
-        outage.ms >= FORGETS_MS && at > outage.from - FORGETS_MS && at < outage.from + outage.ms
-      for (const [id, { at, readers }] of announced)
-        if (!withdrawn.has(id) && !isForgotten(at) && readers.size < READERS)
+      for (const [id, { readers }] of read.announced)
+        if (!withdrawn.has(id) && readers.size < READERS)
           witness.violation('an announcement did not reach every subscriber', id)
+      for (const [id, { readers }] of read.closed)
+        if (readers.size < READERS)
+          witness.violation('the end of an incident did not reach every subscriber', id)
       await store.close()
     },
   }

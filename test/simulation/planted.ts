@@ -99,9 +99,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'claims by the wall clock what others hold by the clock of leases',
-    file: 'store/sqlite/dispatch.ts',
-    find: 'ELSE lease_until <= @lease OR lease_until > @lease + @leaseMs END',
-    replace: 'ELSE next_attempt_at <= @now OR (@lease + @leaseMs) < 0 END',
+    file: 'store/dispatch.ts',
+    find: 'ELSE lease_until <= @leaseNow OR lease_until > @longest END',
+    replace: 'ELSE next_attempt_at <= @now OR (@leaseNow + @longest) < 0 END',
   },
   {
     name: 'does not renew a lease while its message is out',
@@ -173,8 +173,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'starts over with the days of the enrolment before',
     file: 'course/subscription.ts',
-    find: '    sentDays: [],\n    unreadableDays',
-    replace: '    unreadableDays',
+    find: '    ...UNSTARTED,\n    state:',
+    replace: '    ...UNSTARTED,\n    sentDays: record.sentDays,\n    state:',
   },
   {
     name: 'takes a connection that broke for a message that was refused',
@@ -227,7 +227,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sends from the start to whom it cannot read',
-    file: 'store/sqlite/dispatch.ts',
+    file: 'store/dispatch.ts',
     find: 'if (found.unreadableDays !== undefined) {',
     replace: 'if (found.unreadableDays === 0) {',
   },
@@ -246,7 +246,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'keeps what is reported of a person who was erased',
     file: 'store/feedback.ts',
-    find: 'if (erasureHashes.some((hash) => erased.has(hash))) known.mailboxes.delete(identity)',
+    find: 'if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)',
     replace: 'void [identity, erasureHashes]',
   },
   {
@@ -270,13 +270,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'counts soft bounces from before a delivery that was reported first',
-    file: 'mail/feedback/mailbox.ts',
+    file: 'mail/feedback/event.ts',
     find: 'if (mailbox.deliveredAt !== undefined && at <= mailbox.deliveredAt)',
     replace: 'if (mailbox.deliveredAt !== undefined && at <= 0)',
   },
   {
     name: 'suppresses an address for any five soft bounces',
-    file: 'mail/feedback/mailbox.ts',
+    file: 'mail/feedback/event.ts',
     find: 'if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)',
     replace: 'if (softBounces < SOFT_BOUNCES.most)',
   },
@@ -355,7 +355,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'keeps the plan of a course without its texts',
     file: 'store/plans.ts',
-    find: 'yield* run(text.keepTexts, { rows: texts })',
+    find: 'yield* run(TEXTS.keepTexts, { rows: texts })',
     replace: '',
   },
   {
@@ -367,8 +367,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'deletes texts that somebody will still get',
     file: 'store/plans.ts',
-    find: "('sent_days')} < lessons AS follows",
-    replace: "('sent_days')} < 2 AS follows",
+    find: '{length sent_days} < lessons AS follows',
+    replace: '{length sent_days} < 2 AS follows',
   },
   {
     name: 'looks for no translation in the language of a dialect',
@@ -390,7 +390,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes reports by mail for proven ones',
-    file: 'mail/feedback/breaker.ts',
+    file: 'mail/feedback/sending.ts',
     find: 'Math.min(proven, byMail)',
     replace: 'byMail',
   },
@@ -402,7 +402,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'pauses courses for one complaint',
-    file: 'mail/feedback/breaker.ts',
+    file: 'mail/feedback/sending.ts',
     find: 'fewestComplaints: 5',
     replace: 'fewestComplaints: 1',
   },
@@ -522,9 +522,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'mails a withdrawn announcement to those whom it has not reached',
-    file: 'course/open.ts',
-    find: 'if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return NOT_WANTED',
-    replace: '',
+    file: 'store/notices.ts',
+    find: 'AND (a.id IS NOT NULL\n',
+    replace: "AND (n.kind = 'announced'\n",
   },
   {
     name: 'takes a withdrawn announcement off the page alone',
@@ -534,20 +534,20 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'tells nobody of an announcement whose mails failed once',
-    file: 'course/open.ts',
-    find: "problem?.kind === 'parked' ||",
-    replace: 'problem !== undefined ||',
+    file: 'delivery/streams.ts',
+    find: 'HOUR_MS), isBulk: true }',
+    replace: 'HOUR_MS), isBulk: true, most: 1 }',
+  },
+  {
+    name: 'gives up a notice whose first outcome was unknown before the day is over',
+    file: 'delivery/streams.ts',
+    find: 'HOUR_MS), isBulk: true }',
+    replace: 'HOUR_MS), isBulk: true, parksUnknown: true }',
   },
   {
     name: 'forgets in a journal made from rows who came back',
     file: 'store/departures.ts',
     find: '    ...past,\n',
-    replace: '',
-  },
-  {
-    name: 'forgets who left while the journal could not be written',
-    file: 'store/sqlite/journal.ts',
-    find: 'perform(setMeta(OWED, owedLines() + lines))',
     replace: '',
   },
   {
@@ -584,7 +584,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes an attempt for a lesson that was sent',
-    file: 'store/sent-note.ts',
+    file: 'store/dispatch.ts',
     find: "attempt?.outcome === 'sent'",
     replace: 'attempt !== undefined',
   },

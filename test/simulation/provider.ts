@@ -1,4 +1,4 @@
-import type { Message, Outcome, Transport } from '../../src/core/mail/transport.ts'
+import type { Message, Outcome, Transport } from '../../src/core/mail/mailer.ts'
 import type { Seeded } from './seeded.ts'
 import type { VirtualTime } from './virtual-time.ts'
 import { enrolmentIn, type Witness } from './witness.ts'

@@ -79,8 +79,7 @@ export async function simulateRestore(input: {
         end: false,
       })),
     )
-    for (const one of people)
-      one.sent = claims.find(({ subscription }) => subscription === one.id)?.day ?? one.sent
+    for (const one of people) one.sent = claims.find(({ id }) => id === one.id)?.day ?? one.sent
   }
   async function confirm(one: Person): Promise<void> {
     const tokenHash = `token ${one.address} ${now}`

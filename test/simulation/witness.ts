@@ -1,7 +1,7 @@
 import { FIRST_COURSE } from '../../src/core/course/definition.ts'
 import type { Settlement, Subscription } from '../../src/core/course/store.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
-import type { Message } from '../../src/core/mail/transport.ts'
+import type { Message } from '../../src/core/mail/mailer.ts'
 import type { Calendar } from './calendar.ts'
 import type { Curriculum, Release } from './courses.ts'
 import { MOST_SKEW_MS, type Process, REFUSES_US } from './provider.ts'
@@ -236,7 +236,7 @@ export function createWitness(input: {
     },
     /** A process stood still between an answer and its mark: another may have taken over meanwhile. */
     frozen({ claim }: Settlement): void {
-      forget(lessonOf(`${claim.subscription}.${claim.enrolment}.${claim.day}`))
+      forget(lessonOf(`${claim.id}.${claim.enrolment}.${claim.day}`))
     },
     /** A process died: whatever it held may have gone out, and it never learns. */
     killed(process: Process): void {
@@ -246,7 +246,7 @@ export function createWitness(input: {
     },
     /** An outcome that the store has (`after` is the row then), or refused to take. */
     settled({ claim, sent, problem }: Settlement, after: Subscription | undefined): void {
-      const enrolment = `${claim.subscription}.${claim.enrolment}`
+      const enrolment = `${claim.id}.${claim.enrolment}`
       const lesson = lessonOf(`${enrolment}.${claim.day}`)
       if (after === undefined) {
         forget(lesson)

@@ -3,7 +3,7 @@ import type { Course } from '../../src/core/course/course.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Message } from '../../src/core/mail/transport.ts'
+import type { Message } from '../../src/core/mail/mailer.ts'
 import { olderBuild } from '../support/older-builds.ts'
 import { simulateAlerts } from './alerts.ts'
 import { createCalendar } from './calendar.ts'
@@ -462,7 +462,7 @@ function faultyStore(input: {
       call(async () => {
         const claims = await store.claimDue(asked)
         const one = claims[random.between(0, Math.max(0, claims.length - 1))]
-        if (one && meets('unsubscribe', 10)) leave(`${one.subscription}.${one.enrolment}`)
+        if (one && meets('unsubscribe', 10)) leave(`${one.id}.${one.enrolment}`)
         return claims
       }),
     stillHolds: (claim) => call(() => store.stillHolds(claim)),
@@ -475,7 +475,7 @@ function faultyStore(input: {
             await time.clock.sleep(random.between(MINUTE, 30 * MINUTE))
           }
           await store.settle(settlements)
-          for (const one of settlements) witness.settled(one, await store.findById(one.claim.subscription))
+          for (const one of settlements) witness.settled(one, await store.findById(one.claim.id))
         },
         () => {
           for (const one of settlements) witness.settled(one, undefined)

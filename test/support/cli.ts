@@ -91,7 +91,7 @@ function commandLine(program: string, args: readonly string[]): [string, readonl
   return program.endsWith('.js') ? [process.execPath, ['--', program, ...args]] : [program, args]
 }
 
-function bare(env: Record<string, string>, cwd: string): Record<string, string> {
+export function bare(env: Record<string, string>, cwd: string): Record<string, string> {
   // Environment variables that a program needs on any system; none that configures the platform.
   const kept = ['PATH', 'HOME', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'].flatMap((name) => {
     const value = process.env[name]

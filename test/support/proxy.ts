@@ -21,7 +21,7 @@ export async function behindProxy(
       request({ port, host: '127.0.0.1', method, headers, path: pathname + search }, (found) => {
         answer.writeHead(found.statusCode ?? 0, found.headers)
         found.pipe(answer)
-      }),
+      }).on('error', () => answer.destroy()),
     )
   })
   proxy.on('connect', (asking, socket) => {

@@ -1,4 +1,4 @@
-import type { Transport } from '../../src/core/mail/transport.ts'
+import type { Transport } from '../../src/core/mail/mailer.ts'
 
 /** A transport with the given `send`. */
 export const testTransport = (send: Transport['send']): Transport => ({

@@ -133,7 +133,7 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
 
   async function subscribe(): Promise<void> {
     const store = await openStore(address)
-    const begin = () => ({ lessons: 0, dueAt: undefined, pinned: { version: '0', plan: '{}', texts: [] } })
+    const begin = () => ({ lessons: 0, dueAt: undefined })
     for (const [n, identity] of SUBSCRIBERS.entries())
       await store.course.enrol({
         begin,
@@ -152,10 +152,9 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
     if (databaseUrl === undefined) return
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
-    for (const table of ['message', 'subscription'])
-      await client.query(
-        `UPDATE platformctl.${table} SET lease_until = lease_until - ${NEXT_LIFE_MS} WHERE lease_until IS NOT NULL`,
-      )
+    await client.query(
+      `UPDATE platformctl.message SET lease_until = lease_until - ${NEXT_LIFE_MS} WHERE lease_until IS NOT NULL`,
+    )
     await client.end()
   }
 
@@ -183,14 +182,17 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
    */
   async function noticeFaults(): Promise<readonly string[]> {
     const store = await openStore(address)
-    const notices = await store.notices.after(0)
+    const incidents = new Map((await store.incidents.list(10_000)).map(({ id, cause }) => [id, cause]))
+    const notices = (await store.incidents.messages([...incidents.keys()])).filter(
+      ({ channel }) => channel === 'subscribers',
+    )
     await store.close()
     const faults: string[] = []
     for (const who of SUBSCRIBERS) {
       const own = mail.deliveries.filter(({ to }) => to === who)
       for (const cause of PUBLIC) {
         const of = (kind: string) =>
-          notices.filter((notice) => notice.kind === kind && notice.facts.cause === cause).length
+          notices.filter((one) => one.kind === kind && incidents.get(one.incident) === cause).length
         const got = (words: string) =>
           new Set(
             own.flatMap(({ key, subject }) =>

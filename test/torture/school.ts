@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Catalog, openCatalog } from '../../src/core/course/catalog.ts'
-import type { CoursePlan } from '../../src/core/course/definition.ts'
+import type { Plan } from '../../src/core/course/definition.ts'
 import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
 import type { StoreAddress } from '../../src/core/env/settings.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -96,7 +96,7 @@ export function misplaced(
   const last = new Map<string, { day: number; at: number }>()
   for (const { to, subject, at: arrivedAt, life } of deliveries) {
     const [, course = '', number, language] = /^(course-\d+) (\d+) (\w+)$/.exec(subject) ?? []
-    const plan: CoursePlan | undefined = catalog.find(course)
+    const plan: Plan | undefined = catalog.find(course)
     if (plan === undefined) {
       faults.push(`${to} was sent “${subject}”, which is no lesson`)
       continue

@@ -3,7 +3,6 @@ import { readFile, stat } from 'node:fs/promises'
 import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { silentLog } from '../../src/core/log.ts'
@@ -14,14 +13,14 @@ import { parseWitnessSecrets, publicKeyOf, sign, signingKey } from '../../src/co
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
-import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
 import { readVote } from '../../src/witness/ask.ts'
+import { publisher } from '../../src/witness/files.ts'
 import { outageText } from '../../src/witness/outages.ts'
-import { publisher } from '../../src/witness/publish.ts'
 import { serveWitness } from '../../src/witness/serve.ts'
 import { startWitness } from '../../src/witness/witness.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
+import { recordLearningDays } from '../support/sample-health.ts'
 import { serve } from '../support/servers.ts'
 
 const SECRETS = {
@@ -171,6 +170,12 @@ test('a witness serves what the platform shows, and goes on when it is gone and 
     version: 1,
     witness: { name: 'a', platform: 'reachable', ageSeconds: 0, state: 'ok' },
   })
+
+  // Confirmed anew, though nothing in it changed.
+  clock.at += 60_000
+  await first.round()
+  expect(JSON.parse((await ask('/health')).text)).toMatchObject({ ageSeconds: 0 })
+  expect((await stat(path.join(first.dataFolder, 'witness.json'))).mode & 0o777).toBe(0o600)
 
   home.shut()
   clock.at += 10 * 60_000
@@ -323,14 +328,43 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
       await it.round()
     }
   }
+  const badge = async () => (await (await pages(it, clock))('/badge.svg')).text
+  expect(await badge()).not.toContain('failing')
   await more(5)
   expect(inbox.texts[0]).toContain('seen by 1 of 1')
+  expect(await badge()).toContain('failing')
   await restarted()
   await more(5)
   home.open()
   await restarted()
   await more(5)
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+})
+
+test('the platform hears of an outage once, even if the witness could not report it at first', async () => {
+  const reports: unknown[] = []
+  const warn = (event: string, _: string, fields: unknown) => {
+    if (event === 'witness_outage') reports.push(fields)
+  }
+  const home = await platform(undefined, { log: { ...silentLog, warn } })
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock })
+  const rounds = async (count: number) => {
+    for (let round = 0; round < count; round += 1) {
+      clock.at += 100
+      await it.round()
+    }
+  }
+  home.shut()
+  await rounds(2)
+  home.open()
+  await rounds(2)
+  home.shut()
+  await rounds(1)
+  expect(reports).toEqual([])
+  home.open()
+  await rounds(2)
+  expect(reports).toEqual([{ witness: 'a', seconds: expect.any(Number), reason: expect.any(String) }])
 })
 
 test('a vote counts once, for its question, and only with the signature of a witness that the platform lists', () => {
@@ -379,7 +413,7 @@ test('the status is kept as files at every change, with a page for each incident
   const history = await openHistory(undefined)
   onTestFinished(() => history.close())
   const now = Date.now()
-  await recordDays(history, now, { sample: learningSampleHealth, state: 'failing' })
+  await recordLearningDays(history, now, { state: 'failing' })
   const home = await platform({ WITNESS_SECRET }, { history })
   const clock = clockAt(now)
   const folder = await emptyFolder()
@@ -427,4 +461,23 @@ test('a bucket takes what has changed, signed, and one that refuses delays no ro
   await expect(to('AKIANOBODY')({ ...refused.known(), snapshot: snapshot as never })).rejects.toThrow(
     'the bucket answers with 403 for incidents/index.html',
   )
+})
+
+test('a witness that is listed as its own peer is heard once', async () => {
+  const home = await platform()
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  const door: { vote: RequestListener } = { vote: (_, response) => void response.end() }
+  const self = await serve((request, response) => door.vote(request, response))
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers: [self] })
+  door.vote = (request, response) => {
+    const nonce = new URL(request.url ?? '', self).searchParams.get('nonce') ?? ''
+    response.end(JSON.stringify(it.vote(nonce)))
+  }
+  home.shut()
+  for (let count = 0; count < 6; count += 1) {
+    clock.at += 30_000
+    await it.round()
+  }
+  expect(inbox.texts[0]).toContain('unreachable from a; seen by 1 of 2')
 })

@@ -1,24 +1,19 @@
 import uPlot from 'uplot'
-
-/** The only file that names the chart library. */
-export interface BarChart {
-  /** Redraws the chart. Days look like `2026-11-21`, and each is a bar. */
-  draw(days: readonly { readonly day: string; readonly count: number }[]): void
-}
+import type { Insights } from '../../core/analytics/insights.ts'
 
 const HEIGHT = 220
 
-/** Bars over days in `host`; `readout` tells what the pointer is on. Colours are those of the page, light or dark. */
+/** Draws bars over days in `host`, in the colours of the page; `readout` tells what the pointer is on. */
 export function barChart(input: {
   readonly host: HTMLElement
   readonly readout: HTMLElement
   readonly language: string
   /** `12 events` */
   readonly plural: (count: number) => string
-}): BarChart {
+}): (days: Insights['days']) => void {
   const { host, readout, language, plural } = input
   let chart: uPlot | undefined
-  let days: readonly { readonly day: string; readonly count: number }[] = []
+  let days: Insights['days'] = []
 
   const draw = () => {
     const style = getComputedStyle(document.documentElement)
@@ -84,11 +79,9 @@ export function barChart(input: {
   }).observe(host)
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw())
 
-  return {
-    draw(next) {
-      days = next
-      draw()
-    },
+  return (next) => {
+    days = next
+    draw()
   }
 }
 

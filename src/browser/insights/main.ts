@@ -1,9 +1,7 @@
 import type { AnalyticsEvent } from '../../core/analytics/events.ts'
-import { type Insights, insightsOf } from '../../core/analytics/insights.ts'
-import type { InsightsPageData } from '../../core/analytics/insights-definition.ts'
+import { type Insights, type InsightsPageData, insightsOf } from '../../core/analytics/insights.ts'
 import { createSanitiser } from '../../core/analytics/sanitise.ts'
-import { type Buffer, openBuffer } from '../buffer.ts'
-import { deviceStorage, hasOptedOut, isAllowed, setOptOut } from '../consent.ts'
+import { type Buffer, deviceStorage, hasOptedOut, isAllowed, openBuffer, setOptOut } from '../device.ts'
 import { pageData } from '../page-data.ts'
 import { BATCH_KEY } from '../sender.ts'
 import { barChart } from './chart.ts'
@@ -30,7 +28,7 @@ const range = part('range') as HTMLSelectElement
 const kind = part('kind') as HTMLSelectElement
 const recording = part('record') as HTMLInputElement
 const asking = part('asking') as HTMLDialogElement
-const chart = barChart({
+const drawChart = barChart({
   host: part('activity-chart'),
   readout: part('activity-readout'),
   language,
@@ -74,7 +72,7 @@ function show(): void {
   part('sample').hidden = !showsSample
   document.body.classList.toggle('sampled', showsSample)
   showTiles(insights)
-  chart.draw(insights.days)
+  drawChart(insights.days)
   part('activity-chart').ariaLabel = chartLabel(insights)
   const caption = (text: string) => (showsSample ? fill(T.sampled, { caption: text }) : text)
   tables.showTable(

@@ -1,5 +1,4 @@
-import type { Insights, InsightsTable } from '../../core/analytics/insights.ts'
-import type { InsightsPageData } from '../../core/analytics/insights-definition.ts'
+import type { Insights, InsightsPageData, InsightsTable } from '../../core/analytics/insights.ts'
 import { longDay } from './chart.ts'
 
 type Texts = InsightsPageData['texts']

@@ -1,15 +1,16 @@
 import { auditEntry } from '../../core/audit.ts'
 import type { Environment } from '../../core/env/environment.ts'
 import { PATHS } from '../../core/paths.ts'
+import { minute } from '../../core/sentences.ts'
 import type { Store } from '../../core/store/store.ts'
 import { type Answer, command, type Define } from '../command.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
+import type { DocumentOf } from '../documents/documents.ts'
 import { loadEnvironment } from '../environment.ts'
 import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
 import { duration, ENV_FILE, reason, required, STORE, type Values, value } from '../inputs.ts'
 import { alertChannelsOf, alertTester, storeCommand, withStore } from '../opened.ts'
-import type { AlertList } from '../output/alerts-text.ts'
-import { printText } from '../print.ts'
+import { beside } from '../output/text.ts'
 
 const SHOWN = 200
 const INCIDENT = { '<incident>': 'its id, as alert list and the alert itself show it' } as const
@@ -34,7 +35,7 @@ export const define: Define = () => ({
         const by = operatorOf(context).name
         const done = await store.incidents.acknowledge({ id, now: context.clock.now(), by })
         assertOpen(done, id, 'acknowledge')
-        return printText(context, `acknowledged ${id} by ${by}\n`)
+        return `acknowledged ${id} by ${by}\n`
       },
     }),
     resolve: storeCommand({
@@ -51,7 +52,7 @@ export const define: Define = () => ({
         const audit = auditEntry({ ...entry, operator, now, random })
         const by = operator.name
         assertOpen(await store.incidents.resolve({ id, now, by, reason: why, audit }), id, 'resolve')
-        return printText(context, `resolved ${id} by ${by}\n`)
+        return `resolved ${id} by ${by}\n`
       },
     }),
     silence: command({
@@ -79,7 +80,7 @@ export const define: Define = () => ({
                 return new Date(from + length).toISOString()
               })
             : await silenceByWeb(context, url, place, { duration: asked(length), reason: why, by })
-        return printText(context, length === 0 ? 'no silence any more\n' : `silent until ${until}\n`)
+        return length === 0 ? 'no silence any more\n' : `silent until ${until}\n`
       },
     }),
     test: command({
@@ -106,7 +107,7 @@ async function silenceByWeb(
   body: { readonly duration: string; readonly reason: string; readonly by: string },
 ): Promise<string> {
   if (data !== undefined) throw wrongUsage('choose one of --data and --url.')
-  const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
+  const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
   const { env } = await loadEnvironment(context, envFile)
   const { until } = await postToWeb(context, {
     ...webEndpoint(env, url, PATHS.silence, context.daemon),
@@ -128,7 +129,6 @@ async function list(
   env: Environment,
   all: boolean,
 ): Promise<Answer<'alert list'>> {
-  const { alertsText } = await import('../output/alerts-text.ts')
   const now = context.clock.now()
   const channels = await alertChannelsOf(context, env)
   const incidents = await store.list(SHOWN)
@@ -178,4 +178,59 @@ async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Pro
       outcome.kind === 'sent' ? `sent by ${name}\n` : `not sent by ${name}: ${outcome.reason}\n`,
     )
   return outcomes.every(({ outcome }) => outcome.kind === 'sent') ? EXIT.passed : EXIT.remote
+}
+
+const CHANNELS: Readonly<Record<string, string>> = {
+  webhook: 'by webhook',
+  mail: 'by mail',
+  escalation: 'by escalation if nobody acknowledges',
+}
+
+export type AlertList = Omit<DocumentOf<'alert list'>, 'version'>
+
+/** The incidents, each with the alerts that were sent, those that are due, and those that are held back. */
+export function alertsText({ incidents, channels, silence, pause }: AlertList, columns: number): string {
+  const channelText =
+    channels.length === 0
+      ? 'none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file'
+      : channels.map((name) => CHANNELS[name] ?? name).join(' and ')
+  const lines = [beside('alerts    ', channelText, columns)]
+  if (silence !== undefined)
+    lines.push(
+      beside('silence   ', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`, columns),
+    )
+  if (pause !== undefined)
+    lines.push(beside('pause     ', `alerts are paused since ${minute(pause.at)}: ${pause.reason}`, columns))
+  if (incidents.length === 0) lines.push('', 'no incidents')
+  for (const incident of incidents) {
+    const { id, cause, service, affected, reason, openedAt, closedAt, acknowledgedBy } = incident
+    const { resolvedBy, resolvedReason } = incident
+    const state =
+      closedAt !== undefined
+        ? `closed ${minute(closedAt)}${resolvedBy === undefined ? '' : ` by ${resolvedBy}: ${resolvedReason}`}`
+        : acknowledgedBy !== undefined
+          ? `open, acknowledged by ${acknowledgedBy}`
+          : 'open'
+    const row = (name: string, text: string) => beside(`  ${name.padEnd(8)}`, text, columns)
+    lines.push(
+      '',
+      beside(`${id}  `, `${cause} (${[service, ...affected].join(', ')}), ${state}`, columns),
+      row('since', minute(openedAt)),
+      ...(reason === undefined ? [] : [row('cause', reason)]),
+      ...incident.messages.map(({ kind, channel, outcome, at, attempts, reason: why }) =>
+        row(
+          outcome === 'pending' ? 'tried' : outcome,
+          `${kind} by ${channel}, ${minute(at)}${attempts > 1 ? `, attempt ${attempts}` : ''}${why === undefined ? '' : `: ${why}`}`,
+        ),
+      ),
+      ...incident.due.map(({ kind, channel }) => row('due', `${kind} by ${channel}`)),
+      ...(incident.escalatesAt === undefined
+        ? []
+        : [row('later', `opened by escalation, ${minute(incident.escalatesAt)}, unless acknowledged`)]),
+      ...incident.held.map(({ kind, channel }) =>
+        row('held', `${kind} by ${channel}, by the ${silence ? 'silence' : 'pause'}`),
+      ),
+    )
+  }
+  return `${lines.join('\n')}\n`
 }

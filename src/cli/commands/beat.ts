@@ -9,7 +9,6 @@ import { CommandError, type ExitCode, wrongUsage } from '../exit.ts'
 import { ENV_FILE, type Values } from '../inputs.ts'
 import { withStore } from '../opened.ts'
 import { complain } from '../output/text.ts'
-import { printText } from '../print.ts'
 
 const INPUTS = {
   '<name>': 'the heartbeat',
@@ -38,7 +37,7 @@ Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refuse
       if (words.length === 0) {
         if (values.local && values.url !== undefined) throw wrongUsage('choose one of --local and --url.')
         const nextBy = await reportBeat(context, values, 0)
-        return printText(context, `recorded ${name}; the next one is due by ${nextBy}\n`)
+        return `recorded ${name}; the next one is due by ${nextBy}\n`
       }
       const { exitCode, interrupted } = await runWrapped(context, words)
       // Exit with the command's own code, even if the report fails.
@@ -62,7 +61,7 @@ async function reportBeat(
 ): Promise<string> {
   if (!local) {
     const { env } = await loadEnvironment(context, place.envFile)
-    const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
+    const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
     const path = PATHS.heartbeat.replace(':name', encodeURIComponent(name))
     const endpoint = webEndpoint(env, url, path, context.daemon)
     return String((await postToWeb(context, { ...endpoint, body: { exitCode } })).nextBy)

@@ -1,14 +1,5 @@
 import { allNodes, type CommandNode, command, type Define, type InputNode } from '../command.ts'
 import { choice } from '../inputs.ts'
-import { printText } from '../print.ts'
-
-export const SHELLS = ['bash', 'zsh', 'fish'] as const
-export type Shell = (typeof SHELLS)[number]
-
-/** A completion script made from the command tree: it completes without starting the program. */
-export function completionScript(shell: Shell, root: CommandNode): string {
-  return { bash, zsh, fish }[shell](root)
-}
 
 const NAME = 'platformctl'
 
@@ -34,13 +25,12 @@ function valued(root: CommandNode): InputNode[] {
 }
 
 /**
- * Patterns of bash and zsh for the command and the option before the cursor. An option with the same values in every
- * command needs no command in its pattern; `--format` does, because health and preflight have different formats.
+ * Cases of bash and zsh for the command and the option before the cursor, each with what `complete` does for the
+ * option's values. An option with the same values in every command needs no command in its pattern; `--format` does,
+ * because health and preflight have different formats.
  */
-function valuePatterns(
-  root: CommandNode,
-): { readonly pattern: string; readonly values: readonly string[] }[] {
-  return valued(root).flatMap(({ name, offers }) => {
+function valueCases(root: CommandNode, complete: (values: readonly string[]) => string): string {
+  const cases = valued(root).flatMap(({ name, offers }) => {
     const taking = allNodes(root).flatMap(({ path, options }) =>
       options.filter((option) => option.name === name).map((option) => ({ path, values: option.offers })),
     )
@@ -48,6 +38,7 @@ function valuePatterns(
       ? [{ pattern: `*' ${name}'`, values: offers }]
       : taking.map((one) => ({ pattern: `'${one.path.join(' ')} ${name}'`, values: one.values }))
   })
+  return cases.map(({ pattern, values }) => `    ${pattern}) ${complete(values)}return ;;`).join('\n')
 }
 
 /** A pattern of bash and zsh that every command fits, and nothing else. */
@@ -62,11 +53,9 @@ function bash(root: CommandNode): string {
   const words = allNodes(root).map(
     (node) => `    '${node.path.join(' ')}') words='${following(node).join(' ')}' ;;`,
   )
-  const values = valuePatterns(root).map(({ pattern, values }) =>
-    values.length > 0
-      ? `    ${pattern}) COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$word")); return ;;`
-      : // Without suggestions readline completes file names itself, and quotes spaces in them.
-        `    ${pattern}) return ;;`,
+  // Without suggestions readline completes file names itself, and quotes spaces in them.
+  const values = valueCases(root, (words) =>
+    words.length > 0 ? `COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$word")); ` : '',
   )
   return `# platformctl completion for bash: source <(platformctl completion bash)
 _${NAME}() {
@@ -84,7 +73,7 @@ _${NAME}() {
     case "$next" in ${commandPattern(root)}) path="$next" ;; esac
   done
   case "$path $previous" in
-${values.join('\n')}
+${values}
   esac
   case "$path" in
 ${words.join('\n')}
@@ -104,10 +93,8 @@ function zsh(root: CommandNode): string {
       ...node.options.map((option) => `'${option.name}:${quote(option.help)}'`),
       "'--help:show help'",
     ].join(' ')
-  const values = valuePatterns(root).map(({ pattern, values }) =>
-    values.length > 0
-      ? `    ${pattern}) compadd -- ${values.join(' ')}; return ;;`
-      : `    ${pattern}) _files; return ;;`,
+  const values = valueCases(root, (words) =>
+    words.length > 0 ? `compadd -- ${words.join(' ')}; ` : '_files; ',
   )
   return `#compdef ${NAME}
 # platformctl completion for zsh: platformctl completion zsh > "\${fpath[1]}/_${NAME}"
@@ -119,7 +106,7 @@ _${NAME}() {
     case "$next" in ${commandPattern(root)}) path_="$next" ;; esac
   done
   case "$path_ $previous" in
-${values.join('\n')}
+${values}
   esac
   case "$path_" in
 ${allNodes(root)
@@ -171,6 +158,8 @@ export const define: Define = (_, tree) =>
       `zsh > "\${fpath[1]}/_platformctl"                            for every zsh`,
       'fish > ~/.config/fish/completions/platformctl.fish           for every fish',
     ],
-    inputs: { '<shell>': choice('which shell', SHELLS, { kind: 'shell', listAlways: true }) },
-    run: async (context, { shell }) => printText(context, completionScript(shell, await tree())),
+    inputs: {
+      '<shell>': choice('which shell', ['bash', 'zsh', 'fish'], { kind: 'shell', listAlways: true }),
+    },
+    run: async (_, { shell }) => ({ bash, zsh, fish })[shell](await tree()),
   })

@@ -1,7 +1,189 @@
+import type { Subscription } from '../../core/course/store.ts'
+import { coursePause } from '../../core/mail/holds.ts'
 import type { Define } from '../command.ts'
-import { cancel, enrol, list, resendConfirmation, set } from '../course/enrolments.ts'
-import { erase, resolve, resume, show, status } from '../course/people.ts'
+import { listColumns, operatorOf } from '../context.ts'
+import { cancel, enrol, identityOf, list, resendConfirmation, set } from '../course/enrolments.ts'
 import { exportPeople, importPeople } from '../course/transfer.ts'
+import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { choice } from '../inputs.ts'
+import { courseCommand } from '../opened.ts'
+import { addressHint, courseStatusText, historyText } from '../output/course-text.ts'
+import { plural } from '../output/text.ts'
+import { resumeStreams } from './mail.ts'
+
+/** Counts by state, what is due, and the deliveries that need a decision. */
+const status = courseCommand({
+  summary: 'show counts by state, what is due, and what needs a decision',
+  examples: ['', '--format json'],
+  document: 'course status',
+  async run(context, _, { course, platform }) {
+    const [counts, found] = [await course.counts(), await course.problems(50)]
+    const paused = coursePause(await (await platform.store()).sending.holds())
+    const problems = await Promise.all(
+      found.map(async (one) => ({ ...one, messageId: await course.messageIdOf(one) })),
+    )
+    const waiting = problems.map(({ id, sentDays, problem, nextAttemptAt, address, messageId }) => ({
+      ...{ id, day: sentDays.length + 1, ...problem, nextAttemptAt, messageId },
+      address: addressHint(address),
+    }))
+    const [now, columns] = [context.clock.now(), listColumns(context.stdout)]
+    return {
+      json: { ...counts, ...(paused && { paused }), problems: waiting },
+      text: courseStatusText({ counts, paused, problems, now, columns }),
+    }
+  },
+})
+
+/** Ends the pause of courses. */
+const resume = courseCommand({
+  summary:
+    'resume courses that are paused, as mail resume --stream course does; the next dispatch sends again',
+  examples: [''],
+  document: 'course resume',
+  async run(context, _, { platform }) {
+    if ((await resumeStreams(context, (await platform.store()).sending, ['course'])).length === 0)
+      throw new CommandError(EXIT.failed, 'courses are not paused.')
+    return {
+      json: { resumed: true },
+      text: 'courses go on with the next dispatch; the rates are counted from now\n',
+    }
+  },
+})
+
+/** Everything stored about a person, by address or by the id of one subscription. */
+const show = courseCommand({
+  summary:
+    'show everything stored about one person, with the history of what was sent; the JSON form answers an access request',
+  examples: ['ada@example.com', 'SUBSCRIPTION', 'ada@example.com --format json'],
+  document: 'course show',
+  inputs: { '<address-or-id>': 'the address, or the subscription’s id as course status shows it' },
+  async run(_, { addressOrId: who }, { course }) {
+    const byAddress = who.includes('@')
+    const found = byAddress
+      ? await course.findPerson(identityOf(who))
+      : [(await course.findById(who)) ?? []].flat()
+    const all = await Promise.all(
+      found.map(async (enrolment) => ({ enrolment, history: await course.history(enrolment.id) })),
+    )
+    const enrolments = all.map(({ enrolment, history }) => ({
+      ...published(enrolment),
+      history: history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })),
+    }))
+    const [oldest] = enrolments
+    if (oldest === undefined)
+      throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
+    const texts = all.map(({ enrolment, history }) => {
+      const lines = rows(enrolment).map(([name, value]) => `${name.padEnd(14)}${value}\n`)
+      return `${lines.join('')}\n${historyText(history)}`
+    })
+    // The oldest also at the top, as before there were several.
+    return { json: { ...oldest, enrolments }, text: texts.join('\n') }
+  },
+})
+
+/** A subscription without what only the store needs. */
+function published(found: Subscription): Subscription {
+  const { id, address, course, state, enrolment, sentDays, sentLessons, lessons, failures, problem } = found
+  const { createdAt, confirmedAt, unsubscribedAt, dueAt, lastSentAt, nextAttemptAt } = found
+  const { courseVersion, timeZone, language, consent } = found
+  return {
+    ...{ id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt, sentDays, lessons },
+    ...(sentLessons && { sentLessons }),
+    ...{ dueAt, lastSentAt, courseVersion, timeZone, language, nextAttemptAt, failures, problem, consent },
+  }
+}
+
+function rows(found: Subscription): (readonly [string, string])[] {
+  const { unsubscribedAt, problem, consent } = found
+  const time = (ms: number | undefined) => (ms === undefined ? 'never' : new Date(ms).toISOString())
+  return [
+    ['id', found.id],
+    ['address', found.address],
+    ['course', found.course],
+    ['state', found.state],
+    ['enrolment', String(found.enrolment)],
+    ['language', found.language ?? 'that of the platform'],
+    ['time zone', found.timeZone ?? 'not known'],
+    ['subscribed', time(found.createdAt)],
+    ['confirmed', time(found.confirmedAt)],
+    ...(unsubscribedAt === undefined ? [] : [['unsubscribed', time(unsubscribedAt)] as const]),
+    ['consent', consent ? `${time(consent.at)}, ${consent.how}` : 'not recorded'],
+    ['days sent', found.sentDays.join(', ') || 'none'],
+    ['next attempt', time(found.nextAttemptAt)],
+    ...(problem ? [['problem', `${problem.kind}: ${problem.reason}`] as const] : []),
+  ]
+}
+
+/** Removes an address and everything about it. */
+const erase = courseCommand({
+  summary:
+    'remove an address and everything about it from the store: subscription, history, invites, sign-in requests, records of sent mail. What remains: a keyed hash, so that no course mails the address again; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
+  examples: ['ada@example.com --yes    cannot be undone'],
+  document: 'course erase',
+  inputs: { '<address>': 'the address', '--yes': 'do it; without this nothing is changed' },
+  async run(context, { address, yes }, { course }) {
+    const identity = identityOf(address)
+    if (!yes) throw wrongUsage('erasing cannot be undone: add --yes to confirm.')
+    const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
+    const erased = existed || related > 0
+    const more = related > 0 ? ` (with ${related} invites, sign-in requests or records of sent mail)` : ''
+    return {
+      json: { erased, related, bytesGone, suppressed: true },
+      text: erased
+        ? `erased${more}; no course will mail the address again\n`
+        : 'there was nothing to erase; no course will mail the address\n',
+      fault: bytesGone
+        ? undefined
+        : 'the rows are deleted, but their bytes stay in the file while another process reads it: run this command again when that process has ended.',
+    }
+  },
+})
+
+/** Retries deliveries that wait for a decision, or records them as sent. */
+const resolve = courseCommand({
+  summary: 'retry parked, unknown or bounced deliveries, or mark them, or a lesson that is due, as sent',
+  examples: [
+    'SUBSCRIPTION retry    send it again',
+    'SUBSCRIPTION sent     it arrived; go on with the next day',
+    '--all retry           every parked or unknown delivery',
+    '--reason "the address does not exist" retry',
+  ],
+  document: 'course resolve',
+  inputs: {
+    '[id]': 'the subscription, as course status shows it; not with --all or --reason',
+    '[as]': choice('retry: send it again; sent: it arrived', ['retry', 'sent'], { kind: 'decision' }),
+    '--all': 'every parked or unknown delivery',
+    '--reason <text>': 'every delivery whose reason contains this text, bounced ones included',
+  },
+  async run(context, { id, as, all, reason }, { course }) {
+    const operator = operatorOf(context)
+    if (all || reason !== undefined) {
+      // Without a subscription, the decision is the only argument.
+      if (as !== undefined || (id !== 'retry' && id !== 'sent'))
+        throw wrongUsage('with --all or --reason, give the decision alone: retry or sent.')
+      const count = await course.resolveAll(id, reason, operator)
+      const deliveries = plural(count, 'delivery', 'deliveries')
+      const became =
+        id === 'retry'
+          ? 'put back in line; the next dispatch sends them'
+          : 'recorded as sent; the next lessons follow in their turn'
+      return { json: { count, resolved: id }, text: `${deliveries} ${became}\n` }
+    }
+    if (id === undefined || as === undefined)
+      throw wrongUsage(
+        'name a subscription and a decision: platformctl course resolve SUBSCRIPTION retry|sent, or --all retry|sent.',
+      )
+    if (!(await course.resolve(id, as, operator)))
+      throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
+    return {
+      json: { subscription: id, resolved: as },
+      text:
+        as === 'retry'
+          ? 'it is due now; the next dispatch sends it\n'
+          : 'recorded as sent; the next lesson follows in its turn\n',
+    }
+  },
+})
 
 export const define: Define = () => ({
   description:

@@ -1,6 +1,10 @@
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
-import { ownPointerFolder } from '../../core/daemon-places.ts'
+import { performance } from 'node:perf_hooks'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { ownPointerFolder } from '../../core/daemon-record.ts'
+import { MINUTE_MS } from '../../core/durations.ts'
 import { readSettings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/error-code.ts'
@@ -140,7 +144,6 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
             'SIGHUP changes nothing: settings are read at the start, so restart the daemon',
           )
       })
-    const { releaseWhenIdle } = await import('../release-memory.ts')
     const memory = releaseWhenIdle()
     // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
     setTimeout(() => flushCompileCache?.(), CACHE_AFTER_MS).unref()
@@ -187,7 +190,7 @@ async function explain(
   { services, loaded }: { readonly services: readonly Service[]; readonly loaded: LoadedEnvironment },
 ): Promise<never> {
   const { InvalidEnvironmentError } = await import('../../daemon/announce.ts')
-  const { ListenError } = await import('../../daemon/start.ts')
+  const { ListenError } = await import('../../daemon/listen.ts')
   if (error instanceof InvalidEnvironmentError) {
     const paint = await loadPaint(context.colour.stderr)
     // Validate again: the services know the values, but only this command knows which file set them.
@@ -229,4 +232,36 @@ export async function logOutput({ stdout, colour }: Context): Promise<(lines: st
   const pretty = prettyLines({ colour: colour.stdout })
   // The texts first: what is an escape sequence afterwards is the colour of the line.
   return (lines) => void stdout.write(ours(pretty(inertJson(lines))))
+}
+
+const LOOK_EVERY_MS = 5000
+/** Share of the time in which the event loop had work: above it, requests would wait for the collector. */
+const BUSY = 0.02
+const AGAIN_MS = 5 * MINUTE_MS
+
+/** As V8 gives it to programs that were started with `--expose-gc`. */
+type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
+
+/** Gives memory that is not in use back to the system, after the start and now and then, while the process is idle. */
+export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): void } {
+  let before = performance.eventLoopUtilization()
+  let nextAt = 0
+  const timer = setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    if (utilization > BUSY || performance.now() < nextAt) return
+    nextAt = performance.now() + AGAIN_MS
+    release()
+  }, everyMs).unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+/** Frees spare room for new objects and code that ran once, which V8 keeps until memory runs low. Takes about 0.05 s. */
+function release(): void {
+  setFlagsFromString('--expose-gc')
+  // A flag set after the start only takes effect in a new context.
+  const collect: Collect = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  collect({ type: 'major', flavor: 'last-resort' })
 }

@@ -1,32 +1,47 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { shellWord } from '../../core/daemon-record.ts'
 import { codeOf } from '../../core/error-code.ts'
-import { shellWord } from '../../core/next-step.ts'
 import { command, type Define } from '../command.ts'
 import { type Context, programName, whichPlatform } from '../context.ts'
-import { deployFiles, FOLDERS, TARGETS, type Target } from '../deploy/files.ts'
-import { readSubject } from '../deploy/subject.ts'
+import { composeFiles } from '../deploy/compose.ts'
+import { dockerFiles } from '../deploy/docker.ts'
+import { kubernetesFiles } from '../deploy/kubernetes.ts'
+import { type DeployFile, type Places, readSubject, type Subject } from '../deploy/subject.ts'
+import { systemdFiles } from '../deploy/systemd.ts'
 import { EXIT, wrongUsage } from '../exit.ts'
-import { writeNewFiles } from '../init-definition.ts'
 import { choice } from '../inputs.ts'
-import { printText } from '../print.ts'
+import { writeNewFiles } from './init.ts'
 
 const OUT = {
   '--out <folder>':
     'where the files are (default: deploy beside the definition; for systemd and kubernetes, a folder in it)',
 } as const
 
-/** The file whose first lines say how to use the files of a target. */
-const FIRST: Readonly<Record<Target, string>> = {
-  systemd: 'platformctl.service',
-  docker: 'Dockerfile',
-  compose: 'compose.yaml',
-  kubernetes: 'platform.yaml',
+/** A way of deploying a platform. */
+interface Target {
+  /** The folder for its files, from that of the definition. */
+  readonly folder: string
+  /** The file whose first lines say how to use them. */
+  readonly first: string
+  readonly files: (subject: Subject, places: Places) => readonly DeployFile[]
 }
+
+export const TARGETS: Readonly<Record<'systemd' | 'docker' | 'compose' | 'kubernetes', Target>> = {
+  systemd: { folder: 'deploy/systemd', first: 'platformctl.service', files: systemdFiles },
+  docker: { folder: 'deploy', first: 'Dockerfile', files: dockerFiles },
+  compose: {
+    folder: 'deploy',
+    first: 'compose.yaml',
+    files: (subject, places) => [...dockerFiles(subject, places), ...composeFiles(subject, places)],
+  },
+  kubernetes: { folder: 'deploy/kubernetes', first: 'platform.yaml', files: kubernetesFiles },
+}
+const NAMES = Object.keys(TARGETS) as readonly (keyof typeof TARGETS)[]
 
 export const define: Define = () => ({
   description:
-    'Write the files that run this platform on a server, made from its definition: services, ports, mails, lessons, secrets as files. Tell later what has drifted.',
+    'Write the files that run this platform on a server, and a witness on another one, made from its definition: services, ports, mails, lessons, secrets as files. Tell later what has drifted.',
   examples: ['init systemd', 'init compose --out ops', 'check'],
   commands: { init, check },
 })
@@ -39,8 +54,9 @@ const init = command({
     '0 written, or there already; 1 a file that is there differs; 2 a file cannot be written, or the definition names files that cannot be deployed.',
   examples: ['systemd', 'kubernetes --out manifests'],
   document: 'deploy init',
-  inputs: { '<target>': choice('the way of deploying', TARGETS, { kind: 'target' }), ...OUT },
-  async run(context, { target, out }) {
+  inputs: { '<target>': choice('the way of deploying', NAMES, { kind: 'target' }), ...OUT },
+  async run(context, { target: name, out }) {
+    const target = TARGETS[name]
     const files = filesFor(context, out)(target).map((file) => compared(context, file, 'written'))
     const missing = files.filter(({ state }) => state === 'written')
     writeNewFiles(
@@ -48,7 +64,7 @@ const init = command({
       missing.map(({ file, text }) => ({ file: path.relative(context.cwd, file), text })),
     )
     const differs = files.some(({ state }) => state === 'differs')
-    const first = files.find(({ file }) => path.basename(file) === FIRST[target])?.file ?? ''
+    const first = files.find(({ file }) => path.basename(file) === target.first)?.file ?? ''
     const next = differs ? '' : `Next: follow the first lines of ${shown(context, first)}.\n`
     return {
       json: { files: files.map(({ file, state }) => ({ file, state })) },
@@ -73,17 +89,17 @@ const check = command({
     const filesOf = filesFor(context, out)
     const planned = new Map<string, string>()
     const wanted = new Map<string, string>()
-    for (const target of TARGETS) {
+    for (const target of Object.values(TARGETS)) {
       const own = filesOf(target).filter(({ file }) => !planned.has(file))
-      const isUsed = own.some(({ file }) => existsSync(file))
-      for (const { file, text } of own) {
+      const isUsed = own.some(({ file, optional }) => !optional && existsSync(file))
+      for (const { file, text, optional } of own) {
         planned.set(file, text)
-        if (isUsed) wanted.set(file, text)
+        if (optional ? existsSync(file) : isUsed) wanted.set(file, text)
       }
     }
     if (print !== undefined) {
       const text = planned.get(path.resolve(context.cwd, print))
-      if (text !== undefined) return printText(context, text)
+      if (text !== undefined) return text
       const names = [...planned.keys()].map((file) => shown(context, file))
       throw wrongUsage(`${print} is not one of these files: ${names.join(', ')}.`)
     }
@@ -104,6 +120,7 @@ interface Planned {
   /** Absolute. */
   readonly file: string
   readonly text: string
+  readonly optional: boolean
 }
 
 /** Gives the files of a target, where they belong. */
@@ -114,20 +131,24 @@ function filesFor(context: Context, out: string | undefined): (target: Target) =
   const subject = readSubject(platform, source)
   const slashed = (name: string) => name.replaceAll(path.sep, '/')
   return (target) => {
-    const folder = out === undefined ? path.join(source, FOLDERS[target]) : path.resolve(cwd, out)
+    const folder = out === undefined ? path.join(source, target.folder) : path.resolve(cwd, out)
     const places = {
       folder: slashed(path.relative(source, folder)),
       up: slashed(path.relative(folder, source)),
     }
-    return deployFiles(target, subject, places).map(({ path: name, text }) => ({
+    return target.files(subject, places).map(({ path: name, text, optional = false }) => ({
       file: path.join(folder, name),
-      text,
+      ...{ text, optional },
     }))
   }
 }
 
 /** A planned file, beside what is there; `absent` is the state of one that is not. */
-function compared<Absent extends string>(context: Context, planned: Planned, absent: Absent) {
+function compared<Absent extends string>(
+  context: Context,
+  planned: Pick<Planned, 'file' | 'text'>,
+  absent: Absent,
+) {
   const found = contentOf(context, planned.file)
   const state: Absent | 'same' | 'differs' =
     found === undefined ? absent : found === planned.text ? 'same' : 'differs'

@@ -15,7 +15,6 @@ import { loadEnvironment } from '../environment.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText, wrongUsage } from '../exit.ts'
 import { choice, ENV_FILE, format, port, repeatable, required, value } from '../inputs.ts'
 import { beside } from '../output/text.ts'
-import { printText } from '../print.ts'
 import { BASELINE, REPORT_FORMAT } from '../report.ts'
 
 const TEMPLATES = {
@@ -63,9 +62,9 @@ export const define: Define = ({ platform }) => {
           const { templateFault } = await import('../preview/workshop.ts')
           try {
             const message = await workshop.message(name, {})
-            if (as !== 'eml') return printText(context, message[as])
-            const { mimeOf } = await import('../../core/mail/mime/mime.ts')
-            return printText(context, mimeOf(message).toString())
+            if (as !== 'eml') return message[as]
+            const { mimeOf } = await import('../../core/mail/transports/mime.ts')
+            return mimeOf(message).toString()
           } catch (error) {
             throw new CommandError(EXIT.failed, `${templateFault(error)}.`, { cause: error })
           } finally {
@@ -96,7 +95,7 @@ export const define: Define = ({ platform }) => {
           const mail = (await context.platform.mails.compiled())[name]
           if (mail === undefined) throw new RangeError('the argument was checked')
           const result = await openSender(context, env).send({ mail, name, slots: {}, to })
-          if (result.sent) return printText(context, `sent to ${to}\n`)
+          if (result.sent) return `sent to ${to}\n`
           const off = /not configured/.test(result.reason)
           throw new CommandError(
             off ? EXIT.failed : EXIT.remote,
@@ -115,7 +114,7 @@ const list = command({
   examples: ['', '--format json'],
   document: 'email list',
   async run(context) {
-    const { renderMail } = await import('../../core/mail/render.ts')
+    const { renderMail } = await import('../../core/mail/template.ts')
     const mails = Object.entries(await context.platform.mails.compiled()).map(([name, mail]) => {
       const { slots } = mail
       return { name, subject: renderMail(mail, samplesOf(mail)).subject, slots }
@@ -177,6 +176,7 @@ async function preview(
   const recipients = values.to.map(recipientOf)
   const { workshop, shown } = await openTemplates(context, values.templates)
   const { servePreview } = await import('../preview/server.ts')
+  const { noticeSamples } = await import('../preview/page.ts')
   try {
     const { courses, language } = context.platform
     const page = await servePreview(workshop, port, openSender(context, env, recipients), {
@@ -184,6 +184,7 @@ async function preview(
       language,
       zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       now: context.clock.now,
+      notices: noticeSamples(context.platform),
     }).catch((error: unknown) => {
       throw wrongUsage(
         `port ${port} cannot be used (${codeOf(error)}): choose another with --port (0 takes a free one).`,
@@ -257,7 +258,7 @@ const build = command({
     await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`)
     await rename(`${file}.new`, file)
     const count = Object.keys(made.mails).length
-    return printText(context, `${count} mails in ${path.relative(context.cwd, file)}\n`)
+    return `${count} mails in ${path.relative(context.cwd, file)}\n`
   },
 })
 

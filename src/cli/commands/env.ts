@@ -1,7 +1,7 @@
 import { checkEnvironment } from '../check-environment.ts'
 import { command, type Define } from '../command.ts'
 import { duration, ENV_FILE, format, type Input, READERS, repeatable, TOKEN, value } from '../inputs.ts'
-import { jsonText, printText } from '../print.ts'
+import { jsonText } from '../output/text.ts'
 import { REPORT_INPUTS } from '../report.ts'
 
 const EXPLAINED: Input<string> = {
@@ -37,9 +37,9 @@ export const define: Define = () => ({
       async run(context, { report }) {
         const { contract } = context.platform
         const schema = report
-          ? (await import('../documents/report.ts')).reportSchema(contract)
+          ? (await import('../documents/environment.ts')).reportSchema(contract)
           : (await import('../../core/env/schema.ts')).environmentSchema(contract)
-        return printText(context, jsonText(schema))
+        return jsonText(schema)
       },
     }),
     dialects: command({
@@ -48,9 +48,10 @@ export const define: Define = () => ({
         'Show how each reader parses an env file: a row for each name on which they disagree. Values are never shown.',
       exits: '0 all agree, 1 some differ, 2 unreadable input.',
       examples: ['.env'],
-      inputs: { '<file>': 'the env file', ...format('text', 'json') },
-      run: async (context, { file, format }) =>
-        (await import('../compare-environments.ts')).compareDialects(context, file, format),
+      document: 'env dialects',
+      inputs: { '<file>': 'the env file' },
+      run: async (context, { file }) =>
+        (await import('../compare-environments.ts')).compareDialects(context, file),
     }),
     diff: command({
       summary: 'compare two env files by name and state only',
@@ -58,9 +59,10 @@ export const define: Define = () => ({
         'Compare two env files by name and state only: what is set in one and not in the other, what differs, which groups change. Values are never shown.',
       exits: '0 the same, 1 different, 2 unreadable input.',
       examples: ['.env.staging .env.production'],
-      inputs: { '<a>': 'an env file', '<b>': 'another', ...format('text', 'json') },
-      run: async (context, { a, b, format }) =>
-        (await import('../compare-environments.ts')).diffEnvironments(context, [a, b], format),
+      document: 'env diff',
+      inputs: { '<a>': 'an env file', '<b>': 'another' },
+      run: async (context, { a, b }) =>
+        (await import('../compare-environments.ts')).diffEnvironments(context, [a, b]),
     }),
     verify: command({
       summary: 'check that running services have the values of an env file',
@@ -89,8 +91,9 @@ export const define: Define = () => ({
       summary: 'every group and variable, and whether it is set',
       description: 'Every group and variable, and whether it is set. Values are never shown.',
       examples: ['--env-file .env', '--format json'],
-      inputs: { ...ENV_FILE, ...format('text', 'json') },
-      run: async (context, values) => (await import('../variables.ts')).listVariables(context, values),
+      document: 'env list',
+      inputs: ENV_FILE,
+      run: async (context, { envFile }) => (await import('../variables.ts')).listVariables(context, envFile),
     }),
     explain: command({
       summary: 'explain a variable, a group or a finding',
@@ -105,7 +108,7 @@ export const define: Define = () => ({
       examples: ['> .env'],
       async run(context) {
         const { exampleFile } = await import('../../core/env/schema.ts')
-        return printText(context, exampleFile(context.platform.contract))
+        return exampleFile(context.platform.contract)
       },
     }),
     types: command({

@@ -1,10 +1,54 @@
+import { probeRemote } from '../../core/health/prober.ts'
+import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdict.ts'
+import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { command, type Define } from '../command.ts'
-import { duration, ENV_FILE, format, repeatable, serviceInput, TOKEN, value, wholeNumber } from '../inputs.ts'
+import { type Context, terminalColumns } from '../context.ts'
+import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { type HealthEndpoint, readToken, targetsOf } from '../health/targets.ts'
+import type { Ask } from '../health/watch.ts'
+import {
+  duration,
+  ENV_FILE,
+  format,
+  repeatable,
+  serviceInput,
+  TOKEN,
+  unknownName,
+  type Values,
+  value,
+  wholeNumber,
+} from '../inputs.ts'
+import { beside } from '../output/text.ts'
+import { loadPaint } from '../terminal.ts'
 
-export const define: Define = ({ platform }) => {
-  const [, second] = platform.services
+function inputsOf({ services, contract }: ResolvedPlatform) {
+  const [, second] = services
   const example = second === undefined ? '' : ` ${second.name}=…`
-  return command({
+  return {
+    '--deep': 'live checks of what the web service depends on',
+    '--url <service=url...>': repeatable(
+      `addresses, as web=https://www.example.com${example}; else those of the env files, else this machine. Any other name checks a third-party health URL: plain ok, health+json, Spring or ASP.NET`,
+    ),
+    ...serviceInput(contract.services),
+    ...ENV_FILE,
+    ...TOKEN,
+    '--timeout <duration>': value('how long one service may take', duration, 5000, '5s'),
+    '--wait <duration>': value('keep asking until all pass, at most this long (60s, 2m)', duration),
+    '--consecutive <n>': value('how many passes in a row --wait needs (default: 1)', wholeNumber(1, 100)),
+    '--expect-build <stamp>': 'fail unless every service runs this build',
+    '--watch': 'keep asking and show it live; off a terminal, a line for each change',
+    '--interval <duration>': value('how often --watch asks (default: 5s)', duration),
+    '--strict': 'fail on degraded, different builds and a certificate that ends within 14 days too',
+    '--quiet': 'print nothing; exit code 0 or 1',
+    ...format('text', 'json', 'junit', 'prom'),
+  } as const
+}
+
+type Options = Values<ReturnType<typeof inputsOf>>
+
+export const define: Define = ({ platform }) =>
+  command({
     description:
       'Ask the running services for their health. With --wait and --expect-build it is the smoke test of a deployment, with --watch a live view.',
     exits: `0 passed (degraded allowed), 1 failing, 2 wrong usage, 3 not reached or refused.
@@ -18,33 +62,172 @@ With --quiet, a service that is not reached is exit code 1 too, as a container's
       "--service web --quiet                      as a container's HEALTHCHECK",
       'explain tls_expired',
     ],
-    inputs: {
-      '--deep': 'live checks of what the web service depends on',
-      '--url <service=url...>': repeatable(
-        `addresses, as web=https://www.example.com${example}; else those of the env files, else this machine. Another name asks another program at the address of its health: plain ok, health+json, Spring or ASP.NET`,
-      ),
-      ...serviceInput(platform.contract.services),
-      ...ENV_FILE,
-      ...TOKEN,
-      '--timeout <duration>': value('how long one service may take', duration, 5000, '5s'),
-      '--wait <duration>': value('keep asking until all pass, at most this long (60s, 2m)', duration),
-      '--consecutive <n>': value('how many passes in a row --wait needs (default: 1)', wholeNumber(1, 100)),
-      '--expect-build <stamp>': 'fail unless every service runs this build',
-      '--watch': 'keep asking and show it live; off a terminal, a line for each change',
-      '--interval <duration>': value('how often --watch asks (default: 5s)', duration),
-      '--strict': 'fail on degraded, different builds and a certificate that ends within 14 days too',
-      '--quiet': 'print nothing; exit code 0 or 1',
-      ...format('text', 'json', 'junit', 'prom'),
-    },
-    run: async (context, values) => (await import('../health/run.ts')).runHealth(context, values),
+    inputs: inputsOf(platform),
+    run: runHealth,
     commands: {
       explain: command({
         summary: 'explain a cause code and how to fix it',
         description: 'Explain a cause code and how to fix it. Without a code, all are explained.',
         examples: ['', 'dns_not_found'],
         inputs: { '[code]': 'a cause code, such as tls_expired' },
-        run: async (context, { code }) => (await import('../health/run.ts')).explainCause(context, code),
+        run: async (context, { code }) => explainCause(context, code),
       }),
     },
   })
+
+const WAIT_PAUSE_MS = 1000
+/** Don't start a round with less time than this: a healthy service would look silent. */
+const LEAST_MS = 250
+
+/** `platformctl health`: asks, waits or watches, writes the document, and gives the exit code. */
+async function runHealth(context: Context, options: Options): Promise<ExitCode> {
+  assertTogether(options)
+  const fileEnv = options.envFile.length === 0 ? undefined : await environmentOf(context, options.envFile)
+  const targets = targetsOf(context.platform.services, options, fileEnv, context.daemon?.urls)
+  const token = options.deep
+    ? await readToken(context, options, fileEnv ?? (await processEnv(context)), targets)
+    : undefined
+  const ask = asker(context, options, targets, token)
+  if (options.watch) {
+    const { watch } = await import('../health/watch.ts')
+    const last = await watch(context, ask, options)
+    return last ? exitCode(last) : EXIT.passed
+  }
+  const { verdict, enough } =
+    options.wait === undefined
+      ? { verdict: await ask(options.timeout), enough: true }
+      : await waitFor(context, ask, options, options.wait)
+  // An interrupted check says nothing about the services.
+  if (context.signal.aborted && !options.quiet)
+    throw new CommandError(EXIT.failed, 'interrupted before all services had answered.')
+  const passed = verdict.outcome === 'passed' && enough && !context.signal.aborted
+  if (options.quiet) return passed ? EXIT.passed : EXIT.failed
+  context.stdout.write(await document(context, options.format, verdict, passed))
+  return verdict.outcome === 'passed' && !enough ? EXIT.failed : exitCode(verdict)
+}
+
+/** The token may be in a file. */
+async function processEnv(context: Context): Promise<Context['env']> {
+  if (context.env.HEALTH_DEEP_TOKEN_FILE === undefined) return context.env
+  return environmentOf(context, [])
+}
+
+/** Loaded when needed: a container's HEALTHCHECK starts often. */
+async function environmentOf(context: Context, files: readonly string[]): Promise<Context['env']> {
+  return (await (await import('../environment.ts')).loadEnvironment(context, files)).env
+}
+
+function assertTogether({ watch, wait, quiet, format, consecutive, interval }: Options): void {
+  const fail = (sentence: string) => {
+    throw wrongUsage(sentence)
+  }
+  if (watch && wait !== undefined) fail('--watch goes on for ever and --wait ends: use one of the two.')
+  if (watch && quiet) fail('--watch shows what it sees and --quiet shows nothing: use one of the two.')
+  if (watch && (format === 'junit' || format === 'prom'))
+    fail(`--watch writes text or json, and not ${format}.`)
+  if (consecutive !== undefined && wait === undefined)
+    fail('--consecutive needs --wait: how long may it take?')
+  if (interval !== undefined && !watch) fail('--interval is for --watch.')
+}
+
+function asker(
+  context: Context,
+  options: Options,
+  targets: readonly HealthEndpoint[],
+  token: string | undefined,
+): Ask {
+  const asks = dependenciesOf(context.platform.probes, context.platform.services)
+  return async (timeoutMs) =>
+    verdictOf(
+      await Promise.all(
+        targets.map((target) =>
+          probeRemote({
+            ...target,
+            deep: options.deep === true,
+            token,
+            timeoutMs,
+            clock: context.clock,
+            signal: context.signal,
+          }),
+        ),
+      ),
+      { strict: options.strict === true, expectBuild: options.expectBuild, asks },
+    )
+}
+
+/** Asks until it passed as often in a row as wanted, or the time is over. */
+async function waitFor(
+  context: Context,
+  ask: Ask,
+  { timeout, consecutive = 1, quiet }: Options,
+  waitMs: number,
+): Promise<{ readonly verdict: Verdict; readonly enough: boolean }> {
+  const { clock, signal, stderr } = context
+  const until = clock.monotonic() + waitMs
+  let said = ''
+  for (let passes = 0; ; ) {
+    const verdict = await ask(Math.min(timeout, until - clock.monotonic()))
+    passes = verdict.outcome === 'passed' ? passes + 1 : 0
+    const left = until - clock.monotonic()
+    const enough = passes >= consecutive
+    if (enough || left < WAIT_PAUSE_MS + LEAST_MS || signal.aborted) return { verdict, enough }
+    const progress =
+      verdict.outcome === 'passed' && consecutive > 1
+        ? `passed ${passes} of ${consecutive} in a row`
+        : verdict.sentence
+    // Print a sentence only when it changes.
+    if (!quiet && progress !== said) stderr.write(`waiting, ${Math.ceil(left / 1000)} s left: ${progress}\n`)
+    said = progress
+    await clock.sleep(WAIT_PAUSE_MS, signal).catch(() => {})
+  }
+}
+
+function exitCode({ outcome }: Verdict): ExitCode {
+  return outcome === 'passed' ? EXIT.passed : outcome === 'failed' ? EXIT.failed : EXIT.remote
+}
+
+async function document(
+  context: Context,
+  format: Options['format'],
+  verdict: Verdict,
+  passed: boolean,
+): Promise<string> {
+  switch (format) {
+    case 'json': {
+      const { healthJson } = await import('../output/health.ts')
+      return `${JSON.stringify(healthJson(verdict, passed, context.clock.now()), null, 2)}\n`
+    }
+    case 'junit':
+      return (await import('../output/junit.ts')).healthJunit(verdict, passed)
+    case 'prom':
+      return (await import('../output/health.ts')).healthProm(verdict, passed)
+    case 'text': {
+      const { healthText } = await import('../output/health.ts')
+      const paint = await loadPaint(context.colour.stdout)
+      return healthText({ verdict, passed, paint, columns: terminalColumns(context.stdout) })
+    }
+  }
+}
+
+/** `platformctl health explain [CODE]`: one cause code, or all of them. */
+function explainCause(context: Context, code: string | undefined): string {
+  if (code !== undefined && !isCauseCode(code))
+    throw unknownName({
+      kind: 'cause code',
+      name: code,
+      known: Object.keys(CAUSES),
+      otherwise: 'Run platformctl health explain to list them.',
+    })
+  const codes = code === undefined ? (Object.keys(CAUSES) as CauseCode[]) : [code]
+  // Off a terminal a sentence stays on one line, so that it can be searched.
+  const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const texts = codes.map((name) => {
+    const sentences = [sentence(CAUSES[name].meaning), CAUSES[name].fix]
+    return `${[name, ...sentences.map((one) => beside('  ', one, columns))].join('\n')}\n`
+  })
+  return texts.join('\n')
+}
+
+function sentence(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`
 }

@@ -1,4 +1,69 @@
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  rmdirSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { baseGroups } from '../../core/env/groups.ts'
+import { checkDefinition } from '../../platform/check/check.ts'
+import { PRESETS } from '../../platform/contract.ts'
+import { DEFINITION_FILES } from '../../platform/find.ts'
+import { type DefinitionSketch, sketchDefinition } from '../../platform/init/sketch.ts'
+import { definitionText, firstLesson, lessonsFolder } from '../../platform/init/write.ts'
 import { command, type Define } from '../command.ts'
+import { type Context, programName } from '../context.ts'
+import { readTextFile } from '../environment.ts'
+import { writeRefusal, wrongUsage } from '../exit.ts'
+
+interface NewFile {
+  /** From the folder. */
+  readonly file: string
+  readonly text: string
+}
+
+/** Writes files that are not there yet, with their folders: all of them, or none and a CommandError that names what cannot be made. */
+export function writeNewFiles(folder: string, files: readonly NewFile[]): void {
+  const made: (() => void)[] = []
+  try {
+    for (const { file, text } of files) {
+      const full = path.join(folder, file)
+      makeFolders(folder, path.dirname(full), made)
+      const descriptor = openSync(full, 'wx')
+      made.push(() => unlinkSync(full))
+      try {
+        writeFileSync(descriptor, text)
+      } finally {
+        closeSync(descriptor)
+      }
+    }
+  } catch (error) {
+    for (const remove of made.reverse())
+      try {
+        remove()
+      } catch {
+        // A folder that somebody has put a file into cannot be removed, and stays.
+      }
+    const { path: full } = (error ?? {}) as NodeJS.ErrnoException
+    const name = full === undefined ? 'the files' : path.relative(folder, full)
+    throw wrongUsage(`cannot write ${name}: ${writeRefusal(error)}, then try again. Nothing was written.`, {
+      cause: error,
+    })
+  }
+}
+
+function makeFolders(root: string, folder: string, made: (() => void)[]): void {
+  if (folder === root || statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
+  makeFolders(root, path.dirname(folder), made)
+  mkdirSync(folder)
+  made.push(() => rmdirSync(folder))
+}
+
+const FILE = 'platform.config.ts'
 
 export const define: Define = () =>
   command({
@@ -12,5 +77,82 @@ export const define: Define = () =>
       '--course <id>': 'begin a course of this id, with its first lesson',
       '--language <tag>': 'the language of the platform, as de (default: en)',
     },
-    run: async (context, values) => (await import('../init-definition.ts')).initDefinition(context, values),
+    run: initDefinition,
   })
+
+/** Writes a definition to start from, with the first lesson of a course if one is named, and says what was guessed. */
+async function initDefinition(
+  context: Context,
+  { from, course, language }: Readonly<Record<'from' | 'course' | 'language', string | undefined>>,
+): Promise<string> {
+  const { cwd } = context
+  const there = DEFINITION_FILES.find((name) => existsSync(path.join(cwd, name)))
+  if (there !== undefined)
+    throw wrongUsage(`${there} already exists and was not overwritten: edit it, or move it away.`)
+  const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
+  const sketch = sketchDefinition(source === undefined ? '' : await readTextFile(context, source), baseGroups)
+  const begun = { name: nameOf(cwd), course, language }
+  const [fault] = checkDefinition(
+    {
+      preset: 'base',
+      ...(course !== undefined && { courses: { [course]: { lessons: lessonsFolder(course) } } }),
+      ...(language !== undefined && { brand: { language } }),
+    },
+    PRESETS,
+  )
+  if (fault !== undefined) throw wrongUsage(`${fault.cause} ${fault.fix}`)
+  if (course !== undefined && existsSync(path.join(cwd, lessonsFolder(course))))
+    throw wrongUsage(
+      `there is a folder ${lessonsFolder(course)} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
+    )
+  const lesson = course === undefined ? undefined : firstLesson(course, language)
+  // Write the definition last: it turns the folder into a platform, whose lessons must exist by then.
+  writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
+  const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
+  const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`
+  return `${report({ sketch, source, lesson: wrote, program: programName(context.env) }).join('\n')}\n`
+}
+
+function report(wrote: {
+  readonly sketch: DefinitionSketch
+  readonly source: string | undefined
+  /** One sentence on the first lesson, if there is one. */
+  readonly lesson: string | undefined
+  readonly program: string
+}): readonly string[] {
+  const { sketch, source, lesson, program } = wrote
+  const { groups, known, skipped } = sketch
+  const said = groups.flatMap(({ name, variables, pairs, guesses }) => [
+    `  ${name}`,
+    ...variables.map(
+      ({ name: variable, variable: { kind }, because }) => `    ${variable}: ${kind} (${because})`,
+    ),
+    ...pairs.map((pair) => `    ${pair.join(' and ')}: set together (their names say so)`),
+    ...guesses.map((pair) => `    ${pair.join(' and ')}: perhaps set together (as a comment)`),
+  ])
+  return [
+    source === undefined
+      ? `Wrote ${FILE} without a group: there is no .env.schema or .env.example here.`
+      : `Wrote ${FILE} from ${source}.`,
+    ...(groups.length === 0 ? [] : ['Guessed; correct what is wrong:', ...said]),
+    ...(known.length === 0 ? [] : [`Left out, as the preset has them: ${known.join(', ')}.`]),
+    ...(skipped.length === 0 ? [] : [`Left out, as they belong to Node.js: ${skipped.join(', ')}.`]),
+    ...(lesson === undefined
+      ? [`Next: describe what each group unlocks, then run ${program} env list.`]
+      : [
+          lesson,
+          `Next: write lessons while ${program} email preview shows them, then see them sent with ${program} demo.`,
+        ]),
+  ]
+}
+
+/** `kiln-school` → `Kiln school`. */
+function nameOf(folder: string): string {
+  const words =
+    path
+      .basename(folder)
+      .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim()
+      .slice(0, 50) || 'platform'
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

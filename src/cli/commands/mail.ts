@@ -1,12 +1,12 @@
-import { type Hold, heldTogether, STREAMS } from '../../core/mail/holds.ts'
+import { auditEntry } from '../../core/audit.ts'
+import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Answer, Define } from '../command.ts'
-import type { Context } from '../context.ts'
+import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { reason, required, words } from '../inputs.ts'
-import { pauseStreams, resumeStreams } from '../mail-holds.ts'
 import { storeCommand } from '../opened.ts'
-import { table } from '../print.ts'
+import { table } from '../output/text.ts'
 
 const BUT_ALERTS = STREAMS.filter((stream) => stream !== 'alert')
 const streams = (byDefault: string) =>
@@ -35,7 +35,8 @@ export const define: Define = () => ({
         ),
       },
       async run(context, { stream = BUT_ALERTS, reason: why }, { store: { sending } }) {
-        const paused = await pauseStreams(context, sending, stream, why)
+        const audit = entryOf(context, 'pause', stream, why)
+        const paused = await sending.pause({ streams: stream, reason: why, now: context.clock.now(), audit })
         return {
           json: { paused },
           text: `${holdLines('paused', paused)}Every replica holds them within 10 seconds. What was handed over before still arrives.\nNext: platformctl mail queue shows what waits; platformctl mail resume ends the pause.\n`,
@@ -106,3 +107,22 @@ async function queue(context: Context, { sending, incidents }: Store): Promise<A
   ])
   return { json: { streams }, text }
 }
+
+/** Ends the pauses of streams, and gives those that it ended. */
+export async function resumeStreams(
+  context: Context,
+  sending: Store['sending'],
+  streams: readonly StreamName[],
+): Promise<readonly Hold[]> {
+  const held = (await sending.holds()).filter(({ stream }) => streams.includes(stream))
+  const named = held.map(({ stream }) => stream)
+  const audit = entryOf(context, 'resume', named, held[0]?.reason)
+  return sending.resume({ streams, now: context.clock.now(), audit })
+}
+
+const entryOf = (context: Context, action: 'pause' | 'resume', streams: readonly StreamName[], reason = '') =>
+  auditEntry({
+    ...{ action, now: context.clock.now(), random: context.random },
+    operator: operatorOf(context),
+    details: `${streams.join(', ')}: ${reason}`,
+  })

@@ -1,7 +1,6 @@
 import { command, type Define } from '../command.ts'
 import { wrongUsage } from '../exit.ts'
 import { value } from '../inputs.ts'
-import { printText } from '../print.ts'
 
 export const define: Define = () =>
   command({
@@ -9,12 +8,12 @@ export const define: Define = () =>
     exits: '0 printed, 2 there is no such runbook.',
     examples: ['', 'mail-refused'],
     inputs: { '[name]': value('its name, as alerts say it (default: the list)', String, 'README') },
-    async run(context, { name }) {
+    async run(_, { name }) {
       const { fileNames, packageRoot, readPackageFile } = await import('../../core/package-files.ts')
       const files = await fileNames(`${packageRoot()}/runbooks`)
       const names = files.flatMap((file) => (file.endsWith('.md') ? file.slice(0, -3) : []))
       if (!names.includes(name))
         throw wrongUsage(`there is no runbook ${name}. There are: ${names.sort().join(', ')}.`)
-      return printText(context, await readPackageFile(`runbooks/${name}.md`))
+      return await readPackageFile(`runbooks/${name}.md`)
     },
   })

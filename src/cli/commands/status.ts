@@ -5,10 +5,10 @@ import { INCIDENTS_KEPT, UPDATE_STATES } from '../../core/incidents/incident.ts'
 import { command, type Define } from '../command.ts'
 import { operatorOf, whichPlatform } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { CommandError, EXIT, writeRefusal, wrongUsage } from '../exit.ts'
+import { isAddress } from '../health/targets.ts'
 import { choice, durationUpTo, ENV_FILE, STATUS_TARGET, STORE, text, value } from '../inputs.ts'
 import { storeCommand } from '../opened.ts'
-import { printText } from '../print.ts'
 
 const LONGEST_TEXT = 500
 const LONGEST_POSTMORTEM = 20_000
@@ -16,7 +16,7 @@ const sayUpTo = (longest: number) => `Say something, in at most ${longest} chara
 const textUpTo = (longest: number, more = '') =>
   value(
     `what to say, as plain text of at most ${LONGEST_TEXT} characters${more}`,
-    text(longest, sayUpTo(longest)),
+    text(longest, sayUpTo(longest), { lines: true }),
   )
 
 const announce = storeCommand({
@@ -47,11 +47,8 @@ const announce = storeCommand({
         `the announcement would have ended already, at ${iso(until)}: choose a later --from or a longer --for.`,
       )
     const id = Buffer.from(context.random.bytes(4)).toString('hex')
-    await incidents.announce({ id, text, translations, from, until, by: operatorOf(context).name })
-    return printText(
-      context,
-      `announced as ${id}, ${from > now ? `from ${iso(from)} ` : ''}${until === undefined ? 'until it is withdrawn' : `until ${iso(until)}`}\n`,
-    )
+    await incidents.announce({ id, text, translations, from, until, by: operatorOf(context).name }, now)
+    return `announced as ${id}, ${from > now ? `from ${iso(from)} ` : ''}${until === undefined ? 'until it is withdrawn' : `until ${iso(until)}`}\n`
   },
 })
 
@@ -83,7 +80,7 @@ const update = storeCommand({
       throw wrongUsage(
         `no incident ${subject}, and no announcement that is current or planned: platformctl alert list --all and /status.json list them.`,
       )
-    return printText(context, `updated ${subject}${state === undefined ? '' : `: ${state}`}\n`)
+    return `updated ${subject}${state === undefined ? '' : `: ${state}`}\n`
   },
 })
 
@@ -94,7 +91,7 @@ const withdraw = storeCommand({
   async run(context, { id }, { store: { incidents } }) {
     if (!(await incidents.withdraw({ id, now: context.clock.now() })))
       throw wrongUsage(`no announcement ${id} is current or planned: /status.json lists them.`)
-    return printText(context, `withdrawn ${id}\n`)
+    return `withdrawn ${id}\n`
   },
 })
 
@@ -105,8 +102,7 @@ const exportStatus = command({
   inputs: { '<target>': STATUS_TARGET, ...STORE },
   async run(context, { target, envFile, data }) {
     const { env } = await loadEnvironment(context, envFile)
-    const { openRecord } = await import('../status/export.ts')
-    const { openPublisher } = await import('../status/publisher.ts')
+    const { openPublisher, openRecord } = await import('../status/publish.ts')
     const publish = openPublisher(context, env, target)
     const { platform, close } = await openRecord(context, env, data)
     try {
@@ -114,13 +110,16 @@ const exportStatus = command({
       await publish({ snapshot, confirmedAt: context.clock.now(), isOutage: false }).catch(
         (cause: unknown) => {
           const reason = cause instanceof Error ? cause.message : 'it takes no files'
-          throw new CommandError(EXIT.remote, `${target} cannot be written: ${reason}.`, { cause })
+          const [exit, why] = isAddress(target)
+            ? [EXIT.remote, `${reason}.`]
+            : [EXIT.failed, `${writeRefusal(cause)}, then try again.`]
+          throw new CommandError(exit, `${target} cannot be written: ${why}`, { cause })
         },
       )
     } finally {
       await close()
     }
-    return printText(context, `written to ${target}\n`)
+    return `written to ${target}\n`
   },
 })
 
@@ -138,8 +137,7 @@ export const define: Define = () =>
     document: 'status',
     inputs: { '--data <folder>': 'the daemon’s data folder (default: .platformctl)', ...ENV_FILE },
     async run(context, values) {
-      const { gatherStatus } = await import('../status/gather.ts')
-      const { statusText } = await import('../status/text.ts')
+      const { gatherStatus, statusText } = await import('../status/status.ts')
       const status = await gatherStatus(context, values)
       const { daemon, state, store } = status
       const isWell =
@@ -163,7 +161,7 @@ function translation(given: string, before: Readonly<Record<string, string>> = {
     throw new InvalidArgumentError(
       'A language tag, = and the text are needed, such as "de=Die Suche ist langsam".',
     )
-  return { ...before, [tag.toLowerCase()]: text(LONGEST_TEXT, sayUpTo(LONGEST_TEXT))(said) }
+  return { ...before, [tag.toLowerCase()]: text(LONGEST_TEXT, sayUpTo(LONGEST_TEXT), { lines: true })(said) }
 }
 
 function moment(text: string): number {

@@ -44,7 +44,8 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   const { startWitness } = await import('../../witness/witness.ts')
   const { serveWitness } = await import('../../witness/serve.ts')
   const { outageText } = await import('../../witness/outages.ts')
-  const { openPublisher } = await import('../status/publisher.ts')
+  const { openPublisher } = await import('../status/publish.ts')
+  const { logOutput, releaseWhenIdle } = await import('./daemon.ts')
   const { clock, random } = context
   const { env } = await loadEnvironment(context, options.envFile)
   const settings = readSettings(context.platform, env)
@@ -62,7 +63,7 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   ])
     if (!isAddress(url ?? '')) throw wrongUsage(`${option} needs ${ADDRESS}.`)
   const log = createLog({
-    write: await (await import('./daemon.ts')).logOutput(context),
+    write: await logOutput(context),
     level: settings.site.logLevel,
     build: settings.site.buildStamp,
   })
@@ -91,7 +92,6 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
       )
     })
     log.info('listening', 'the witness listens', { witness: `http://${options.host}:${server.port}` })
-    const { releaseWhenIdle } = await import('../release-memory.ts')
     const memory = releaseWhenIdle()
     await untilAborted(context.signal)
     memory.stop()

@@ -1,3 +1,4 @@
+import { parseAddress } from '../../core/address.ts'
 import type { Course } from '../../core/course/course.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
@@ -8,9 +9,7 @@ import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { course, unknownName } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
-import { plural } from '../output/text.ts'
-import { table } from '../print.ts'
-import { identityOf } from './people.ts'
+import { plural, table } from '../output/text.ts'
 
 /** The courses of the platform with how many are in each, or those of one person. */
 export const list = courseCommand({
@@ -164,6 +163,13 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
     if (issue === undefined) throw error
     throw wrongUsage(`${issue.path}: ${issue.message}.`)
   })
+}
+
+/** The identity of an address; anything else is wrong usage. */
+export function identityOf(address: string): string {
+  const parsed = parseAddress(address)
+  if (!parsed.ok) throw wrongUsage(`${parsed.reason}.`)
+  return parsed.identity
 }
 
 /** A mistyped name of a course is wrong usage. */

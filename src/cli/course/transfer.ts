@@ -11,7 +11,6 @@ import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { course, format } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { complain, thousands } from '../output/text.ts'
-import { printText } from '../print.ts'
 import { openProgress } from '../terminal.ts'
 import { checkCourse } from './enrolments.ts'
 
@@ -36,7 +35,7 @@ export const exportPeople = courseCommand({
       })
       context.stdout.write(lines.join(''))
     }
-    return printText(context, isJson ? '\n]}\n' : '')
+    return isJson ? '\n]}\n' : ''
   },
 })
 

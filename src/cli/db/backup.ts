@@ -3,15 +3,15 @@ import path from 'node:path'
 import { auditEntry } from '../../core/audit.ts'
 import { readSettings } from '../../core/env/settings.ts'
 import { codeOf } from '../../core/error-code.ts'
-import type { AfterRestoreOptions } from '../../core/store/postgres/after-restore.ts'
+import type { AfterRestoreOptions } from '../../core/store/postgres/maintenance.ts'
 import type { Replayed } from '../../core/store/replay.ts'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { readTextFile } from '../environment.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { repeatable } from '../inputs.ts'
+import { onPlace, onStore } from '../opened.ts'
 import { plural, sizeText } from '../output/text.ts'
-import { onPlace, onStore, rowsText } from './job.ts'
 
 export const backup = onStore({
   summary:
@@ -73,11 +73,6 @@ async function recipientsOf(context: Context, named: readonly string[]): Promise
   return (await Promise.all(keys)).flat()
 }
 
-/** The secret keys in a file as age-keygen writes it. */
-async function identitiesOf(context: Context, file: string | undefined): Promise<readonly string[]> {
-  return file === undefined ? [] : keysIn(context, file, 'AGE-SECRET-KEY-')
-}
-
 async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
   const keys = (await readTextFile(context, file))
     .split(/\r?\n/)
@@ -90,7 +85,7 @@ async function keysIn(context: Context, file: string, prefix: string): Promise<r
 
 export const restore = onPlace({
   summary:
-    'replace the store with a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are replayed from the journal beside the store. For PostgreSQL, use its own tools and after-restore',
+    'replace the store with a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures, pauses of mail and the audit log since the backup are replayed from the journal beside the store and from the replaced store. For PostgreSQL, use its own tools and after-restore',
   examples: [
     'platform.sqlite.zst --data /var/lib/platformctl',
     'platform.sqlite.zst --force    also when there is a store; stop the daemon first',
@@ -103,7 +98,7 @@ export const restore = onPlace({
     '--force': 'replace an existing store; it is kept beside the new one under another name',
     '--journal <file>': 'the journal from beside the replaced store, for a restore elsewhere',
     '--without-journal':
-      'restore although the journal is lost; people who left since the backup are mailed again',
+      'restore although the journal is lost; who left since the backup is mailed again, unless the replaced store can say it',
     '--sent-from <file>':
       'the replaced store’s file; lessons that it sent since the backup are not sent again',
   },
@@ -118,7 +113,8 @@ export const restore = onPlace({
       from,
       force: force === true,
       now: context.clock.now(),
-      identities: await identitiesOf(context, identity),
+      // In a file as age-keygen writes it.
+      identities: identity === undefined ? [] : await keysIn(context, identity, 'AGE-SECRET-KEY-'),
       journal: journal && path.resolve(context.cwd, journal),
       withoutJournal,
       sentFrom: sentFrom && path.resolve(context.cwd, sentFrom),
@@ -218,26 +214,42 @@ function auditOf(context: Context, details: string) {
   return auditEntry({ action: 'restore', operator, now: clock.now(), random, details })
 }
 
-function coveredText({ replayed, uncoveredSince }: RestoreResult): string {
-  return uncoveredSince === undefined ? replayedText(replayed) : uncoveredText(uncoveredSince)
+function coveredText({ replayed, uncoveredSince, coveredTo }: RestoreResult): string {
+  if (uncoveredSince !== undefined)
+    return Object.values(replayed).some((count) => count > 0)
+      ? `${replayedText(replayed)}${uncoveredText(uncoveredSince, 'others')}`
+      : uncoveredText(uncoveredSince)
+  return coveredTo === undefined
+    ? replayedText(replayed)
+    : `${replayedText(replayed)}the journal ends at ${new Date(coveredTo).toISOString()}: people who left later are mailed again\n`
 }
 
-function uncoveredText(since: number): string {
-  return `no journal covers the time since ${new Date(since).toISOString()}: people who unsubscribed, bounced or were erased since then are mailed again\n`
+function uncoveredText(since: number, who = 'people'): string {
+  return `no journal covers the time since ${new Date(since).toISOString()}: ${who} who unsubscribed, bounced or were erased since then are mailed again\n`
 }
 
-function replayedText({ unsubscribed, undone, erased, suppressed, released }: Replayed): string {
+function replayedText({
+  unsubscribed,
+  undone,
+  erased,
+  suppressed,
+  released,
+  paused,
+  resumed,
+}: Replayed): string {
   const parts = [
     [unsubscribed, 'unsubscribed'],
     [undone, 'subscribed again'],
     [erased, 'erased'],
     [suppressed, 'suppressed'],
     [released, 'taken off the suppression list'],
+    [paused, 'paused'],
+    [resumed, 'resumed'],
   ] as const
   const happened = parts.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))
   return happened.length === 0
     ? 'the journal has no changes after the backup\n'
-    : `replayed from the journal, because it happened after the backup: ${happened.join(', ')}\n`
+    : `replayed, because it happened after the backup: ${happened.join(', ')}\n`
 }
 
 /** What will be sent twice, and what was taken over so that it is not. */
@@ -251,4 +263,12 @@ function sentText({ repeats, taken }: RestoreResult): string {
   return repeats === 0
     ? took
     : `${took}${plural(repeats, 'lesson')} sent after the backup will be sent again: restore with --sent-from and the replaced store’s file to prevent it, or use course resolve SUBSCRIPTION sent\n`
+}
+
+/** `subscription 3, confirmation 2`: tables with rows, the fullest first. */
+export function rowsText(counts: Readonly<Record<string, number>>): string {
+  const filled = Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
+  return filled.map(([table, count]) => `${table} ${count}`).join(', ') || 'none'
 }

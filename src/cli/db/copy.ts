@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { StoreAddress } from '../../core/env/settings.ts'
-import { readSettings } from '../../core/env/settings.ts'
+import { readSettings, type StoreAddress } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
 import type { Answer } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { required } from '../inputs.ts'
-import { onStore, rowsText } from './job.ts'
+import { onStore } from '../opened.ts'
+import { rowsText } from './backup.ts'
 
 export const copy = onStore({
   summary:

@@ -4,6 +4,7 @@ import { PATHS } from '../../core/paths.ts'
 import { secret as asSecret } from '../../core/secret.ts'
 import { openStore } from '../../core/store/open.ts'
 import { connect } from '../../core/store/sqlite/connection.ts'
+import { CommandError, EXIT } from '../exit.ts'
 import type { SteppingClock } from './live.ts'
 
 /** A port in front of a service: shut, its neighbours are refused as if the service had stopped. */
@@ -71,7 +72,7 @@ export async function announceIn(
   const store = await openStore({ kind: 'sqlite', file })
   try {
     const from = clock.now()
-    await store.incidents.announce({ id, text, translations: {}, from, until: undefined, by: 'demo' })
+    await store.incidents.announce({ id, text, translations: {}, from, until: undefined, by: 'demo' }, from)
   } finally {
     await store.close()
   }
@@ -96,11 +97,35 @@ export async function bounce(web: string, secret: string, clock: SteppingClock):
     data: { address, status: '5.1.1' },
   })
   const id = `bounce-${timestamp}`
-  const signature = signWebhook({ id, timestamp, body, secret: asSecret(feedbackSecret(secret)) })
+  const signature = signWebhook(id, timestamp, body, asSecret(feedbackSecret(secret)))
   const answer = await fetch(`${web}/api/email/feedback/standard`, {
     method: 'POST',
     headers: { ...json, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
     body,
   })
   if (!answer.ok) throw new Error(`the feedback was answered with ${answer.status}`)
+}
+
+/** Asks an endpoint of the demo, as a visitor or, with the secret, as the schedule does. */
+export async function post(
+  url: string,
+  { body, secret, signal }: { body?: unknown; secret?: string; signal: AbortSignal },
+): Promise<Record<string, unknown>> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(secret === undefined ? {} : { Authorization: `Bearer ${secret}` }),
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal,
+  })
+  const answer = (await response.json()) as Record<string, unknown>
+  if (!response.ok) {
+    throw new CommandError(
+      EXIT.failed,
+      `${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`,
+    )
+  }
+  return answer
 }

@@ -1,52 +1,35 @@
 import type { AddressInfo } from 'node:net'
 import { type Context, Hono } from 'hono'
-import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
-import { inScheme } from '../local-page.ts'
-import { createEvents, type LocalEvents, serveLocally } from '../local-site.ts'
-import { contentSecurityPolicy, inboxPage } from './inbox-page.ts'
+import { mailRoutes, mailsPage, readMail } from '../pages/mails.ts'
+import { createEvents, type LocalEvents, serveLocally } from '../pages/site.ts'
 import type { Live } from './live.ts'
 
-/** One mail as it arrived over SMTP; `source` is the exact message, `html` and `text` its decoded parts. */
-export interface ReceivedMail {
-  readonly id: number
-  readonly from: string
-  readonly to: string
-  readonly subject: string
-  /** ISO 8601, from the Date header: on the demo's clock, so days apart. */
-  readonly date: string
-  readonly html: string
-  readonly text: string
-  readonly headers: readonly { readonly name: string; readonly value: string }[]
-  readonly source: string
-}
+/** One mail as it arrived over SMTP; `source` is the exact message. */
+export type ReceivedMail = Awaited<ReturnType<typeof receive>>
 
-/** A real SMTP server on loopback that keeps what arrives in memory, and a page that shows it live. */
-export interface Inbox {
-  readonly smtpUrl: string
-  readonly pageUrl: string
-  readonly mails: readonly ReceivedMail[]
-  /** Refuses every connection, as a broken mail server does; answers with what ends that. */
-  refuse(): () => void
-  /** Resolves with the first mail, past or future, that `matches`; rejects when aborted. */
-  waitFor(matches: (mail: ReceivedMail) => boolean, signal: AbortSignal): Promise<ReceivedMail>
-  close(): Promise<void>
-}
+export type Inbox = Awaited<ReturnType<typeof openInbox>>
 
 const LARGEST_MESSAGE_BYTES = 2_000_000
 
-/** Opens both servers on 127.0.0.1: SMTP on any free port, the page on `pagePort` (0: any), at /inbox beside other pages. */
+/**
+ * A real SMTP server that keeps what arrives in memory, and a page that shows it live. Both are on 127.0.0.1: SMTP on any
+ * free port, the page on `pagePort` (0: any), at /inbox beside other pages.
+ */
 export async function openInbox({
   pagePort,
   live,
+  now = Date.now,
 }: {
   readonly pagePort: number
   readonly live?: Pick<Live, 'pages' | 'events'>
-}): Promise<Inbox> {
+  readonly now?: () => number
+}) {
   const mails: ReceivedMail[] = []
   const listeners = new Set<(mail: ReceivedMail) => void>()
   const events = live?.events ?? createEvents()
   let isRefusing = false
+  let received = 0
 
   const smtp = new SMTPServer({
     authOptional: true,
@@ -59,7 +42,8 @@ export async function openInbox({
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('error', done)
       stream.on('end', () => {
-        receive(mails.length + 1, Buffer.concat(chunks)).then((mail) => {
+        received += 1
+        receive(received, Buffer.concat(chunks), now()).then((mail) => {
           mails.push(mail)
           events.tell(String(mail.id))
           for (const listener of [...listeners]) listener(mail)
@@ -81,15 +65,17 @@ export async function openInbox({
   return {
     smtpUrl: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`,
     pageUrl: page.url,
-    mails,
+    mails: mails as readonly ReceivedMail[],
+    /** Refuses every connection, as a broken mail server does; answers with what ends that. */
     refuse() {
       isRefusing = true
       return () => {
         isRefusing = false
       }
     },
-    waitFor: (matches, signal) =>
-      new Promise((resolve, reject) => {
+    /** Resolves with the first mail, past or future, that `matches`; rejects when aborted. */
+    waitFor: (matches: (mail: ReceivedMail) => boolean, signal: AbortSignal) =>
+      new Promise<ReceivedMail>((resolve, reject) => {
         const past = mails.find(matches)
         if (past) return resolve(past)
         const settle = (end: () => void) => {
@@ -113,48 +99,95 @@ export async function openInbox({
 const MAIL_POLICY =
   "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
-function pagesOf(mails: readonly ReceivedMail[], events: LocalEvents, live: Hono = new Hono()): Hono {
-  const nothing = (c: Context) => c.text('Nothing here; the inbox is at /\n', 404)
-  const mailOf = (c: Context) => mails[Number(/^\/mails\/(\d+)\./.exec(c.req.path)?.[1]) - 1]
-  const inbox = (c: Context) => {
-    const { html, nonce } = inboxPage()
-    return c.html(html, 200, { 'Content-Security-Policy': contentSecurityPolicy(nonce) })
+function pagesOf(mails: ReceivedMail[], events: LocalEvents, live: Hono = new Hono()): Hono {
+  const remove = (isGone: (mail: ReceivedMail) => boolean) => (c: Context) => {
+    // A page of another site can ask for this, but not with the header.
+    if (c.req.header('x-inbox') !== '1') return c.text('Press the button on the page.\n', 403)
+    mails.splice(0, mails.length, ...mails.filter((mail) => !isGone(mail)))
+    events.tell('removed')
+    return c.body(null, 204)
   }
   return new Hono()
     .route('/', live)
-    .get('/', inbox)
-    .get('/inbox', inbox)
-    .get('/mails.json', (c) => c.json(mails.map(({ source: _, html: __, ...shown }) => shown)))
+    .get('/', inboxPage)
+    .get('/inbox', inboxPage)
     .get('/events', () => events.stream())
-    .get('/mails/:file{\\d+\\.html}', (c) => {
-      const mail = mailOf(c)
-      if (mail === undefined) return nothing(c)
-      const html = inScheme(mail.html, c.req.query('scheme') ?? null)
-      return c.html(html.replace(/<head\b[^<>]*>/i, '$&<base target="_blank">'), 200, {
-        'Content-Security-Policy': MAIL_POLICY,
-      })
-    })
-    .get('/mails/:file{\\d+\\.eml}', (c) => {
-      const mail = mailOf(c)
-      if (mail === undefined) return nothing(c)
-      if (c.req.query('download') === undefined) return c.text(mail.source)
-      const name = `attachment; filename="mail-${mail.id}.eml"`
-      return c.body(mail.source, 200, { 'Content-Type': 'message/rfc822', 'Content-Disposition': name })
-    })
-    .all('*', nothing)
+    .delete(
+      '/mails',
+      remove(() => true),
+    )
+    .delete('/mails/:id', (c) => remove(({ id }) => String(id) === c.req.param('id'))(c))
+    .route(
+      '/',
+      mailRoutes({
+        // The newest first.
+        list: async () =>
+          mails.toReversed().map(({ id, subject, from, to, date, text }) => ({
+            ...{ id: String(id), title: subject, subject, at: date, note: `to ${to}` },
+            words: [subject, from, to, text].join(' '),
+          })),
+        async message(id) {
+          const mail = mails.find((one) => String(one.id) === id)
+          return mail && { source: mail.bytes, about: `From ${mail.from} to ${mail.to}` }
+        },
+        fault: () => 'this mail cannot be read',
+        policy: MAIL_POLICY,
+      }),
+    )
+    .all('*', (c) => c.text('Nothing here; the inbox is at /\n', 404))
 }
 
-async function receive(id: number, bytes: Buffer): Promise<ReceivedMail> {
-  const parsed = await PostalMime.parse(bytes)
-  return {
-    id,
-    from: parsed.from?.address ?? '',
-    to: parsed.to?.[0]?.address ?? '',
-    subject: parsed.subject ?? '(no subject)',
-    date: parsed.date ?? '',
-    html: parsed.html ?? '',
-    text: parsed.text ?? '',
-    headers: parsed.headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
-    source: bytes.toString('utf8'),
-  }
+/** `now` is when it arrived, for a mail without a date. */
+async function receive(id: number, bytes: Buffer, now: number) {
+  const mail = await readMail(bytes)
+  // The Date header is on the demo's clock, so days apart.
+  return { ...mail, id, date: mail.date ?? new Date(now).toISOString(), bytes, source: bytes.toString() }
 }
+
+const inboxPage = () =>
+  mailsPage({
+    title: 'Inbox · platformctl demo',
+    heading: 'Inbox',
+    tools: '<button id="delete">Delete</button> <button id="clear">Delete all</button>',
+    empty: 'Mails appear here as they arrive.',
+    script: INBOX_SCRIPT,
+  })
+
+/** What an inbox has besides the mails of a preview: news, and an end of them. */
+const INBOX_SCRIPT = `
+const opened = new Set()
+/* Mails that were there when the reader last chose one are not news. */
+let seen = 0
+const page = {
+  ended: 'The demo has ended',
+  status() {
+    const unread = mails.filter(({ id }) => !opened.has(id)).length
+    return mails.length === 0 ? 'Waiting for the first mail …' : plural(mails.length, 'mail') + (unread ? ', ' + unread + ' unread' : '')
+  },
+  row({ id }, badge) {
+    badge.className = 'badge new'
+    badge.textContent = opened.has(id) ? '' : '● Unread'
+    const fresh = mails.filter((mail) => Number(mail.id) > seen).length
+    $('fresh').hidden = fresh === 0
+    $('fresh').textContent = fresh + ' new: show the newest'
+  },
+  shown({ id }, isKept) {
+    if (isKept || !isRead()) return
+    opened.add(id)
+    seen = Math.max(...mails.map((mail) => Number(mail.id)))
+    draw()
+  },
+}
+$('fresh').onclick = () => {
+  $('search').value = ''
+  open(mails[0].id)
+  rows.get(mails[0].id).firstChild.focus()
+}
+const remove = (path) => fetch(path, { method: 'DELETE', headers: { 'X-Inbox': '1' } })
+$('delete').onclick = async () => {
+  const next = mails[mails.findIndex(({ id }) => id === chosen) + 1] ?? mails.at(-2)
+  await remove('/mails/' + chosen)
+  open(narrow.matches ? '' : next?.id ?? '')
+}
+$('clear').onclick = () => remove('/mails').then(() => open(''))
+`

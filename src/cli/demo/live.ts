@@ -3,9 +3,8 @@ import { Hono, type Context as Request } from 'hono'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
 import { untilAborted } from '../../core/wait.ts'
-import { createEvents, type LocalEvents, type LocalSite, serveLocally } from '../local-site.ts'
-import { contentSecurityPolicy } from './inbox-page.ts'
-import { livePage, LIVE_TEXTS as T } from './live-page.ts'
+import { createEvents, type LocalSite, serveLocally } from '../pages/site.ts'
+import { HERE, livePage } from './live-page.ts'
 
 /** Real time plus the days that the demo has let pass: sleeping and measuring stay real, the date does not. */
 export interface SteppingClock extends Clock {
@@ -27,24 +26,20 @@ export function steppingClock(): SteppingClock {
 /** What a visitor of the page can break. */
 export type Breakable = 'mail' | 'service' | 'store'
 
-export interface Alert {
+const BROKE = {
+  mail: 'The mail server refuses every connection',
+  service: '{service} does not answer',
+  store: 'Another program holds the lock of the store',
+} as const
+
+export const ANNOUNCEMENT = 'Maintenance: signing in takes a break of ten minutes this evening.'
+
+interface Alert {
   readonly title: string
   readonly text: string
 }
 
-/** The page of the demo: its story, what runs, what arrives, and buttons that break things and heal them. */
-export interface Live {
-  /** The page and what it asks, for the site of the inbox. */
-  readonly pages: Hono
-  readonly events: LocalEvents
-  /** Adds to the story. */
-  tell(text: string): void
-  /** Resolves when nothing is broken; true if something was. Rejects when aborted. */
-  whole(signal: AbortSignal): Promise<boolean>
-  /** Gives the page its platform. */
-  show(parts: LiveParts): Promise<void>
-  close(): Promise<void>
-}
+export type Live = ReturnType<typeof createLive>
 
 export interface LiveParts {
   readonly name: string
@@ -62,15 +57,14 @@ export interface LiveParts {
 
 /** A minute of the demo passes for each look at its health: after a fault it takes two to be sure, and so after healing. */
 const LOOKS = 4
-/** Pages of this machine, on any port. */
-const HERE = 'http://127.0.0.1:* http://localhost:*'
 /** As often as the daemon notices that its clock has stepped, and a little. */
 const LOOK_MS = 5500
 /** Longer than the status page serves what it has read. */
 const PAGE_MS = 11_000
 const STORY_KEPT = 200
 
-export function createLive(clock: SteppingClock): Live {
+/** The page of the demo: its story, what runs, what arrives, and buttons that break things and heal them. */
+export function createLive(clock: SteppingClock) {
   const events = createEvents()
   const story: { readonly text: string; readonly at: string }[] = []
   const alerts: Alert[] = []
@@ -128,15 +122,16 @@ export function createLive(clock: SteppingClock): Live {
       healing.clear()
       for (const go of waiting) go()
       waiting = []
-      tell(T.healed)
-    } else if (name === 'announce') await announce(T.announcement).then(() => tell(T.announced))
-    else if (name === 'bounce') await bounce().then(() => tell(T.bounced))
+      tell('Healed: everything answers again')
+    } else if (name === 'announce') await announce(ANNOUNCEMENT).then(() => tell('Maintenance is announced'))
+    else if (name === 'bounce')
+      await bounce().then(() => tell('A bounce was reported: that address gets no more mail'))
     else {
       const kind = name as Breakable
       const make = breaks[kind]
       if (make === undefined) return false
       if (!healing.has(kind)) healing.set(kind, make())
-      tell(T.broke[kind].replace('{service}', serviceLabel))
+      tell(BROKE[kind].replace('{service}', serviceLabel))
     }
     command = commands[name as keyof typeof commands]
     void look()
@@ -145,15 +140,7 @@ export function createLive(clock: SteppingClock): Live {
   }
 
   const pages = new Hono()
-    .get('/', (c) => {
-      const { html, nonce } = livePage()
-      return c.html(html, 200, {
-        'Content-Security-Policy': contentSecurityPolicy(nonce).replace(
-          "frame-src 'self'",
-          `frame-src 'self' ${HERE}`,
-        ),
-      })
-    })
+    .get('/', livePage)
     .get('/live.json', (c) =>
       c.json({
         name: parts?.name ?? '',
@@ -177,34 +164,38 @@ export function createLive(clock: SteppingClock): Live {
           ? c.body(null, 204)
           : c.text('There is no such button.\n', 404)
       } catch (error) {
-        tell(`${T.failed}: ${error instanceof Error ? error.message : String(error)}`)
+        tell(`That did not work: ${error instanceof Error ? error.message : String(error)}`)
         return c.body(null, 204)
       }
     })
     .post('/hook', async (c) => {
       const { data } = (await c.req.json()) as { readonly data: Alert }
       alerts.push({ title: data.title, text: data.text })
-      tell(`${T.alert}: ${data.title}`)
+      tell(`Alert: ${data.title}`)
       return c.body(null, 204)
     })
 
   return {
+    /** The page and what it asks, for the site of the inbox. */
     pages,
     events,
+    /** Adds to the story. */
     tell,
-    async whole(signal) {
+    /** Resolves when nothing is broken; true if something was. Rejects when aborted. */
+    async whole(signal: AbortSignal): Promise<boolean> {
       if (healing.size === 0) return false
       await Promise.race([new Promise<void>((resolve) => waiting.push(resolve)), untilAborted(signal)])
       signal.throwIfAborted()
       return true
     },
-    async show(given) {
+    /** Gives the page its platform. */
+    async show(given: LiveParts): Promise<void> {
       parts = given
       site = await serveLocally(0, framed(given.web))
       command = given.commands.heal
       changed()
     },
-    async close() {
+    async close(): Promise<void> {
       stopping.abort()
       clearTimeout(settling)
       for (const heal of healing.values()) await heal()

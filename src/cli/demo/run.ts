@@ -7,25 +7,35 @@ import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { silentLog } from '../../core/log.ts'
 import { PATHS } from '../../core/paths.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
-import type { History } from '../../core/status/history.ts'
 import { openHistory } from '../../core/store/open.ts'
 import { untilAborted } from '../../core/wait.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import { type Context, programName } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { announceIn, bounce, feedbackSecret, hangStore, openDoor } from './faults.ts'
+import { announceIn, bounce, feedbackSecret, hangStore, openDoor, post } from './faults.ts'
 import { type Inbox, openInbox, type ReceivedMail } from './inbox.ts'
-import { createLive, type Live, openable, openOnKey, type SteppingClock, steppingClock } from './live.ts'
-import { LIVE_TEXTS } from './live-page.ts'
-import { recordDays } from './sample-history.ts'
+import {
+  ANNOUNCEMENT,
+  createLive,
+  type Live,
+  openable,
+  openOnKey,
+  type SteppingClock,
+  steppingClock,
+} from './live.ts'
+import { withSampleDays } from './sample-history.ts'
 import { nextSteps, openStage, type Stage } from './stage.ts'
 
-/** The first port from `wanted` on that is free on 127.0.0.1; looks at 50 at the most. */
-async function freePort(wanted: number, taken: readonly number[] = []): Promise<number> {
-  for (let port = wanted; port < wanted + 50; port += 1) {
-    if (!taken.includes(port) && (await isFree(port))) return port
+/** For each name the first port from the wanted one on that is free on 127.0.0.1, of the next 50. */
+async function freePorts(wanted: Readonly<Record<string, number>>): Promise<Record<string, number>> {
+  const chosen: Record<string, number> = {}
+  for (const [name, from] of Object.entries(wanted)) {
+    let port = from
+    while (Object.values(chosen).includes(port) || !(await isFree(port))) port += 1
+    if (port >= from + 50) throw new Error(`no free port from ${from} to ${from + 49}`)
+    chosen[name] = port
   }
-  throw new Error(`no free port from ${wanted} to ${wanted + 49}`)
+  return chosen
 }
 
 function isFree(port: number): Promise<boolean> {
@@ -92,25 +102,19 @@ async function setUp(
   stage.wait('starting the services and the inbox')
   const { platform } = context
   const own = platform.services.filter(({ port }) => port !== undefined)
-  const { ports, inboxPort } = await choosePorts(own, stage)
+  const wanted: Readonly<Record<string, number>> = { ...portsOf(own), inbox: INBOX_PORT }
+  const { inbox: inboxPort = 0, ...ports } = await freePorts(wanted)
+  for (const [name, port] of Object.entries({ ...ports, inbox: inboxPort }))
+    if (port !== wanted[name]) stage.note(`port ${wanted[name]} is taken: ${name} listens on ${port}`)
   const data = await mkdtemp(path.join(tmpdir(), 'platformctl-demo-'))
   cleanup.push(() => rm(data, { recursive: true, force: true, maxRetries: 3 }))
-  const inbox = await openInbox({ pagePort: inboxPort, live })
+  const inbox = await openInbox({ pagePort: inboxPort, live, now: clock.now })
   cleanup.push(() => inbox.close())
   const neighbour = own.find(({ name }) => name !== WEB)
   const door = neighbour && (await openDoor(() => ports[neighbour.name] ?? 0))
   if (door) cleanup.push(door.close)
 
-  const sample = await openHistory(path.join(data, 'history.sqlite'))
-  const { sampleHealth } = platform
-  if (sampleHealth)
-    await recordDays(sample, clock.now(), {
-      sample: sampleHealth,
-      off: sampleHealth.offInDemo,
-      everyMs: DAY_MS,
-      build: 'demo',
-    })
-  const history: History = sampleHealth ? { ...sample, sampleUntil: clock.now() } : sample
+  const history = withSampleDays(await openHistory(path.join(data, 'history.sqlite')))
   const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
   const daemon: RunningDaemon = await startDaemon({
     env: {
@@ -159,7 +163,7 @@ async function setUp(
       service: health,
       store: health,
       heal: health,
-      announce: command(`status announce "${LIVE_TEXTS.announcement}" --data ${data}`),
+      announce: command(`status announce "${ANNOUNCEMENT}" --data ${data}`),
       bounce: command(`email suppressions list --data ${data}`),
     },
   })
@@ -177,24 +181,9 @@ async function setUp(
   return { secret, inbox, daemon }
 }
 
-async function choosePorts(
-  services: readonly ServiceDefinition[],
-  stage: Stage,
-): Promise<{ readonly ports: Readonly<Record<string, number>>; readonly inboxPort: number }> {
-  const chosen = new Map<string, number>()
-  const wanted = [
-    ...services.map(({ name, port = 0 }) => [name, port] as const),
-    ['inbox', INBOX_PORT] as const,
-  ]
-  for (const [name, want] of wanted) {
-    const port = await freePort(want, [...chosen.values()])
-    if (port !== want) stage.note(`port ${want} is taken: ${name} listens on ${port}`)
-    chosen.set(name, port)
-  }
-  const inboxPort = chosen.get('inbox') ?? 0
-  chosen.delete('inbox')
-  return { ports: Object.fromEntries(chosen), inboxPort }
-}
+/** The usual ports of the services that this process serves. */
+const portsOf = (services: readonly ServiceDefinition[]) =>
+  Object.fromEntries(services.flatMap(({ name, port }) => (port === undefined ? [] : [[name, port]])))
 
 /** Every variable that holds an address of these services, as this machine's. */
 function addressesOf(
@@ -206,14 +195,6 @@ function addressesOf(
       address.map((variable) => [variable, `http://127.0.0.1:${ports[name]}`]),
     ),
   )
-}
-
-/** Where the next commands can listen while the demo goes on. */
-async function portsBeside(services: readonly ServiceDefinition[]) {
-  const chosen: Record<string, number> = {}
-  for (const { name, port } of services)
-    if (port !== undefined) chosen[name] = await freePort(port, Object.values(chosen))
-  return { services: chosen, preview: await freePort(8026) }
 }
 
 interface Course {
@@ -236,7 +217,7 @@ async function runCourse(course: Course): Promise<void> {
   const signal = () => AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
 
   const subscribe = async (body: { readonly email: string; readonly course?: string }) => {
-    const before = inbox.mails.length
+    const before = inbox.mails.at(-1)?.id ?? 0
     await post(`${web}${PATHS.subscribe}`, { body, signal: signal() })
     return inbox.waitFor(({ id, text }) => id > before && text.includes(PATHS.confirm), signal())
   }
@@ -271,7 +252,7 @@ async function runCourse(course: Course): Promise<void> {
     return send()
   }
   for (let lesson = 1; lesson <= lessons; lesson += 1) {
-    const before = inbox.mails.length
+    const before = inbox.mails.at(-1)?.id ?? 0
     let answer = await send()
     // No lesson may be due today: a course can pause for weeks, or until a weekday.
     for (
@@ -302,31 +283,12 @@ async function runCourse(course: Course): Promise<void> {
       services: context.platform.services,
       urls,
       env: context.env,
-      free: await portsBeside(context.platform.services),
+      // Where they can listen while the demo goes on.
+      free: {
+        services: await freePorts(portsOf(context.platform.services)),
+        preview: (await freePorts({ preview: 8026 })).preview ?? 0,
+      },
     }),
     `${inbox.pageUrl}/inbox`,
   )
-}
-
-async function post(
-  url: string,
-  { body, secret, signal }: { body?: unknown; secret?: string; signal: AbortSignal },
-): Promise<Record<string, unknown>> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      ...(secret === undefined ? {} : { Authorization: `Bearer ${secret}` }),
-    },
-    body: body === undefined ? null : JSON.stringify(body),
-    signal,
-  })
-  const answer = (await response.json()) as Record<string, unknown>
-  if (!response.ok) {
-    throw new CommandError(
-      EXIT.failed,
-      `${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`,
-    )
-  }
-  return answer
 }

@@ -1,12 +1,120 @@
+import { seeded } from '../../core/analytics/sample.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
 import type { ProbeState } from '../../core/health/probe.ts'
-import { type History, type Observation, WHOLE_SERVICE } from '../../core/status/history.ts'
-import type { SampleHealth } from '../../core/status/sample-health.ts'
+import { type History, type Observation, type Round, WHOLE_SERVICE } from '../../core/status/history.ts'
+
+/** Sample health of a platform, from which days for its status page are made up. */
+export interface SampleHealth {
+  /** By service and probe: the usual latency in milliseconds, or `off` if the probe is not configured. */
+  readonly probes: Readonly<Record<string, Readonly<Record<string, number | 'off'>>>>
+  readonly trouble: readonly SampleTrouble[]
+}
+
+/** A sample failure: its cause, days ago and hours. */
+interface SampleTrouble {
+  readonly service: string
+  readonly probe: string
+  readonly state: ProbeState
+  readonly daysAgo: number
+  readonly hours: number
+  readonly reason: string
+}
 
 /** The machine was off. */
 const SILENT = { daysAgo: 45.5, hours: 52 }
 const RECORDED_DAYS = 80
 const SEED = 7
+
+/** What happened to a made-up platform, dealt to the parts that a platform has. */
+const TROUBLE: readonly Omit<SampleTrouble, 'service' | 'probe'>[] = [
+  { state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'the check failed' },
+  { state: 'degraded', daysAgo: 33.2, hours: 30, reason: 'the check failed' },
+  { state: 'failing', daysAgo: 12.5, hours: 2.2, reason: 'cannot be reached' },
+  { state: 'degraded', daysAgo: 4.1, hours: 3, reason: 'no answer in time' },
+]
+
+/**
+ * A history that a demo fills with sample days: eighty before the first look, of the parts that this look found, and
+ * whatever time the demo's clock skips while all is well.
+ */
+export function withSampleDays(history: History): History {
+  let last: Round | undefined
+  let sampleUntil = 0
+  return {
+    ...history,
+    get sampleUntil() {
+      return sampleUntil
+    },
+    async record(round) {
+      const before = last
+      last = round
+      if (before === undefined)
+        await recordDays(history, round.at, {
+          sample: sampleOf(round),
+          age: 0,
+          everyMs: DAY_MS,
+          build: 'demo',
+        })
+      else if (round.at - before.at > HOUR_MS && !before.observations.some(({ state }) => isTrouble(state)))
+        await skip(history, before, round.at)
+      else return history.record(round)
+      sampleUntil = round.at
+      await history.record(round)
+    },
+  }
+}
+
+const isTrouble = (state: ProbeState) => state === 'failing' || state === 'degraded'
+
+/** Latencies vary by a factor of up to seven, mostly by little; the same in every run. */
+function variation(): () => number {
+  const random = seeded(SEED)
+  return () => Math.exp(random() ** 3 * 2)
+}
+
+/** Records that what was well stays well until then, hour by hour. */
+async function skip(
+  history: History,
+  { at: from, observations, builds }: Round,
+  until: number,
+): Promise<void> {
+  const spread = variation()
+  for (let at = from; at < until; at += HOUR_MS) {
+    const to = Math.min(at + HOUR_MS, until)
+    await history.record({
+      at: to,
+      builds,
+      observations: observations.map((one) => ({
+        ...one,
+        latencyMs: one.latencyMs && one.latencyMs * spread(),
+        credit: { state: one.state, from: at, to },
+      })),
+    })
+  }
+}
+
+/** The parts that a look found, with trouble of each kind. A service that fails is felt by those that ask it. */
+function sampleOf({ observations }: Round): SampleHealth {
+  const found = observations.filter(({ probe, state }) => probe !== WHOLE_SERVICE && state !== 'skipped')
+  const services = new Set(observations.map(({ service }) => service))
+  const causes = found.filter(({ probe }) => !services.has(probe))
+  const probes = Object.fromEntries(
+    [...services].map((name) => [
+      name,
+      Object.fromEntries(
+        found.filter(({ service }) => service === name).map(({ probe, latencyMs = 5 }) => [probe, latencyMs]),
+      ),
+    ]),
+  )
+  // The last service first: it is not the one that the visitor of a page asks.
+  const trouble = TROUBLE.flatMap((one, index) => {
+    const cause = causes.at(-1 - (index % causes.length))
+    if (cause === undefined) return []
+    const felt = found.filter(({ probe }) => probe === cause.service)
+    return [cause, ...felt].map(({ service, probe }) => ({ ...one, service, probe }))
+  })
+  return { probes, trouble }
+}
 
 /** Records eighty sample days, with outages and a gap, up to just before `now`: a look every ten minutes in trouble. */
 export async function recordDays(
@@ -14,32 +122,35 @@ export async function recordDays(
   now: number,
   input: {
     readonly sample: SampleHealth
-    /** How it ends, and how long ago in milliseconds. */
-    readonly state?: 'ok' | 'degraded' | 'failing'
+    /** The probe that is in trouble in the last look, and since 20 minutes. */
+    readonly ends?: {
+      readonly service: string
+      readonly probe: string
+      readonly state: 'degraded' | 'failing'
+    }
+    /** How long ago the last look was, in milliseconds. */
     readonly age?: number
-    readonly off?: readonly string[]
     /** Time between two looks while nothing is wrong. */
     readonly everyMs?: number
     readonly build?: string
   },
 ): Promise<void> {
-  const { sample, state: ended = 'ok', age = 24_000, off = [], everyMs = HOUR_MS, build = '4.2.0' } = input
-  const { probes: services, trouble: troubles, last: affected } = sample
-  const noise = lcg(SEED)
+  const { sample, ends, age = 24_000, everyMs = HOUR_MS, build = '4.2.0' } = input
+  const spread = variation()
   const last = now - age
   const within = (at: number, { daysAgo, hours }: { daysAgo: number; hours: number }) =>
     at >= now - daysAgo * DAY_MS && at < now - daysAgo * DAY_MS + hours * HOUR_MS
   const round = async (at: number, creditMs: number, final: boolean) => {
     if (within(at, SILENT)) return
     const observations: Observation[] = []
-    for (const [service, probes] of Object.entries(services)) {
+    for (const [service, probes] of Object.entries(sample.probes)) {
+      const credit = (state: ProbeState) => ({ state, from: at - creditMs, to: at })
       let whole: ProbeState = 'ok'
       for (const [probe, typical] of Object.entries(probes)) {
-        if (off.includes(probe)) continue
-        const now = final && ended !== 'ok' && service === affected.service && probe === affected.probe
-        const trouble = now
-          ? { state: ended, reason: 'no answer in time' }
-          : troubles.find((one) => one.service === service && one.probe === probe && within(at, one))
+        const isEnd = final && service === ends?.service && probe === ends.probe
+        const trouble = isEnd
+          ? { state: ends.state, reason: 'no answer in time' }
+          : sample.trouble.find((one) => one.service === service && one.probe === probe && within(at, one))
         const state: ProbeState = typical === 'off' ? 'skipped' : (trouble?.state ?? 'ok')
         if (state === 'failing' || (state === 'degraded' && whole === 'ok')) whole = state
         observations.push({
@@ -47,34 +158,28 @@ export async function recordDays(
           probe,
           state,
           reason: typical === 'off' ? 'not configured' : trouble?.reason,
-          latencyMs:
-            typical === 'off' || state === 'failing' ? undefined : typical * Math.exp(noise() ** 3 * 2),
-          credit: { state, from: at - creditMs, to: at },
+          latencyMs: typical === 'off' || state === 'failing' ? undefined : typical * spread(),
+          credit: credit(state),
         })
       }
-      const latencyMs = 40 * Math.exp(noise() ** 3 * 2)
+      const latencyMs = 40 * spread()
       observations.push({
         service,
         probe: WHOLE_SERVICE,
         state: whole,
         reason: undefined,
         latencyMs,
-        credit: { state: whole, from: at - creditMs, to: at },
+        credit: credit(whole),
       })
     }
-    await history.record({
-      at,
-      observations,
-      builds: Object.fromEntries(Object.keys(services).map((service) => [service, build])),
-    })
+    const builds = Object.fromEntries(Object.keys(sample.probes).map((service) => [service, build]))
+    await history.record({ at, observations, builds })
   }
   let before = last - RECORDED_DAYS * DAY_MS
   for (let at = before; at <= last - HOUR_MS; at += 10 * MINUTE_MS) {
-    const near = troubles.some(
-      ({ probe, daysAgo, hours }) =>
-        !off.includes(probe) &&
-        at > now - daysAgo * DAY_MS - HOUR_MS &&
-        at < now - daysAgo * DAY_MS + (hours + 1) * HOUR_MS,
+    const near = sample.trouble.some(
+      ({ daysAgo, hours }) =>
+        at > now - daysAgo * DAY_MS - HOUR_MS && at < now - daysAgo * DAY_MS + (hours + 1) * HOUR_MS,
     )
     const pause = at > last - DAY_MS - HOUR_MS ? HOUR_MS : everyMs
     if (!near && at - before < pause) continue
@@ -83,13 +188,4 @@ export async function recordDays(
   }
   for (let at = last - 30 * MINUTE_MS; at <= last; at += 5 * MINUTE_MS)
     await round(at, 5 * MINUTE_MS, at > last - 20 * MINUTE_MS)
-}
-
-/** Numerical Recipes' generator: the same days in every run. */
-function lcg(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1664525 + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
 }

@@ -3,25 +3,13 @@ import { type Context, programName, terminalColumns } from '../context.ts'
 import { beside } from '../output/text.ts'
 import { loadPaint, shown } from '../terminal.ts'
 
-/** Progress display of the demo: finished steps stay as lines, and the current one is a spinner on a terminal. */
-export interface Stage {
-  wait(text: string): void
-  done(text: string): void
-  note(text: string): void
-  open(pages: readonly (readonly [name: string, url: string, what: string])[]): void
-  /** Shows the seconds left; rejects with the signal's reason on Ctrl-C. */
-  countDown(text: string, ms: number): Promise<void>
-  finale(
-    text: string,
-    commands: readonly (readonly [command: string, what: string])[],
-    inboxUrl: string,
-  ): void
-  clear(): void
-  end(text: string): void
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>
 
-/** `told` gets each step that is done. */
-export async function openStage(context: Context, told: (text: string) => void): Promise<Stage> {
+/**
+ * Progress display of the demo: finished steps stay as lines, and the current one is a spinner on a terminal. `told` gets
+ * each step that is done.
+ */
+export async function openStage(context: Context, told: (text: string) => void) {
   const paint = await loadPaint(context.colour.stderr)
   const { default: ora } = await import('ora')
   const spinner = ora({
@@ -44,13 +32,13 @@ export async function openStage(context: Context, told: (text: string) => void):
     Math.max(...rows.map(([first = '']) => first.length)) + 2
 
   return {
-    wait: (text) => void spinner.start(shown(text, true)),
-    done(text) {
+    wait: (text: string) => void spinner.start(shown(text, true)),
+    done(text: string) {
       line(beside(`${paint.green('✔')} `, text, columns))
       told(text)
     },
-    note: (text) => line(beside('  ', paint.dim(text), columns)),
-    open(pages) {
+    note: (text: string) => line(beside('  ', paint.dim(text), columns)),
+    open(pages: readonly (readonly [name: string, url: string, what: string])[]) {
       const [names, urls] = [padded(pages), padded(pages.map(([, url]) => [url]))]
       line('')
       for (const [name, url, what] of pages) {
@@ -64,14 +52,15 @@ export async function openStage(context: Context, told: (text: string) => void):
       }
       line('')
     },
-    async countDown(text, ms) {
+    /** Shows the seconds left; rejects with the signal's reason on Ctrl-C. */
+    async countDown(text: string, ms: number) {
       const end = context.clock.monotonic() + ms
       for (let left = ms; left > 0; left = end - context.clock.monotonic()) {
         spinner.start(shown(`${text} ${paint.dim(`(${Math.ceil(left / 1000)} s)`)}`, true))
         await context.clock.sleep(Math.min(left, 1000), context.signal)
       }
     },
-    finale(text, commands, inboxUrl) {
+    finale(text: string, commands: readonly (readonly [command: string, what: string])[], inboxUrl: string) {
       spinner.stop()
       line(beside(`${paint.green('✔')} `, paint.bold(text), columns))
       told(text)
@@ -83,7 +72,7 @@ export async function openStage(context: Context, told: (text: string) => void):
         line(`${beside('    ', paint.dim(what), columns)}\n    ${paint.bold(command)}\n`)
     },
     clear: () => void spinner.stop(),
-    end: (text) => line(paint.dim(text)),
+    end: (text: string) => line(paint.dim(text)),
   }
 }
 

@@ -1,4 +1,11 @@
-import type { DeployFile, Places, Subject } from './subject.ts'
+import {
+  type DeployFile,
+  type Places,
+  type Subject,
+  WITNESS_PORT,
+  WITNESS_WORDS,
+  yamlName,
+} from './subject.ts'
 
 const POSTGRES = `  postgres:
     image: postgres:18@sha256:3a82e1f56c8f0f5616a11103ac3d47e632c3938698946a7ad26da0df1334744a
@@ -29,7 +36,7 @@ export function composeFiles(subject: Subject, { folder, up }: Places): readonly
     build:
       context: ${up === '' ? '.' : up}
       dockerfile: ${file('Dockerfile')}
-      target: ${role}
+      target: ${yamlName(role)}
       args:
         BUILD_STAMP: \${BUILD_STAMP:-}
 `
@@ -41,7 +48,7 @@ export function composeFiles(subject: Subject, { folder, up }: Places): readonly
 `
   const own = services.map(({ name: role, port, addresses }) => ({
     role,
-    text: `  ${role}:
+    text: `  ${yamlName(role)}:
 ${image(role)}    depends_on:
       migrate:
         condition: service_completed_successfully
@@ -49,7 +56,7 @@ ${
   addresses.length === 0
     ? ''
     : `    environment:\n${addresses
-        .map(([variable, address]) => `      ${variable}: ${address}\n`)
+        .map(([variable, address]) => `      ${yamlName(variable)}: ${address}\n`)
         .sort()
         .join('')}`
 }${envFiles(role)}    ports:
@@ -95,7 +102,7 @@ x-service: &service
       max-size: 10m
       max-file: "5"
 
-name: ${name}
+name: ${yamlName(name)}
 
 services:
 ${all.map(({ text }) => text).join('\n')}
@@ -111,18 +118,18 @@ volumes:
 # User 1000 must be able to read it. Remove what you do not set. Any other secret works the same: one entry below, and
 # NAME_FILE for its service.
 
-name: ${name}
+name: ${yamlName(name)}
 
 services:
 ${services
   .filter((service) => service.secrets.length > 0)
   .sort((a, b) => (a.name < b.name ? -1 : 1))
   .map(
-    ({ name: role, secrets: read }) => `  ${role}:
+    ({ name: role, secrets: read }) => `  ${yamlName(role)}:
     secrets:
 ${[...read]
   .sort()
-  .map((one) => `      - ${one}\n`)
+  .map((one) => `      - ${yamlName(one)}\n`)
   .join('')}    environment:
 ${[...read]
   .sort()
@@ -131,9 +138,62 @@ ${[...read]
   )
   .join('\n')}
 secrets:
-${names.map((one) => `  ${one}:\n    file: secrets/${one}\n`).join('')}`
+${names.map((one) => `  ${yamlName(one)}:\n    file: secrets/${one}\n`).join('')}`
+  const words = [...WITNESS_WORDS, '--host', '0.0.0.0', '--data', '/data']
+  const witness = `# A witness, on another machine than the platform (docs/witness.md), with the image of web:
+#   openssl rand -base64 32 > secrets/WITNESS_SECRET
+#   docker compose -f ${file('compose.witness.yaml')} up --detach --wait
+# User 1000 must be able to read the secret; the platform lists it as NAME:SECRET. witness.env, beside this file, holds the
+# variables of an alert channel. Replace the address and the name; add --peer and the address of each other witness.
+
+name: ${name}-witness
+
+services:
+  witness:
+    image: ${name}-web:\${BUILD_STAMP:-local}
+    volumes:
+      - data:/data
+    secrets:
+      - WITNESS_SECRET
+    environment:
+      WITNESS_SECRET_FILE: /run/secrets/WITNESS_SECRET
+    env_file:
+      - path: witness.env
+        required: false
+    ports:
+      - '127.0.0.1:${WITNESS_PORT}:${WITNESS_PORT}'
+    command: [ ${words.map((word) => JSON.stringify(word)).join(', ')} ]
+    restart: unless-stopped
+    # Healthy while it answers, also when the platform does not.
+    healthcheck:
+      test: [ "CMD", "node", "-e", "require('http').get('http://127.0.0.1:${WITNESS_PORT}/health', (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))" ]
+      interval: 30s
+      timeout: 6s
+      retries: 3
+    logging:
+      driver: json-file
+      options:
+        max-size: 10m
+        max-file: "5"
+    cap_drop:
+      - ALL
+    mem_limit: 256m
+    read_only: true
+    security_opt:
+      - no-new-privileges:true
+    tmpfs:
+      - /tmp
+
+volumes:
+  data:
+
+secrets:
+  WITNESS_SECRET:
+    file: secrets/WITNESS_SECRET
+`
   return [
     { path: 'compose.yaml', text: compose },
     { path: 'compose.secrets.yaml', text: secrets },
+    { path: 'compose.witness.yaml', text: witness, optional: true },
   ]
 }

@@ -1,9 +1,40 @@
 import { WEB } from '../../core/service.ts'
 import { daemonWords } from './docker.ts'
-import type { DeployFile, Subject } from './subject.ts'
+import { type DeployFile, type Subject, WITNESS_PORT, WITNESS_WORDS, yamlName } from './subject.ts'
 
 /** Where a pod finds its secret. */
 const SECRETS = '/run/secrets/platform'
+
+const POD_SECURITY = `      securityContext:
+        runAsNonRoot: true
+        runAsUser: 1000
+        runAsGroup: 1000
+        fsGroup: 1000
+        seccompProfile: { type: RuntimeDefault }
+`
+const CONTAINER_SECURITY = `          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: { drop: [ALL] }
+`
+const ALIVE = `          livenessProbe:
+            tcpSocket: { port: http }
+            periodSeconds: 20
+            failureThreshold: 3
+`
+
+const volumes = (secret: string) => `        - name: tmp
+          emptyDir: { sizeLimit: 64Mi }
+        - name: secrets
+          # 288 is 0440: readable by fsGroup.
+          secret: { secretName: ${secret}, defaultMode: 288 }
+`
+
+const head = (version: string, kind: string, name: string, labels?: string) => `apiVersion: ${version}
+kind: ${kind}
+metadata:
+  name: ${name}
+${labels === undefined ? '' : `  labels: ${labels}\n`}`
 
 /** The services as deployments whose pods migrate the store before they serve; one pod of web at a time runs the schedule. */
 export function kubernetesFiles(subject: Subject): readonly DeployFile[] {
@@ -13,24 +44,16 @@ export function kubernetesFiles(subject: Subject): readonly DeployFile[] {
       `#   kubectl create secret generic ${name}-${role} --from-file=env=${role}.env --from-literal=STORE_URL=postgres://…`,
   )
   const addresses = new Map(services.flatMap((service) => service.addresses))
-  const settings = [...addresses].map(([variable, address]) => `  ${variable}: ${address}\n`).sort()
+  const settings = [...addresses].map(([variable, address]) => `  ${yamlName(variable)}: ${address}\n`).sort()
   const common = `# The services and their settings. Each service has its own secret, mounted as files: an env file, which may be empty, and
 # the address of the store, without which no pod starts.
 ${secrets.join('\n')}
 # platformctl env list says which service reads which variable. Give each image by its digest (@sha256:…) where your
 # registry tells it; a tag can be moved.
 # Replace registry.example.com by your registry, and BUILD_STAMP by the stamp that the images were built with.
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: ${name}
-automountServiceAccountToken: false
+${head('v1', 'ServiceAccount', yamlName(name))}automountServiceAccountToken: false
 ---
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: ${name}
-data:
+${head('v1', 'ConfigMap', yamlName(name))}data:
   NEXT_PUBLIC_SITE_URL: https://www.example.com
 ${settings.join('')}  DEPLOY_ENVIRONMENT: production
 `
@@ -38,62 +61,50 @@ ${settings.join('')}  DEPLOY_ENVIRONMENT: production
     ...workload(subject, service),
     networkPolicy(subject, service),
   ])
-  return [{ path: 'platform.yaml', text: [common, ...parts].join('---\n') }]
+  return [
+    { path: 'platform.yaml', text: [common, ...parts].join('---\n') },
+    { path: 'witness.yaml', text: witness(subject), optional: true },
+  ]
 }
 
 type Service = Subject['services'][number]
 
 function workload(subject: Subject, { name: role, port, health }: Service): readonly string[] {
   const { name } = subject
-  const labels = `{ app.kubernetes.io/part-of: ${name}, app.kubernetes.io/name: ${role} }`
+  const labels = `{ app.kubernetes.io/part-of: ${yamlName(name)}, app.kubernetes.io/name: ${yamlName(role)} }`
   const container = (words: readonly string[]) => `image: registry.example.com/${name}-${role}:BUILD_STAMP
-          args: [${[...words, '--env-file', `${SECRETS}/env`, '--data', '/tmp/data'].join(', ')}]
+          args: [${[...words, '--env-file', `${SECRETS}/env`, '--data', '/tmp/data'].map(yamlName).join(', ')}]
           envFrom:
-            - configMapRef: { name: ${name} }
+            - configMapRef: { name: ${yamlName(name)} }
           env:
             # Required here, and only here: pods share nothing, so their store cannot be a file.
             - { name: STORE_URL_FILE, value: ${SECRETS}/STORE_URL }
           resources:
             requests: { cpu: 100m, memory: 128Mi }
             limits: { memory: 512Mi }
-          securityContext:
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            capabilities: { drop: [ALL] }
-          volumeMounts:
+${CONTAINER_SECURITY}          volumeMounts:
             - { name: tmp, mountPath: /tmp }
             - { name: secrets, mountPath: ${SECRETS}, readOnly: true }`
   return [
-    `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: ${role}
-  labels: ${labels}
-spec:
+    `${head('apps/v1', 'Deployment', yamlName(role), labels)}spec:
   replicas: 2
   selector:
-    matchLabels: { app.kubernetes.io/name: ${role} }
+    matchLabels: { app.kubernetes.io/name: ${yamlName(role)} }
   strategy:
     rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
   template:
     metadata:
       labels: ${labels}
     spec:
-      serviceAccountName: ${name}
+      serviceAccountName: ${yamlName(name)}
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: 120
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: 1000
-        runAsGroup: 1000
-        fsGroup: 1000
-        seccompProfile: { type: RuntimeDefault }
-      initContainers:
+${POD_SECURITY}      initContainers:
         - name: migrate
           ${container(['db', 'migrate'])}
       containers:
         # ${role === WEB ? 'All replicas have the schedule: each hour, the store gives it to one of them.' : 'The schedule is run by web.'}
-        - name: ${role}
+        - name: ${yamlName(role)}
           ${container(daemonWords(subject, role))}
           ports:
             - { name: http, containerPort: ${port} }
@@ -107,53 +118,31 @@ spec:
             httpGet: { path: ${health}, port: http }
             periodSeconds: 10
             timeoutSeconds: 6
-          livenessProbe:
-            tcpSocket: { port: http }
-            periodSeconds: 20
-            failureThreshold: 3
-      volumes:
-        - name: tmp
-          emptyDir: { sizeLimit: 64Mi }
-        - name: secrets
-          # 288 is 0440: readable by fsGroup.
-          secret: { secretName: ${name}-${role}, defaultMode: 288 }
-`,
-    `apiVersion: v1
-kind: Service
-metadata:
-  name: ${role}
-  labels: ${labels}
-spec:
-  selector: { app.kubernetes.io/name: ${role} }
+${ALIVE}      volumes:
+${volumes(yamlName(`${name}-${role}`))}`,
+    `${head('v1', 'Service', yamlName(role), labels)}spec:
+  selector: { app.kubernetes.io/name: ${yamlName(role)} }
   ports:
     - { name: http, port: ${port}, targetPort: http }
 `,
-    `apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata:
-  name: ${role}
-spec:
+    `${head('policy/v1', 'PodDisruptionBudget', yamlName(role))}spec:
   minAvailable: 1
   selector:
-    matchLabels: { app.kubernetes.io/name: ${role} }
+    matchLabels: { app.kubernetes.io/name: ${yamlName(role)} }
 `,
   ]
 }
 
 function networkPolicy({ name }: Subject, { name: role, port }: Service): string {
   return `# Who may talk to ${role}: the ingress controller and the other services. Change ingress-nginx to the namespace of yours.
-apiVersion: networking.k8s.io/v1
-kind: NetworkPolicy
-metadata:
-  name: ${role}
-spec:
+${head('networking.k8s.io/v1', 'NetworkPolicy', yamlName(role))}spec:
   podSelector:
-    matchLabels: { app.kubernetes.io/name: ${role} }
+    matchLabels: { app.kubernetes.io/name: ${yamlName(role)} }
   policyTypes: [Ingress, Egress]
   ingress:
     - from:
         - podSelector:
-            matchLabels: { app.kubernetes.io/part-of: ${name} }
+            matchLabels: { app.kubernetes.io/part-of: ${yamlName(name)} }
         - namespaceSelector:
             matchLabels: { kubernetes.io/metadata.name: ingress-nginx }
       ports:
@@ -170,6 +159,59 @@ spec:
         - ipBlock: { cidr: "::/0", except: ["fe80::/10", "fd00:ec2::254/128"] }
     - to:
         - podSelector:
-            matchLabels: { app.kubernetes.io/part-of: ${name} }
+            matchLabels: { app.kubernetes.io/part-of: ${yamlName(name)} }
+`
+}
+
+/** One pod for another cluster, with a volume, so that a restart repeats no alert. */
+function witness({ name }: Subject): string {
+  const words = [...WITNESS_WORDS, '--host', '0.0.0.0', '--env-file', `${SECRETS}/env`, '--data', '/data']
+  const labels = `{ app.kubernetes.io/part-of: ${yamlName(name)}, app.kubernetes.io/name: witness }`
+  return `# A witness, in another cluster than the platform (docs/witness.md). witness.env holds WITNESS_SECRET, which the platform
+# lists as NAME:SECRET, and the variables of an alert channel:
+#   kubectl create secret generic ${name}-witness --from-file=env=witness.env
+# Replace the registry and BUILD_STAMP, the address of the platform and the name of the witness; add --peer and the address
+# of each other witness. The status page is at the service's port; give it an address of its own.
+${head('v1', 'PersistentVolumeClaim', 'witness')}spec:
+  accessModes: [ReadWriteOnce]
+  resources:
+    requests: { storage: 100Mi }
+---
+${head('apps/v1', 'Deployment', 'witness', labels)}spec:
+  replicas: 1
+  selector:
+    matchLabels: { app.kubernetes.io/name: witness }
+  # Its volume has one user at a time.
+  strategy: { type: Recreate }
+  template:
+    metadata:
+      labels: ${labels}
+    spec:
+      automountServiceAccountToken: false
+${POD_SECURITY}      containers:
+        - name: witness
+          image: registry.example.com/${name}-web:BUILD_STAMP
+          args: [${words.map((word) => JSON.stringify(word)).join(', ')}]
+          resources:
+            requests: { cpu: 10m, memory: 64Mi }
+            limits: { memory: 256Mi }
+${CONTAINER_SECURITY}          ports:
+            - { name: http, containerPort: ${WITNESS_PORT} }
+          # It is ready, and serves the last known page, also when the platform is not.
+          readinessProbe:
+            httpGet: { path: /health, port: http }
+            periodSeconds: 10
+${ALIVE}          volumeMounts:
+            - { name: data, mountPath: /data }
+            - { name: tmp, mountPath: /tmp }
+            - { name: secrets, mountPath: ${SECRETS}, readOnly: true }
+      volumes:
+        - name: data
+          persistentVolumeClaim: { claimName: witness }
+${volumes(`${name}-witness`)}---
+${head('v1', 'Service', 'witness', labels)}spec:
+  selector: { app.kubernetes.io/name: witness }
+  ports:
+    - { name: http, port: ${WITNESS_PORT}, targetPort: http }
 `
 }

@@ -45,7 +45,13 @@ export interface DeployFile {
   /** From the folder of the files. */
   readonly path: string
   readonly text: string
+  /** Of another machine, or of none: where it is not there, `check` does not miss it. */
+  readonly optional?: true
 }
+
+/** The arguments of a witness, for the operator to edit. */
+export const WITNESS_WORDS = ['witness', '--platform', 'https://www.example.com', '--name', 'vienna'] as const
+export const WITNESS_PORT = 3100
 
 /** The secrets of the engine that an operator makes and that need nothing else. */
 const MADE = ['EMAIL_DISPATCH_SECRET', 'EMAIL_LINK_SECRET', 'HEALTH_DEEP_TOKEN']
@@ -136,6 +142,11 @@ function inside(folder: string, file: string): string {
       `${name} ${name.startsWith('..') ? 'is not in the folder of the definition, which is what is deployed: move it there' : 'has a character that deployment files would have to quote: rename it'}.`,
     )
   return name
+}
+
+/** A name in a YAML file, quoted where YAML would read a number, a date, a boolean or null. */
+export function yamlName(name: string): string {
+  return /^(?:\d.*|y|yes|n|no|on|off|true|false|null)$/i.test(name) ? `"${name}"` : name
 }
 
 function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {

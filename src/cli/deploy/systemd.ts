@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { DeployFile, Subject } from './subject.ts'
+import { type DeployFile, type Subject, WITNESS_WORDS } from './subject.ts'
 
 const HARDENING = `CapabilityBoundingSet=
 AmbientCapabilities=
@@ -29,7 +29,7 @@ SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
 SystemCallErrorNumber=EPERM`
 
-/** The service, and a backup every night. */
+/** The service, a backup every night, and a witness for another machine. */
 export function systemdFiles({
   definition,
   services,
@@ -142,9 +142,48 @@ Persistent=yes
 [Install]
 WantedBy=timers.target
 `
+  const witness = `# A witness, on another machine than the platform (docs/witness.md). There, as root, platformctl as for the platform, and:
+#   install -D -m 600 witness.env /etc/platformctl/witness.env
+#   cp platformctl-witness.service /etc/systemd/system/
+#   systemctl daemon-reload
+#   systemctl enable --now platformctl-witness.service
+# witness.env holds WITNESS_SECRET and the variables of an alert channel. Replace the address of the platform and the name
+# of the witness; add --peer ADDRESS for each other witness.
+[Unit]
+Description=platformctl: a witness of the platform
+Documentation=man:platformctl(1)
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=exec
+ExecStart=/usr/bin/platformctl ${WITNESS_WORDS.join(' ')} --env-file %d/env --data %S/platformctl-witness
+# Stays root:root 0600 on disk; the witness reads a copy that nobody else can.
+LoadCredential=env:/etc/platformctl/witness.env
+Restart=on-failure
+RestartSec=5
+# 2: the command line or WITNESS_SECRET is wrong, or the port is taken, and the next start would say the same.
+RestartPreventExitStatus=2
+MemoryMax=256M
+TasksMax=64
+# A core dump would hold the secret.
+LimitCORE=0
+
+DynamicUser=yes
+StateDirectory=platformctl-witness
+StateDirectoryMode=0700
+UMask=0077
+
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+${HARDENING}
+
+[Install]
+WantedBy=multi-user.target
+`
   return [
     { path: 'platformctl.service', text: daemon },
     { path: 'platformctl-backup.service', text: backup },
     { path: 'platformctl-backup.timer', text: timer },
+    { path: 'platformctl-witness.service', text: witness, optional: true },
   ]
 }

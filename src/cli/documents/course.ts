@@ -4,6 +4,7 @@ import {
   count,
   courseCounts,
   list,
+  listOf,
   milliseconds,
   pause,
   subscriptionState,
@@ -42,27 +43,27 @@ const subscription = z.strictObject({
 })
 
 const withHistory = subscription.extend({
-  history: list(
-    z.strictObject({
-      at: time,
-      kind: text,
-      enrolment: count,
-      day: count.describe('The lesson; 0 for an entry that concerns none.'),
-      outcome: text.optional(),
-      reason: text.optional(),
-      messageId: text.optional(),
-      providerId: text.optional(),
-      source: text.optional(),
-      attempt: count.optional(),
-    }),
-  ),
+  history: listOf({
+    at: time,
+    kind: text,
+    enrolment: count,
+    day: count.describe('The lesson; 0 for an entry that concerns none.'),
+    outcome: text.optional(),
+    reason: text.optional(),
+    messageId: text.optional(),
+    providerId: text.optional(),
+    source: text.optional(),
+    attempt: count.optional(),
+  }),
 })
 
-export const courseStatus = versioned({
-  ...courseCounts.shape,
-  paused: pause.optional(),
-  problems: list(
-    z.strictObject({
+const decision = z.enum(['retry', 'sent'])
+
+export const courseDocuments = {
+  'course status': versioned({
+    ...courseCounts.shape,
+    paused: pause.optional(),
+    problems: listOf({
       id: text,
       day: count,
       kind: problem.shape.kind.optional(),
@@ -72,18 +73,14 @@ export const courseStatus = versioned({
       address: text.describe('Shortened.'),
       messageId: text.optional(),
     }),
-  ),
-})
-
-export const courseShow = versioned({
-  ...withHistory.shape,
-  enrolments: list(withHistory).describe('Every course of this person; the first one is also at the top.'),
-})
-
-export const courseList = z.union([
-  versioned({
-    courses: list(
-      z.strictObject({
+  }),
+  'course show': versioned({
+    ...withHistory.shape,
+    enrolments: list(withHistory).describe('Every course of this person; the first one is also at the top.'),
+  }),
+  'course list': z.union([
+    versioned({
+      courses: listOf({
         id: text,
         title: text,
         lessons: count,
@@ -91,15 +88,13 @@ export const courseList = z.union([
         unconfirmed: count,
         confirmed: count,
         unsubscribed: count,
-        deleted: list(z.strictObject({ lesson: text, people: count }))
+        deleted: listOf({ lesson: text, people: count })
           .optional()
           .describe('Lessons that people in the middle of the course had and it no longer has.'),
       }),
-    ),
-  }).describe('Without an address.'),
-  versioned({
-    enrolments: list(
-      z.strictObject({
+    }).describe('Without an address.'),
+    versioned({
+      enrolments: listOf({
         id: text,
         course: text,
         state: z.enum([...subscriptionState.options, 'finished']),
@@ -108,15 +103,12 @@ export const courseList = z.union([
         lessons: count,
         nextAt: milliseconds.optional(),
       }),
-    ),
-  }).describe('With an address.'),
-])
-
-export const courseEnrol = versioned({ enrolled: z.literal(true), id: text, enrolment: count })
-export const courseSet = versioned({ enrolments: count.describe('How many were found.') })
-export const courseExport = versioned({
-  enrolments: list(
-    z.strictObject({
+    }).describe('With an address.'),
+  ]),
+  'course enrol': versioned({ enrolled: z.literal(true), id: text, enrolment: count }),
+  'course set': versioned({ enrolments: count.describe('How many were found.') }),
+  'course export': versioned({
+    enrolments: listOf({
       address: text,
       course: text,
       state: z.enum([...subscriptionState.options, 'finished']),
@@ -130,41 +122,36 @@ export const courseExport = versioned({
       consentAt: time.optional(),
       consentHow: text.optional(),
     }),
-  ),
-})
-export const courseImport = versioned({
-  dryRun: z.boolean(),
-  imported: count.describe('With dryRun: who would be.'),
-  known: count.describe('In the course already, or through with it.'),
-  leftOut: list(
-    z.strictObject({
+  }),
+  'course import': versioned({
+    dryRun: z.boolean(),
+    imported: count.describe('With dryRun: who would be.'),
+    known: count.describe('In the course already, or through with it.'),
+    leftOut: listOf({
       line: count.describe('Of a CSV file; the number of the entry in JSON.'),
       why: z.enum(['unsubscribed', 'unconfirmed', 'suppressed', 'erased', 'repeated']),
     }),
-  ),
-})
-export const courseCancel = versioned({ cancelled: z.boolean() })
-export const courseResendConfirmation = versioned({ sent: z.literal(true), id: text })
-export const courseResume = versioned({ resumed: z.literal(true) })
-export const courseErase = versioned({
-  erased: z.boolean(),
-  related: count.describe('Invites, sign-in requests and records of sent mail that were deleted.'),
-  bytesGone: z.boolean().describe('False: the file may still hold the bytes; run the command again.'),
-  suppressed: z.literal(true),
-})
-
-const decision = z.enum(['retry', 'sent'])
-export const courseResolve = z.union([
-  versioned({ subscription: text, resolved: decision }).describe('For one subscription.'),
-  versioned({ count, resolved: decision }).describe('With --all or --reason.'),
-])
-
-export const dispatch = z.union([
-  DispatchAnswer.extend({
-    version: z.literal(1),
-    limit: z.int().min(1).nullable().describe('null with --drain.'),
   }),
-  versioned({
-    due: list(z.strictObject({ id: text, day: count.optional(), nextAttemptAt: milliseconds.optional() })),
-  }).describe('With --dry-run.'),
-])
+  'course cancel': versioned({ cancelled: z.boolean() }),
+  'course resend-confirmation': versioned({ sent: z.literal(true), id: text }),
+  'course resume': versioned({ resumed: z.literal(true) }),
+  'course erase': versioned({
+    erased: z.boolean(),
+    related: count.describe('Invites, sign-in requests and records of sent mail that were deleted.'),
+    bytesGone: z.boolean().describe('False: the file may still hold the bytes; run the command again.'),
+    suppressed: z.literal(true),
+  }),
+  'course resolve': z.union([
+    versioned({ subscription: text, resolved: decision }).describe('For one subscription.'),
+    versioned({ count, resolved: decision }).describe('With --all or --reason.'),
+  ]),
+  dispatch: z.union([
+    DispatchAnswer.extend({
+      version: z.literal(1),
+      limit: z.int().min(1).nullable().describe('null with --drain.'),
+    }),
+    versioned({
+      due: listOf({ id: text, day: count.optional(), nextAttemptAt: milliseconds.optional() }),
+    }).describe('With --dry-run.'),
+  ]),
+} as const

@@ -5,6 +5,8 @@ import * as z from 'zod'
 export const count = z.int().min(0)
 export const countsByName = z.record(z.string(), count)
 export const list = z.array
+/** A list of objects that have these members and no others. */
+export const listOf = <Shape extends z.ZodRawShape>(shape: Shape) => list(z.strictObject(shape))
 export const text = z.string()
 export const milliseconds = z.number().describe('UTC milliseconds since the epoch.')
 export const time = z.iso.datetime().describe('ISO 8601, in UTC.')

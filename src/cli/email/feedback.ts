@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import { EXIT, wrongUsage } from '../exit.ts'
 import { STORE, value, wholeNumber } from '../inputs.ts'
 import { platformCommand, withPlatform } from '../opened.ts'
-import { table } from '../print.ts'
+import { table } from '../output/text.ts'
 
 const status = platformCommand({
   summary: 'show mail sent, bounces and complaints by day, provider and recipient domain',
@@ -50,8 +50,8 @@ export const feedback = command({
       const said = answer({ outcome, reason: report.reason, recorded: 0, repeated: 0, unmatched: 0 })
       return { ...said, exit: report.kind === 'ignored' ? EXIT.passed : EXIT.failed }
     }
-    const { applyFeedback } = await import('../../core/mail/feedback/changes.ts')
-    const { matchReports } = await import('../../core/mail/feedback/match.ts')
+    const { applyFeedback } = await import('../../core/mail/feedback/store.ts')
+    const { matchReports } = await import('../../core/mail/feedback/message.ts')
     const { BY_MAIL } = await import('../../core/mail/feedback/sending.ts')
     return withPlatform(context, place, async ({ platform }) => {
       const list = await platform.mailService.suppressionList()

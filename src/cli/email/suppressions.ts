@@ -1,5 +1,5 @@
 import { parseAddress } from '../../core/address.ts'
-import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/mailbox.ts'
+import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/event.ts'
 import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type CommandData, commandOn } from '../command.ts'
@@ -8,7 +8,6 @@ import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { CommandError, EXIT, wrongUsage } from '../exit.ts'
 import { choice, reason, required, STORE } from '../inputs.ts'
 import { withPlatform } from '../opened.ts'
-import { printText } from '../print.ts'
 
 /** A command that works on the list of a store. */
 const listCommand = commandOn<typeof STORE, SuppressionList>(STORE, (context, values, work) =>
@@ -82,7 +81,7 @@ const importList = listCommand({
   inputs: { '<file>': 'the CSV file; its first line names the columns', '--cause <cause>': cause },
   async run(context, { file, cause }, found) {
     const { readSuppressionCsv, SuppressionCsvError } = await import(
-      '../../core/mail/feedback/suppression-csv.ts'
+      '../../core/mail/feedback/suppressions.ts'
     )
     const { importSuppressions } = await import('../../core/mail/feedback/suppressions.ts')
     const text = await readTextFile(context, file, LARGEST_LIST)
@@ -103,9 +102,9 @@ const importList = listCommand({
 const exportList = listCommand({
   summary: 'print the list as CSV, as import reads it',
   examples: ['> suppressed.csv'],
-  async run(context, _, found) {
-    const { suppressionCsv } = await import('../../core/mail/feedback/suppression-csv.ts')
-    return printText(context, suppressionCsv(await allOf(found)))
+  async run(_, __, found) {
+    const { suppressionCsv } = await import('../../core/mail/feedback/suppressions.ts')
+    return suppressionCsv(await allOf(found))
   },
 })
 

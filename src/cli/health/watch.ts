@@ -1,12 +1,47 @@
 import { durationText } from '../../core/durations.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import { becauseOf, type Verdict } from '../../core/health/verdict.ts'
+import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, terminalColumns } from '../context.ts'
-import { healthText, SIGN, STYLE, shownState } from '../output/health.ts'
+import { healthText, LOOK, shownState } from '../output/health.ts'
 import { loadPaint, ours, type Paint } from '../terminal.ts'
-import type { Ask } from './track.ts'
-import { follow, type StateHistory } from './track.ts'
+
+/** Memory of `--watch` for one service. */
+export interface StateHistory {
+  readonly state: RemoteState
+  /** When it came into this state, in UTC milliseconds; at first, when the watch began. */
+  readonly since: number
+  /** Oldest first; `ms` is undefined where there was no answer. */
+  readonly points: readonly { readonly ms: number | undefined; readonly state: RemoteState }[]
+}
+
+const MOST_POINTS = 40
+
+/** Adds one round to the tracks; gives new ones. */
+export function follow(
+  tracks: ReadonlyMap<string, StateHistory>,
+  { results }: Verdict,
+  now: number,
+): ReadonlyMap<string, StateHistory> {
+  return new Map(
+    results.map((health) => {
+      const before = tracks.get(health.service)
+      const state = stateOf(health)
+      const point = { ms: health.reached ? health.phases.total : undefined, state }
+      return [
+        health.service,
+        {
+          state,
+          since: before?.state === state ? before.since : now,
+          points: [...(before?.points ?? []), point].slice(-MOST_POINTS),
+        },
+      ]
+    }),
+  )
+}
+
+/** One round: every service asked at once, each for at most `timeoutMs`. */
+export type Ask = (timeoutMs: number) => Promise<Verdict>
 
 export interface FrameInput {
   readonly verdict: Verdict | undefined
@@ -60,7 +95,7 @@ function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: Frame
   const because = becauseOf(diagnosis, health.service)
   const width = Math.min(40, Math.max(8, input.columns - WORDS))
   const head: Line = [
-    [`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`, STYLE[state]],
+    [`${LOOK[state][0]} ${health.service.padEnd(6)}${state.padEnd(11)}`, LOOK[state][1]],
     [`${health.phases.total.toFixed(1).padStart(8)} ms  `],
     ...sparkline(track, width),
     [`  ${lasting(input.now - (track?.since ?? input.now))}`.padEnd(15)],
@@ -78,7 +113,7 @@ function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: Frame
     head,
     ...bad.map(
       ([name, probe]): Line => [
-        [`    ${SIGN[probe.state]} ${name} `, STYLE[probe.state]],
+        [`    ${LOOK[probe.state][0]} ${name} `, LOOK[probe.state][1]],
         [probe.reason ?? probe.state, 'dim'],
       ],
     ),
@@ -102,7 +137,7 @@ function sparkline(track: StateHistory | undefined, width: number): Span[] {
   const marks = shown.map(
     ({ ms, state }): Span => [
       ms === undefined ? '×' : (BARS[Math.min(7, Math.floor((ms / longest) * 8))] ?? '█'),
-      STYLE[state],
+      LOOK[state][1],
     ],
   )
   return [...marks, [' '.repeat(width - shown.length)]]

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
-import { jsonText } from '../print.ts'
 import { workflowCommand } from '../terminal.ts'
-import { liveCounts } from './report-blocks.ts'
+import { liveCounts } from './findings-text.ts'
+import { jsonText } from './text.ts'
 
 const COMMAND = { error: 'error', warning: 'warning', notice: 'notice' } as const
 

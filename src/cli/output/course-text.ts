@@ -116,6 +116,8 @@ function entryText(entry: PastEntry): string {
   switch (kind) {
     case 'confirmation':
       return `confirmation mail ${outcome}${why}${proof}`
+    case 'notice':
+      return `mail about the status page ${outcome}${why}${proof}`
     case 'confirmed':
       return source === 'import'
         ? `imported, enrolment ${enrolment}, with consent${why}`

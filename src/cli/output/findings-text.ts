@@ -1,12 +1,13 @@
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding, Location } from '../../core/finding.ts'
+import type { LiveResult, LiveState } from '../../core/live/live.ts'
+import type { LintReport } from '../../core/mail/lint/lint.ts'
 import type { Paint } from '../terminal.ts'
 import { beside, plural } from './text.ts'
 
 export interface TextOptions {
   readonly paint: Paint
   readonly columns: number
-  readonly live?: string | undefined
   readonly strict: boolean
 }
 
@@ -14,7 +15,7 @@ export interface TextOptions {
 export function reportText(
   report: Report,
   shown: readonly Finding[],
-  options: TextOptions & { readonly platform: string },
+  options: TextOptions & { readonly platform: string; readonly live?: readonly LiveResult[] | undefined },
 ): string {
   const { paint, columns } = options
   const [errors, others] = [true, false].map((isError) =>
@@ -29,14 +30,14 @@ export function reportText(
     ].join('\n'),
     ...errors,
     groupTable(report, paint, columns),
-    ...(options.live ? [options.live] : []),
+    ...(options.live ? [liveText(options.live, paint, columns)] : []),
     ...others,
-    verdict(report, options),
+    verdict(report.findings, options, groupsText(report)),
   ]
   return `${parts.join('\n\n')}\n`
 }
 
-const SIGN = { configured: '●', 'half-configured': '◐', absent: '○' } as const
+const GROUP_SIGN = { configured: '●', 'half-configured': '◐', absent: '○' } as const
 
 /** A line for each group that something is set of, and one for all that are absent. */
 function groupTable(report: Report, paint: Paint, columns: number): string {
@@ -45,11 +46,11 @@ function groupTable(report: Report, paint: Paint, columns: number): string {
   const width = Math.max(...present.map(({ name }) => name.length)) + 2
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
   const lines = present.map(({ name, state, meaning }) => {
-    const lead = `${colour[state](SIGN[state])} ${name.padEnd(width)}${colour[state](state.padEnd(17))}`
+    const lead = `${colour[state](GROUP_SIGN[state])} ${name.padEnd(width)}${colour[state](state.padEnd(17))}`
     return beside(lead, paint.dim(meaning), columns)
   })
   if (absent.length > 0)
-    lines.push(beside(`${paint.dim(`${SIGN.absent} absent`)}  `, paint.dim(absent.join(', ')), columns))
+    lines.push(beside(`${paint.dim(`${GROUP_SIGN.absent} absent`)}  `, paint.dim(absent.join(', ')), columns))
   return lines.join('\n')
 }
 
@@ -66,7 +67,7 @@ function blockText(findings: readonly Finding[], paint: Paint, columns: number):
   const times = paint.dim(`${findings.length} times`)
   const lines = [`${colourOf(first, paint)(MARK[first.severity])} ${paint.bold(first.id)}  ${times}`]
   const places = findings.map(({ location }) => (location ? placeOf(location) : ''))
-  const width = Math.max(...places.map((place) => place.length)) + 2
+  const width = places.reduce((most, { length }) => Math.max(most, length), 0) + 2
   // Beside its place when there is room for a sentence, else below it.
   const besidePlace = columns - width - 2 >= 50
   for (const [index, { cause }] of findings.entries()) {
@@ -112,18 +113,97 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
   return lines.join('\n')
 }
 
-function verdict(report: Report, { paint, strict, columns }: TextOptions): string {
+function verdict(findings: readonly Finding[], options: TextOptions, about: string): string {
+  const { paint, strict, columns } = options
   const count = (severity: Finding['severity']) =>
-    report.findings.filter((finding) => finding.severity === severity).length
+    findings.filter((finding) => finding.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
-  const groups = (wanted: string) => report.groups.filter(({ state }) => state === wanted).length
-  const half = groups('half-configured') === 0 ? '' : `, ${groups('half-configured')} half-configured`
-  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${groups('configured')} of ${report.groups.length} groups configured${half}`
   const failed = errors > 0 || (strict && warnings > 0)
-  const colour = failed ? paint.red : paint.green
-  return beside(
-    colour(paint.bold(failed ? '✖ ' : '✔ ')),
-    colour(paint.bold(`${failed ? 'failed' : 'passed'}: ${found}`)),
-    columns,
-  )
+  const colour = (text: string) => (failed ? paint.red : paint.green)(paint.bold(text))
+  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}${about}`
+  return beside(colour(failed ? '✖ ' : '✔ '), colour(`${failed ? 'failed' : 'passed'}: ${found}`), columns)
+}
+
+function groupsText({ groups }: Report): string {
+  const count = (wanted: string) => groups.filter(({ state }) => state === wanted).length
+  const half = count('half-configured')
+  return `; ${count('configured')} of ${groups.length} groups configured${half === 0 ? '' : `, ${half} half-configured`}`
+}
+
+const LIVE_SIGN: Readonly<Record<LiveState, string>> = {
+  passed: '✔',
+  warning: '▲',
+  failed: '✖',
+  skipped: '○',
+}
+
+/**
+ * Live checks for a person: a block a target, a line a check. What was skipped says so in words, and what was skipped
+ * for one reason shares a line.
+ */
+export function liveText(results: readonly LiveResult[], paint: Paint, columns: number): string {
+  const colour = { passed: paint.dim, warning: paint.yellow, failed: paint.red, skipped: paint.dim }
+  const sign = { ...colour, passed: paint.green }
+  const tried = results.filter(({ check }) => check !== 'configuration')
+  const widthOf = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length)) + 2
+  const targets = widthOf(results.map(({ target }) => target))
+  const checks = widthOf(tried.map(({ check }) => check))
+  const line = (lead: string, state: LiveState, check: string, text: string) =>
+    beside(`${lead}${sign[state](LIVE_SIGN[state])} ${check}`, colour[state](text), columns)
+  const lines: string[] = []
+  for (const [target, ofTarget] of Map.groupBy(tried, (result) => result.target)) {
+    const runs = Map.groupBy(ofTarget, ({ state, detail, check }) => (state === 'skipped' ? detail : check))
+    for (const [index, run] of [...runs.values()].entries()) {
+      const [first] = run
+      if (first === undefined) continue
+      const lead = (index === 0 ? target : '').padEnd(targets)
+      const { state, check, detail, latencyMs } = first
+      if (state === 'skipped' && run.length > 1)
+        lines.push(line(lead, state, '', `skipped (${detail}): ${run.map((one) => one.check).join(', ')}`))
+      else {
+        const text = state === 'skipped' ? `skipped: ${detail}` : `${detail}${took(latencyMs)}`
+        lines.push(line(lead, state, check.padEnd(checks), text))
+      }
+    }
+  }
+  const untried = results.filter(({ check }) => check === 'configuration')
+  for (const [reason, skipped] of Map.groupBy(untried, ({ detail }) => detail))
+    lines.push(
+      line('', 'skipped', '', `skipped (${reason}): ${skipped.map(({ target }) => target).join(', ')}`),
+    )
+  return `${paint.bold('Live checks')}  ${liveCounts(results)}\n\n${lines.join('\n')}`
+}
+
+/** Below a millisecond nothing was waited for. */
+function took(latencyMs = 0): string {
+  return latencyMs < 1 ? '' : `, ${Math.round(latencyMs)} ms`
+}
+
+/** `12 passed, 1 failed, 4 skipped`: states that did not occur are left out, but never that nothing passed. */
+export function liveCounts(results: readonly LiveResult[]): string {
+  const count = (state: LiveState) => results.filter((result) => result.state === state).length
+  const parts = [`${count('passed')} passed`]
+  for (const [state, word] of [
+    ['warning', 'doubtful'],
+    ['failed', 'failed'],
+    ['skipped', 'skipped'],
+  ] as const)
+    if (count(state) > 0) parts.push(`${count(state)} ${word}`)
+  return parts.join(', ')
+}
+
+/** The mails with their sizes, what was found in them, and a verdict in one line. */
+export function lintText(report: LintReport, shown: readonly Finding[], options: TextOptions): string {
+  const { paint, columns } = options
+  const name = Math.max(...report.mails.map((mail) => mail.name.length)) + 2
+  const table = report.mails.map((mail) => {
+    const mark = mail.errors > 0 ? paint.red('✖') : mail.warnings > 0 ? paint.yellow('▲') : paint.green('✔')
+    const size = `${(mail.htmlBytes / 1024).toFixed(1).padStart(5)} KB`
+    return `${mark} ${mail.name.padEnd(name)}${mail.htmlBytes === 0 ? '       –' : size}  ${paint.dim(mail.subject)}`.trimEnd()
+  })
+  return `${[
+    table.join('\n'),
+    ...shown.map((finding) => findingText(finding, paint, columns)),
+    verdict(report.findings, options, ` in ${plural(report.mails.length, 'mail')}`),
+  ].join('\n\n')}\n`
 }

@@ -14,26 +14,16 @@ import { beside } from './text.ts'
 
 type Shown = ProbeState | RemoteState | 'refused' | 'token missing' | 'not checked'
 
-export const SIGN: Readonly<Record<Shown, string>> = {
-  ok: '●',
-  degraded: '◐',
-  failing: '✖',
-  unreached: '✖',
-  refused: '✖',
-  'token missing': '✖',
-  skipped: '○',
-  'not checked': '·',
-}
-
-export const STYLE: Readonly<Record<Shown, keyof Paint>> = {
-  ok: 'green',
-  degraded: 'yellow',
-  failing: 'red',
-  unreached: 'red',
-  refused: 'red',
-  'token missing': 'red',
-  skipped: 'dim',
-  'not checked': 'dim',
+/** The sign and the style of each state. */
+export const LOOK: Readonly<Record<Shown, readonly [sign: string, style: keyof Paint]>> = {
+  ok: ['●', 'green'],
+  degraded: ['◐', 'yellow'],
+  failing: ['✖', 'red'],
+  unreached: ['✖', 'red'],
+  refused: ['✖', 'red'],
+  'token missing': ['✖', 'red'],
+  skipped: ['○', 'dim'],
+  'not checked': ['·', 'dim'],
 }
 
 /** The state of a service as a person reads it: a service that refused the token was reached. */
@@ -69,6 +59,7 @@ export function healthText(input: {
 
 function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, columns: number): string {
   const state = shownState(health)
+  const [sign, style] = LOOK[state]
   const because = becauseOf(diagnosis, health.service)
   const words = [
     ...(because === undefined ? [] : [because]),
@@ -80,7 +71,7 @@ function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, colum
   const timing = [phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')
   return [
     beside(
-      paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(10)} `),
+      paint[style](`${sign} ${health.service.padEnd(6)}${state.padEnd(10)} `),
       words.join('  '),
       columns,
     ),
@@ -97,12 +88,10 @@ function probeLines(
 ): readonly string[] {
   const entries = Object.entries(probes)
   const width = Math.max('skipped'.length, ...entries.map(([name]) => name.length)) + 2
-  const line = (state: Shown, name: string, rest: string, text: string) =>
-    beside(
-      `    ${paint[STYLE[state]](`${SIGN[state]} ${name.padEnd(width)}${rest}`)}`,
-      paint.dim(text),
-      columns,
-    )
+  const line = (state: Shown, name: string, rest: string, text: string) => {
+    const [sign, style] = LOOK[state]
+    return beside(`    ${paint[style](`${sign} ${name.padEnd(width)}${rest}`)}`, paint.dim(text), columns)
+  }
   const ran = entries.flatMap(([name, probe]) => {
     if (probe.state === 'skipped') return []
     const state = probe.state === 'ok' && !probe.checked ? 'not checked' : probe.state

@@ -2,6 +2,7 @@ import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import { becauseOf, conclusion, type Verdict } from '../../core/health/verdict.ts'
 import type { LiveResult } from '../../core/live/live.ts'
+import { escapeXml } from '../../core/xml.ts'
 
 interface Case {
   readonly name: string
@@ -123,15 +124,4 @@ function probeCase({ state, reason }: ProbeResult, because: string | undefined) 
   if (state === 'failing') return { kind: 'failure', type: 'failing', message } as const
   if (state === 'skipped') return { kind: 'skipped', said: reason } as const
   return state === 'degraded' ? { said: `degraded: ${message}` } : {}
-}
-
-/** Text for an element or an attribute of XML 1.0, without characters that it cannot hold, even escaped (XML §2.2). */
-export function escapeXml(text: string): string {
-  return text
-    .replaceAll(/(?![\n\t])\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu, '')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&apos;')
 }

@@ -74,3 +74,19 @@ export function labelled(
 ): string {
   return rows.map(([label, text]) => `${beside(label.padEnd(width), text, columns)}\n`).join('')
 }
+
+/** Rows as columns, each as wide as its widest cell; `numbers` end below each other in all but the first. */
+export function table(rows: readonly (readonly string[])[], { numbers = false } = {}): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => {
+      const width = widths[column] ?? 0
+      return numbers && column > 0 ? cell.padStart(width) : cell.padEnd(width)
+    })
+  return rows.map((row) => `${line(row).join('  ').trimEnd()}\n`).join('')
+}
+
+/** One JSON document and a line end: the whole of standard output in JSON mode. */
+export function jsonText(document: unknown): string {
+  return `${JSON.stringify(document, null, 2)}\n`
+}

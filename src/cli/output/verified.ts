@@ -3,8 +3,8 @@ import type { Origin } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
 import type { Context } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
-import { jsonText } from '../print.ts'
 import { loadPaint } from '../terminal.ts'
+import { jsonText } from './text.ts'
 
 export type Verified = Omit<DocumentOf<'env verify'>, 'version'>
 export type Replica = Verified['replicas'][number]

@@ -1,158 +1,144 @@
 import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course/definition.ts'
-import type { Zones } from '../../core/course/schedule.ts'
+import { offsetAt } from '../../core/course/zones.ts'
 import { DAY_MS, durationText } from '../../core/durations.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
+import { escapeHtml } from '../../core/mail/template.ts'
 import { duration } from '../../core/messages/en.ts'
-import { documentOf, type LocalPage } from '../local-page.ts'
 import { cadenceText, hourText } from '../output/course-text.ts'
-import { languageText, type MailLanguages } from './languages-page.ts'
-import { FOLLOW, filled, followed, pageLinks, selectField, textIn } from './page.ts'
-import { PAGES_STYLE } from './style.ts'
-import { PREVIEW_TEXTS as T } from './texts.ts'
-import { localText, minuteAt, offsetAt, parseLocal, type TimelineEntry, timelineOf } from './timeline.ts'
-import type { Headline } from './workshop.ts'
+import { plural } from '../output/text.ts'
+import { type MailLanguages, mailLanguages } from './languages-page.ts'
+import {
+  field,
+  languageOptions,
+  languageText,
+  previewPage,
+  type School,
+  say,
+  selectField,
+  textIn,
+} from './page.ts'
+import { localText, minuteAt, parseLocal, type TimelineEntry, timelineOf } from './timeline.ts'
+import type { Headline, Workshop } from './workshop.ts'
 
 /** The course and subscriber shown. */
-export interface CourseChoice {
-  readonly course: CourseDefinition
-  readonly zone: string
-  /** UTC milliseconds. */
-  readonly confirmedAt: number
-  readonly language: string
-  /** One sentence for each part of the address that cannot be used, by field. */
-  readonly faults: Readonly<Partial<Record<'course' | 'zone' | 'start' | 'language', string>>>
-}
+type CourseChoice = NonNullable<ReturnType<typeof chooseCourse>>
 
 /** Reads the choice out of the page's address; undefined when there is no course to choose. */
-export function chooseCourse(
-  query: URLSearchParams,
-  platform: {
-    readonly courses: readonly CourseDefinition[]
-    readonly language: string
-    /** Where the reader is. */
-    readonly zone: string
-    readonly now: number
-    readonly zones: Zones
-  },
-): CourseChoice | undefined {
+function chooseCourse(query: URLSearchParams, school: School) {
   const [asked, zoneText, start, tag] = ['course', 'zone', 'start', 'language'].map(
     (name) => query.get(name)?.trim() || undefined,
   )
-  const course = platform.courses.find(({ id }) => id === asked) ?? platform.courses[0]
+  const course = school.courses.find(({ id }) => id === asked) ?? school.courses[0]
   if (course === undefined) return undefined
   const zoneFault = zoneText !== undefined && !isTimeZone(zoneText)
-  const zone = zoneFault ? 'UTC' : (zoneText ?? platform.zone)
-  const confirmedAt = start === undefined ? undefined : parseLocal(start, zone, platform.zones)
-  const language = tag !== undefined && isLanguage(tag) ? tag : platform.language
+  const zone = zoneFault ? 'UTC' : (zoneText ?? school.zone)
+  const confirmedAt = start === undefined ? undefined : parseLocal(start, zone)
+  const language = tag !== undefined && isLanguage(tag) ? tag : school.language
   const wanted = start?.slice(0, 16) ?? ''
   const local = confirmedAt === undefined ? '' : localText(confirmedAt, zone)
   const sameDay = local.slice(0, 10) === wanted.slice(0, 10)
   const clock = (text: string) => (sameDay ? text.slice(11) : text.replace('T', ' '))
+  /** One sentence for each part of the address that cannot be used, by field. */
+  const faults: Partial<Record<'course' | 'zone' | 'start' | 'language', string>> = {
+    ...(asked !== undefined &&
+      course.id !== asked && { course: say`There is no course ${asked}. This is the first one.` }),
+    ...(zoneFault && {
+      zone: say`${zoneText} is not an IANA time zone, as Europe/Berlin. Times are in UTC.`,
+    }),
+    ...(start !== undefined &&
+      (confirmedAt === undefined
+        ? { start: say`${start} is not a date and time, as 2026-03-27T10:00. The course begins now.` }
+        : local !== wanted && {
+            start: say`The clock skips ${clock(wanted)} in ${zone}. The course begins at ${clock(local)}.`,
+          })),
+    ...(tag !== undefined &&
+      language !== tag && {
+        language: say`${tag} is not a language tag, as de. Lessons are in ${languageText(language)}.`,
+      }),
+  }
   return {
     course,
     zone,
-    confirmedAt: confirmedAt ?? Math.floor(platform.now / 60_000) * 60_000,
+    confirmedAt: confirmedAt ?? Math.floor(school.now() / 60_000) * 60_000,
     language,
-    faults: {
-      ...(asked !== undefined &&
-        course.id !== asked && { course: filled(T.unknownCourse, { course: asked }) }),
-      ...(zoneFault && { zone: filled(T.unknownZone, { zone: zoneText }) }),
-      ...(start !== undefined &&
-        (confirmedAt === undefined
-          ? { start: filled(T.unknownStart, { start }) }
-          : local !== wanted && {
-              start: filled(T.skippedStart, { start: clock(wanted), zone, local: clock(local) }),
-            })),
-      ...(tag !== undefined &&
-        language !== tag && {
-          language: filled(T.unknownLanguage, { language: tag, fallback: languageText(language) }),
-        }),
-    },
+    faults,
   }
 }
 
-export interface CoursesView {
+interface CoursesView {
   readonly courses: readonly CourseDefinition[]
-  readonly choice: CourseChoice | undefined
   readonly mails: MailLanguages
   readonly headlines: Readonly<Record<string, Headline>>
-  readonly zones: Zones
-  /** Every name that a zone can be chosen by. */
-  readonly zoneNames: readonly string[]
 }
 
 /** The page of the courses: one as a timeline, for a chosen subscriber. */
-export function coursesPage(view: CoursesView): LocalPage {
-  const { choice } = view
-  return documentOf({
-    title: `${choice ? `${choice.course.title} · ` : ''}${T.pages.courses} · platformctl preview`,
-    style: PAGES_STYLE,
-    body: `<header><h1>${T.pages.courses}</h1>${pageLinks('courses')}<p id="status" role="status">${T.watching}</p></header>
-<main>${choice ? courseMain(view, choice) : `<p class="blank"><strong>${T.noCourses}.</strong> ${T.noCoursesFix}</p>`}</main>`,
-    script: FOLLOW,
-  })
+export async function coursesPage(
+  workshop: Workshop,
+  school: School,
+  query: URLSearchParams,
+): Promise<Response> {
+  const { courses, language } = school
+  const mails = mailLanguages(workshop.definitions, language)
+  const choice = chooseCourse(query, school)
+  if (choice === undefined)
+    return previewPage(
+      'courses',
+      '',
+      '<p class="blank"><strong>This platform has no course.</strong> Add one to the definition, under courses: a folder of lessons, and every or at.</p>',
+    )
+  const shown = choice.course.lessons.map((lesson) => mails.inLanguage(lesson, choice.language).name)
+  const headlines = Object.fromEntries(
+    await Promise.all(shown.map(async (name) => [name, await workshop.headline(name)] as const)),
+  )
+  return previewPage('courses', choice.course.title, courseMain({ courses, mails, headlines }, choice))
 }
 
 function courseMain(view: CoursesView, choice: CourseChoice): string {
   const { course, zone, confirmedAt, language, faults } = choice
-  const tags = [...new Set([...view.mails.languages, language])]
-  return `<form id="choice" method="get"${followed()}>
-${selectField({ name: 'course', label: T.course, chosen: course.id, groups: [{ options: view.courses.map(({ id, title }) => [id, title]) }] })}
-${inputField({ name: 'zone', label: T.zone, fault: faults.zone, attributes: `value="${escapeHtml(zone)}" list="zones" spellcheck="false" autocapitalize="off"` })}
-${inputField({ name: 'start', label: T.start, fault: faults.start, attributes: `type="datetime-local" value="${localText(confirmedAt, zone)}"` })}
-${selectField({ name: 'language', label: T.language, chosen: language, groups: [{ options: tags.map((tag) => [tag, `${languageText(tag)} (${tag})`]) }] })}
-<p class="field"><button>${T.show}</button></p>
-<datalist id="zones">${view.zoneNames.map((name) => `<option value="${name}"></option>`).join('')}</datalist>
+  const zoneNames = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
+  const input = (name: 'zone' | 'start', label: string, attributes: string) => {
+    const fault = faults[name] ? ' aria-invalid="true" aria-describedby="faults"' : ''
+    return field(name, label, `<input id="${name}" name="${name}" ${attributes}${fault}>`)
+  }
+  return `<form id="choice" method="get">
+${selectField('course', 'Course', course.id, [{ options: view.courses.map(({ id, title }) => [id, title]) }])}
+${input('zone', 'Subscriber’s time zone', `value="${escapeHtml(zone)}" list="zones" spellcheck="false" autocapitalize="off"`)}
+${input('start', 'Confirmed at (in this time zone)', `type="datetime-local" value="${localText(confirmedAt, zone)}"`)}
+${selectField('language', 'Subscriber’s language', language, languageOptions([...view.mails.languages, language]))}
+<p class="field"><button>Show</button></p>
+<datalist id="zones">${zoneNames.map((name) => `<option value="${name}"></option>`).join('')}</datalist>
 </form>
-<div id="shown">${faultsText(faults)}${timeline(view, choice)}</div>`
-}
-
-function inputField(field: {
-  name: string
-  label: string
-  fault: string | undefined
-  attributes: string
-}): string {
-  const { name, label, fault, attributes } = field
-  return `<p class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" ${attributes}${fault ? ' aria-invalid="true" aria-describedby="faults"' : ''}></p>`
-}
-
-function faultsText(faults: CourseChoice['faults']): string {
-  const list = Object.values(faults)
-  return `<div id="faults" role="alert">${list.map((fault) => `<p>${fault}</p>`).join('')}</div>`
+<div id="shown"><div id="faults" role="alert">${Object.values(faults)
+    .map((fault) => `<p>${fault}</p>`)
+    .join('')}</div>${timeline(view, choice)}</div>`
 }
 
 function timeline(view: CoursesView, choice: CourseChoice): string {
   const { course, zone, confirmedAt, language } = choice
-  const steps = timelineOf(course, { confirmedAt, timeZone: zone }, view.zones)
+  const steps = timelineOf(course, { confirmedAt, timeZone: zone })
   const end = steps.at(-1)?.at ?? confirmedAt
   const untranslated = course.lessons.filter(
     (lesson) => view.mails.inLanguage(lesson, language).missing,
   ).length
   const facts = [
-    filled(course.lessons.length === 1 ? T.oneLesson : T.lessons, { count: course.lessons.length }),
+    plural(course.lessons.length, 'lesson'),
     escapeHtml(cadenceText(course.cadence)),
-    ...(course.spacingMs > 0 ? [filled(T.spacing, { spacing: durationText(course.spacingMs) })] : []),
-    ...(course.follow === 'latest' ? [T.latest] : []),
+    ...(course.spacingMs > 0 ? [say`at least ${durationText(course.spacingMs)} between two lessons`] : []),
+    ...(course.follow === 'latest' ? ['people already enrolled follow changes'] : []),
   ]
   const summary = [
     end === confirmedAt
-      ? T.atOnce
-      : filled(T.span, { duration: duration(end - confirmedAt), end: dateText(end, zone) }),
+      ? 'Ends with the first lesson.'
+      : say`Takes ${duration(end - confirmedAt)}, until ${dateText(end, zone)}.`,
     ...(untranslated > 0
       ? [
-          filled(T.untranslated, {
-            language: languageText(language),
-            count: untranslated,
-            all: course.lessons.length,
-          }),
+          say`Without a translation into ${languageText(language)}: ${untranslated} of ${course.lessons.length} lessons.`,
         ]
       : []),
   ]
   const rows = [
     {
       at: confirmedAt,
-      html: `<li class="begin">${timeOf(confirmedAt, zone)}${RAIL}<p class="what"><strong>${T.confirmed}</strong></p></li>`,
+      html: `<li class="begin">${timeOf(confirmedAt, zone)}${RAIL}<p class="what"><strong>Confirmed</strong></p></li>`,
     },
     ...steps.map((step) => ({
       at: step.at,
@@ -163,7 +149,7 @@ function timeline(view: CoursesView, choice: CourseChoice): string {
 <p class="quiet">${facts.join(' · ')}</p>
 <p>${summary.join(' ')}</p>
 ${byMonth(rows, zone)}
-<p class="quiet">${T.assumption}</p>`
+<p class="quiet">These are due times, if every lesson goes out when it is due. A lesson goes out with the first dispatch after its due time; the daemon dispatches every hour.</p>`
 }
 
 const RAIL = '<span class="rail" aria-hidden="true"><i></i></span>'
@@ -185,43 +171,46 @@ function lessonRow(
 ): string {
   const { day, lesson, at } = step
   const { name, language: own, missing } = mails.inLanguage(lesson, language)
-  const headline = headlines[name] ?? { fault: T.broken }
+  const headline = headlines[name] ?? { fault: 'does not compile' }
   const fixed = course.cadence.kind === 'at' ? course.cadence.zone : undefined
   const time = hourText(minuteAt(at, step.zone))
   const notes = [
     ...('fault' in headline ? [note('error', escapeHtml(headline.fault))] : []),
     ...(missing
-      ? [
-          note(
-            'warning',
-            filled(T.missing, { language: languageText(language), fallback: languageText(own) }),
-          ),
-        ]
+      ? [note('warning', say`No translation into ${languageText(language)}; sent in ${languageText(own)}`)]
       : []),
     ...(step.spacedFrom === undefined
       ? []
       : [
           note(
             '',
-            filled(T.spaced, {
-              time: `${dateText(step.spacedFrom, zone)}, ${hourText(minuteAt(step.spacedFrom, zone))}`,
-            }),
+            say`Moved by the spacing from ${`${dateText(step.spacedFrom, zone)}, ${hourText(minuteAt(step.spacedFrom, zone))}`}`,
           ),
         ]),
     ...(step.skipped === undefined
       ? []
-      : [note('warning', filled(T.skipped, { zone: step.zone, wanted: hourText(step.skipped), time }))]),
+      : [
+          note(
+            'warning',
+            say`The clock in ${step.zone} skips ${hourText(step.skipped)} on this day, so it is due at ${time}`,
+          ),
+        ]),
     ...(step.repeated === undefined
       ? []
-      : [note('warning', filled(T[step.repeated], { time, zone: step.zone }))]),
+      : [
+          note(
+            'warning',
+            say`${time} occurs twice on this day in ${step.zone}; this is the ${step.repeated}`,
+          ),
+        ]),
   ]
-  const passed = at === confirmedAt ? T.sharply : filled(T.after, { duration: duration(at - confirmedAt) })
-  const there = fixed && fixed !== zone ? ` · ${filled(T.there, { time, zone: fixed })}` : ''
+  const passed = at === confirmedAt ? 'at once' : say`after ${duration(at - confirmedAt)}`
+  const there = fixed && fixed !== zone ? ` · ${say`${time} in ${fixed}`}` : ''
   const compare =
     mails.languages.length > 1
-      ? ` <a class="quiet" href="/languages?${escapeHtml(String(new URLSearchParams({ mail: lesson, right: language })))}" aria-label="${T.compare}: ${filled(T.lesson, { day })}">${T.compare}</a>`
+      ? ` <a class="quiet" href="/languages?${escapeHtml(String(new URLSearchParams({ mail: lesson, right: language })))}" aria-label="Compare languages: ${say`Lesson ${day}`}">Compare languages</a>`
       : ''
-  return `<li class="lesson">${timeOf(at, zone)}${RAIL}<div class="what"><p><span class="day">${filled(T.lesson, { day })}</span> <a href="/#${escapeHtml(encodeURI(name))}">${'fault' in headline ? escapeHtml(name) : textIn(own, headline.subject)}</a>${compare}</p><p class="quiet">${passed}${there}</p>${notes.length > 0 ? `<ul class="notes">${notes.join('')}</ul>` : ''}</div></li>`
+  return `<li class="lesson">${timeOf(at, zone)}${RAIL}<div class="what"><p><span class="day">${say`Lesson ${day}`}</span> <a href="/#${escapeHtml(encodeURI(name))}">${'fault' in headline ? escapeHtml(name) : textIn(own, headline.subject)}</a>${compare}</p><p class="quiet">${passed}${there}</p>${notes.length > 0 ? `<ul class="notes">${notes.join('')}</ul>` : ''}</div></li>`
 }
 
 const note = (kind: string, html: string) => `<li${kind ? ` class="${kind}"` : ''}>${html}</li>`
@@ -231,12 +220,8 @@ function clockRow({ at, shiftMs, zone }: Extract<TimelineEntry, { kind: 'clock' 
   const to = at + offsetAt(at, zone)
   const shown = (local: number) =>
     (Math.abs(shiftMs) < DAY_MS ? '' : `${dateText(local, 'UTC')}, `) + hourText(minuteAt(local, 'UTC'))
-  const text = filled(shiftMs > 0 ? T.forward : T.back, {
-    zone,
-    duration: duration(Math.abs(shiftMs)),
-    from: shown(to - shiftMs),
-    to: shown(to),
-  })
+  const way = shiftMs > 0 ? 'forward' : 'back'
+  const text = say`Clocks in ${zone} go ${way} by ${duration(Math.abs(shiftMs))}: ${shown(to - shiftMs)} becomes ${shown(to)}`
   return `<li class="clock">${timeOf(at, zone)}${RAIL}<p class="what">${text}</p></li>`
 }
 

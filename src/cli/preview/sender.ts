@@ -6,34 +6,35 @@ import type { CompiledMail } from '../../core/mail/template.ts'
 import { openPlatform } from '../../daemon/platform.ts'
 import type { Context } from '../context.ts'
 
-/** Sends one mail with sample values, as the environment says. */
-export interface PreviewSender {
-  /** Settings to configure before it can send; undefined if it can. */
-  readonly missing: string | undefined
-  /** The only addresses that the page may send to. */
-  readonly recipients: readonly string[]
-  send(test: {
-    readonly mail: CompiledMail
-    readonly name: string
-    /** In place of samples. */
-    readonly slots: Readonly<Record<string, string>>
-    readonly to: string
-  }): Promise<SendEmailResult>
-}
+export type PreviewSender = ReturnType<typeof openSender>
 
+/** Sends one mail with sample values, as the environment says. */
 export function openSender(
   { platform, clock, random }: Context,
   env: Environment,
   recipients: readonly string[] = [],
-): PreviewSender {
+) {
   return {
+    /** The only addresses that the page may send to. */
     recipients,
+    /** Settings to configure before it can send; undefined if it can. */
     missing:
       missingOf(platform, env) ??
       (recipients.length === 0
         ? 'No address to send to. Start the preview again with --to ADDRESS.'
         : undefined),
-    async send({ mail, name, slots, to }) {
+    async send({
+      mail,
+      name,
+      slots,
+      to,
+    }: {
+      readonly mail: CompiledMail
+      readonly name: string
+      /** In place of samples. */
+      readonly slots: Readonly<Record<string, string>>
+      readonly to: string
+    }): Promise<SendEmailResult> {
       const compiled = async () => ({ [name]: mail })
       const opened = openPlatform({
         env,

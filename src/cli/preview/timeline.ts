@@ -1,51 +1,9 @@
-import type { CoursePlan } from '../../core/course/definition.ts'
-import { dueAt, type Zones } from '../../core/course/schedule.ts'
+import type { Plan } from '../../core/course/definition.ts'
+import { dueAt } from '../../core/course/schedule.ts'
+import { type ClockChange, clockChanges, offsetAt, zones } from '../../core/course/zones.ts'
 import { DAY_MS } from '../../core/durations.ts'
 
 const MINUTE_MS = 60_000
-/** Two changes of one zone's clocks are never closer than this. */
-const STEP_MS = 7 * DAY_MS
-
-/** A clock that goes forward or back. */
-export interface ClockChange {
-  /** UTC milliseconds of the first moment with the new offset. */
-  readonly at: number
-  /** Positive: forward. */
-  readonly shiftMs: number
-  readonly zone: string
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-/** Milliseconds that a zone's clock is ahead of UTC at a moment. */
-export function offsetAt(instant: number, zone: string): number {
-  let format = formats.get(zone)
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-      era: 'short',
-    })
-    formats.set(zone, format)
-  }
-  const parts = new Map(format.formatToParts(instant).map(({ type, value }) => [type, value]))
-  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.get(type))
-  // Date.UTC reads the years 0 to 99 as those of the 20th century.
-  const local = new Date(0)
-  local.setUTCFullYear(
-    parts.get('era') === 'BC' ? 1 - part('year') : part('year'),
-    part('month') - 1,
-    part('day'),
-  )
-  local.setUTCHours(part('hour'), part('minute'), part('second'))
-  return local.getTime() - Math.floor(instant / 1000) * 1000
-}
 
 /** Minutes after midnight that a zone's clock shows. */
 export function minuteAt(instant: number, zone: string): number {
@@ -63,25 +21,8 @@ function repeatOf(instant: number, zone: string): 'first' | 'second' | undefined
   return undefined
 }
 
-function clockChanges(from: number, to: number, zone: string): readonly ClockChange[] {
-  const changes: ClockChange[] = []
-  for (let start = from; start < to; start += STEP_MS) {
-    const end = Math.min(to, start + STEP_MS)
-    const [before, after] = [offsetAt(start, zone), offsetAt(end, zone)]
-    if (before === after) continue
-    let [low, high] = [start, end]
-    while (high - low > 1) {
-      const middle = Math.floor((low + high) / 2)
-      if (offsetAt(middle, zone) === before) low = middle
-      else high = middle
-    }
-    changes.push({ at: high, shiftMs: after - before, zone })
-  }
-  return changes
-}
-
 /** `2026-03-27T10:00` as a zone's clock shows it; undefined for any other text. A day that is none is none. */
-export function parseLocal(text: string, zone: string, zones: Zones): number | undefined {
+export function parseLocal(text: string, zone: string): number | undefined {
   const [, date, hour, minute] = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::\d{2})?$/.exec(text) ?? []
   const midnight = Date.parse(`${date}T00:00:00Z`)
   if (date === undefined || Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date))
@@ -119,9 +60,8 @@ export type TimelineEntry =
  * subscriber's own; times are shown in it.
  */
 export function timelineOf(
-  plan: CoursePlan,
+  plan: Plan,
   { confirmedAt, timeZone }: { readonly confirmedAt: number; readonly timeZone: string },
-  zones: Zones,
 ): readonly TimelineEntry[] {
   const { cadence } = plan
   const zone = cadence.kind === 'at' ? (cadence.zone ?? timeZone) : timeZone

@@ -2,6 +2,7 @@ import { existsSync, watch } from 'node:fs'
 import path from 'node:path'
 import type { Mailbox } from '../../core/address.ts'
 import type { Finding } from '../../core/finding.ts'
+import { compileFile } from '../../core/mail/compile/compile.ts'
 import {
   isTemplateFile,
   LAYOUT,
@@ -10,32 +11,11 @@ import {
   type TemplateFiles,
   type Templates,
 } from '../../core/mail/compile/files.ts'
-import { compileFile } from '../../core/mail/compile/folder.ts'
 import { readTemplate } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
-import type { MailDefinition } from '../../core/mail/definition.ts'
-import { type Rendered, renderMail } from '../../core/mail/render.ts'
+import type { Message } from '../../core/mail/mailer.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
-import type { Message } from '../../core/mail/transport.ts'
-
-/** The templates of a folder, compiled when they are looked at and again after they were saved. */
-export interface Workshop {
-  readonly names: readonly string[]
-  readonly definitions: readonly MailDefinition[]
-  /** The file of a mail, and its subject and preview text as it says them, without compiling it; a fault in one sentence. */
-  headline(name: string): Promise<Headline>
-  compiled(name: string): Promise<CompiledMail>
-  rendered(name: string, slots: Readonly<Record<string, string>>): Promise<Rendered>
-  /** The text that mail clients show beside the subject. */
-  preheader(name: string): Promise<string>
-  message(name: string, slots: Readonly<Record<string, string>>): Promise<Message>
-  /** Findings of `email lint` for this mail, filled with its samples. */
-  findings(name: string): Promise<readonly Finding[]>
-  onSave(tell: (names: readonly string[]) => void): void
-  /** Calls back with the path of a template that was not there when the workshop opened, and so is not in it. */
-  onNew(tell: (file: string) => void): void
-  close(): void
-}
+import { renderMail } from '../../core/mail/template.ts'
 
 export type Headline =
   | { readonly subject: string; readonly preheader: string; readonly file: string }
@@ -53,11 +33,10 @@ interface Made {
   readonly compiled: CompiledMail
 }
 
-export function openWorkshop(
-  input: Templates & {
-    readonly from?: Mailbox | undefined
-  },
-): Workshop {
+export type Workshop = ReturnType<typeof openWorkshop>
+
+/** The templates of a folder, compiled when they are looked at and again after they were saved. */
+export function openWorkshop(input: Templates & { readonly from?: Mailbox | undefined }) {
   const { definitions, folders, brand, from = SAMPLE_FROM } = input
   const names = definitions.map(({ name }) => name)
   const cache = new Map<string, Promise<Made>>()
@@ -123,12 +102,17 @@ export function openWorkshop(
     names,
     definitions,
     compiled,
-    async headline(name) {
+    /**
+     * The file of a mail, and its subject and preview text as it says them, without compiling it unless `isRendered`; a
+     * fault in one sentence.
+     */
+    async headline(name: string, isRendered = false): Promise<Headline> {
       let file: string | undefined
       try {
         const { source, ...read } = await filesOf(name)
         file = read.file
         const { subject, preheader, slots } = readTemplate(file, source)
+        if (isRendered) renderMail(await compiled(name), withSamples(await compiled(name), {}))
         const filled = (text: string) =>
           text.replaceAll(/\{\{\s*(\w+)\s*\}\}/g, (all, slot) => slots[slot]?.sample ?? all)
         return { subject: filled(subject), preheader: filled(preheader), file }
@@ -136,11 +120,14 @@ export function openWorkshop(
         return { fault: templateFault(error), ...(file !== undefined && { file }) }
       }
     },
-    async rendered(name, slots) {
+    async rendered(
+      name: string,
+      slots: Readonly<Record<string, string>>,
+    ): Promise<ReturnType<typeof renderMail>> {
       const mail = await compiled(name)
       return renderMail(mail, withSamples(mail, slots))
     },
-    async message(name, slots) {
+    async message(name: string, slots: Readonly<Record<string, string>>): Promise<Message> {
       const mail = await compiled(name)
       const filled = withSamples(mail, slots)
       return composeMessage(
@@ -157,10 +144,12 @@ export function openWorkshop(
         undefined,
       )
     },
-    async preheader(name) {
+    /** The text that mail clients show beside the subject. */
+    async preheader(name: string): Promise<string> {
       return /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? ''
     },
-    async findings(name) {
+    /** Findings of `email lint` for this mail, filled with its samples. */
+    async findings(name: string): Promise<readonly Finding[]> {
       const shown = (_: string, file: string) => file
       const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')
       try {
@@ -170,8 +159,9 @@ export function openWorkshop(
         return [brokenTemplate(error, shown, '')]
       }
     },
-    onSave: (tell) => void listeners.push(tell),
-    onNew: (tell) => void newListeners.push(tell),
+    onSave: (tell: (names: readonly string[]) => void) => void listeners.push(tell),
+    /** Calls back with the path of a template that was not there when the workshop opened, and so is not in it. */
+    onNew: (tell: (file: string) => void) => void newListeners.push(tell),
     close() {
       clearTimeout(timer)
       for (const watcher of watchers) watcher.close()

@@ -87,26 +87,22 @@ const holds = (list: BlockList, address: string) => list.check(address, familyOf
 function plain(text: string): string | undefined {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   const address = bare.replace(/%.*$/s, '')
-  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
-  return isIP(mapped ?? address) === 0 ? undefined : (mapped ?? address)
+  if (isIP(address) !== 6) return isIPv4(address) ? address : undefined
+  // The URL parser gives every spelling of an address one form.
+  const form = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const mapped = /^::ffff:(\w+):(\w+)$/.exec(form)
+  if (mapped === null) return form
+  const [high = 0, low = 0] = mapped.slice(1).map((group) => Number.parseInt(group, 16))
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }
 
 /** The part of an address that counts as one client: IPv6 customers hold whole prefixes, so a /56. */
 function prefix(address: string): string {
   if (isIPv4(address)) return address
-  const [head = '', tail] = address.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const missing = tail === undefined ? 0 : Math.max(0, 8 - groups(left) - groups(right))
-  const all = [...left, ...Array<string>(missing).fill('0'), ...right]
-  const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))
-  const upper = (Number.parseInt(d, 16) & 0xff00).toString(16)
-  return `${a}:${b}:${c}:${upper}::/56`
-}
-
-/** A dotted quad at the end is two groups. */
-function groups(parts: readonly string[]): number {
-  return parts.length + (parts.at(-1)?.includes('.') ? 1 : 0)
+  const [left = [], right = []] = address.split('::').map((part) => part.split(':').filter(Boolean))
+  const missing = Array<string>(8 - left.length - right.length).fill('0')
+  const [a, b, c, d = '0'] = [...left, ...missing, ...right]
+  return `${a}:${b}:${c}:${(Number.parseInt(d, 16) & 0xff00).toString(16)}::/56`
 }
 
 /** How long a proxy counts as seen. */

@@ -6,8 +6,7 @@ import type { TokenVerification } from '../env/settings.ts'
 import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
 import { isRecord } from '../is-record.ts'
-import { boundedBody } from '../network/bounded-body.ts'
-import { proxiedFetch } from '../network/proxy.ts'
+import { boundedBody, proxiedFetch } from '../network/proxy.ts'
 import { once } from '../once.ts'
 import type { SecretPair } from '../secret.ts'
 
@@ -58,10 +57,12 @@ export function jwtIdentify(
   claims: Claims = {},
   /** How long a key set is used before it is fetched again. */
   keyLifeMs = KEY_LIFE_MS,
+  /** Told at each token whether there are keys: without any, every token is refused. */
+  heardOfKeys: (available: boolean) => void = () => {},
 ): Identify {
   if (tokens === undefined) return async () => undefined
   // Loaded at the first token: a daemon that nobody signs in to never pays for it.
-  const verifier = once(() => openVerifier(clock, tokens, claims, keyLifeMs))
+  const verifier = once(() => openVerifier(clock, tokens, claims, keyLifeMs, heardOfKeys))
   return async (request) => {
     const token = /^Bearer ([\w-]{1,2048}\.[\w-]{1,8192}\.[\w-]{1,2048})$/i.exec(
       request.headers.get('authorization') ?? '',
@@ -85,6 +86,7 @@ async function openVerifier(
   tokens: TokenVerification,
   { audience, issuer }: Claims,
   keyLifeMs: number,
+  heardOfKeys: (available: boolean) => void,
 ): Promise<(token: string) => Promise<JWTPayload>> {
   const jose = await import('jose')
   const dated = () => ({
@@ -122,9 +124,12 @@ async function openVerifier(
   // An outage of the key server signs nobody out: its last keys are used until it is back.
   const keys: JWTVerifyGetKey = async (header, token) => {
     try {
-      return await remote(header, token)
+      const key = await remote(header, token)
+      heardOfKeys(true)
+      return key
     } catch (error) {
       const last = remote.jwks()
+      heardOfKeys(last !== undefined)
       if (last === undefined || isTokenFault(error)) throw error
       return jose.createLocalJWKSet(last)(header, token)
     }

@@ -8,6 +8,7 @@ import {
   type AnalyticsStore,
   createBudget,
   type DayCount,
+  dayOf,
   REFUSALS,
   type Refusal,
 } from './store.ts'
@@ -17,41 +18,10 @@ export const RETENTION_DAYS = 395
 /** How far ahead a device's clock may run. A later event comes from a wrong clock. */
 const AHEAD_MS = DAY_MS
 
-export interface Batch {
-  readonly id: string | undefined
-  readonly events: readonly unknown[]
-}
-
-/** The answer of CONTRACT §4: accepted events are durable when `stored` is true; `reason` says why it is not. */
-export interface IngestAnswer {
-  readonly accepted: number
-  /** Events and properties that were left out, by reason. */
-  readonly dropped: Readonly<Partial<Record<DropReason, number>>>
-  readonly stored: boolean
-  readonly reason?: string
-}
-
 /** Where events go: a store, or the reason why there is none. */
 export type Destination =
   | { readonly store: () => Promise<AnalyticsStore> }
   | { readonly store: undefined; readonly reason: string }
-
-export interface Ingest {
-  /**
-   * `objects`: the request carried a Global Privacy Control signal, so nothing of it is kept. `client`: whose share of
-   * the day it counts for; undefined where clients cannot be distinguished.
-   */
-  take(
-    batch: Batch,
-    options: { readonly objects: boolean; readonly client?: string | undefined },
-  ): Promise<IngestAnswer>
-  /** The bytes that are stored; undefined without a store. */
-  size(): Promise<number | undefined>
-  /** Why events are not being stored, as last seen; undefined while there is room. */
-  full(): string | undefined
-  /** Deletes events that have been kept long enough. */
-  prune(): Promise<void>
-}
 
 export function createIngest(input: {
   readonly destination: Destination
@@ -60,7 +30,7 @@ export function createIngest(input: {
   readonly clock: Clock
   /** Called for every batch that was not stored for lack of room. */
   readonly onRefused?: (refusal: Refusal) => void
-}): Ingest {
+}) {
   const { destination, events: kinds, budget, clock, onRefused = () => {} } = input
   const sanitise = createSanitiser(kinds)
   const keeper = createBudget(clock, budget)
@@ -68,7 +38,7 @@ export function createIngest(input: {
   let prunedOn: number | undefined
   /** Prunes once a day without delaying an answer; after a failure, again with the next batch. */
   const pruneDaily = (store: AnalyticsStore, now: number) => {
-    const day = Math.floor(now / DAY_MS)
+    const day = dayOf(now)
     if (prunedOn === day) return
     prunedOn = day
     store.prune(oldest(now)).catch(() => {
@@ -76,7 +46,16 @@ export function createIngest(input: {
     })
   }
   return {
-    async take(batch, { objects, client }) {
+    /**
+     * The answer of CONTRACT §4: accepted events are durable when `stored` is true; `reason` says why it is not.
+     * `dropped` counts events and properties that were left out. `objects`: the request carried a Global Privacy Control
+     * signal, so nothing of it is kept. `client`: whose share of the day it counts for; undefined where clients cannot be
+     * distinguished.
+     */
+    async take(
+      batch: { readonly id: string | undefined; readonly events: readonly unknown[] },
+      { objects, client }: { readonly objects: boolean; readonly client?: string | undefined },
+    ) {
       if (objects) {
         const dropped = batch.events.length > 0 ? { opted_out: batch.events.length } : {}
         return { accepted: 0, dropped, stored: false, reason: 'Global Privacy Control is on' }
@@ -105,7 +84,9 @@ export function createIngest(input: {
         return { ...answer, stored: false, reason: REFUSALS[refusal] }
       }
       const outcome = await store.append({
-        id: batch.id === undefined ? undefined : digest(batch.id),
+        // A digest, because what a client wrote there is not kept.
+        id:
+          batch.id === undefined ? undefined : createHash('sha256').update(batch.id).digest().subarray(0, 16),
         receivedAt: now,
         events,
         counts: countByDay(events),
@@ -116,35 +97,30 @@ export function createIngest(input: {
       keeper.spend(outcome.bytes, client)
       return { ...answer, stored: true }
     },
+    /** The bytes that are stored; undefined without a store. */
     async size() {
       if (destination.store === undefined) return undefined
       return (await keeper.look(await destination.store())).total
     },
+    /** Why events are not being stored, as last seen; undefined while there is room. */
     full() {
       const refusal = keeper.full()
       return refusal && REFUSALS[refusal]
     },
+    /** Deletes events that have been kept long enough. */
     async prune() {
       if (destination.store !== undefined) await (await destination.store()).prune(oldest(clock.now()))
     },
   }
 }
 
-/** A digest of a batch's id, because what a client wrote there is not kept. */
-function digest(id: string): Uint8Array {
-  return createHash('sha256').update(id).digest().subarray(0, 16)
-}
-
 /** Counts events by day and kind. It runs for every event, and a batch may be scattered over months. */
 function countByDay(events: readonly AnalyticsEvent[]): DayCount[] {
   const days = new Map<number, Map<string, number>>()
   for (const { kind, at } of events) {
-    const day = Math.floor(at / DAY_MS)
-    let kinds = days.get(day)
-    if (kinds === undefined) {
-      kinds = new Map()
-      days.set(day, kinds)
-    }
+    const day = dayOf(at)
+    const kinds = days.get(day) ?? new Map<string, number>()
+    days.set(day, kinds)
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   }
   return [...days].flatMap(([day, kinds]) => {

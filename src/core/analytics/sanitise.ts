@@ -19,20 +19,14 @@ export type DropReason = (typeof DROP_REASONS)[number]
 
 /** The last millisecond of a Date (ECMA-262 §21.4.1.1). */
 const LAST_TIME = 8.64e15
-/**
- * Cached decision for each property name. Names repeat, so each is checked once. The size limit keeps a flood of names
- * from filling the memory.
- */
+/** The decision about each name, made once. Bounded, so that no flood of names fills the memory. */
 const VERDICTS = new Map<string, DropReason | ''>()
 const MOST_VERDICTS = 1000
 /** Texts that are kept as they are: a language, a device, a topic comes with every event, and judging one is most of the work. */
 const HARMLESS = new Set<string>()
 const MOST_HARMLESS = 2000
 
-/**
- * Empty prototype of the kept properties. Not `null`, because V8 keeps such objects as hash tables, which take twice as
- * long to write as JSON.
- */
+/** Empty prototype of kept properties: V8 keeps objects whose prototype is `null` as hash tables, half as fast to write as JSON. */
 const NOTHING: object = Object.create(null)
 
 /**

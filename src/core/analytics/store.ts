@@ -14,24 +14,6 @@ export interface DayCount {
   readonly count: number
 }
 
-export interface StoredBatch {
-  /** A digest of the batch's id; undefined when the batch has none, and a resend cannot be known. */
-  readonly id: Uint8Array | undefined
-  /** UTC milliseconds, by the server's clock. */
-  readonly receivedAt: number
-  /** Sanitised, not empty. */
-  readonly events: readonly AnalyticsEvent[]
-  readonly counts: readonly DayCount[]
-}
-
-export interface AnalyticsStatus {
-  readonly kind: 'sqlite' | 'postgres'
-  readonly table: string
-  readonly batches: number
-  readonly events: number
-  readonly bytes: number | undefined
-}
-
 /** Space that a store of analytics takes up. */
 export interface AnalyticsUsage {
   /** Bytes of events and counts, of everything that is kept and of one day. */
@@ -44,9 +26,15 @@ export interface AnalyticsUsage {
 /** Where ingest keeps what it took. Opened by `core/store/open.ts`. */
 export interface AnalyticsStore {
   /** Durable when it resolves; `repeated`: a batch of this id is there already, and nothing was changed. */
-  append(
-    batch: StoredBatch,
-  ): Promise<{ readonly kind: 'stored'; readonly bytes: number } | { readonly kind: 'repeated' }>
+  append(batch: {
+    /** A digest of the batch's id; undefined when the batch has none, and a resend cannot be known. */
+    readonly id: Uint8Array | undefined
+    /** UTC milliseconds, by the server's clock. */
+    readonly receivedAt: number
+    /** Sanitised, not empty. */
+    readonly events: readonly AnalyticsEvent[]
+    readonly counts: readonly DayCount[]
+  }): Promise<{ readonly kind: 'stored'; readonly bytes: number } | { readonly kind: 'repeated' }>
   /**
    * The usage in total and of one day, which counts from 1970 in UTC. Cheap: it adds up one row for each day.
    */
@@ -55,7 +43,13 @@ export interface AnalyticsStore {
   counts(since: string | undefined): Promise<readonly DayCount[]>
   /** Removes what was received before a time, a few batches a step so that nothing waits long for it. */
   prune(before: number): Promise<void>
-  status(): Promise<AnalyticsStatus>
+  status(): Promise<{
+    readonly kind: 'sqlite' | 'postgres'
+    readonly table: string
+    readonly batches: number
+    readonly events: number
+    readonly bytes: number | undefined
+  }>
   /** A real read. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -76,17 +70,6 @@ export const REFUSALS: Readonly<Record<Refusal, string>> = {
   client: 'this client has used its share of the day, so its events are not stored until tomorrow',
 }
 
-interface BudgetKeeper {
-  /** Why nothing of this client can be stored now; undefined when it can. */
-  refusal(store: Pick<AnalyticsStore, 'usage'>, client: string | undefined): Promise<Refusal | undefined>
-  /** Counts bytes that were stored for a client. */
-  spend(bytes: number, client: string | undefined): void
-  /** Reads the usage anew, for callers that store nothing. */
-  look(store: Pick<AnalyticsStore, 'usage'>): Promise<AnalyticsUsage>
-  /** Why nobody's events are stored, as last seen; undefined while there is room. */
-  full(): Exclude<Refusal, 'client'> | undefined
-}
-
 /** One client may use a day's budget divided by this, so that a client that floods leaves most of it to others. */
 const CLIENT_PART = 8
 /** Clients beyond this number in a day share one share. */
@@ -98,7 +81,7 @@ const DISK_RESERVE_BYTES = 1024 ** 3
 const DISK_RESERVE_PART = 5
 
 /** Keeps events from filling the disk that subscriptions are on (docs/limits.md). */
-export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: AnalyticsBudget): BudgetKeeper {
+export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: AnalyticsBudget) {
   let known: { readonly day: number; readonly until: number; used: AnalyticsUsage } | undefined
   let shares = { day: 0, spent: new Map<string, number>() }
 
@@ -110,6 +93,7 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
     return shares.spent.get(keyOf(client)) ?? 0
   }
 
+  /** Reads the usage anew, for callers that store nothing. */
   async function look(store: Pick<AnalyticsStore, 'usage'>): Promise<AnalyticsUsage> {
     const day = dayOf(clock.now())
     const used = await store.usage(day)
@@ -117,6 +101,7 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
     return used
   }
 
+  /** Why nobody's events are stored, as last seen; undefined while there is room. */
   function full(): Exclude<Refusal, 'client'> | undefined {
     if (known === undefined) return undefined
     const { total, today, disk } = known.used
@@ -126,7 +111,11 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
   }
 
   return {
-    async refusal(store, client) {
+    /** Why nothing of this client can be stored now; undefined when it can. */
+    async refusal(
+      store: Pick<AnalyticsStore, 'usage'>,
+      client: string | undefined,
+    ): Promise<Refusal | undefined> {
       const current = known && known.day === dayOf(clock.now()) && clock.monotonic() < known.until
       if (!current) await look(store)
       const all = full()
@@ -134,7 +123,8 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
       const share = budget.dailyBytes / CLIENT_PART
       return client !== undefined && spentBy(client) >= share ? 'client' : undefined
     },
-    spend(bytes, client) {
+    /** Counts bytes that were stored for a client. */
+    spend(bytes: number, client: string | undefined): void {
       if (known) {
         const { total, today, disk } = known.used
         const left = disk && { ...disk, free: disk.free - bytes }

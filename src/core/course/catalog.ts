@@ -1,64 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Log } from '../log.ts'
-import type { LessonText, LessonTexts, LessonTranslations } from '../mail/lesson-text.ts'
-import { type CourseDefinition, type CoursePlan, type Plan, planOf } from './definition.ts'
-import { baseOf, NOTICES, type Notices } from './notices.ts'
+import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
+import { type CourseDefinition, type Plan, planOf } from './definition.ts'
+import { NOTICES } from './notices.ts'
 import type { Newcomer } from './people.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
 import { lessonsFor, type Progress, progressOf, RESUMES_MS } from './progress.ts'
 import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './schedule.ts'
-import type {
-  Arrival,
-  Begin,
-  Claim,
-  CourseStore,
-  Next,
-  PinnedPlan,
-  Revision,
-  Start,
-  Subscription,
-} from './store.ts'
-
-/** The courses of a platform, with what enrolments in them follow. */
-export interface Catalog {
-  readonly courses: readonly CourseDefinition[]
-  find(id: string): CourseDefinition | undefined
-  /** Undefined: the platform sends no notices. */
-  readonly notices: Notices | undefined
-  /** How enrolments begin, with the courses and texts as they are. */
-  begin(): Promise<Begin>
-  /**
-   * The plan that an enrolment follows, with its lessons in the order of that enrolment; undefined if the platform no
-   * longer has its course.
-   */
-  plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined>
-  /** The text that an enrolment gets of a lesson. */
-  text(
-    plan: Plan,
-    lesson: Pick<Claim, 'course' | 'day' | 'language'>,
-    store: Pick<CourseStore, 'lessonText'>,
-  ): Promise<LessonMail>
-  /** The lesson after one that was sent; undefined: that was the last. */
-  next(plan: Plan, enrolment: Enrolment, sent: number): Next | undefined
-  /** When the lesson in hand is due in another time zone; undefined: as before. */
-  moved(
-    plan: Plan,
-    enrolment: Subscription,
-    to: { readonly to: string; readonly now: number },
-  ): number | undefined
-  /** How somebody goes on in a course with lessons that were sent elsewhere. */
-  arrival(
-    course: CourseDefinition,
-    newcomer: Newcomer,
-    now: number,
-  ): Pick<Arrival, 'confirmedAt' | 'progress'> & Pick<Start, 'lessons' | 'dueAt'>
-  /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */
-  progress(plan: Plan, enrolment: Followed): Progress | undefined
-  /** How an enrolment goes on with the newest course; undefined: as it is. */
-  revise(enrolment: Subscription, now: number): Revision | undefined
-  /** The versions that enrolments begin with now. */
-  versions(): Promise<readonly string[]>
-}
+import type { Begin, Claim, CourseStore, PinnedPlan, Revision, Subscription } from './store.ts'
 
 /** An enrolment and its lesson in hand. */
 type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'>
@@ -68,26 +17,27 @@ export interface CatalogOptions {
   /** The texts of the lessons, for enrolments to keep; without them everybody gets the newest. */
   readonly texts?: (() => Promise<LessonTexts>) | undefined
   readonly log?: Pick<Log, 'warn'> | undefined
-  /** The stream of notices for subscribers of incidents. */
-  readonly notices?: Notices | undefined
 }
 
 /** Opens the courses of a platform; time zones are loaded only where a course goes by local time. */
 export async function openCatalog(
   courses: readonly CourseDefinition[],
   options: Omit<CatalogOptions, 'zones'>,
-): Promise<Catalog> {
+) {
   const local = courses.some(({ cadence }) => cadence.kind === 'at')
   return createCatalog(courses, { ...options, zones: local ? (await import('./zones.ts')).zones : undefined })
 }
 
+export type Catalog = ReturnType<typeof createCatalog>
+
+/** The courses of a platform, with what enrolments in them follow. */
 export function createCatalog(
   courses: readonly CourseDefinition[],
-  { zones, texts: readTexts, log, notices }: CatalogOptions = {},
-): Catalog {
+  { zones, texts: readTexts, log }: CatalogOptions = {},
+) {
   const byId = new Map(courses.map((course) => [course.id, course]))
   /** Plans from the store by key. Each is read once, even if many ask at once. */
-  const kept = new Map<string, Promise<CoursePlan | undefined>>()
+  const kept = new Map<string, Promise<Plan | undefined>>()
   let loaded:
     | Promise<{
         readonly texts: LessonTexts | undefined
@@ -118,26 +68,24 @@ export function createCatalog(
   }
   return {
     courses,
-    find: (id) => byId.get(id),
-    notices,
-    async begin() {
+    find: (id: string) => byId.get(id),
+    /** How enrolments begin, with the courses and texts as they are. */
+    async begin(): Promise<Begin> {
       const { pinned } = await load()
       return ({ course: id, ...enrolment }) => {
-        if (id === NOTICES && notices !== undefined)
-          return {
-            lessons: 0,
-            dueAt: undefined,
-            pinned: { version: String(notices.head()), plan: '{}', texts: [] },
-          }
+        if (id === NOTICES) return { lessons: 0, dueAt: undefined }
         const course = byId.get(id)
         if (course === undefined) return undefined
         const { length: lessons } = course.lessons
         return { lessons, dueAt: dueAt(course, enrolment, 1, zones), pinned: pinned.get(id) }
       }
     },
-    async plan(enrolment, store) {
+    /**
+     * The plan that an enrolment follows, with its lessons in the order of that enrolment; undefined if the platform no
+     * longer has its course.
+     */
+    async plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined> {
       const { course: id, courseVersion: version } = enrolment
-      if (id === NOTICES && notices !== undefined) return notices.plan(baseOf(version))
       const newest = followed(enrolment)
       if (newest !== undefined) {
         const lessons = lessonsFor(newest.lessons, enrolment.sentLessons, enrolment.day - 1)
@@ -151,7 +99,7 @@ export function createCatalog(
         // Written by `pinnedOf`, and kept under the hash of its text.
         asked = store
           .pinnedPlan({ course: id, version })
-          .then((text) => (text === undefined ? undefined : (JSON.parse(text) as CoursePlan)))
+          .then((text) => (text === undefined ? undefined : (JSON.parse(text) as Plan)))
         kept.set(version, asked)
         asked.then(
           (plan) => plan ?? kept.delete(version),
@@ -160,16 +108,28 @@ export function createCatalog(
       }
       return (await asked) ?? course
     },
-    async text(plan, { course: id, day, language }, store) {
-      if (id === NOTICES) return { kind: 'running', language }
+    /** The text that an enrolment gets of a lesson. */
+    async text(
+      plan: Plan,
+      { course: id, day, language }: Pick<Claim, 'course' | 'day' | 'language'>,
+      store: Pick<CourseStore, 'lessonText'>,
+    ): Promise<LessonMail> {
       const { texts } = await load()
       const lesson = plan.lessons[day - 1] ?? ''
       const like = byId.get(id)?.lessons[0] ?? ''
       return pinnedTexts({ lesson, like, language, hashes: plan.texts?.[day - 1], texts, store })
     },
-    next: (plan, enrolment, sent) => nextLesson(plan, enrolment, sent, zones),
-    moved: (plan, enrolment, to) => movedDue(plan, enrolment, to, zones),
-    arrival(course, { sent, sentLessons, nextAt = 0, lastSentAt = 0, timeZone }, now) {
+    /** The lesson after one that was sent; undefined: that was the last. */
+    next: (plan: Plan, enrolment: Enrolment, sent: number) => nextLesson(plan, enrolment, sent, zones),
+    /** When the lesson in hand is due in another time zone; undefined: as before. */
+    moved: (plan: Plan, enrolment: Subscription, to: { readonly to: string; readonly now: number }) =>
+      movedDue(plan, enrolment, to, zones),
+    /** How somebody goes on in a course with lessons that were sent elsewhere. */
+    arrival(
+      course: CourseDefinition,
+      { sent, sentLessons, nextAt = 0, lastSentAt = 0, timeZone }: Newcomer,
+      now: number,
+    ) {
       const isLatest = course.follow === 'latest'
       const lessons = isLatest ? lessonsFor(course.lessons, sentLessons, sent) : course.lessons
       const next = Math.max(now, nextAt, lastSentAt + course.spacingMs)
@@ -181,11 +141,13 @@ export function createCatalog(
         progress: isLatest && sent > 0 ? progressOf(course.lessons, lessons, sent) : undefined,
       }
     },
-    progress(plan, enrolment) {
+    /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */
+    progress(plan: Plan, enrolment: Followed): Progress | undefined {
       const newest = followed(enrolment)
       return newest && progressOf(newest.lessons, plan.lessons, enrolment.day)
     },
-    revise(enrolment, now) {
+    /** How an enrolment goes on with the newest course; undefined: as it is. */
+    revise(enrolment: Subscription, now: number): Revision | undefined {
       const { state, sentDays, sentLessons, promised, confirmedAt, timeZone, lastSentAt } = enrolment
       const newest = followed(enrolment)
       const sent = sentDays.length
@@ -203,7 +165,9 @@ export function createCatalog(
         settled: promised !== undefined && (next !== undefined || !isOver),
       }
     },
-    versions: async () => [...(await load()).pinned.values()].map(({ version }) => version),
+    /** The versions that enrolments begin with now. */
+    versions: async (): Promise<readonly string[]> =>
+      [...(await load()).pinned.values()].map(({ version }) => version),
   }
 }
 

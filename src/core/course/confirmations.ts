@@ -1,55 +1,40 @@
 import { isOutcome } from '../delivery/delivery.ts'
-import { createEngine, type Engine } from '../delivery/engine.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
 import type { NewMessage, QueuedMessage } from '../delivery/message.ts'
-import { type MessageHost, messageSource } from '../delivery/messages.ts'
+import { messageEngine } from '../delivery/messages.ts'
 import { CONFIRMATION } from '../delivery/streams.ts'
 import { DAY_MS } from '../durations.ts'
-import type { Mail, Mailer } from '../mail/mailer.ts'
+import type { Mail } from '../mail/mailer.ts'
 import type { Secret } from '../secret.ts'
 import { outcomeFields } from './history.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
 import { NOTICE_CONFIRMATION_MAIL, NOTICES } from './notices.ts'
 import { TOKEN_LIFE_MS } from './schedule.ts'
-import type { CourseMessageSettlement, CourseStore } from './store.ts'
+import type { CourseHost } from './store.ts'
 import { isUnderWay } from './subscription.ts'
 
 /** A confirmation is mailed only while its link works for at least another day. */
 const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
-
-export interface Confirmations {
-  /** A message to store with the request for it, and the hash of its token. */
-  create(id: string): { readonly tokenHash: string; readonly message: Omit<NewMessage, 'payload'> }
-  messageIdOf(message: QueuedMessage): string | undefined
-  readonly engine: Engine<QueuedMessage>
-}
 
 /**
  * Mails confirmations from the rows that requests for them leave behind: a process that is killed, or a provider that
  * is down, delays one and loses none.
  */
 export function createConfirmations(
-  host: MessageHost,
+  host: CourseHost,
   {
-    store,
-    mailer,
     siteUrl,
     firstCourse,
     keys,
-    signal,
   }: {
-    readonly store: CourseStore
-    readonly mailer: Mailer
     readonly siteUrl: string
     readonly firstCourse: string
     /** Keys of links: tokens are made with the first, and found again with any. */
     readonly keys: readonly [Secret, ...Secret[]]
-    /** Ends a run after the mails in hand. */
-    readonly signal: AbortSignal
   },
-): Confirmations {
+) {
   const [key] = keys
-  const { clock } = host
+  const { clock, store, mailer } = host
 
   /** The token of a message, made again; undefined: it was used or replaced, or its reader has left or is enrolled. */
   async function tokenOf(
@@ -90,10 +75,8 @@ export function createConfirmations(
 
   const messageIdOf = (message: QueuedMessage) => mailer.messageId(mailOf(message, ''))
 
-  const source = messageSource<CourseMessageSettlement>(host, {
+  const engine = messageEngine(host, {
     stream: CONFIRMATION,
-    store,
-    mailer,
     async mailOf(message) {
       const token = await tokenOf(message, clock.now())
       return token === undefined ? undefined : mailOf(message, token)
@@ -110,12 +93,11 @@ export function createConfirmations(
         ? { ...settlement, entry: { ...entry, outcome: 'permanent', reason } }
         : settlement
     },
-    about: ({ subscription }) => ({ subscription }),
   })
-  const engine = createEngine(host, source, signal)
 
   return {
-    create(id) {
+    /** A message to store with the request for it, and the hash of its token. */
+    create(id: string): { readonly tokenHash: string; readonly message: Omit<NewMessage, 'payload'> } {
       const expiresAt = clock.now() + CONFIRMATION_LIFE_MS
       return {
         tokenHash: hashToken(confirmationToken(key.reveal(), id)),

@@ -52,18 +52,24 @@ export const STOPPED = 'it was stopped before all that is due was sent'
 /** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
 export const PAUSED = 'paused'
 
+/** Somebody who is to get a course; `address` has been parsed. */
+interface Request extends Preferences {
+  readonly spelling: string
+  readonly identity: string
+  /** One of the platform's; its first when left out. */
+  readonly course?: string | undefined
+}
+
+/** What an unsubscribe link says. */
+interface Link {
+  readonly s: string
+  readonly t: string
+}
+
 /** The courses of a platform as their callers see them: routes, schedule and CLI enter here. */
 export interface Course {
-  /** `address` has been parsed; the mail goes out after the answer, which therefore takes the same time for all. */
-  subscribe(request: {
-    readonly spelling: string
-    readonly identity: string
-    /** One of the platform's; its first when left out. */
-    readonly course?: string | undefined
-    /** IANA name. */
-    readonly timeZone?: string | undefined
-    readonly language?: string | undefined
-  }): Promise<SubscribeResult>
+  /** The mail goes out after the answer, which therefore takes the same time for all. */
+  subscribe(request: Request): Promise<SubscribeResult>
   /**
    * Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. With
    * `wait`, and without a persistent store, gives what became of the first attempt.
@@ -80,31 +86,15 @@ export interface Course {
    * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `key` again answers
    * the same and changes nothing. With an `operator`, the audit log has it, here and in `cancel`.
    */
-  enrol(
-    request: {
-      readonly spelling: string
-      readonly identity: string
-      readonly course?: string | undefined
-      readonly timeZone?: string | undefined
-      readonly language?: string | undefined
-      readonly key?: string | undefined
-    },
-    operator?: Operator,
-  ): Promise<EnrolAnswer>
+  enrol(request: Request & { readonly key?: string | undefined }, operator?: Operator): Promise<EnrolAnswer>
   /** Ends a course for a person, as an unsubscribe does; false: there was nothing to end. */
-  cancel(
-    request: { readonly identity: string; readonly course?: string | undefined },
-    operator?: Operator,
-  ): Promise<boolean>
+  cancel(request: Pick<Request, 'identity' | 'course'>, operator?: Operator): Promise<boolean>
   /**
    * Changes the language or time zone of a person's enrolments, or of one by its course or id; lessons that were not
    * tried yet follow. Gives how many enrolments were found.
    */
   set(
-    request: Preferences & { readonly course?: string | undefined } & (
-        | { readonly identity: string }
-        | { readonly id: string }
-      ),
+    request: Preferences & Pick<Request, 'course'> & (Pick<Request, 'identity'> | { readonly id: string }),
     operator?: Operator,
   ): Promise<number>
   /** Every enrolment, or those in one course, a page at a time. */
@@ -116,7 +106,7 @@ export interface Course {
     operator: Operator,
   ): AsyncIterable<readonly { readonly line: number; readonly became: Admitted | 'erased' }[]>
   /** Changes the language or time zone of the subscription that an unsubscribe link names; never tells whether it did. */
-  preferByLink(link: { readonly s: string; readonly t: string }, wanted: Preferences): Promise<void>
+  preferByLink(link: Link, wanted: Preferences): Promise<void>
   /** The lesson whose page a signed link opens; undefined for a link that we did not make. */
   lessonOfLink(link: { readonly course: string; readonly t: string }): string | undefined
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
@@ -125,16 +115,14 @@ export interface Course {
   /** The answer that `confirm` would give, without changing anything; `use`: it would confirm now. */
   checkToken(token: string): Promise<'use' | 'confirmed' | 'invalid' | 'expired'>
   /** Never tells whether the link was genuine. */
-  unsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>
+  unsubscribe(link: Link): Promise<void>
   /** Undoes an unsubscribe made through this very link; never tells whether it did. */
-  undoUnsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>
+  undoUnsubscribe(link: Link): Promise<void>
   /** At most one message per subscription. Rejects with `store_not_persistent` on the in-memory store. */
   dispatch(options: {
     readonly limit: number
     /** Calls of one run send at most one message per subscription together; default: a run of its own. */
     readonly run?: string
-    /** Notices alone, past the lessons that wait; without it, both. */
-    readonly notices?: boolean
     /** A lesson that was due already when the one before was sent waits for an hour, so that no outage ends in a burst. */
     readonly gentle?: boolean
     /** Ends the call after this time, with the reason `OUT_OF_TIME` if lessons are left. */
@@ -142,9 +130,7 @@ export interface Course {
     readonly signal?: AbortSignal
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>
-  /** Makes due the notices that subscribers have not had yet. Gives whether one is to be sent now. */
-  noticesDue(): Promise<boolean>
-  /** Sends the confirmations and queued mails that are due, whichever process stored them; gives how many left. */
+  /** Sends the confirmations, notices and queued mails that are due, whichever process stored them; gives how many left. */
   deliverMessages(): Promise<number>
   /** Starts that, and waits for nothing. */
   wake(): void

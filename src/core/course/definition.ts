@@ -13,17 +13,11 @@ export type Cadence =
       readonly weekdays: readonly number[]
     }
 
-/** Each lesson at a moment of its own, in UTC milliseconds: when there was something to say. */
-interface Published {
-  readonly kind: 'published'
-  readonly at: readonly number[]
-}
-
 /** The lessons of an enrolment and when they are due. */
 export interface Plan {
   /** Names of templates, in order. */
   readonly lessons: readonly string[]
-  readonly cadence: Cadence | Published
+  readonly cadence: Cadence
   /** The least time between two lessons to one subscriber. */
   readonly spacingMs: number
   /**
@@ -33,13 +27,8 @@ export interface Plan {
   readonly texts?: readonly Readonly<Record<string, string>>[]
 }
 
-/** As a definition says it. */
-export interface CoursePlan extends Plan {
-  readonly cadence: Cadence
-}
-
 /** A course by mail: lessons in order, one at a time. */
-export interface CourseDefinition extends CoursePlan {
+export interface CourseDefinition extends Plan {
   readonly id: string
   readonly title: string
   /** `latest`: enrolments that have begun follow a changed course; otherwise they keep the one that they began with. */
@@ -52,7 +41,7 @@ export interface CourseDefinition extends CoursePlan {
 export const isPublic = ({ pages = 'public' }: Pick<CourseDefinition, 'pages'>) => pages === 'public'
 
 /** The plan without its texts, as it is kept for enrolments that began with it. */
-export function planOf({ lessons, cadence, spacingMs }: CoursePlan): CoursePlan {
+export function planOf({ lessons, cadence, spacingMs }: Plan): Plan {
   return { lessons, cadence, spacingMs }
 }
 

@@ -1,10 +1,11 @@
 import type { MailboxEventKind } from '../mail/feedback/store.ts'
-import type { Outcome } from '../mail/transport.ts'
+import type { Outcome } from '../mail/mailer.ts'
 
 export type HistoryKind =
   | 'confirmation'
   | 'confirmed'
   | 'attempt'
+  | 'notice'
   | 'undone'
   | 'set'
   | 'resolved'
@@ -28,9 +29,6 @@ export interface HistoryEntry {
   readonly source?: string | undefined
 }
 
-/** Fields of one attempt in the history. */
-type Attempt = Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
-
 /** An entry as it is read back, with the attempts of a lesson numbered from 1. */
 export interface PastEntry extends HistoryEntry {
   readonly attempt: number | undefined
@@ -52,18 +50,4 @@ export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 
   if (outcome.kind === 'sent') return { outcome: 'sent', providerId: outcome.id }
   const bounced = outcome.kind === 'permanent' && outcome.hardBounce
   return { outcome: bounced ? 'bounced' : outcome.kind, reason: outcome.reason }
-}
-
-/** The history entry for a settled claim; none if it was returned without an attempt. */
-export function attemptEntry({
-  claim,
-  now,
-  attempt,
-}: {
-  readonly claim: Pick<HistoryEntry, 'enrolment' | 'day'>
-  readonly now: number
-  /** Undefined when nothing was tried. */
-  readonly attempt?: Attempt
-}): HistoryEntry | undefined {
-  return attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
 }

@@ -40,20 +40,13 @@ export interface HoursOptions {
   readonly onFault: (error: unknown, hour: string) => void
 }
 
-export interface Hours {
-  /** Looks whether there is work; call it every minute. Resolves when the work is done. */
-  tick(): Promise<void>
-  /** Aborts the run in progress and waits for it. */
-  stop(): Promise<void>
-}
-
 /**
  * Runs each hour's work once. The hour is claimed in the store and marked as handled only when its work is done: two
  * processes never both run it, a late start catches up once, and an hour whose run failed or whose process was killed
  * is run again. After the clock was set back, the hours recorded before that are still to come: they are forgotten, so
  * that each runs when it comes.
  */
-export function createHours({ store, clock, log, run, minute, onDone, onFault }: HoursOptions): Hours {
+export function createHours({ store, clock, log, run, minute, onDone, onFault }: HoursOptions) {
   const stopping = new AbortController()
   let handled = ''
   /** The hour whose claim this process holds. */
@@ -111,7 +104,8 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
     )
   }
   return {
-    tick() {
+    /** Looks whether there is work; call it every minute. Resolves when the work is done. */
+    tick(): Promise<void> {
       const hour = claimed
       if (hour !== undefined)
         store.keepHour({ hour, leaseMs: LEASE_MS }).catch((error: unknown) =>
@@ -125,7 +119,8 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
       })
       return running
     },
-    async stop() {
+    /** Aborts the run in progress and waits for it. */
+    async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))
       await running
     },

@@ -1,22 +1,24 @@
 import { DAY_MS } from '../durations.ts'
 import { nextDay } from './schedule.ts'
-import type { Problem, SubscriptionState } from './store.ts'
+import type { Problem, Subscription } from './store.ts'
 
 /** A subscription as a store has it, before anything is believed of it. */
-export interface StoredSubscription {
-  readonly id: string
-  readonly state: SubscriptionState
-  readonly enrolment: number
-  readonly confirmedAt: number | undefined
-  readonly unsubscribedAt: number | undefined
+export interface StoredSubscription
+  extends Pick<
+    Subscription,
+    | 'id'
+    | 'state'
+    | 'enrolment'
+    | 'confirmedAt'
+    | 'unsubscribedAt'
+    | 'lessons'
+    | 'lastSentAt'
+    | 'nextAttemptAt'
+  > {
   /** JSON. */
   readonly sentDays: string
-  /** How many lessons its course has. */
-  readonly lessons: number
   /** When the lesson in hand is due; undefined: a day after the one before, from confirmation on. */
   readonly dueAt: number | undefined
-  readonly lastSentAt: number | undefined
-  readonly nextAttemptAt: number | undefined
   readonly problem: Problem['kind'] | undefined
 }
 
@@ -58,7 +60,7 @@ export function violations(row: StoredSubscription, now: number): readonly strin
     return found
   }
   hold(row.unsubscribedAt === undefined, 'it is confirmed and has a time of unsubscribing')
-  const next = nextDay(days, row.lessons)
+  const next = nextDay({ sentDays: days, lessons: row.lessons })
   if (next === undefined) {
     hold(row.nextAttemptAt === undefined, 'all lessons were sent and another is planned')
   } else if (row.nextAttemptAt === undefined) {

@@ -1,13 +1,15 @@
-import type { Delivery } from '../delivery/delivery.ts'
-import { isAnswer, KEY_LIFE_MS } from '../delivery/delivery.ts'
+import { recent } from '../calls.ts'
+import { type Delivery, isAnswer, KEY_LIFE_MS } from '../delivery/delivery.ts'
+import { createEngine } from '../delivery/engine.ts'
 import type { Attempted, Ready, Source } from '../delivery/source.ts'
 import { COURSE } from '../delivery/streams.ts'
 import { HOUR_MS } from '../durations.ts'
+import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
-import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
+import { type Mail, type Mailer, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
 import type { Catalog } from './catalog.ts'
-import type { Course, DispatchResult } from './course.ts'
+import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED, STOPPED } from './course.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { settlementOf } from './schedule.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
@@ -17,18 +19,55 @@ const MOST_RESULTS = 10_000
 /** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
 const SOON_MS = 12 * HOUR_MS
 
-export interface LessonsOptions {
+/** How long the answer whether courses are paused is kept. */
+const PAUSE_ASKED_MS = 5000
+
+export interface DispatcherOptions {
   readonly store: CourseStore
+  readonly persistent: boolean
   readonly mailer: Mailer
   readonly catalog: Catalog
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
-  /** Asked just before a lesson is handed over: what becomes of one that is not to be sent now. */
-  readonly standing?: ((claim: Claim) => Promise<Delivery | undefined>) | undefined
   /** Values that a lesson's mail needs besides its template. */
   readonly mailFor: (
     claim: Claim,
     lesson: string | undefined,
   ) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
+  /** Asked before the first message and every few seconds. */
+  readonly isPaused?: (() => Promise<boolean>) | undefined
+}
+
+/** Sends the lessons that are due (CONTRACT §5). The schedule, the endpoint and the CLI all enter here. */
+export function createDispatcher(host: Host, options: DispatcherOptions): Course['dispatch'] {
+  const { clock, timer, log } = host
+  const { store, persistent, mailer, isPaused = async () => false } = options
+  return async (call) => {
+    if (!persistent)
+      throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
+    const { limit, signal } = call
+    const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
+      (await isPaused()) ? PAUSED : undefined,
+    )
+    const { source, results, tally } = createLessons(host, options, call, held)
+    const ran = mailer.configured ? await createEngine(host, source).run(call) : undefined
+    const { due: remaining, waiting, nextTryAt } = await store.backlog(clock.now())
+    const isCut = remaining > 0
+    const reason = ran
+      ? (ran.stopped ??
+        (ran.isOutOfTime && isCut ? OUT_OF_TIME : undefined) ??
+        (signal?.aborted && isCut ? STOPPED : undefined) ??
+        (tally.sent === 0 ? ran.unheard : undefined))
+      : NOT_CONFIGURED
+    const counted = {
+      processed: tally.sent + tally.failed + tally.unknown,
+      ...tally,
+      remaining,
+      ...(waiting > 0 && { waiting }),
+      ...(nextTryAt !== undefined && { nextTryAt: new Date(nextTryAt).toISOString() }),
+    }
+    if (ran) log.info('dispatched', 'a dispatch call ended', counted)
+    return { ...counted, limit, ...(reason !== undefined && { reason }), results }
+  }
 }
 
 interface Lesson extends Ready {
@@ -36,10 +75,10 @@ interface Lesson extends Ready {
 }
 
 /** The lessons that are due, for one dispatch call, and what it counts of them. */
-export function createLessons(
+function createLessons(
   { clock, random, log }: Host,
-  { store, mailer, catalog, pace, mailFor, standing }: LessonsOptions,
-  { run, gentle, notices, onProgress }: Parameters<Course['dispatch']>[0],
+  { store, mailer, catalog, pace, mailFor }: DispatcherOptions,
+  { run, gentle, onProgress }: Parameters<Course['dispatch']>[0],
   held: () => Promise<string | undefined>,
 ) {
   const call = run ?? Buffer.from(random.bytes(9)).toString('base64url')
@@ -57,7 +96,7 @@ export function createLessons(
 
   async function prepare(claim: Claim): Promise<Lesson | Delivery> {
     // Released as tried, so that this call does not claim it a third time.
-    if (had.has(claim.subscription)) return { kind: 'again' }
+    if (had.has(claim.id)) return { kind: 'again' }
     const plan = await catalog.plan(claim, store)
     if (plan === undefined)
       return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
@@ -68,11 +107,11 @@ export function createLessons(
       plan,
       handOver(signal, recorded) {
         const next = following(plan, claim, clock.now())
-        if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.subscription)
+        if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
         const { slots, unsubscribeUrl } = mailFor(claim, plan.lessons[claim.day - 1])
         const mail: Mail = {
           ...lessonOf(plan, claim),
-          stream: notices ? 'notice' : 'course',
+          stream: 'course',
           ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
           slots,
           to: { name: undefined, address: claim.address },
@@ -87,8 +126,6 @@ export function createLessons(
   async function lastLook(claim: Claim): Promise<Delivery | undefined> {
     // A lesson claimed early, under a clock that was ahead, waits until it is due.
     if (clock.now() < claim.dueAt) return { kind: 'untried' }
-    const unsent = await standing?.(claim)
-    if (unsent) return unsent
     // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
     if (!(await store.stillHolds(claim))) return { kind: 'gone' }
     const { problem } = claim
@@ -108,7 +145,7 @@ export function createLessons(
     })
   }
 
-  function count({ subscription, day }: Claim, outcome: SendOutcome): void {
+  function count({ id: subscription, day }: Claim, outcome: SendOutcome): void {
     const kind = outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed'
     const reason = outcome.kind === 'sent' ? {} : { reason: outcome.reason }
     tally[kind] += 1
@@ -130,7 +167,7 @@ export function createLessons(
     pace,
     held,
     isDue: async () => (await store.listDue(clock.now(), 1)).length > 0,
-    claim: (asked) => store.claimDue({ ...asked, call, gentle, notices }),
+    claim: (asked) => store.claimDue({ ...asked, call, gentle }),
     keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
     jobOf: ({ dueAt, failures, problem }) => ({
       ...{ dueAt, failures },
@@ -153,14 +190,14 @@ export function createLessons(
  */
 export function lessonOf(
   { lessons }: Pick<Plan, 'lessons'>,
-  { course, subscription, enrolment, day }: Pick<Claim, 'course' | 'subscription' | 'enrolment' | 'day'>,
+  { course, id, enrolment, day }: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
 ): Pick<Mail, 'template' | 'label' | 'about'> {
   const template = lessons[day - 1]
   if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
   return {
     template,
     ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
-    about: `course.${subscription}.${enrolment}.${day}`,
+    about: `course.${id}.${enrolment}.${day}`,
   }
 }
 

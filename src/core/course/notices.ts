@@ -1,11 +1,17 @@
+import { isOutcome } from '../delivery/delivery.ts'
+import type { QueuedMessage } from '../delivery/message.ts'
+import { messageEngine } from '../delivery/messages.ts'
+import { NOTICE } from '../delivery/streams.ts'
 import { DAY_MS } from '../durations.ts'
-import type { Announcement, StatusUpdate } from '../incidents/incident.ts'
-import type { Plan } from './definition.ts'
+import type { Notice, NoticeMail } from '../incidents/incident.ts'
+import type { Pacer } from '../mail/feedback/pacer.ts'
+import type { Mail } from '../mail/mailer.ts'
+import { outcomeFields } from './history.ts'
+import type { CourseHost } from './store.ts'
 
 /**
- * The stream of notices. Visitors subscribe to it like a course and get a mail when an incident begins, when
- * it ends, and when something is announced. Its lessons are the notices, due as soon as they are published.
- * No course may have this name.
+ * The name under which visitors subscribe to incidents: with the double opt-in, the links and the records of a course,
+ * but without lessons. No course may have it.
  */
 export const NOTICES = 'status'
 
@@ -14,126 +20,65 @@ const NOTICE_MAIL = 'status-notice'
 /** The mail with the link that confirms an address for notices. */
 export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
 
-/** Something to tell a platform's subscribers. Times are UTC milliseconds. */
-export interface Notice {
-  /** Rises by one with each notice. */
-  readonly seq: number
-  /** The id of an incident or of an announcement. */
-  readonly subject: string
-  readonly kind: 'opened' | 'closed' | 'announced'
-  /** When it was published. */
-  readonly at: number
-  readonly facts: NoticeFacts
+/** A notice is news for this long. */
+export const NOTICE_LIFE_MS = 3 * DAY_MS
+
+export interface NoticesOptions {
+  /** The pace that all senders of the store share. */
+  readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
+  /** Whether an operator silenced everything about incidents. */
+  readonly isSilent: () => Promise<boolean>
+  /** The values that fill a notice's template in this language. */
+  readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
+  readonly unsubscribeUrl: (mail: NoticeMail) => string
 }
 
-/** Content of a notice; never reasons, addresses or commands, which are for operators. */
-export interface NoticeFacts {
-  /** The failing probe or service; undefined for an announcement. */
-  readonly cause?: string | undefined
-  readonly service?: string | undefined
-  readonly affected?: readonly string[] | undefined
-  /** The announcement; plain text. */
-  readonly text?: string | undefined
-  readonly translations?: Announcement['translations']
-  readonly from: number
-  readonly until?: number | undefined
-  /** The id of the incident or the announcement that this is an update of; undefined for other notices. */
-  readonly about?: string | undefined
-  readonly state?: StatusUpdate['state']
-}
-
-/** The notices of a platform, and which of its subscribers are due one. */
-export interface NoticeStore {
-  /** Adds a notice; false if its subject has one of its kind. */
-  publish(notice: Omit<Notice, 'seq'>): Promise<boolean>
-  /** The number of the newest; 0 when there is none. */
-  head(): Promise<number>
-  /** The notices with a higher number, oldest first; if there are very many, only the newest. */
-  after(seq: number): Promise<readonly Notice[]>
-  /**
-   * Makes a notice due for up to `limit` subscribers who have nothing due and have not had the newest one;
-   * gives how many.
-   */
-  wake(input: { readonly now: number; readonly limit: number }): Promise<number>
-  /** Whether a notice is to be sent now. */
-  isDue(now: number): Promise<boolean>
-  /**
-   * Deletes notices published before that time, except the newest one and those of announcements that still
-   * exist, which would be published again.
-   */
-  prune(before: number): Promise<void>
-}
-
-/** How many notices are kept in memory. A subscriber that is further behind misses the older ones. */
-export const NOTICES_KEPT = 2000
-/** A notice that could not be sent within this time is skipped. */
-const NEWS_MS = 3 * DAY_MS
-
-/** The notices read so far, in memory. */
-export interface Notices {
-  /** Reads the notices published since the last call. */
-  refresh(): Promise<void>
-  head(): number
-  /** The plan for an enrolment that began after notice `base`. */
-  plan(base: number): Plan
-  find(seq: number): Notice | undefined
-  /**
-   * Whether a notice need not be sent any more: it is old or forgotten, its announcement is over, or its
-   * incident has ended.
-   */
-  isOver(seq: number, now: number): boolean
-}
-
-export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
-  let head = 0
-  let known = new Map<number, Notice>()
-  /** The numbers of the notices that said so, by incident. */
-  let ended = new Map<string, number>()
-  let plans = new Map<number, Plan>()
-  const plan = (base: number): Plan => {
-    const seqs = Array.from({ length: Math.max(0, head - base) }, (_, index) => base + index + 1)
-    return {
-      lessons: seqs.map(() => NOTICE_MAIL),
-      cadence: { kind: 'published', at: seqs.map((seq) => known.get(seq)?.at ?? 0) },
-      spacingMs: 0,
-    }
-  }
+/** Mails notices from the rows that their causes leave, to each subscriber one after the other. */
+export function createNotices(host: CourseHost, { pace, isSilent, slots, unsubscribeUrl }: NoticesOptions) {
+  const { clock, store, mailer } = host
+  /** The notice as things are now; undefined: its subscriber has left, it was withdrawn, or what failed works again. */
+  const current = ({ id }: QueuedMessage) => store.noticeMail({ id, now: clock.now() })
+  // What an older build handed over keeps the name by which the provider recognizes a repeat.
+  const nameOf = ({ key: about, payload }: QueuedMessage): Pick<Mail, 'template' | 'label' | 'about'> => ({
+    ...{ template: NOTICE_MAIL, about },
+    ...(JSON.parse(payload) as Partial<Pick<Mail, 'label' | 'about'>>),
+  })
+  const engine = messageEngine(host, {
+    stream: NOTICE,
+    pace,
+    held: async () => ((await isSilent()) ? 'incidents are silenced' : undefined),
+    // Its turn within the pace may have come long after it was composed.
+    lastLook: async (message) => ((await current(message)) === undefined ? { kind: 'over' } : undefined),
+    async mailOf(message) {
+      const found = await current(message)
+      if (found === undefined) return undefined
+      const link = unsubscribeUrl(found)
+      return {
+        ...nameOf(message),
+        stream: 'notice',
+        language: found.language,
+        slots: { ...slots(found.notice, found.language), unsubscribeUrl: link },
+        to: { name: undefined, address: message.address },
+        date: new Date(message.createdAt),
+        unsubscribeUrl: link,
+      }
+    },
+    expired: 'it was news no more before it could be mailed',
+    settlementOf(settlement, { claim, delivery, now: at }) {
+      if (!isOutcome(delivery)) return settlement
+      const about = { messageId: mailer.messageId(nameOf(claim)), ...outcomeFields(delivery) }
+      return { ...settlement, entry: { at, kind: 'notice', enrolment: 0, day: 0, ...about } }
+    },
+  })
   return {
-    async refresh() {
-      const answer = await store.after(head)
-      // The answer of another call may have arrived first.
-      const newer = answer.filter(({ seq }) => seq > head)
-      const last = newer.at(-1)
-      if (last === undefined) return
-      head = last.seq
-      known = new Map(
-        [...known.values(), ...newer].slice(-NOTICES_KEPT).map((notice) => [notice.seq, notice]),
-      )
-      ended = new Map(
-        [...known.values()].flatMap(({ kind, subject, seq }) => (kind === 'closed' ? [[subject, seq]] : [])),
-      )
-      plans = new Map()
-    },
-    head: () => head,
-    plan(base) {
-      const found = plans.get(base) ?? plan(base)
-      plans.set(base, found)
-      return found
-    },
-    find: (seq) => known.get(seq),
-    isOver(seq, now) {
-      const notice = known.get(seq)
-      if (notice === undefined || now - notice.at >= NEWS_MS) return true
-      const { kind, subject, facts } = notice
-      if (kind === 'opened') return ended.has(subject)
-      if (facts.about !== undefined && (ended.get(facts.about) ?? 0) > seq) return true
-      return kind === 'announced' && facts.until !== undefined && facts.until <= now
+    async wake(): Promise<number> {
+      let [all, sent] = [0, 0]
+      do {
+        // A subscriber’s next notice can be claimed once the one before is recorded.
+        sent = await engine.wake()
+        all += sent
+      } while (sent > 0)
+      return all
     },
   }
-}
-
-/** The notice after which an enrolment began, as its version says. */
-export function baseOf(courseVersion: string | undefined): number {
-  const base = Number(courseVersion)
-  return Number.isSafeInteger(base) && base >= 0 ? base : Number.MAX_SAFE_INTEGER
 }

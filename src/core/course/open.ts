@@ -1,14 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
-import { type Clock, systemClock, type Timer } from '../clock.ts'
-import { type Delivery, KEY_LIFE_MS } from '../delivery/delivery.ts'
-import { createMails, type MessageHost } from '../delivery/messages.ts'
-import { HOUR_MS, MINUTE_MS } from '../durations.ts'
-import type { Log } from '../log.ts'
+import { systemClock, type Timer } from '../clock.ts'
+import { createMails } from '../delivery/messages.ts'
+import { HOUR_MS } from '../durations.ts'
 import type { Held } from '../mail/holds.ts'
-import type { Mailer } from '../mail/mailer.ts'
-import { recipientHashes } from '../mail/sent-mail.ts'
+import { NOT_CONFIGURED } from '../mail/mailer.ts'
+import { recipientHashes } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import type { Random } from '../random.ts'
 import type { Secret } from '../secret.ts'
@@ -16,8 +14,7 @@ import type { Catalog } from './catalog.ts'
 import { createConfirmations } from './confirmations.ts'
 import type { Course } from './course.ts'
 import { FIRST_COURSE } from './definition.ts'
-import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
-import { lessonOf } from './lessons.ts'
+import { createDispatcher, type DispatcherOptions, lessonOf } from './lessons.ts'
 import {
   hashToken,
   lessonSignature,
@@ -29,10 +26,19 @@ import {
   unicodeDomain,
   unsubscribeUrl,
 } from './links.ts'
-import { baseOf, NOTICES, type Notice, type NoticeStore } from './notices.ts'
+import { createNotices, NOTICES, type NoticesOptions } from './notices.ts'
 import { exported, type Newcomer } from './people.ts'
 import { nextDay } from './schedule.ts'
-import type { Arrival, Begin, Claim, CourseStore, Erased, Preferences, Subscription } from './store.ts'
+import type {
+  Arrival,
+  Begin,
+  Claim,
+  CourseHost,
+  CourseStore,
+  Erased,
+  Preferences,
+  Subscription,
+} from './store.ts'
 import { isUnderWay } from './subscription.ts'
 
 const ID_BYTES = 12
@@ -46,20 +52,11 @@ function newId(random: Random): string {
   return id.startsWith('-') ? `0${id.slice(1)}` : id
 }
 const RESOLVE_AT_ONCE = 500
-const WAKE_AT_ONCE = 500
 const ADMITTED_AT_ONCE = 200
-/** A notice held back by a silence is looked at again after this, because the silence may end early. */
-const HELD_MS = 10 * 60 * 1000
-const NOT_WANTED: Delivery = { kind: 'over', reason: 'it was over before it could be sent' }
 
-export interface CourseOptions {
-  readonly store: CourseStore
+export interface CourseOptions extends Omit<CourseHost, 'timer' | 'held' | 'signal'> {
   readonly persistent: boolean
-  readonly mailer: Mailer
-  readonly clock: Clock
   readonly timer?: Timer
-  readonly random: Random
-  readonly log: Log
   readonly siteUrl: string
   readonly catalog: Catalog
   /** Confirmations that the whole platform mails in 24 hours. */
@@ -76,16 +73,8 @@ export interface CourseOptions {
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
   readonly oldLinkKeys?: readonly Secret[]
-  /** Parts needed to send notices to subscribers of incidents; undefined: this platform sends none. */
-  readonly notices?: {
-    readonly store: NoticeStore
-    /** The end of the silence in which nothing is to be sent. */
-    readonly silentUntil: () => Promise<number | undefined>
-    /** Whether this announcement is current or planned, and not withdrawn. */
-    readonly isAnnounced: (id: string) => Promise<boolean>
-    /** The values that fill a notice's template in this language. */
-    readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
-  }
+  /** Parts needed to mail subscribers of incidents; undefined: this opener mails them nothing. */
+  readonly notices?: Pick<NoticesOptions, 'isSilent' | 'slots'>
   /**
    * The key that recognizes an erased address. It is kept in the store, so that changing a secret forgets no
    * erasure. Default: `linkKey`.
@@ -126,11 +115,6 @@ export function openCourse({
     pending.add(ended)
     void ended.finally(() => pending.delete(ended))
   }
-  const unsubscribe = ({ subscription, enrolment, course, language }: Claim) =>
-    unsubscribeUrl(siteUrl, linkKey.reveal(), subscription, enrolment, {
-      course: course === NOTICES ? course : undefined,
-      language,
-    })
   const readLink = (link: { readonly s: string; readonly t: string }) =>
     // Try every key even after a match, so that the time taken does not show which one matched.
     [linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
@@ -164,10 +148,7 @@ export function openCourse({
     })
   }
   const firstCourse = catalog.courses[0]?.id ?? FIRST_COURSE
-  /** Reads new notices. Call it before anything that depends on them. */
-  const refreshed = async () => catalog.notices?.refresh()
   const resolveOne = async (enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) => {
-    await refreshed()
     const day = enrolment.sentDays.length + 1
     const plan = await catalog.plan({ ...enrolment, day }, store)
     return store.resolve({
@@ -180,10 +161,10 @@ export function openCourse({
       progress: plan && catalog.progress(plan, { ...enrolment, day }),
     })
   }
-  /** The lessons that were sent, by name; none for notices, which have no names. */
+  /** The lessons that were sent, by name. */
   const sentNames = async (one: Subscription) => {
     const sent = one.sentDays.length
-    const plan = one.course === NOTICES ? undefined : await catalog.plan({ ...one, day: sent + 1 }, store)
+    const plan = await catalog.plan({ ...one, day: sent + 1 }, store)
     return plan?.lessons.slice(0, sent) ?? one.sentLessons ?? []
   }
   const arrivalOf = async (one: Newcomer, begin: Begin) => {
@@ -205,7 +186,6 @@ export function openCourse({
     }
   }
   const prefer = async (enrolment: Subscription, wanted: Preferences, operator?: Operator) => {
-    await refreshed()
     const { timeZone: to, language } = wanted
     const plan = to && (await catalog.plan({ ...enrolment, day: enrolment.sentDays.length + 1 }, store))
     const now = clock.now()
@@ -223,39 +203,15 @@ export function openCourse({
     found?.state === 'unconfirmed'
       ? { ...found, lessons: catalog.find(found.course)?.lessons.length ?? 0 }
       : found
-  const noticeOf = ({ course, courseVersion, day }: Claim) =>
-    course === NOTICES ? catalog.notices?.find(baseOf(courseVersion) + day) : undefined
-  async function noticeStanding(claim: Claim): Promise<Delivery | undefined> {
-    const { course, courseVersion, day, problem } = claim
-    if (course !== NOTICES) return undefined
-    const now = clock.now()
-    // A newer notice made this subscriber due again, so don't wait for an operator to decide about this one.
-    const isGivenUp =
-      problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
-    if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return NOT_WANTED
-    const notice = noticeOf(claim)
-    const announced = notice?.kind === 'announced' && notice.facts.cause === undefined
-    if (announced && !(await notices?.isAnnounced(notice.facts.about ?? notice.subject))) return NOT_WANTED
-    if (await held('notice')) return { kind: 'waits', until: now + MINUTE_MS }
-    const until = await notices?.silentUntil()
-    return until === undefined ? undefined : { kind: 'waits', until: Math.min(until, now + HELD_MS) }
-  }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()
-  const host: MessageHost = { clock, timer, random, log, held }
+  const host: CourseHost = { clock, timer, random, log, store, mailer, held, signal: closing.signal }
+  const linkKeyNow = linkKey.reveal()
   const run = createDispatcher(host, {
-    ...{ store, persistent, mailer, catalog, pace },
-    isPaused: async (stream) =>
-      stream === 'course' ? ((await isPaused?.()) ?? false) : (await held(stream)) !== undefined,
-    standing: notices && noticeStanding,
+    ...{ store, persistent, mailer, catalog, pace, isPaused },
     mailFor: (claim, lesson) => {
-      const link = unsubscribe(claim)
-      const notice = noticeOf(claim)
-      if (notice && notices)
-        return {
-          slots: { ...notices.slots(notice, claim.language), unsubscribeUrl: link },
-          unsubscribeUrl: link,
-        }
+      const { id, enrolment, language } = claim
+      const link = unsubscribeUrl(siteUrl, linkKeyNow, id, enrolment, { language })
       const page = pageOf(claim, lesson)
       return {
         slots: { ...(page !== undefined && { lessonUrl: page }), unsubscribeUrl: link },
@@ -280,27 +236,26 @@ export function openCourse({
     reviewedAt = since
   }
 
-  const mails = again === undefined ? [] : createMails(host, { store, mailer, again, signal: closing.signal })
-  const confirmations = createConfirmations(host, {
-    store,
-    mailer,
-    siteUrl,
-    firstCourse,
-    keys: [linkKey, ...oldLinkKeys],
-    signal: closing.signal,
-  })
+  const mails = again === undefined ? [] : createMails(host, again)
+  const confirmations = createConfirmations(host, { siteUrl, firstCourse, keys: [linkKey, ...oldLinkKeys] })
+  const subscribersMails =
+    notices &&
+    createNotices(host, {
+      ...{ ...notices, pace },
+      unsubscribeUrl: ({ id, enrolment, language }) =>
+        unsubscribeUrl(siteUrl, linkKeyNow, id, enrolment, { course: NOTICES, language }),
+    })
+  const senders = [confirmations.engine, ...mails, ...(subscribersMails ? [subscribersMails] : [])]
   const deliverMessages = async () => {
-    const sent = await Promise.all([confirmations.engine, ...mails].map((engine) => engine.wake()))
+    const sent = await Promise.all(senders.map((sender) => sender.wake()))
     return sent.reduce((sum, one) => sum + one, 0)
   }
 
   const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
     // Where no daemon runs, calls from outside are the only occasion.
-    if (options.notices !== true) inBackground(deliverMessages())
+    inBackground(deliverMessages())
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
-    const running = refreshed()
-      .then(reviewFollowers)
-      .then(() => run({ ...options, signal: both }))
+    const running = reviewFollowers().then(() => run({ ...options, signal: both }))
     const ended = running.then(
       () => {},
       () => {},
@@ -317,27 +272,31 @@ export function openCourse({
       ...(details && { details }),
     })
 
-  /** Stores a request for a confirmation together with the message that mails it. */
-  const request = (
+  /** Stores a request for a confirmation together with the message that mails it; or why nobody is mailed now. */
+  async function request(
     asked: Omit<
       Parameters<CourseStore['requestConfirmation']>[0],
       'now' | 'mailboxKey' | 'mostADay' | 'tokenHash' | 'message'
     >,
     /** The identity as it was asked for. */
     identity: string,
-  ) =>
-    store.requestConfirmation({
+  ) {
+    const { message, exhausted } = await store.requestConfirmation({
       ...asked,
       ...confirmations.create(newId(random)),
       mailboxKey: mailboxKey(identity),
       mostADay,
       now: clock.now(),
     })
+    if (!mailer.configured) return { reason: NOT_CONFIGURED }
+    if (exhausted) onExhausted()
+    return { message, reason: exhausted ? EXHAUSTED : undefined }
+  }
   return {
     async subscribe({ spelling, identity, course = firstCourse, timeZone, language }) {
       const since = timer.monotonic()
       const suppressed = await isSuppressed(identity)
-      const answer = await request(
+      const { message, reason } = await request(
         {
           identity: await storedForm(identity),
           address: spelling,
@@ -350,13 +309,7 @@ export function openCourse({
         },
         identity,
       )
-      if (!mailer.configured)
-        return { status: 'pending', sent: false, reason: mailer.reason ?? 'mail is not configured' }
-      if (!answer.mail && answer.exhausted) {
-        onExhausted()
-        return { status: 'pending', sent: false, reason: EXHAUSTED }
-      }
-      const message = answer.mail ? answer.message : undefined
+      if (reason !== undefined) return { status: 'pending', sent: false, reason }
       // After the answer: its body and its time must not tell whether there was anything to send.
       if (message) inBackground(nextTurn().then(() => confirmations.engine.deliver(message, since)))
       return { status: 'pending', sent: true }
@@ -365,17 +318,15 @@ export function openCourse({
       const identity = await storedForm(asked)
       const found = (await store.findPerson(identity)).findLast(({ state }) => state === 'unconfirmed')
       if (found === undefined) return { kind: 'none' }
-      if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
+      if (!mailer.configured) return { kind: 'not_sent', reason: NOT_CONFIGURED }
       const since = timer.monotonic()
       const { id, address, course } = found
-      const answer = await request({ identity, address, course, id }, identity)
-      if (!answer.mail && answer.exhausted) {
-        onExhausted()
-        return { kind: 'not_sent', reason: EXHAUSTED }
-      }
-      const message = answer.mail ? answer.message : undefined
+      const { message, reason } = await request({ identity, address, course, id }, identity)
       if (message === undefined)
-        return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
+        return {
+          kind: 'not_sent',
+          reason: reason ?? 'a confirmation was mailed to this address not long ago',
+        }
       const delivery = confirmations.engine.deliver(message, since)
       if (!wait) {
         inBackground(delivery)
@@ -387,10 +338,9 @@ export function openCourse({
     },
     courses: catalog.courses,
     async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }, operator) {
-      if (catalog.find(course) === undefined && !(course === NOTICES && catalog.notices))
+      if (catalog.find(course) === undefined && course !== NOTICES)
         return { enrolled: false, reason: 'no_such_course' }
       if (await isSuppressed(identity)) return { enrolled: false, reason: 'erased' }
-      await refreshed()
       return store.enrol({
         begin: await catalog.begin(),
         identity: await storedForm(identity),
@@ -426,7 +376,6 @@ export function openCourse({
       return found.length
     },
     async *people(course) {
-      await refreshed()
       for (let after = ''; ; await nextTurn()) {
         const page = await store.page(after)
         const wanted = page.filter((one) => course === undefined || one.course === course)
@@ -437,7 +386,6 @@ export function openCourse({
       }
     },
     async *admit(people, { dryRun, file }, operator) {
-      await refreshed()
       const begin = await catalog.begin()
       const entry = audit('import', undefined, operator, `${people.length} people from ${file}`)
       for (let start = 0; start < people.length; start += ADMITTED_AT_ONCE) {
@@ -466,7 +414,6 @@ export function openCourse({
     },
     async confirm(token) {
       if (!TOKEN.test(token)) return 'invalid'
-      await refreshed()
       return store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
     },
     checkToken: (token) =>
@@ -482,14 +429,6 @@ export function openCourse({
       if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
     },
     dispatch,
-    async noticesDue() {
-      if (notices === undefined) return false
-      await refreshed()
-      if (catalog.notices?.head() === 0) return false
-      const now = clock.now()
-      while ((await notices.store.wake({ now, limit: WAKE_AT_ONCE })) === WAKE_AT_ONCE) await nextTurn()
-      return notices.store.isDue(now)
-    },
     deliverMessages,
     wake: () => inBackground(deliverMessages()),
     counts: () =>
@@ -530,12 +469,11 @@ export function openCourse({
     history: (id) => store.history(id),
     findById: async (id) => withLessons(await store.findById(id)),
     async messageIdOf({ id, course, courseVersion, enrolment, sentDays, sentLessons, lessons }) {
-      const day = nextDay(sentDays, lessons)
-      await refreshed()
+      const day = nextDay({ sentDays, lessons })
       if (day === undefined) return undefined
       const plan = await catalog.plan({ course, courseVersion, sentLessons, day }, store)
       if (plan === undefined || day > plan.lessons.length) return undefined
-      return mailer.messageId(lessonOf(plan, { course, subscription: id, enrolment, day }))
+      return mailer.messageId(lessonOf(plan, { course, id, enrolment, day }))
     },
     async resolve(id, as, operator = PROGRAM) {
       const found = await store.findById(id)

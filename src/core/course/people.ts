@@ -229,10 +229,16 @@ function fromCsv(text: string): Entries {
   }
 }
 
+/** What is read takes some forty times its size in memory. */
+const LARGEST_JSON = 8 * 1024 * 1024
 const NO_ENTRIES = { entries: () => [], ignored: [] }
 
 /** `{ enrolments: [...] }` as an export has it, or the list alone. */
 function fromJson(text: string): Entries {
+  if (text.length > LARGEST_JSON) {
+    const message = 'a list in JSON is read whole, so it may have 8 MB: import CSV, which may have 128 MB'
+    return { ...NO_ENTRIES, missing: [{ line: 1, message }] }
+  }
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -240,6 +246,11 @@ function fromJson(text: string): Entries {
     // The parser's own message quotes the file.
     return { ...NO_ENTRIES, missing: [{ line: 1, message: 'the file is not JSON' }] }
   }
+  if (isRecord(parsed) && parsed.version !== undefined && parsed.version !== 1)
+    return {
+      ...NO_ENTRIES,
+      missing: [{ line: 1, message: 'the file has another version than 1, which this build reads' }],
+    }
   const list = isRecord(parsed) ? parsed.enrolments : parsed
   if (!Array.isArray(list))
     return { ...NO_ENTRIES, missing: [{ line: 1, message: 'there is no list of enrolments' }] }

@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts'
-import type { LessonTexts } from '../mail/lesson-text.ts'
+import type { LessonTexts } from '../mail/definition.ts'
 import { type CompiledMail, inLanguage } from '../mail/template.ts'
 import type { CourseStore } from './store.ts'
 
@@ -25,12 +25,8 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
 
   function fromStore(
     hash: string,
-    {
-      lesson,
-      like,
-      texts,
-      store,
-    }: Required<Pick<LessonRequest, 'lesson' | 'like' | 'store'>> & { texts: LessonTexts },
+    { lesson, like, store }: LessonRequest,
+    texts: LessonTexts,
   ): Promise<CompiledMail | undefined> {
     const known = compiled.get(hash)
     if (known !== undefined) {
@@ -61,7 +57,8 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
     return compiling
   }
 
-  return async ({ lesson, like, language, hashes, texts, store }: LessonRequest): Promise<LessonMail> => {
+  return async (request: LessonRequest): Promise<LessonMail> => {
+    const { lesson, language, hashes, texts } = request
     if (texts === undefined) return { kind: 'running', language }
     const running = texts.of(lesson)
     const instead: LessonMail =
@@ -72,7 +69,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
     const hash = kept === undefined ? undefined : hashes?.[kept]
     if (kept === undefined || hash === undefined) return instead
     if (running?.[kept]?.hash === hash) return { kind: 'running', language: kept === '' ? undefined : kept }
-    const mail = await fromStore(hash, { lesson, like, texts, store })
+    const mail = await fromStore(hash, request, texts)
     return mail === undefined ? instead : { kind: 'stored', mail }
   }
 }

@@ -1,9 +1,8 @@
 import { type Delivery, isOutcome, type JobRecord } from '../delivery/delivery.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
-import type { Cadence, CoursePlan, Plan } from './definition.ts'
+import type { Cadence, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
-import type { Progress } from './progress.ts'
-import type { Claim, Next, Settlement } from './store.ts'
+import type { Claim, Next, Settlement, Subscription } from './store.ts'
 
 /** A confirmation link works for seven days (CONTRACT §4). */
 export const TOKEN_LIFE_MS = 7 * DAY_MS
@@ -41,9 +40,7 @@ export function dueAt(
   const due =
     cadence.kind === 'every'
       ? enrolment.confirmedAt + (day - 1) * cadence.ms
-      : cadence.kind === 'published'
-        ? (cadence.at[day - 1] ?? enrolment.confirmedAt)
-        : slotAt(cadence, enrolment, day, { zones, after: spacingMs === 0 ? enrolment.dueAt : undefined })
+      : slotAt(cadence, enrolment, day, { zones, after: spacingMs === 0 ? enrolment.dueAt : undefined })
   const { lastSentAt } = enrolment
   if (lastSentAt === undefined || spacingMs === 0) return due
   // After an outage, a short spacing brings no burst either.
@@ -112,7 +109,7 @@ export function movedDue(
  * when it would have begun.
  */
 export function arrivalAt(
-  { cadence }: Pick<CoursePlan, 'cadence'>,
+  { cadence }: Pick<Plan, 'cadence'>,
   {
     sent,
     next,
@@ -151,8 +148,11 @@ export function nextLesson(
 }
 
 /** The lowest unsent day, or undefined when all lessons were sent. */
-export function nextDay(sentDays: readonly number[], lessons: number): number | undefined {
-  // Nearly always in order: a subscriber may have had thousands of notices.
+export function nextDay({
+  sentDays,
+  lessons,
+}: Pick<Subscription, 'sentDays' | 'lessons'>): number | undefined {
+  // Nearly always in order.
   for (let day = 1; day <= lessons; day += 1)
     if (sentDays[day - 1] !== day && !sentDays.includes(day)) return day
   return undefined
@@ -168,11 +168,9 @@ export function settlementOf(
     next,
     progress,
     messageId,
-  }: {
-    readonly now: number
+  }: Pick<Settlement, 'now' | 'progress'> & {
     /** The lesson after this one; undefined: there is none. */
     readonly next?: Next | undefined
-    readonly progress?: Progress | undefined
     readonly messageId?: string | undefined
   },
 ): Settlement {

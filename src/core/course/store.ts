@@ -1,6 +1,8 @@
 import type { AuditEntry } from '../audit.ts'
 import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
-import type { LessonText } from '../mail/lesson-text.ts'
+import type { MessageHost } from '../delivery/messages.ts'
+import type { NoticeMail } from '../incidents/incident.ts'
+import type { LessonText } from '../mail/definition.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
 import type { Progress } from './progress.ts'
 
@@ -47,6 +49,26 @@ export interface Subscription {
   readonly problem: Problem | undefined
   /** Undefined: enrolled before this was recorded. */
   readonly consent?: Consent | undefined
+}
+
+/** A subscription as a store keeps it. Every change of one is a function of `subscription.ts`, so all stores share one machine. */
+export interface SubscriptionRecord extends Subscription {
+  /** The address in the form in which two spellings of it are the same. */
+  readonly identity: string
+  /** The stored list of sent days when it cannot be parsed: it is kept as it is, and nothing is sent until it is repaired. */
+  readonly unreadableDays?: unknown
+  /** The least row format that a build has to know to claim it. */
+  readonly needs: number
+  /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
+  readonly fence: number
+  /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
+  readonly firstAttemptAt: number | undefined
+  /** Set while the day's message is out. A claim that finds it set knows that the attempt before was lost. */
+  readonly claimedAt: number | undefined
+  /** End of the lease, by the store's clock: until then no other dispatcher may claim the lesson. */
+  readonly leaseUntil: number | undefined
+  /** The dispatch call that claimed it last: one message for each subscription a call. */
+  readonly claimedBy: string | undefined
 }
 
 /** When and how somebody agreed to a course. */
@@ -106,26 +128,13 @@ export type Begin = (enrolment: {
   readonly timeZone: string | undefined
 }) => Start | undefined
 
-/** One lesson taken for sending. Only an outcome with this `fence` is accepted. */
-export interface Claim
-  extends Pick<
-    Subscription,
-    'course' | 'courseVersion' | 'timeZone' | 'language' | 'lastSentAt' | 'sentLessons'
-  > {
-  readonly subscription: string
-  readonly address: string
-  readonly enrolment: number
+/** One lesson taken for sending, as its row is then. Only an outcome with this `fence` is accepted. */
+export interface Claim extends SubscriptionRecord {
   readonly day: number
   readonly confirmedAt: number
   readonly dueAt: number
-  readonly fence: number
-  /** The dispatch call that has it. */
-  readonly call: string | undefined
   /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
   readonly firstAttemptAt: number
-  readonly failures: number
-  /** Problem with the previous attempt, if any. */
-  readonly problem: Problem | undefined
 }
 
 /** The record of a finished claim, computed by the pure schedule. */
@@ -158,7 +167,7 @@ export interface Erased {
   readonly bytesGone: boolean
 }
 
-export interface CourseCounts {
+export interface CourseCounts extends Omit<Backlog, 'due'> {
   readonly byCourse: Readonly<Record<string, Readonly<Record<SubscriptionState, number>>>>
   readonly byState: Readonly<Record<SubscriptionState, number>>
   /** Confirmed subscriptions by the lessons they were sent, from none to all of the longest course. */
@@ -168,10 +177,6 @@ export interface CourseCounts {
   readonly dueByHour: readonly number[]
   readonly parked: number
   readonly unknown: number
-  /** As in `Backlog`. */
-  readonly waiting: number
-  readonly nextTryAt: number | undefined
-  readonly oldestDueAt: number | undefined
 }
 
 export interface Backlog {
@@ -192,15 +197,26 @@ export type EnrolAnswer =
 /** `unsubscribed`: the person ended this course, and only they can begin it again. */
 export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
 
-/** Somebody to import into a course, with lessons that were sent elsewhere. */
-export interface Arrival {
+/** What a reader can change; undefined: as it is. */
+export interface Preferences {
+  /** IANA name. */
+  readonly timeZone?: string | undefined
+  readonly language?: string | undefined
+}
+
+/** Somebody who is to get a course. */
+export interface Joining extends Preferences {
+  /** Of a new subscription. */
   readonly id: string
   readonly identity: string
+  /** The key that all spellings of a mailbox share, for the caps. */
   readonly mailboxKey: string
   readonly address: string
   readonly course: string
-  readonly timeZone: string | undefined
-  readonly language: string | undefined
+}
+
+/** Somebody to import into a course, with lessons that were sent elsewhere. */
+export interface Arrival extends Joining {
   readonly consent: Consent
   /** How the course goes on; its first lessons count as sent. */
   readonly start: Start
@@ -213,19 +229,12 @@ export interface Arrival {
 /** `known`: in the course already, or through with it. */
 export type Admitted = 'imported' | 'known' | 'unsubscribed' | 'suppressed'
 
-/** What a reader can change; undefined: as it is. */
-export interface Preferences {
-  /** IANA name. */
-  readonly timeZone?: string | undefined
-  readonly language?: string | undefined
-}
-
-/** To whom a confirmation is to be mailed. */
-export interface ConfirmationMail {
+/** An operator's or a reader's change of a subscription. */
+export interface Change {
   readonly id: string
-  readonly address: string
-  /** The language of the newest request that named one; undefined: the platform's. */
-  readonly language: string | undefined
+  readonly now: number
+  /** Written in the same transaction, if it changes anything. */
+  readonly audit?: AuditEntry | undefined
 }
 
 /** What an attempt at a confirmation leaves behind. */
@@ -235,39 +244,36 @@ export interface CourseMessageSettlement extends MessageSettlement {
 }
 
 export interface CourseStore extends MessageStore<CourseMessageSettlement> {
+  /** What a queued notice says, and to whom, as things are now; undefined: there is no reason to send it any more. */
+  noticeMail(asked: { readonly id: string; readonly now: number }): Promise<NoticeMail | undefined>
   /**
    * Stores a new confirmation token for an address, with the message that mails it, and answers whether to mail it. No
    * mail is due if the mailbox had one for this course within the hour or three within the day, if it is confirmed with
    * lessons left, or if the whole platform has reached its daily limit. The work and the durable write are the same in
    * every case, so that the time taken does not show whether the address was known.
    */
-  requestConfirmation(input: {
-    readonly identity: string
-    /** The key that all spellings of a mailbox share, for the caps; default: the identity. */
-    readonly mailboxKey?: string
-    readonly address: string
-    readonly course: string
-    readonly timeZone?: string | undefined
-    readonly language?: string | undefined
-    readonly id: string
-    readonly tokenHash: string
-    readonly now: number
-    /** Confirmations that the whole platform may mail in 24 hours. */
-    readonly mostADay?: number
-    /** The address was erased: nothing about it is kept. */
-    readonly suppressed?: boolean
-    /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
-    readonly withoutMail?: boolean
-    /** The mail that brings the token. */
-    readonly message?: Omit<NewMessage, 'payload'>
-  }): Promise<
-    | {
-        readonly mail: false
-        /** The platform has reached its daily limit, for every address alike. */
-        readonly exhausted: boolean
-      }
-    | ({ readonly mail: true; readonly message?: QueuedMessage | undefined } & ConfirmationMail)
-  >
+  requestConfirmation(
+    input: Omit<Joining, 'mailboxKey'> & {
+      /** Default: the identity. */
+      readonly mailboxKey?: string
+      readonly tokenHash: string
+      readonly now: number
+      /** Confirmations that the whole platform may mail in 24 hours. */
+      readonly mostADay?: number
+      /** The address was erased: nothing about it is kept. */
+      readonly suppressed?: boolean
+      /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
+      readonly withoutMail?: boolean
+      /** The mail that brings the token. */
+      readonly message?: Omit<NewMessage, 'payload'>
+    },
+  ): Promise<{
+    readonly mail: boolean
+    /** The platform has reached its daily limit, for every address alike. */
+    readonly exhausted: boolean
+    /** What to mail. */
+    readonly message?: QueuedMessage | undefined
+  }>
   /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
   checkToken(input: {
     readonly tokenHash: string
@@ -285,20 +291,15 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
    * Begins a course for a person without a confirmation, once for each `key`: the same key again answers the same and
    * changes nothing.
    */
-  enrol(input: {
-    readonly begin: Begin
-    readonly identity: string
-    readonly mailboxKey: string
-    readonly address: string
-    readonly course: string
-    readonly timeZone?: string | undefined
-    readonly language?: string | undefined
-    readonly id: string
-    readonly now: number
-    readonly key?: string | undefined
-    /** Written in the same transaction, if somebody is enrolled; `subject` is the subscription. */
-    readonly audit?: ((subject: string) => AuditEntry) | undefined
-  }): Promise<EnrolAnswer>
+  enrol(
+    input: Joining & {
+      readonly begin: Begin
+      readonly now: number
+      readonly key?: string | undefined
+      /** Written in the same transaction, if somebody is enrolled; `subject` is the subscription. */
+      readonly audit?: ((subject: string) => AuditEntry) | undefined
+    },
+  ): Promise<EnrolAnswer>
   /** Imports people in one transaction, and gives what became of each, in their order. */
   admit(input: {
     readonly arrivals: readonly Arrival[]
@@ -310,28 +311,15 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   }): Promise<readonly Admitted[]>
   /** A page of all enrolments, by their ids. */
   page(after: string): Promise<readonly Subscription[]>
-  unsubscribe(input: {
-    readonly id: string
-    readonly enrolment: number
-    readonly now: number
-    /** Written in the same transaction, if it changes anything. */
-    readonly audit?: AuditEntry | undefined
-  }): Promise<void>
-  undoUnsubscribe(input: {
-    readonly id: string
-    readonly enrolment: number
-    readonly now: number
-  }): Promise<void>
+  unsubscribe(input: Change & { readonly enrolment: number }): Promise<void>
+  undoUnsubscribe(input: Change & { readonly enrolment: number }): Promise<void>
   /** Changes the language or time zone of an enrolment, and of the confirmation that it waits for; false: nothing changed. */
   set(
-    input: Preferences & {
-      readonly id: string
-      readonly now: number
-      /** When its lesson in hand is due then; undefined: as before. */
-      readonly moved: (enrolment: Subscription) => number | undefined
-      /** Written in the same transaction, if it changes anything. */
-      readonly audit?: AuditEntry | undefined
-    },
+    input: Change &
+      Preferences & {
+        /** When its lesson in hand is due then; undefined: as before. */
+        readonly moved: (enrolment: Subscription) => number | undefined
+      },
   ): Promise<boolean>
   /**
    * Takes up to `limit` due lessons by the time of their next attempt, none that this `call` took before: first those
@@ -346,8 +334,6 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     readonly leaseMs: number
     /** Names the dispatch call: one message for each subscription a call. */
     readonly call: string
-    /** Notices alone, past the lessons that wait. */
-    readonly notices?: boolean | undefined
     /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
     readonly gentle?: boolean | undefined
   }): Promise<readonly Claim[]>
@@ -435,15 +421,18 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   history(subscription: string): Promise<readonly PastEntry[]>
   isSuppressed(suppressionHash: string): Promise<boolean>
   /** Puts a parked or unknown lesson back in line, or marks it sent. */
-  resolve(input: {
-    readonly id: string
-    readonly as: 'retry' | 'sent'
-    readonly now: number
-    /** Written in the same transaction, if it changes anything. */
-    readonly audit?: AuditEntry
-    /** The lesson that follows, if this one counts as sent. */
-    readonly next: (enrolment: Subscription, day: number) => Next | undefined
-    /** After that lesson, for an enrolment that follows the newest course. */
-    readonly progress?: Progress | undefined
-  }): Promise<boolean>
+  resolve(
+    input: Change & {
+      readonly as: 'retry' | 'sent'
+      /** The lesson that follows, if this one counts as sent. */
+      readonly next: (enrolment: Subscription, day: number) => Next | undefined
+      /** After that lesson, for an enrolment that follows the newest course. */
+      readonly progress?: Progress | undefined
+    },
+  ): Promise<boolean>
+}
+
+/** What all that sends messages of a course shares. */
+export interface CourseHost extends MessageHost<CourseMessageSettlement> {
+  readonly store: CourseStore
 }

@@ -1,6 +1,6 @@
 import { KEY_LIFE_MS } from '../delivery/delivery.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
-import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
+import type { SubscriptionEffect, Suppression } from '../mail/feedback/event.ts'
 import type { HistoryEntry } from './history.ts'
 import { NOTICES } from './notices.ts'
 import type { Progress } from './progress.ts'
@@ -10,78 +10,67 @@ import type {
   Arrival,
   Claim,
   Consent,
+  CourseStore,
   EnrolRefusal,
-  Next,
+  Joining,
   Preferences,
   Revision,
   Settlement,
   Start,
   Subscription,
+  SubscriptionRecord,
 } from './store.ts'
 
 const CONFIRMATIONS_A_DAY = 3
-
-/** A subscription as a store keeps it. Every change of one is a function of this file, so all stores share one machine. */
-export interface SubscriptionRecord extends Subscription {
-  /** The address in the form in which two spellings of it are the same. */
-  readonly identity: string
-  /** The stored list of sent days when it cannot be parsed: it is kept as it is, and nothing is sent until it is repaired. */
-  readonly unreadableDays?: unknown
-  /** The least row format that a build has to know to claim it. */
-  readonly needs: number
-  /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
-  readonly fence: number
-  /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
-  readonly firstAttemptAt: number | undefined
-  /** Set while the day's message is out. A claim that finds it set knows that the attempt before was lost. */
-  readonly claimedAt: number | undefined
-  /** End of the lease, by the store's clock: until then no other dispatcher may claim the lesson. */
-  readonly leaseUntil: number | undefined
-  /** The dispatch call that claimed it last: one message for each subscription a call. */
-  readonly claimedBy: string | undefined
-}
 
 /** The problem of a record whose list of days is damaged. */
 const UNREADABLE = 'its list of days sent cannot be read: repair the row, then resolve it'
 /** The problem of a lesson whose sender ended before it knew the outcome. */
 const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
-export function newSubscription(input: {
-  readonly id: string
-  readonly identity: string
-  readonly address: string
-  readonly course: string
-  readonly now: number
-}): SubscriptionRecord {
-  const { id, identity, address, course, now } = input
+/** What a subscription has of a course that has not begun, or begins anew. */
+const UNSTARTED = {
+  unsubscribedAt: undefined,
+  sentDays: [],
+  unreadableDays: undefined,
+  sentLessons: undefined,
+  needs: 0,
+  promised: undefined,
+  lastSentAt: undefined,
+  firstAttemptAt: undefined,
+  claimedAt: undefined,
+  leaseUntil: undefined,
+  failures: 0,
+  problem: undefined,
+}
+
+export function newSubscription({
+  id,
+  identity,
+  address,
+  course,
+  now,
+}: Omit<Joining, 'mailboxKey'> & { readonly now: number }): SubscriptionRecord {
   return {
-    id,
-    identity,
-    address,
-    course,
-    state: 'unconfirmed',
-    enrolment: 0,
-    createdAt: now,
+    ...UNSTARTED,
+    ...{
+      id,
+      identity,
+      address,
+      course,
+      state: 'unconfirmed',
+      enrolment: 0,
+      createdAt: now,
+      lessons: 0,
+      fence: 0,
+    },
     confirmedAt: undefined,
-    unsubscribedAt: undefined,
-    sentDays: [],
-    sentLessons: undefined,
-    needs: 0,
-    lessons: 0,
-    promised: undefined,
     dueAt: undefined,
-    lastSentAt: undefined,
     courseVersion: undefined,
     timeZone: undefined,
     language: undefined,
     nextAttemptAt: undefined,
-    firstAttemptAt: undefined,
-    claimedAt: undefined,
-    leaseUntil: undefined,
     claimedBy: undefined,
-    fence: 0,
-    failures: 0,
-    problem: undefined,
   }
 }
 
@@ -122,13 +111,8 @@ export function enrolRefusal(record: SubscriptionRecord): EnrolRefusal | undefin
 }
 
 /** In the middle of a course, or subscribed to notices, which have no end. */
-export function isUnderWay({
-  course,
-  state,
-  sentDays,
-  lessons,
-}: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>): boolean {
-  return state === 'confirmed' && (course === NOTICES || nextDay(sentDays, lessons) !== undefined)
+export function isUnderWay(record: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>): boolean {
+  return record.state === 'confirmed' && (record.course === NOTICES || nextDay(record) !== undefined)
 }
 
 export interface Confirmation {
@@ -152,12 +136,7 @@ export function readConfirmation(
   return now - found.createdAt >= TOKEN_LIFE_MS ? 'expired' : 'use'
 }
 
-/** The lesson to send next; undefined when all were sent. */
-function dayInHand({ sentDays, lessons }: SubscriptionRecord): number | undefined {
-  return nextDay(sentDays, lessons)
-}
-
-interface Beginning extends Pick<SubscriptionRecord, 'timeZone' | 'language'> {
+interface Beginning extends Preferences {
   readonly now: number
   readonly start: Start
   readonly consent: Consent
@@ -189,28 +168,17 @@ function started(
 ): SubscriptionRecord {
   return {
     ...record,
+    ...UNSTARTED,
     state: 'confirmed',
     enrolment: record.enrolment + 1,
     fence: record.fence + 1,
     confirmedAt: now,
-    unsubscribedAt: undefined,
-    sentDays: [],
-    unreadableDays: undefined,
-    sentLessons: undefined,
-    needs: 0,
     lessons: start.lessons,
-    promised: undefined,
     dueAt: start.dueAt,
-    lastSentAt: undefined,
     courseVersion: start.pinned?.version,
     timeZone,
     language,
     nextAttemptAt: start.dueAt,
-    firstAttemptAt: undefined,
-    claimedAt: undefined,
-    leaseUntil: undefined,
-    failures: 0,
-    problem: undefined,
     consent,
   }
 }
@@ -270,7 +238,7 @@ export function undoUnsubscribe(
   const { state, confirmedAt, problem } = record
   if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
   if (isSuppressed(record)) return undefined
-  const day = dayInHand(record)
+  const day = nextDay(record)
   const waits =
     problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
   return {
@@ -357,19 +325,9 @@ function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): 
 /** An operator's decision about a delivery that waits; undefined when none does. */
 export function resolve(
   record: SubscriptionRecord,
-  {
-    as,
-    now,
-    next,
-    progress,
-  }: {
-    readonly as: 'retry' | 'sent'
-    readonly now: number
-    readonly next: (record: SubscriptionRecord, day: number) => Next | undefined
-    readonly progress?: Progress | undefined
-  },
+  { as, now, next, progress }: Omit<Parameters<CourseStore['resolve']>[0], 'id' | 'audit'>,
 ): SubscriptionRecord | undefined {
-  const day = dayInHand(record)
+  const day = nextDay(record)
   const { problem, confirmedAt, claimedAt, dueAt } = record
   // After a restore, a lesson may have been sent without a record of it.
   const mayBeSent = as === 'sent' && claimedAt === undefined && dueAt !== undefined && dueAt <= now
@@ -414,14 +372,10 @@ export function take(
   {
     now,
     leaseMs,
-    leaseUntil,
     call,
-  }: {
-    readonly now: number
-    readonly leaseMs: number
-    readonly leaseUntil: number
-    readonly call: string
-  },
+    leaseUntil,
+  }: Pick<Parameters<CourseStore['claimDue']>[0], 'now' | 'leaseMs' | 'call'> &
+    Pick<SubscriptionRecord, 'leaseUntil'>,
 ): SubscriptionRecord {
   const { claimedAt, problem } = record
   return {
@@ -444,7 +398,7 @@ export function take(
 
 /** The attempt that `take` found lost, for the history: it began with the claim before this one. */
 export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecord): HistoryEntry | undefined {
-  const day = dayInHand(before)
+  const day = nextDay(before)
   if (before.claimedAt === undefined || day === undefined) return undefined
   const { enrolment, problem } = taken
   return {
@@ -467,28 +421,11 @@ export function compareClaims(a: Claim, b: Claim): number {
 
 /** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
 export function claimOf(record: SubscriptionRecord): Claim | undefined {
-  const day = dayInHand(record)
-  if (day === undefined || record.confirmedAt === undefined) return undefined
-  const { course, courseVersion, sentLessons, timeZone, language, lastSentAt } = record
-  return {
-    subscription: record.id,
-    address: record.address,
-    course,
-    courseVersion,
-    sentLessons,
-    timeZone,
-    language,
-    enrolment: record.enrolment,
-    day,
-    confirmedAt: record.confirmedAt,
-    dueAt: record.dueAt ?? record.confirmedAt,
-    lastSentAt,
-    fence: record.fence,
-    call: record.claimedBy,
-    firstAttemptAt: record.firstAttemptAt ?? record.confirmedAt,
-    failures: record.failures,
-    problem: record.problem,
-  }
+  const day = nextDay(record)
+  const { confirmedAt } = record
+  if (day === undefined || confirmedAt === undefined) return undefined
+  const { dueAt = confirmedAt, firstAttemptAt = confirmedAt } = record
+  return { ...record, day, confirmedAt, dueAt, firstAttemptAt }
 }
 
 /**
@@ -539,11 +476,11 @@ export function record(
  */
 function answered(
   current: SubscriptionRecord,
-  { enrolment, call }: Claim,
+  { enrolment, claimedBy }: Claim,
   problem: Settlement['problem'],
 ): SubscriptionRecord | undefined {
-  if (current.claimedAt === undefined || call === undefined) return undefined
-  if (current.claimedBy !== call || current.enrolment !== enrolment) return undefined
+  if (current.claimedAt === undefined || claimedBy === undefined) return undefined
+  if (current.claimedBy !== claimedBy || current.enrolment !== enrolment) return undefined
   return {
     ...current,
     claimedAt: undefined,
@@ -552,23 +489,9 @@ function answered(
   }
 }
 
-/** The columns that sending a lesson changes while the claim still holds, computed without reading the row. */
-export function sentBy({ claim: { day }, now, nextAttemptAt, lessons, progress }: Settlement): Pick<
-  SubscriptionRecord,
-  'sentDays' | 'nextAttemptAt' | 'dueAt' | 'lastSentAt'
-> & {
-  readonly lessons: number | undefined
-  readonly progress: Progress | undefined
-} {
-  return {
-    // Lowest unsent day first, so a claim of day N implies that exactly the days before it were sent.
-    sentDays: Array.from({ length: day }, (_, index) => index + 1),
-    nextAttemptAt,
-    dueAt: nextAttemptAt,
-    lessons,
-    progress,
-    lastSentAt: now,
-  }
+/** The history entry for a settled claim; none if it was returned without an attempt. */
+export function attemptEntry({ claim, now, attempt }: Settlement): HistoryEntry | undefined {
+  return attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
 }
 
 /** Takes the course as it is now into account; undefined: nothing changes. */

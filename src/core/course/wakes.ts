@@ -7,14 +7,6 @@ const CALL_MS = 5 * MINUTE_MS
 /** A provider that cannot be reached, or refuses us, is left alone for as long as a lesson waits for its first retry. */
 const QUIET_MS = 5 * MINUTE_MS
 
-/** The schedule's own calls. */
-export interface Wakes {
-  /** Sends what is due, until nothing is left or the hour ends. */
-  hour(signal: AbortSignal): Promise<void>
-  /** Does so if anything is due. Call it every minute. */
-  minute(signal: AbortSignal): Promise<void>
-}
-
 /** Decides when the schedule sends: what is due leaves within a minute, and of what is overdue one lesson an hour to each enrolment. */
 export function createWakes({
   course,
@@ -24,7 +16,7 @@ export function createWakes({
   readonly course: () => Promise<Pick<Course, 'dispatch'>>
   readonly isDue: () => Promise<boolean>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-}): Wakes {
+}) {
   let quietUntil = Number.NEGATIVE_INFINITY
   const hourNow = () => Math.floor(clock.now() / HOUR_MS)
 
@@ -40,8 +32,10 @@ export function createWakes({
     }
   }
   return {
+    /** Sends what is due, until nothing is left or the hour ends. */
     hour: send,
-    async minute(signal) {
+    /** Does so if anything is due. Call it every minute. */
+    async minute(signal: AbortSignal): Promise<void> {
       if (clock.monotonic() >= quietUntil && (await isDue())) await send(signal)
     },
   }

@@ -1,6 +1,5 @@
 import { HOUR_MS } from '../durations.ts'
-import type { SendOutcome } from '../mail/mailer.ts'
-import type { Outcome } from '../mail/transport.ts'
+import type { Outcome, SendOutcome } from '../mail/mailer.ts'
 import type { Stream } from './streams.ts'
 
 /**

@@ -3,24 +3,14 @@ import type { Delivery } from './delivery.ts'
 import { createRun, type Ran, type RunOptions } from './run.ts'
 import type { Ready, Source } from './source.ts'
 
-export interface Engine<Claim> {
-  /** Sends what is due, and waits for all that it began. Rejects with the first fault of the store. */
-  run(options?: RunOptions): Promise<Ran>
-  /**
-   * As `run`, but calls during a run join it, and what became due meanwhile is sent in it, even while a message is out
-   * for long. Gives how many were sent.
-   */
-  wake(): Promise<number>
-  /** Sends one that this process has stored, and holds since that moment of the monotonic clock. */
-  deliver(claim: Claim, since: number): Promise<Delivery>
-}
+export type Engine<Claim extends object> = ReturnType<typeof createEngine<Claim>>
 
 /** Claims, attempts and records the jobs of a source. Nothing else sends. */
 export function createEngine<Claim extends object, Prepared extends Ready = Ready>(
   host: Host,
   source: Source<Claim, Prepared>,
   signal?: AbortSignal,
-): Engine<Claim> {
+) {
   let current: ReturnType<typeof createRun<Claim, Prepared>> | undefined
   let isNudged = false
   let waking: Promise<number> | undefined
@@ -34,8 +24,13 @@ export function createEngine<Claim extends object, Prepared extends Ready = Read
     return sent
   }
   return {
-    run: (options = {}) => createRun(host, source, { signal, ...options }).all(),
-    wake() {
+    /** Sends what is due, and waits for all that it began. Rejects with the first fault of the store. */
+    run: (options: RunOptions = {}): Promise<Ran> => createRun(host, source, { signal, ...options }).all(),
+    /**
+     * As `run`, but calls during a run join it, and what became due meanwhile is sent in it, even while a message is out
+     * for long. Gives how many were sent.
+     */
+    wake(): Promise<number> {
       isNudged = true
       current?.nudge()
       waking ??= wake().finally(() => {
@@ -43,6 +38,8 @@ export function createEngine<Claim extends object, Prepared extends Ready = Read
       })
       return waking
     },
-    deliver: (claim, since) => createRun(host, source, {}).one(claim, since),
+    /** Sends one that this process has stored, and holds since that moment of the monotonic clock. */
+    deliver: (claim: Claim, since: number): Promise<Delivery> =>
+      createRun(host, source, {}).one(claim, since),
   }
 }

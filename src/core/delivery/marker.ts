@@ -1,6 +1,5 @@
 import type { Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
-import type { WaitUntilRecorded } from '../mail/transport.ts'
 
 /** How long a finished send waits for others to share its commit: longer where commits take longer. */
 const SHORTEST_MS = 3
@@ -16,18 +15,6 @@ interface Mark<Settlement> {
   readonly reject: (error: unknown) => void
 }
 
-export interface Marker<Job, Settlement> {
-  /** Resolves when the outcome is durable, so a slot that awaits it takes no other work before. */
-  mark(settlement: Settlement, until: number): Promise<void>
-  /** Call it when a message goes out. */
-  begin(claim: Job): {
-    /** For the transport, which may hold its next message until this one is durable. */
-    readonly recorded: WaitUntilRecorded
-    /** Call it when what became of the message is known. */
-    readonly answered: () => void
-  }
-}
-
 /**
  * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. A group of
  * `full` outcomes is committed at once. So is one that nothing more can join, because every message in flight
@@ -39,7 +26,7 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   store: { readonly settle: (settlements: readonly Settlement[]) => Promise<void> },
   timer: Timer,
   full = Number.POSITIVE_INFINITY,
-): Marker<Job, Settlement> {
+) {
   let group: Mark<Settlement>[] = []
   /** The group that a timer is set for. */
   let waiting: Mark<Settlement>[] | undefined
@@ -78,7 +65,8 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
     }
   }
   return {
-    mark(settlement, until) {
+    /** Resolves when the outcome is durable, so a slot that awaits it takes no other work before. */
+    mark(settlement: Settlement, until: number): Promise<void> {
       const message = sent.get(settlement.claim)
       sent.delete(settlement.claim)
       const { promise, resolve, reject } = message ?? Promise.withResolvers<void>()
@@ -87,12 +75,14 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
       commitIfReady()
       return promise
     },
-    begin(claim) {
+    /** Call it when a message goes out. */
+    begin(claim: Job) {
       const durable = Promise.withResolvers<void>()
       sent.set(claim, durable)
       out += 1
       return {
-        async recorded() {
+        /** For the transport, which may hold its next message until this one is durable. */
+        async recorded(): Promise<void> {
           held += 1
           commitIfReady()
           try {
@@ -101,6 +91,7 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
             held -= 1
           }
         },
+        /** Call it when what became of the message is known. */
         answered: () => {
           out -= 1
         },

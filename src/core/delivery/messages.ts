@@ -1,36 +1,36 @@
 import type { Host } from '../host.ts'
 import { type Held, heldReason } from '../mail/holds.ts'
 import type { Mail, Mailer } from '../mail/mailer.ts'
-import type { MailPayload } from '../mail/sent-mail.ts'
+import type { MailPayload } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import { type Delivery, KEY_LIFE_MS } from './delivery.ts'
 import { createEngine, type Engine } from './engine.ts'
 import type { MessageSettlement, MessageStore, QueuedMessage } from './message.ts'
 import type { Attempted, Source } from './source.ts'
-import { MAIL, SIGN_IN, type Stream } from './streams.ts'
+import { MAIL, SIGN_IN } from './streams.ts'
 
 /** What all that sends messages of one process shares. */
-export interface MessageHost extends Host {
+export interface MessageHost<Settlement extends MessageSettlement = MessageSettlement> extends Host {
+  readonly store: MessageStore<Settlement>
+  readonly mailer: Mailer
   /** Whether an operator holds a stream. */
-  readonly held?: Held | undefined
+  readonly held: Held
+  /** Ends a run after the mails in hand. */
+  readonly signal: AbortSignal
 }
 
-/** The messages of one stream that are mails, as jobs. */
-export function messageSource<Settlement extends MessageSettlement>(
-  { clock, log, held = async () => undefined }: MessageHost,
+/** Sends the messages of one stream that are mails. */
+export function messageEngine<Settlement extends MessageSettlement>(
+  host: MessageHost<Settlement>,
   {
     stream,
-    store,
-    mailer,
     mailOf,
     gone,
     expired,
     settlementOf,
-    about,
-  }: {
-    readonly stream: Stream
-    readonly store: MessageStore<Settlement>
-    readonly mailer: Pick<Mailer, 'send' | 'lines' | 'patienceMs' | 'transport'>
+    held: heldToo = async () => undefined,
+    ...more
+  }: Pick<Source<QueuedMessage>, 'stream' | 'held' | 'pace' | 'lastLook'> & {
     /** The mail that a message is; undefined: there is no reason to send it any more. */
     readonly mailOf: (message: QueuedMessage) => Promise<Mail | undefined>
     /** Why one without a mail is given up; undefined: nobody needs to know. */
@@ -38,18 +38,19 @@ export function messageSource<Settlement extends MessageSettlement>(
     /** Why one that expired is given up. */
     readonly expired: string
     readonly settlementOf: (settlement: MessageSettlement, attempted: Attempted<QueuedMessage>) => Settlement
-    readonly about: (message: QueuedMessage) => Readonly<Record<string, string | undefined>>
   },
-): Source<QueuedMessage> {
+): Engine<QueuedMessage> {
+  const { clock, log, store, mailer, held, signal } = host
   const { name } = stream
   const event = name.replaceAll('-', '_')
-  return {
+  const source: Source<QueuedMessage> = {
+    ...more,
     stream,
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
     async held() {
       const hold = await held(name)
-      return hold && heldReason(hold)
+      return hold ? heldReason(hold) : heldToo()
     },
     jobOf: messageJob,
     claim: (asked) => store.claimMessages({ stream: name, ...asked }),
@@ -66,16 +67,18 @@ export function messageSource<Settlement extends MessageSettlement>(
     },
     settle: (attempted) =>
       store.settleMessages(attempted.map((one) => settlementOf(messageSettlement(one), one))),
-    tell({ claim, delivery }) {
+    tell({ claim: { id, subscription }, delivery }) {
       const reason = reasonOf(delivery)
+      const about = subscription === undefined ? { mail: id } : { subscription }
       if (delivery.kind === 'sent')
-        log.info(`${event}_sent`, `a message of the stream ${name} was sent`, about(claim))
+        log.info(`${event}_sent`, `a message of the stream ${name} was sent`, about)
       else if (delivery.kind !== 'untried' && reason !== undefined)
         log.warn(`${event}_not_sent`, `a message of the stream ${name} was not sent`, {
-          ...{ ...about(claim), outcome: delivery.kind, reason },
+          ...{ ...about, outcome: delivery.kind, reason },
         })
     },
   }
+  return createEngine(host, source, signal)
 }
 
 const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
@@ -102,18 +105,8 @@ export const messageSettlement = <Claim extends QueuedMessage>({
  */
 export function createMails(
   host: MessageHost,
-  {
-    store,
-    mailer,
-    again,
-    signal,
-  }: {
-    readonly store: MessageStore
-    readonly mailer: Mailer
-    /** Resolves the record of a sign-in mail anew. */
-    readonly again: TransactionalMail['again']
-    readonly signal: AbortSignal
-  },
+  /** Resolves the record of a sign-in mail anew. */
+  again: TransactionalMail['again'],
 ): readonly Engine<QueuedMessage>[] {
   async function mailOf({ payload, address, createdAt }: QueuedMessage): Promise<Mail | undefined> {
     // Written by `sendOnce`, as JSON.
@@ -129,17 +122,13 @@ export function createMails(
       date: new Date(createdAt),
     }
   }
-  return [SIGN_IN, MAIL].map((stream) => {
-    const source = messageSource(host, {
+  return [SIGN_IN, MAIL].map((stream) =>
+    messageEngine(host, {
       stream,
-      store,
-      mailer,
       mailOf,
       gone: 'its record is gone',
       expired: 'it could not be mailed in time',
       settlementOf: (settlement) => settlement,
-      about: ({ id }) => ({ mail: id }),
-    })
-    return createEngine(host, source, signal)
-  })
+    }),
+  )
 }

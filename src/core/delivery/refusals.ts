@@ -1,4 +1,4 @@
-import type { Outcome } from '../mail/transport.ts'
+import type { Outcome } from '../mail/mailer.ts'
 import type { Delivery } from './delivery.ts'
 
 /** An answer that may be about us rather than about the message. */
@@ -21,22 +21,7 @@ export const unclearScope = ({ kind }: Refusal): Scope => (kind === 'permanent' 
  * Tells a refusal of one message from a refusal of everything that we send, by what becomes of the messages around it:
  * once a message that was handed over later is taken, the refusal was about its own message.
  */
-export interface Refusals {
-  /** Numbers a message as it is handed over. */
-  handOver(): number
-  /** The provider took a message. */
-  accepted(number: number): void
-  /** Resolves when the scope of the refusal is known, or nothing more can become known. */
-  refused(refusal: Refusal): Promise<Scope>
-  /** A fault of ours, found before any provider was asked. */
-  failed(reason: string): void
-  /** No further answers will come. */
-  end(): void
-  /** Why the run must stop; undefined while it need not. */
-  readonly stop: string | undefined
-}
-
-export function createRefusals(): Refusals {
+export function createRefusals() {
   const waiting = new Set<{
     readonly after: number
     readonly unclear: Scope
@@ -53,15 +38,18 @@ export function createRefusals(): Refusals {
     for (const one of waiting) one.decide('run')
   }
   return {
+    /** Numbers a message as it is handed over. */
     handOver: () => {
       handedOver += 1
       return handedOver
     },
-    accepted(number) {
+    /** The provider took a message. */
+    accepted(number: number) {
       row = { reason: '', length: 0 }
       for (const one of waiting) if (one.after < number) one.decide('message')
     },
-    refused(refusal) {
+    /** Resolves when the scope of the refusal is known, or nothing more can become known. */
+    refused(refusal: Refusal): Promise<Scope> {
       return new Promise((resolve) => {
         const one = {
           after: handedOver,
@@ -76,10 +64,13 @@ export function createRefusals(): Refusals {
         if (stop !== undefined) one.decide('run')
       })
     },
+    /** A fault of ours, found before any provider was asked. */
     failed: count,
+    /** No further answers will come. */
     end() {
       for (const one of waiting) one.decide(one.unclear)
     },
+    /** Why the run must stop; undefined while it need not. */
     get stop() {
       return stop
     },

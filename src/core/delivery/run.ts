@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
+import { createSemaphore } from '../calls.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
-import { createSemaphore } from '../semaphore.ts'
 import { type Delivery, isAnswer, recordOf } from './delivery.ts'
 import { createLease, LATE, LEASE_MS, type Lease } from './lease.ts'
 import { createMarker } from './marker.ts'

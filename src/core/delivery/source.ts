@@ -1,5 +1,5 @@
 import type { Pacer } from '../mail/feedback/pacer.ts'
-import type { WaitUntilRecorded } from '../mail/transport.ts'
+import type { WaitUntilRecorded } from '../mail/mailer.ts'
 import type { Delivery, Job, JobRecord } from './delivery.ts'
 import type { Stream } from './streams.ts'
 

@@ -56,6 +56,8 @@ export const ALERT: Stream = {
   pauseMs: (failures) => ALERT_PAUSES_MS[failures] ?? 6 * HOUR_MS,
   most: ALERT_PAUSES_MS.length + 1,
 }
+/** News for visitors: as many at once as there are subscribers. */
+export const NOTICE: Stream = { ...message('notice', 5 * MINUTE_MS, HOUR_MS), isBulk: true }
 export const MAIL = message('mail', 5 * MINUTE_MS, HOUR_MS)
 /** A mail of these streams is not sent any more after this. */
 export const EXPIRES_MS = { 'sign-in': HOUR_MS, mail: 3 * DAY_MS } as const

@@ -38,17 +38,15 @@ export interface Contract {
   readonly group: (name: string) => Group | undefined
 }
 
-interface ContractInput {
-  readonly services: readonly string[]
-  readonly groups: Readonly<Record<string, GroupDefinition>>
-}
-
 /**
  * Makes the contract of a platform from its groups when it is first read: a program that loads a definition
  * also gets the contracts of the presets, and never reads those. The definition is trusted here, because
  * `src/platform` has checked it.
  */
-export function createContract(definition: ContractInput): Contract {
+export function createContract(definition: {
+  readonly services: readonly string[]
+  readonly groups: Readonly<Record<string, GroupDefinition>>
+}): Contract {
   let made: Contract | undefined
   const contract = () => {
     made ??= makeContract(definition)
@@ -70,7 +68,7 @@ export function createContract(definition: ContractInput): Contract {
   }
 }
 
-function makeContract({ services, groups: definitions }: ContractInput): Contract {
+function makeContract({ services, groups: definitions }: Parameters<typeof createContract>[0]): Contract {
   const groups = Object.entries(definitions).map(([name, group]): Group => {
     const ids = new Map<string, number>()
     return {
@@ -86,13 +84,14 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
   const variables = groups.flatMap((group) => group.variables)
   const byName = new Map(variables.map((variable) => [variable.name, variable]))
   const byGroup = new Map(groups.map((group) => [group.name, group]))
+  const isVariable = (name: string) => byName.has(name)
   const switches = (name: string) => {
-    const group = byName.has(name) ? undefined : byGroup.get(name)
-    return group === undefined ? [name] : group.always ? undefined : switchesOf(group)
+    const group = byGroup.get(name)
+    return group === undefined || group.always ? undefined : switchesOf(group)
   }
   const required = groups.flatMap((group) => {
     const needs = (when: Requirement | undefined, what: string, names: readonly string[]) =>
-      when === undefined ? [] : [requiredRule(when, group.name, what, names, switches)]
+      when === undefined ? [] : [requiredRule(when, group.name, what, names, isVariable, switches)]
     return [
       ...needs(group.required, `The group ${group.name}`, switchesOf(group)),
       ...group.variables.flatMap((one) => needs(one.required, one.name, [one.name])),

@@ -1,4 +1,4 @@
-import type { Kind, StandardSchema } from './kinds.ts'
+import type { Reading } from './kinds.ts'
 
 /** The language in which a platform's environment is described: the same in a preset and in `platform.config.ts`. */
 
@@ -8,9 +8,7 @@ export type Readers = readonly string[] | 'all'
 /** When absence is an error: always, while DEPLOY_ENVIRONMENT is production, or while a variable or a group is set. */
 export type Requirement = true | 'production' | { readonly when: string }
 
-export interface VariableDefinition {
-  /** How the value is read. */
-  readonly kind: Kind
+export interface VariableDefinition extends Omit<Reading, 'pattern'> {
   /** One sentence: what the variable is for. */
   readonly summary?: string
   /** Shown in `.env.example` and in documents; never a real secret. */
@@ -33,26 +31,14 @@ export interface VariableDefinition {
   readonly secret?: boolean
   /** A secret that you make yourself, so its strength is checked. */
   readonly chosen?: boolean
-  /** Two values separated by a comma are accepted while it is rotated; the first is used. */
-  readonly rotates?: boolean
-  /** It is sent as a bearer token, so it holds what an HTTP header can carry. */
-  readonly bearer?: boolean
-  /** An address that paths are put behind: it takes no query and no fragment. */
-  readonly base?: boolean
   /** It may differ between replicas: `env verify` shows that and passes. */
   readonly perReplica?: boolean
   /** Set alone, it leaves its group absent: it only adjusts what another variable switches on. */
   readonly adjusts?: boolean
-  /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
-  readonly range?: readonly [lowest: number, highest: number]
   /** Pattern that the whole value must match. */
   readonly pattern?: string | RegExp
-  /** The values of an enum. */
-  readonly of?: readonly string[]
   /** How keys of the provider's live and test mode begin. */
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
-  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
-  readonly schema?: StandardSchema
 }
 
 interface RuleTexts {

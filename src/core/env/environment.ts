@@ -1,6 +1,6 @@
 import type { Contract } from './contract.ts'
 import { parseValue } from './kinds.ts'
-import { type Breach, brokenBy, type Rule } from './rule.ts'
+import { brokenBy } from './rule.ts'
 
 /** An environment as a program sees it. Unset, empty and whitespace-only mean the same: absent. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -13,28 +13,19 @@ export function rawValue(env: Environment, name: string): string | undefined {
   return value === '' ? undefined : value
 }
 
-/**
- * The result of applying the rules to an environment: the broken ones, with what is present and missing, and
- * the state of each group.
- */
-export interface Evaluation {
-  readonly broken: readonly (Breach & { readonly rule: Rule })[]
+export type Evaluation = Readonly<ReturnType<typeof evaluateGroups>>
+
+/** Parses each value once and applies every rule. */
+export function evaluateGroups(contract: Contract, env: Environment) {
+  /** The values that are set and well-formed, by name. */
+  const usable = new Map<string, { readonly text: string; readonly value: unknown }>()
+  /** What each malformed value should be, by name. */
+  const malformed = new Map<string, string>()
+  const touched = new Set<string>()
   /**
    * Half-configured when one of its rules is broken or a malformed value is an error, configured when a value that
    * switches it on can be used, or always. While nothing of a group is set, what it requires leaves it absent.
    */
-  readonly states: ReadonlyMap<string, GroupState>
-  /** The values that are set and well-formed, by name. */
-  readonly usable: ReadonlyMap<string, { readonly text: string; readonly value: unknown }>
-  /** What each malformed value should be, by name. */
-  readonly malformed: ReadonlyMap<string, string>
-}
-
-/** Parses each value once and applies every rule. */
-export function evaluateGroups(contract: Contract, env: Environment): Evaluation {
-  const usable = new Map<string, { readonly text: string; readonly value: unknown }>()
-  const malformed = new Map<string, string>()
-  const touched = new Set<string>()
   const states = new Map<string, GroupState>(
     contract.groups.map(({ name, always }) => [name, always ? 'configured' : 'absent']),
   )
@@ -51,6 +42,7 @@ export function evaluateGroups(contract: Contract, env: Environment): Evaluation
     usable.set(name, parsed)
     if (!adjusts) states.set(group, 'configured')
   }
+  /** The broken rules, with what is present and missing. */
   const broken = contract.rules.flatMap((rule) => {
     const breach = brokenBy(rule, (name) =>
       rule.kind === 'forbidden-value' ? rawValue(env, name) : usable.get(name)?.text,

@@ -115,6 +115,10 @@ export const LIVE_FINDINGS = {
     meaning: 'The store of STORE_URL or the data folder cannot be opened or written.',
     fix: 'Check the address, and run platformctl db status for the reason.',
   },
+  'store-of-another': {
+    meaning: 'A platform of another name has used the store, so the daemon would not start on it.',
+    fix: 'Name that platform’s definition with --config, or another store. If the platform was renamed, start the daemon once with --adopt.',
+  },
   'store-migration-pending': {
     meaning: 'The store’s schema is older than this build; the services migrate it when they start.',
     fix: 'Back the store up first (platformctl db backup), then start the new build or run platformctl db migrate.',

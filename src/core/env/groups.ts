@@ -1,7 +1,11 @@
-import { dkimPrivateKey } from '../dkim-key.ts'
-import { FEEDBACK_PROVIDER_NAMES } from '../feedback-providers.ts'
-import { KEY_RULES, NO_PREFIXED_KEY, NO_PUBLIC_KEYS, NO_SIGNING_KEYS } from '../webhook-key.ts'
-import type { GroupDefinition, VariableDefinition } from './definition.ts'
+import {
+  dkimPrivateKey,
+  KEY_RULES,
+  NO_PREFIXED_KEY,
+  NO_PUBLIC_KEYS,
+  NO_SIGNING_KEYS,
+} from '../webhook-key.ts'
+import type { GroupDefinition, RuleCondition, VariableDefinition } from './definition.ts'
 import type { StandardSchema } from './kinds.ts'
 
 const privateRsaKey: StandardSchema = {
@@ -15,820 +19,764 @@ const privateRsaKey: StandardSchema = {
   },
 }
 
-const site = {
-  services: ['web'],
-  unlocks: 'absolute links, reachability checks, cross-origin callers',
-  absent: 'localhost addresses; CORS stays at localhost',
-  variables: {
-    NEXT_PUBLIC_SITE_URL: {
-      kind: 'url',
-      base: true,
-      summary: 'Address of the web service as visitors see it: absolute links in pages and mails.',
-    },
-    BUILD_STAMP: {
-      kind: 'text',
-      services: 'all',
-      adjusts: true,
-      perReplica: true,
-      example: '2026-11-21.4f2c1d9',
-      summary: 'Names the build in health bodies, logs and error reports.',
-    },
-    LOG_LEVEL: {
-      kind: 'log-level',
-      services: 'all',
-      adjusts: true,
-      summary: 'The least severe level that is logged: debug, info, warn or error.',
-    },
-    TRUST_PROXY: {
-      kind: 'proxies',
-      services: 'all',
-      adjusts: true,
-      summary:
-        'Addresses or ranges of the proxies in front, separated by commas: whose X-Forwarded-For is believed.',
-    },
-    DEPLOY_ENVIRONMENT: {
-      kind: 'text',
-      services: 'all',
-      adjusts: true,
-      example: 'production',
-      summary: 'production, staging, preview or a name of your own: decides which keys look out of place.',
-    },
-    CORS_ALLOWED_ORIGINS: {
-      kind: 'origins',
-      services: 'all',
-      summary: 'Origins that may call from a browser, separated by commas. Never a wildcard.',
-    },
-  },
-  rules: [
-    {
-      id: 'cors-wildcard',
-      forbidden: 'CORS_ALLOWED_ORIGINS',
-      value: /\*/,
-      cause:
-        'CORS_ALLOWED_ORIGINS holds a wildcard, which would let any site call with a visitor’s identity.',
-      fix: 'List the origins one by one, separated by commas.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const store = {
-  services: 'all',
-  unlocks: 'a store that several machines share',
-  absent: 'the daemon uses an SQLite file; an embedding program keeps subscriptions in memory',
-  variables: {
-    STORE_URL: {
-      kind: 'store-url',
-      example: 'postgres://platform@db.internal/platform',
-      summary: 'Where subscriptions live: sqlite:PATH or postgres://….',
-    },
-    STORE_POOL_SIZE: {
-      kind: 'integer',
-      adjusts: true,
-      range: [1, 200],
-      example: '10',
-      summary: 'Connections to a PostgreSQL store that one process holds.',
-    },
-  },
-} as const satisfies GroupDefinition
-
-const datastore = {
-  services: ['web'],
-  unlocks: 'accounts: a request says who sent it',
-  absent: 'nobody can sign in',
-  visitors: 'Accounts are off: nobody can sign in.',
-  variables: {
-    NEXT_PUBLIC_DATASTORE_URL: {
-      kind: 'url',
-      example: 'https://data.example.com',
-      summary: 'Address of the data store for accounts and saved work.',
-    },
-    NEXT_PUBLIC_DATASTORE_ANON_KEY: {
-      kind: 'text',
-      example: 'anon-key-of-the-project',
-      summary: 'Key of the data store that browsers may hold.',
-    },
-    DATASTORE_SERVICE_ROLE_KEY: {
-      kind: 'secret',
-      bearer: true,
-      summary: 'Key of the data store that only servers may hold.',
-    },
-    DATASTORE_JWT_SECRET: {
-      kind: 'secret',
-      chosen: true,
-      rotates: true,
-      summary: 'Verifies identities signed with HS256.',
-    },
-    DATASTORE_JWKS_URL: {
-      kind: 'url',
-      example: 'https://data.example.com/.well-known/jwks.json',
-      summary: 'Verifies identities by published keys.',
-    },
-  },
-  rules: [
-    {
-      id: 'datastore-pair',
-      allOrNone: ['NEXT_PUBLIC_DATASTORE_URL', 'NEXT_PUBLIC_DATASTORE_ANON_KEY'],
-      cause: 'The data store’s address and its anon key work only together.',
-      fix: 'Set both, or neither.',
-    },
-    {
-      id: 'datastore-without-url',
-      requires: ['NEXT_PUBLIC_DATASTORE_URL'],
-      when: ['DATASTORE_SERVICE_ROLE_KEY', 'DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
-      cause: 'A credential of the data store is set, but not its address.',
-      fix: 'Set NEXT_PUBLIC_DATASTORE_URL, or remove the credentials.',
-    },
-    {
-      id: 'datastore-two-verifiers',
-      exclusive: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
-      cause: 'Identities can be verified by a shared secret or by published keys, and both are set.',
-      fix: 'Keep the one that your data store signs with, and remove the other.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const payments = {
-  services: ['web'],
-  unlocks: 'checkout, customer portal, subscriptions',
-  absent: 'pricing renders; checkout says it is not configured',
-  visitors: 'Payments are off: nothing can be bought.',
-  variables: {
-    PAYMENTS_SECRET_KEY: {
-      kind: 'secret',
-      bearer: true,
-      prefixes: { live: ['sk_live_', 'rk_live_'], test: ['sk_test_', 'rk_test_'] },
-      summary: 'Key of the payments API.',
-    },
-    NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: {
-      kind: 'text',
-      prefixes: { live: ['pk_live_'], test: ['pk_test_'] },
-      example: 'pk_test_example',
-      summary: 'Key of the payments API that browsers may hold.',
-    },
-    PAYMENTS_WEBHOOK_SECRET: {
-      kind: 'secret',
-      rotates: true,
-      prefixes: { live: ['whsec_'], test: ['whsec_'] },
-      summary: 'Verifies the signature of payment events.',
-    },
-    PAYMENTS_PRICE_PRO_MONTHLY: {
-      kind: 'price',
-      example: 'price_pro_monthly',
-      summary: 'Price id of the monthly pro plan.',
-    },
-    PAYMENTS_PRICE_PRO_YEARLY: {
-      kind: 'price',
-      example: 'price_pro_yearly',
-      summary: 'Price id of the yearly pro plan.',
-    },
-    PAYMENTS_PRICE_TEAM_MONTHLY: {
-      kind: 'price',
-      example: 'price_team_monthly',
-      summary: 'Price id of the monthly team plan.',
-    },
-    PAYMENTS_PRICE_TEAM_YEARLY: {
-      kind: 'price',
-      example: 'price_team_yearly',
-      summary: 'Price id of the yearly team plan.',
-    },
-    PAYMENTS_API_URL: {
-      kind: 'url',
-      adjusts: true,
-      example: 'https://payments.example.com',
-      summary: 'Address of the payments API, where it is not the provider’s own.',
-    },
-  },
-  rules: [
-    {
-      id: 'payments-without-price',
-      atLeastOne: [
-        'PAYMENTS_PRICE_PRO_MONTHLY',
-        'PAYMENTS_PRICE_PRO_YEARLY',
-        'PAYMENTS_PRICE_TEAM_MONTHLY',
-        'PAYMENTS_PRICE_TEAM_YEARLY',
-      ],
-      when: ['PAYMENTS_SECRET_KEY'],
-      cause: 'Payments have a secret key, but nothing to sell.',
-      fix: 'Set at least one price id, or remove the key.',
-    },
-    {
-      id: 'payments-without-webhook',
-      requires: ['PAYMENTS_WEBHOOK_SECRET'],
-      when: ['PAYMENTS_SECRET_KEY'],
-      cause: 'Payments have a secret key, but their events could not be verified.',
-      fix: 'Set PAYMENTS_WEBHOOK_SECRET from the provider’s webhook settings.',
-    },
-    {
-      id: 'payments-without-key',
-      requires: ['PAYMENTS_SECRET_KEY'],
-      when: [
-        'PAYMENTS_PRICE_PRO_MONTHLY',
-        'PAYMENTS_PRICE_PRO_YEARLY',
-        'PAYMENTS_PRICE_TEAM_MONTHLY',
-        'PAYMENTS_PRICE_TEAM_YEARLY',
-        'PAYMENTS_WEBHOOK_SECRET',
-        'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY',
-      ],
-      cause: 'Payments are partly set up, but without their secret key checkout cannot work.',
-      fix: 'Set PAYMENTS_SECRET_KEY, or remove the rest.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const sharedstore = {
-  services: 'all',
-  unlocks: 'a shared rate-limit store',
-  absent: 'rate limits count in this process only',
-  variables: {
-    SHAREDSTORE_REST_URL: {
-      kind: 'url',
-      example: 'https://limits.example.com',
-      summary: 'REST address of the shared rate-limit store.',
-    },
-    SHAREDSTORE_REST_TOKEN: {
-      kind: 'secret',
-      bearer: true,
-      summary: 'Token of the shared rate-limit store.',
-    },
-  },
-  rules: [
-    {
-      id: 'sharedstore-pair',
-      allOrNone: ['SHAREDSTORE_REST_URL', 'SHAREDSTORE_REST_TOKEN'],
-      cause: 'The shared rate-limit store needs its address and its token together.',
-      fix: 'Set both, or neither to count in this process only.',
-    },
-  ],
-} as const satisfies GroupDefinition
+const PRICES = [
+  'PAYMENTS_PRICE_PRO_MONTHLY',
+  'PAYMENTS_PRICE_PRO_YEARLY',
+  'PAYMENTS_PRICE_TEAM_MONTHLY',
+  'PAYMENTS_PRICE_TEAM_YEARLY',
+] as const
 
 /** An SMTP address that names a user, or none: without a user, a relay takes mail without a key. */
 const NO_OPEN_RELAY = /^\s*$|^smtps?:\/\/(?!:)[^/?#]+@/i
 
-const mail = {
-  services: ['web'],
-  unlocks: 'transactional mail, courses by mail',
-  absent: 'mail is a no-op that reports sent: false',
-  visitors: 'Mail is off: no messages are sent.',
-  variables: {
-    MAILER_API_KEY: {
-      kind: 'secret',
-      summary:
-        'Key of the mail provider; the password when the SMTP address names a user without one; ID:SECRET of an access key for SES.',
-    },
-    MAILER_API_URL: {
-      kind: 'url',
-      example: 'https://mail.example.com/emails',
-      summary: 'Address of the provider’s HTTP API. Either this or the SMTP address.',
-    },
-    MAILER_SMTP_URL: {
-      kind: 'smtp-url',
-      example: 'smtps://apikey@smtp.example.com:465',
-      summary: 'Address of the provider’s SMTP server. Either this or the API address.',
-    },
-    MAILER_FROM: {
-      kind: 'mailbox',
-      example: 'Team <team@example.com>',
-      summary: 'The sender of every mail.',
-    },
-    MAILER_REPLY_TO: { kind: 'mailbox', example: 'help@example.com', summary: 'Where answers go.' },
-    EMAIL_DISPATCH_SECRET: {
-      kind: 'secret',
-      chosen: true,
-      adjusts: true,
-      rotates: true,
-      bearer: true,
-      summary: 'Bearer secret of the dispatch endpoint; without it nothing can call it.',
-    },
-    EMAIL_DISPATCH_LIMIT: {
-      kind: 'integer',
-      adjusts: true,
-      range: [1, 10000],
-      example: '100',
-      summary: 'How many lessons one dispatch call sends at most.',
-    },
-    EMAIL_LINK_SECRET: {
-      kind: 'secret',
-      chosen: true,
-      adjusts: true,
-      rotates: true,
-      summary: 'Signs unsubscribe links; a key made once and kept in the store when absent.',
-    },
-  },
-  rules: [
-    {
-      id: 'mail-without-sender',
-      requires: ['MAILER_FROM'],
-      when: ['MAILER_API_KEY', 'MAILER_SMTP_URL'],
-      cause: 'Mail has a key or a mail server, but no sender address.',
-      fix: 'Set MAILER_FROM to an address that your provider lets you send from.',
-    },
-    {
-      id: 'mail-without-route',
-      atLeastOne: ['MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
-      when: ['MAILER_API_KEY'],
-      cause: 'Mail has a key, but neither an API nor an SMTP address to send through.',
-    },
-    {
-      id: 'mail-without-key',
-      requires: ['MAILER_API_KEY'],
-      when: ['MAILER_FROM', 'MAILER_REPLY_TO', 'MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
-      where: { variable: 'MAILER_SMTP_URL', of: NO_OPEN_RELAY },
-      cause: 'Mail is partly set up, but without its key nothing is sent.',
-      fix: 'Set MAILER_API_KEY, or remove the rest. A MAILER_SMTP_URL that names no user needs none.',
-    },
-    {
-      id: 'mail-provider-without-server',
-      requires: ['MAILER_SMTP_URL'],
-      when: ['MAILER_PROVIDER'],
-      where: { variable: 'MAILER_PROVIDER', of: ['smtp'] },
-      cause: 'MAILER_PROVIDER is smtp, and no mail server is set.',
-    },
-    {
-      id: 'mail-provider-without-region',
-      requires: ['MAILER_API_URL'],
-      when: ['MAILER_PROVIDER'],
-      where: { variable: 'MAILER_PROVIDER', of: ['ses'] },
-      cause: 'MAILER_PROVIDER is ses, and no address says which region to send from.',
-      fix: 'Set MAILER_API_URL, as in https://email.eu-central-1.amazonaws.com.',
-    },
-    {
-      id: 'mail-provider-other-server',
-      forbidden: 'MAILER_SMTP_URL',
-      value: /./,
-      where: { variable: 'MAILER_PROVIDER', of: ['resend', 'postmark', 'ses'] },
-      cause: 'MAILER_PROVIDER names an API, and MAILER_SMTP_URL a mail server.',
-      fix: 'Set MAILER_PROVIDER to smtp, or remove MAILER_SMTP_URL.',
-    },
-    {
-      id: 'mail-ses-key',
-      forbidden: 'MAILER_API_KEY',
-      value: /^(?![^\s:]+:[^\s:]+$)/,
-      where: { variable: 'MAILER_PROVIDER', of: ['ses'] },
-      cause: 'MAILER_API_KEY is not the access key of Amazon’s API: every message would be refused.',
-      fix: 'Set it to ID:SECRET, the access key’s id and secret with a colon between them.',
-    },
-    {
-      id: 'mail-two-routes',
-      exclusive: ['MAILER_API_URL', 'MAILER_SMTP_URL'],
-      cause: 'Mail goes through an API or through SMTP, and both addresses are set.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const mailer = {
-  services: ['web'],
-  unlocks: 'mail through the API of Postmark or Amazon SES',
-  absent: 'the addresses decide: SMTP, or an API that takes Resend’s requests',
-  variables: {
-    MAILER_PROVIDER: {
-      kind: 'enum',
-      of: ['smtp', 'resend', 'postmark', 'ses'],
-      example: 'postmark',
-      summary:
-        'Who carries mail. resend and postmark need MAILER_API_URL only for another address than their own, ses for its region.',
-    },
-  },
-} as const satisfies GroupDefinition
-
-const feedback = {
-  services: ['web'],
-  unlocks: 'bounces and complaints that end subscriptions by themselves',
-  absent: 'bounces and complaints go unnoticed, unless platformctl email feedback reads them from a pipe',
-  variables: {
-    MAILER_FEEDBACK_PROVIDER: {
-      kind: 'enum',
-      of: FEEDBACK_PROVIDER_NAMES,
-      example: 'postmark',
-      summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
-    },
-    MAILER_RATE: {
-      kind: 'number',
-      range: [0.2, 10_000],
-      adjusts: true,
-      example: '14',
-      summary:
-        'Messages a second that all dispatchers of one store send together, as your provider allows; sign-in mail does not wait.',
-    },
-    MAILER_BOUNCE_ADDRESS: {
-      kind: 'email',
-      adjusts: true,
-      pattern: '[^@]{1,37}@.+',
-      example: 'bounce@example.com',
-      summary:
-        'Envelope sender of mail sent by SMTP, with a token added after a plus sign. Pipe what comes back into platformctl email feedback.',
-    },
-    MAILER_FEEDBACK_SECRET: {
-      kind: 'secret',
-      rotates: true,
-      summary:
-        'What the webhook is verified with: for standard and resend the base64 of at least 24 bytes, with or without whsec_; for sendgrid the public key in base64, for mailgun the signing key, for postmark the password in the webhook’s URL, for ses the ARN of the topic.',
-    },
-  },
-  rules: [
-    {
-      id: 'feedback-pair',
-      allOrNone: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_FEEDBACK_SECRET'],
-      cause: 'Feedback of the mail provider needs its name and its secret together.',
-      fix: 'Set both, or neither to ignore the provider’s reports.',
-    },
-    {
-      id: KEY_RULES.signing,
-      forbidden: 'MAILER_FEEDBACK_SECRET',
-      value: NO_SIGNING_KEYS,
-      where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['standard', 'resend'] },
-      cause:
-        'MAILER_FEEDBACK_SECRET is not a key that webhooks can be verified with: anybody could forge them.',
-      fix: 'Set it to base64 of at least 24 bytes, with or without whsec_ before it: the provider’s signing secret, or one of your own from openssl rand -base64 32.',
-    },
-    {
-      id: KEY_RULES.public,
-      forbidden: 'MAILER_FEEDBACK_SECRET',
-      value: NO_PUBLIC_KEYS,
-      where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['sendgrid'] },
-      cause: 'MAILER_FEEDBACK_SECRET is not a public key, so every webhook of SendGrid would be refused.',
-      fix: 'Set it to the verification key, in base64, that the settings of the signed event webhook show.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const dkim = {
-  services: ['web'],
-  unlocks: 'DKIM signatures on mail that goes by SMTP',
-  absent: 'the mail server signs, or nobody does',
-  variables: {
-    MAILER_DKIM_DOMAIN: {
-      kind: 'host',
-      example: 'example.com',
-      summary: 'The domain to sign for: that of MAILER_FROM, or one above it.',
-    },
-    MAILER_DKIM_SELECTOR: {
-      kind: 'text',
-      pattern: '[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?',
-      example: 's2026',
-      summary: 'The name of the key: its DNS record is at SELECTOR._domainkey.DOMAIN.',
-    },
-    MAILER_DKIM_KEY: {
-      kind: 'secret',
-      schema: privateRsaKey,
-      summary: 'The private RSA key as PEM; on one line, write its line ends as \\n.',
-    },
-  },
-  rules: [
-    {
-      id: 'dkim-all',
-      allOrNone: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
-      cause: 'DKIM needs its domain, its selector and its key together.',
-      fix: 'Set all three, or none to leave signing to the mail server.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const errortrack = {
-  services: 'all',
-  unlocks: 'error reporting',
-  absent: 'the reporting SDK is never loaded',
-  variables: {
-    NEXT_PUBLIC_ERRORTRACK_DSN: {
-      kind: 'dsn',
-      summary: 'Where error reports go. Without it the SDK is never loaded.',
-    },
-    ERRORTRACK_AUTH_TOKEN: { kind: 'secret', summary: 'Uploads source maps at build time.' },
-  },
-  rules: [
-    {
-      id: 'errortrack-without-dsn',
-      requires: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
-      when: ['ERRORTRACK_AUTH_TOKEN'],
-      cause: 'Error reporting has an auth token, but no DSN to report to.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const analytics = {
-  services: ['web'],
-  unlocks: 'aggregate analytics',
-  absent: 'events stay on the device',
-  visitors: 'Analytics is off: your activity stays on your device.',
-  variables: {
-    NEXT_PUBLIC_ANALYTICS_ENDPOINT: {
-      kind: 'url',
-      example: 'https://www.example.com/api/analytics',
-      summary: 'Where browsers send aggregate events. Without it events stay on the device.',
-    },
-    ANALYTICS_DATASTORE_TABLE: {
-      kind: 'table',
-      example: 'analytics_events',
-      summary: 'Table that ingest writes to; needs a persistent store.',
-    },
-  },
-  rules: [
-    {
-      id: 'analytics-without-store',
-      requires: ['STORE_URL'],
-      when: ['ANALYTICS_DATASTORE_TABLE'],
-      cause: 'Analytics name a table, but there is no persistent store to hold it.',
-      fix: 'Set STORE_URL (sqlite:PATH or postgres://…), or remove ANALYTICS_DATASTORE_TABLE.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const health = {
-  services: ['web'],
-  unlocks: 'a gate on deep checks',
-  absent: 'deep checks are not gated',
-  variables: {
-    HEALTH_DEEP_TOKEN: {
-      kind: 'secret',
-      chosen: true,
-      rotates: true,
-      bearer: true,
-      summary: 'Bearer token that gates deep health checks.',
-    },
-  },
-} as const satisfies GroupDefinition
-
-const limits = {
-  services: 'all',
-  unlocks: 'a threshold of your own',
-  absent: 'the default thresholds',
-  variables: {
-    RATE_LIMIT_PER_MINUTE: {
-      kind: 'integer',
-      range: [1, 1000000],
-      example: '60',
-      summary: 'Requests that one client may make in a minute.',
-    },
-  },
-} as const satisfies GroupDefinition
-
-const identity = {
-  services: ['web'],
-  unlocks: 'tokens held to one audience and one issuer',
-  absent: 'tokens of any audience and issuer are accepted',
-  variables: {
-    DATASTORE_JWT_AUDIENCE: {
-      kind: 'text',
-      example: 'authenticated',
-      summary: 'The audience (aud) that a token must name; any is accepted when absent.',
-    },
-    DATASTORE_JWT_ISSUER: {
-      kind: 'text',
-      example: 'https://data.example.com/auth/v1',
-      summary: 'The issuer (iss) that a token must name; any is accepted when absent.',
-    },
-  },
-  rules: [
-    {
-      id: 'identity-audience-without-verifier',
-      atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
-      when: ['DATASTORE_JWT_AUDIENCE'],
-      cause: 'Tokens are held to an audience, but nothing verifies them.',
-    },
-    {
-      id: 'identity-issuer-without-verifier',
-      atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
-      when: ['DATASTORE_JWT_ISSUER'],
-      cause: 'Tokens are held to an issuer, but nothing verifies them.',
-    },
-  ],
-} as const satisfies GroupDefinition
-
-const budgets = {
-  services: ['web'],
-  unlocks: 'budgets of your own',
-  absent: 'the default budgets',
-  variables: {
-    ANALYTICS_TOTAL_MB: {
-      kind: 'integer',
-      example: '4096',
-      range: [1, 1_000_000],
-      summary:
-        'Megabytes of events that are kept; when they are used up, no more are stored until old ones expire.',
-    },
-    ANALYTICS_DAILY_MB: {
-      kind: 'integer',
-      example: '64',
-      range: [1, 1_000_000],
-      summary: 'Megabytes of events that are stored in a day (UTC); one client gets an eighth of them.',
-    },
-    EMAIL_CONFIRMATIONS_PER_DAY: {
-      kind: 'integer',
-      example: '10000',
-      range: [1, 10_000_000],
-      summary: 'Confirmations that the whole platform mails within 24 hours.',
-    },
-    BODY_MEMORY_MB: {
-      kind: 'integer',
-      services: 'all',
-      example: '16',
-      range: [4, 10_000],
-      summary: 'Megabytes of request bodies that a process holds at once; one client gets an eighth of them.',
-    },
-  },
-} as const satisfies GroupDefinition
-
 const WITHOUT_CHAT = /^(?!.*[?&]chat_id=[-@\w])/
 const TELEGRAM_WITHOUT_CHAT = new RegExp(`${WITHOUT_CHAT.source}https?://api\\.telegram\\.org(?:[/:?]|$)`)
 const PAGERDUTY_WITHOUT_KEY = /^(?!.*[?&]routing_key=\w)https?:\/\/events\.(?:eu\.)?pagerduty\.com(?:[/:?]|$)/
-const NO_CHAT = {
+/** Refuses an address of Telegram without a chat. */
+const noChat = (id: string, forbidden: string, value: RegExp, where?: RuleCondition) => ({
+  id,
+  forbidden,
+  value,
+  ...(where && { where }),
   cause: 'Telegram needs a chat: the address names none, so no alert would arrive.',
   fix: 'Set the address to https://api.telegram.org/botTOKEN/sendMessage?chat_id=CHAT.',
-}
-const NO_ROUTING_KEY = {
+})
+/** Refuses PagerDuty while ALERT_WEBHOOK_SECRET is one of these, or absent. */
+const noRoutingKey = (
+  id: string,
+  forbidden: string,
+  value: string | RegExp,
+  of: RuleCondition['of'] = [''],
+) => ({
+  id,
+  forbidden,
+  value,
+  where: { variable: 'ALERT_WEBHOOK_SECRET', of },
   cause: 'PagerDuty needs the routing key of a service, so no alert would arrive.',
   fix: 'Set ALERT_WEBHOOK_SECRET to the integration key of an Events API v2 integration, or add routing_key=KEY to the address.',
-}
-
-const alerts = {
-  services: 'all',
-  unlocks: 'messages to you when something fails',
-  absent: 'no alerts are sent; incidents show on the status page',
-  variables: {
-    ALERT_WEBHOOK_URL: {
-      kind: 'url',
-      secret: true,
-      example: 'https://hooks.slack.com/services/T000/B000/XXXX',
-      summary:
-        'Where alerts are posted. The address of Slack, Discord, Teams, Telegram (with chat_id), ntfy or PagerDuty decides the format; any other gets Standard Webhooks.',
-    },
-    ALERT_WEBHOOK_FORMAT: {
-      kind: 'enum',
-      of: ['json', 'slack', 'discord', 'teams', 'telegram', 'ntfy', 'pagerduty'],
-      adjusts: true,
-      example: 'slack',
-      summary: 'The format of alerts where the address does not give it away; json is Standard Webhooks.',
-    },
-    ALERT_WEBHOOK_SECRET: {
-      kind: 'secret',
-      chosen: true,
-      summary:
-        'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text. For PagerDuty, the routing key.',
-    },
-    ALERT_ESCALATION_URL: {
-      kind: 'url',
-      secret: true,
-      example: 'https://events.pagerduty.com/v2/enqueue',
-      summary:
-        'A second webhook, for incidents that nobody acknowledges. Its address decides the format; ALERT_WEBHOOK_SECRET signs for it too, or routing_key in the address is the key of PagerDuty.',
-    },
-    ALERT_ESCALATION_AFTER: {
-      kind: 'duration',
-      range: [1000, 86_400_000],
-      adjusts: true,
-      example: '15m',
-      summary: 'How long an incident waits for somebody to acknowledge it before it escalates; 15m if unset.',
-    },
-    ALERT_EMAIL_TO: {
-      kind: 'email',
-      example: 'ops@example.com',
-      summary: 'Who gets alerts by mail, through the platform’s own mailer.',
-    },
-  },
-  rules: [
-    {
-      id: 'alerts-secret-without-webhook',
-      when: ['ALERT_WEBHOOK_SECRET'],
-      atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_ESCALATION_URL'],
-      cause: 'Alerts have a signing secret, but no webhook to sign for.',
-      fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
-    },
-    {
-      id: 'alerts-escalation-alone',
-      when: ['ALERT_ESCALATION_URL'],
-      atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
-      cause: 'Incidents escalate, but nobody hears of them first.',
-    },
-    {
-      id: 'alerts-escalation-after-alone',
-      requires: ['ALERT_ESCALATION_URL'],
-      when: ['ALERT_ESCALATION_AFTER'],
-    },
-    {
-      id: 'alerts-escalation-chat',
-      forbidden: 'ALERT_ESCALATION_URL',
-      value: TELEGRAM_WITHOUT_CHAT,
-      ...NO_CHAT,
-    },
-    {
-      id: 'alerts-escalation-key',
-      forbidden: 'ALERT_ESCALATION_URL',
-      value: PAGERDUTY_WITHOUT_KEY,
-      // A signing key of the first webhook is no routing key.
-      where: { variable: 'ALERT_WEBHOOK_SECRET', of: /^$|^whsec_/ },
-      ...NO_ROUTING_KEY,
-    },
-    {
-      id: 'alerts-format-without-webhook',
-      requires: ['ALERT_WEBHOOK_URL'],
-      when: ['ALERT_WEBHOOK_FORMAT'],
-      cause: 'Alerts have a format, but no webhook to send them to.',
-    },
-    { id: 'alerts-telegram-chat', forbidden: 'ALERT_WEBHOOK_URL', value: TELEGRAM_WITHOUT_CHAT, ...NO_CHAT },
-    {
-      id: 'alerts-telegram-format-chat',
-      forbidden: 'ALERT_WEBHOOK_URL',
-      value: WITHOUT_CHAT,
-      where: { variable: 'ALERT_WEBHOOK_FORMAT', of: ['telegram'] },
-      ...NO_CHAT,
-    },
-    {
-      id: 'alerts-pagerduty-key',
-      forbidden: 'ALERT_WEBHOOK_URL',
-      value: PAGERDUTY_WITHOUT_KEY,
-      where: { variable: 'ALERT_WEBHOOK_SECRET', of: [''] },
-      ...NO_ROUTING_KEY,
-    },
-    {
-      id: 'alerts-pagerduty-format-key',
-      forbidden: 'ALERT_WEBHOOK_FORMAT',
-      value: 'pagerduty',
-      where: { variable: 'ALERT_WEBHOOK_SECRET', of: [''] },
-      ...NO_ROUTING_KEY,
-    },
-    {
-      id: KEY_RULES.alerts,
-      forbidden: 'ALERT_WEBHOOK_SECRET',
-      value: NO_PREFIXED_KEY,
-      cause: 'ALERT_WEBHOOK_SECRET starts with whsec_, but no key follows: anybody could forge alerts.',
-      fix: 'Set it to whsec_ and the base64 of at least 24 bytes, for example from openssl rand -base64 32, or to a text without whsec_.',
-    },
-  ],
-} as const satisfies GroupDefinition
+})
 
 /** Secrets of 24 characters or more; a single one needs no name. */
 const WITNESSES = /(?:[a-z0-9-]{1,32}:)?[!-+\--9;-~]{24,200}(?:,\s*[a-z0-9-]{1,32}:[!-+\--9;-~]{24,200})*/
 
-const heartbeats = {
-  services: ['web'],
-  unlocks: 'watchers outside: a call after each hour of the schedule, and witnesses',
-  absent: 'nobody outside notices when the whole machine goes silent',
-  variables: {
-    HEARTBEAT_PING_URL: {
-      kind: 'url',
-      secret: true,
-      example: 'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
-      summary:
-        'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence.',
-    },
-    WITNESS_SECRET: {
-      kind: 'secret',
-      chosen: true,
-      pattern: WITNESSES,
-      summary:
-        'Lets witnesses fetch the signed status: NAME:SECRET for each, separated by commas. On a witness its own secret.',
-    },
-  },
-} as const satisfies GroupDefinition
-
 /** The groups of variables that the engine itself uses. */
 export const baseGroups = {
-  site,
-  store,
-  datastore,
-  payments,
-  sharedstore,
-  mail,
-  mailer,
-  errortrack,
-  analytics,
-  health,
-  limits,
-  identity,
-  budgets,
-  feedback,
-  dkim,
-  alerts,
-  heartbeats,
-} as const
+  site: {
+    services: ['web'],
+    unlocks: 'absolute links, reachability checks, cross-origin callers',
+    absent: 'localhost addresses; CORS stays at localhost',
+    variables: {
+      NEXT_PUBLIC_SITE_URL: {
+        kind: 'url',
+        base: true,
+        summary: 'Address of the web service as visitors see it: absolute links in pages and mails.',
+      },
+      BUILD_STAMP: {
+        kind: 'text',
+        services: 'all',
+        adjusts: true,
+        perReplica: true,
+        example: '2026-11-21.4f2c1d9',
+        summary: 'Names the build in health bodies, logs and error reports.',
+      },
+      LOG_LEVEL: {
+        kind: 'log-level',
+        services: 'all',
+        adjusts: true,
+        summary: 'The least severe level that is logged: debug, info, warn or error.',
+      },
+      TRUST_PROXY: {
+        kind: 'proxies',
+        services: 'all',
+        adjusts: true,
+        summary:
+          'Addresses or ranges of the proxies in front, separated by commas: whose X-Forwarded-For is believed.',
+      },
+      DEPLOY_ENVIRONMENT: {
+        kind: 'text',
+        services: 'all',
+        adjusts: true,
+        example: 'production',
+        summary: 'production, staging, preview or a name of your own: decides which keys look out of place.',
+      },
+      CORS_ALLOWED_ORIGINS: {
+        kind: 'origins',
+        services: 'all',
+        summary: 'Origins that may call from a browser, separated by commas. Never a wildcard.',
+      },
+    },
+    rules: [
+      {
+        id: 'cors-wildcard',
+        forbidden: 'CORS_ALLOWED_ORIGINS',
+        value: /\*/,
+        cause:
+          'CORS_ALLOWED_ORIGINS holds a wildcard, which would let any site call with a visitor’s identity.',
+        fix: 'List the origins one by one, separated by commas.',
+      },
+    ],
+  },
+  store: {
+    services: 'all',
+    unlocks: 'a store that several machines share',
+    absent: 'the daemon uses an SQLite file; an embedding program keeps subscriptions in memory',
+    variables: {
+      STORE_URL: {
+        kind: 'store-url',
+        example: 'postgres://platform@db.internal/platform',
+        summary: 'Where subscriptions live: sqlite:PATH or postgres://….',
+      },
+      STORE_POOL_SIZE: {
+        kind: 'integer',
+        adjusts: true,
+        range: [1, 200],
+        example: '10',
+        summary: 'Connections to a PostgreSQL store that one process holds.',
+      },
+    },
+  },
+  datastore: {
+    services: ['web'],
+    unlocks: 'accounts: a request says who sent it',
+    absent: 'nobody can sign in',
+    visitors: 'Accounts are off: nobody can sign in.',
+    variables: {
+      NEXT_PUBLIC_DATASTORE_URL: {
+        kind: 'url',
+        example: 'https://data.example.com',
+        summary: 'Address of the data store for accounts and saved work.',
+      },
+      NEXT_PUBLIC_DATASTORE_ANON_KEY: {
+        kind: 'text',
+        example: 'anon-key-of-the-project',
+        summary: 'Key of the data store that browsers may hold.',
+      },
+      DATASTORE_SERVICE_ROLE_KEY: {
+        kind: 'secret',
+        bearer: true,
+        summary: 'Key of the data store that only servers may hold.',
+      },
+      DATASTORE_JWT_SECRET: {
+        kind: 'secret',
+        chosen: true,
+        rotates: true,
+        summary: 'Verifies identities signed with HS256.',
+      },
+      DATASTORE_JWKS_URL: {
+        kind: 'url',
+        example: 'https://data.example.com/.well-known/jwks.json',
+        summary: 'Verifies identities by published keys.',
+      },
+    },
+    rules: [
+      {
+        id: 'datastore-pair',
+        allOrNone: ['NEXT_PUBLIC_DATASTORE_URL', 'NEXT_PUBLIC_DATASTORE_ANON_KEY'],
+        cause: 'The data store’s address and its anon key work only together.',
+        fix: 'Set both, or neither.',
+      },
+      {
+        id: 'datastore-without-url',
+        requires: ['NEXT_PUBLIC_DATASTORE_URL'],
+        when: ['DATASTORE_SERVICE_ROLE_KEY', 'DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+        cause: 'A credential of the data store is set, but not its address.',
+        fix: 'Set NEXT_PUBLIC_DATASTORE_URL, or remove the credentials.',
+      },
+      {
+        id: 'datastore-two-verifiers',
+        exclusive: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+        cause: 'Identities can be verified by a shared secret or by published keys, and both are set.',
+        fix: 'Keep the one that your data store signs with, and remove the other.',
+      },
+    ],
+  },
+  payments: {
+    services: ['web'],
+    unlocks: 'checkout, customer portal, subscriptions',
+    absent: 'pricing renders; checkout says it is not configured',
+    visitors: 'Payments are off: nothing can be bought.',
+    variables: {
+      PAYMENTS_SECRET_KEY: {
+        kind: 'secret',
+        bearer: true,
+        prefixes: { live: ['sk_live_', 'rk_live_'], test: ['sk_test_', 'rk_test_'] },
+        summary: 'Key of the payments API.',
+      },
+      NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: {
+        kind: 'text',
+        prefixes: { live: ['pk_live_'], test: ['pk_test_'] },
+        example: 'pk_test_example',
+        summary: 'Key of the payments API that browsers may hold.',
+      },
+      PAYMENTS_WEBHOOK_SECRET: {
+        kind: 'secret',
+        rotates: true,
+        prefixes: { live: ['whsec_'], test: ['whsec_'] },
+        summary: 'Verifies the signature of payment events.',
+      },
+      PAYMENTS_PRICE_PRO_MONTHLY: {
+        kind: 'price',
+        example: 'price_pro_monthly',
+        summary: 'Price id of the monthly pro plan.',
+      },
+      PAYMENTS_PRICE_PRO_YEARLY: {
+        kind: 'price',
+        example: 'price_pro_yearly',
+        summary: 'Price id of the yearly pro plan.',
+      },
+      PAYMENTS_PRICE_TEAM_MONTHLY: {
+        kind: 'price',
+        example: 'price_team_monthly',
+        summary: 'Price id of the monthly team plan.',
+      },
+      PAYMENTS_PRICE_TEAM_YEARLY: {
+        kind: 'price',
+        example: 'price_team_yearly',
+        summary: 'Price id of the yearly team plan.',
+      },
+      PAYMENTS_API_URL: {
+        kind: 'url',
+        adjusts: true,
+        example: 'https://payments.example.com',
+        summary: 'Address of the payments API, where it is not the provider’s own.',
+      },
+    },
+    rules: [
+      {
+        id: 'payments-without-price',
+        atLeastOne: PRICES,
+        when: ['PAYMENTS_SECRET_KEY'],
+        cause: 'Payments have a secret key, but nothing to sell.',
+        fix: 'Set at least one price id, or remove the key.',
+      },
+      {
+        id: 'payments-without-webhook',
+        requires: ['PAYMENTS_WEBHOOK_SECRET'],
+        when: ['PAYMENTS_SECRET_KEY'],
+        cause: 'Payments have a secret key, but their events could not be verified.',
+        fix: 'Set PAYMENTS_WEBHOOK_SECRET from the provider’s webhook settings.',
+      },
+      {
+        id: 'payments-without-key',
+        requires: ['PAYMENTS_SECRET_KEY'],
+        when: [...PRICES, 'PAYMENTS_WEBHOOK_SECRET', 'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'],
+        cause: 'Payments are partly set up, but without their secret key checkout cannot work.',
+        fix: 'Set PAYMENTS_SECRET_KEY, or remove the rest.',
+      },
+    ],
+  },
+  sharedstore: {
+    services: 'all',
+    unlocks: 'a shared rate-limit store',
+    absent: 'rate limits count in this process only',
+    variables: {
+      SHAREDSTORE_REST_URL: {
+        kind: 'url',
+        example: 'https://limits.example.com',
+        summary: 'REST address of the shared rate-limit store.',
+      },
+      SHAREDSTORE_REST_TOKEN: {
+        kind: 'secret',
+        bearer: true,
+        summary: 'Token of the shared rate-limit store.',
+      },
+    },
+    rules: [
+      {
+        id: 'sharedstore-pair',
+        allOrNone: ['SHAREDSTORE_REST_URL', 'SHAREDSTORE_REST_TOKEN'],
+        cause: 'The shared rate-limit store needs its address and its token together.',
+        fix: 'Set both, or neither to count in this process only.',
+      },
+    ],
+  },
+  mail: {
+    services: ['web'],
+    unlocks: 'transactional mail, courses by mail',
+    absent: 'mail is a no-op that reports sent: false',
+    visitors: 'Mail is off: no messages are sent.',
+    variables: {
+      MAILER_API_KEY: {
+        kind: 'secret',
+        summary:
+          'Key of the mail provider; the password when the SMTP address names a user without one; ID:SECRET of an access key for SES.',
+      },
+      MAILER_API_URL: {
+        kind: 'url',
+        example: 'https://mail.example.com/emails',
+        summary: 'Address of the provider’s HTTP API. Either this or the SMTP address.',
+      },
+      MAILER_SMTP_URL: {
+        kind: 'smtp-url',
+        example: 'smtps://apikey@smtp.example.com:465',
+        summary: 'Address of the provider’s SMTP server. Either this or the API address.',
+      },
+      MAILER_FROM: {
+        kind: 'mailbox',
+        example: 'Team <team@example.com>',
+        summary: 'The sender of every mail.',
+      },
+      MAILER_REPLY_TO: { kind: 'mailbox', example: 'help@example.com', summary: 'Where answers go.' },
+      EMAIL_DISPATCH_SECRET: {
+        kind: 'secret',
+        chosen: true,
+        adjusts: true,
+        rotates: true,
+        bearer: true,
+        summary: 'Bearer secret of the dispatch endpoint; without it nothing can call it.',
+      },
+      EMAIL_DISPATCH_LIMIT: {
+        kind: 'integer',
+        adjusts: true,
+        range: [1, 10000],
+        example: '100',
+        summary: 'How many lessons one dispatch call sends at most.',
+      },
+      EMAIL_LINK_SECRET: {
+        kind: 'secret',
+        chosen: true,
+        adjusts: true,
+        rotates: true,
+        summary: 'Signs unsubscribe links; a key made once and kept in the store when absent.',
+      },
+    },
+    rules: [
+      {
+        id: 'mail-without-sender',
+        requires: ['MAILER_FROM'],
+        when: ['MAILER_API_KEY', 'MAILER_SMTP_URL'],
+        fix: 'Set MAILER_FROM to an address that your provider lets you send from.',
+        cause: 'Mail has a key or a mail server, but no sender address.',
+      },
+      {
+        id: 'mail-without-route',
+        atLeastOne: ['MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
+        when: ['MAILER_API_KEY'],
+        cause: 'Mail has a key, but neither an API nor an SMTP address to send through.',
+      },
+      {
+        id: 'mail-without-key',
+        requires: ['MAILER_API_KEY'],
+        when: ['MAILER_FROM', 'MAILER_REPLY_TO', 'MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
+        where: { variable: 'MAILER_SMTP_URL', of: NO_OPEN_RELAY },
+        cause: 'Mail is partly set up, but without its key nothing is sent.',
+        fix: 'Set MAILER_API_KEY, or remove the rest. A MAILER_SMTP_URL that names no user needs none.',
+      },
+      {
+        id: 'mail-provider-without-server',
+        requires: ['MAILER_SMTP_URL'],
+        when: ['MAILER_PROVIDER'],
+        where: { variable: 'MAILER_PROVIDER', of: ['smtp'] },
+        cause: 'MAILER_PROVIDER is smtp, and no mail server is set.',
+      },
+      {
+        id: 'mail-provider-without-region',
+        requires: ['MAILER_API_URL'],
+        when: ['MAILER_PROVIDER'],
+        where: { variable: 'MAILER_PROVIDER', of: ['ses'] },
+        cause: 'MAILER_PROVIDER is ses, and no address says which region to send from.',
+        fix: 'Set MAILER_API_URL, as in https://email.eu-central-1.amazonaws.com.',
+      },
+      {
+        id: 'mail-provider-other-server',
+        forbidden: 'MAILER_SMTP_URL',
+        value: /./,
+        where: { variable: 'MAILER_PROVIDER', of: ['resend', 'postmark', 'ses'] },
+        cause: 'MAILER_PROVIDER names an API, and MAILER_SMTP_URL a mail server.',
+        fix: 'Set MAILER_PROVIDER to smtp, or remove MAILER_SMTP_URL.',
+      },
+      {
+        id: 'mail-ses-key',
+        forbidden: 'MAILER_API_KEY',
+        value: /^(?![^\s:]+:[^\s:]+$)/,
+        where: { variable: 'MAILER_PROVIDER', of: ['ses'] },
+        cause: 'MAILER_API_KEY is not the access key of Amazon’s API: every message would be refused.',
+        fix: 'Set it to ID:SECRET, the access key’s id and secret with a colon between them.',
+      },
+      {
+        id: 'mail-two-routes',
+        exclusive: ['MAILER_API_URL', 'MAILER_SMTP_URL'],
+        cause: 'Mail goes through an API or through SMTP, and both addresses are set.',
+      },
+    ],
+  },
+  mailer: {
+    services: ['web'],
+    unlocks: 'mail through the API of Postmark or Amazon SES',
+    absent: 'the addresses decide: SMTP, or an API that takes Resend’s requests',
+    variables: {
+      MAILER_PROVIDER: {
+        kind: 'enum',
+        of: ['smtp', 'resend', 'postmark', 'ses'],
+        example: 'postmark',
+        summary:
+          'Who carries mail. resend and postmark need MAILER_API_URL only for another address than their own, ses for its region.',
+      },
+    },
+  },
+  errortrack: {
+    services: 'all',
+    unlocks: 'error reporting',
+    absent: 'the reporting SDK is never loaded',
+    variables: {
+      NEXT_PUBLIC_ERRORTRACK_DSN: {
+        kind: 'dsn',
+        summary: 'Where error reports go. Without it the SDK is never loaded.',
+      },
+      ERRORTRACK_AUTH_TOKEN: { kind: 'secret', summary: 'Uploads source maps at build time.' },
+    },
+    rules: [
+      {
+        id: 'errortrack-without-dsn',
+        requires: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
+        when: ['ERRORTRACK_AUTH_TOKEN'],
+        cause: 'Error reporting has an auth token, but no DSN to report to.',
+      },
+    ],
+  },
+  analytics: {
+    services: ['web'],
+    unlocks: 'aggregate analytics',
+    absent: 'events stay on the device',
+    visitors: 'Analytics is off: your activity stays on your device.',
+    variables: {
+      NEXT_PUBLIC_ANALYTICS_ENDPOINT: {
+        kind: 'url',
+        example: 'https://www.example.com/api/analytics',
+        summary: 'Where browsers send aggregate events. Without it events stay on the device.',
+      },
+      ANALYTICS_DATASTORE_TABLE: {
+        kind: 'table',
+        example: 'analytics_events',
+        summary: 'Table that ingest writes to; needs a persistent store.',
+      },
+    },
+    rules: [
+      {
+        id: 'analytics-without-store',
+        requires: ['STORE_URL'],
+        when: ['ANALYTICS_DATASTORE_TABLE'],
+        cause: 'Analytics name a table, but there is no persistent store to hold it.',
+        fix: 'Set STORE_URL (sqlite:PATH or postgres://…), or remove ANALYTICS_DATASTORE_TABLE.',
+      },
+    ],
+  },
+  health: {
+    services: ['web'],
+    unlocks: 'a gate on deep checks',
+    absent: 'deep checks are not gated',
+    variables: {
+      HEALTH_DEEP_TOKEN: {
+        kind: 'secret',
+        chosen: true,
+        rotates: true,
+        bearer: true,
+        summary: 'Bearer token that gates deep health checks.',
+      },
+    },
+  },
+  limits: {
+    services: 'all',
+    unlocks: 'a threshold of your own',
+    absent: 'the default thresholds',
+    variables: {
+      RATE_LIMIT_PER_MINUTE: {
+        kind: 'integer',
+        range: [1, 1000000],
+        example: '60',
+        summary: 'Requests that one client may make in a minute.',
+      },
+    },
+  },
+  identity: {
+    services: ['web'],
+    unlocks: 'tokens held to one audience and one issuer',
+    absent: 'tokens of any audience and issuer are accepted',
+    variables: {
+      DATASTORE_JWT_AUDIENCE: {
+        kind: 'text',
+        example: 'authenticated',
+        summary: 'The audience (aud) that a token must name; any is accepted when absent.',
+      },
+      DATASTORE_JWT_ISSUER: {
+        kind: 'text',
+        example: 'https://data.example.com/auth/v1',
+        summary: 'The issuer (iss) that a token must name; any is accepted when absent.',
+      },
+    },
+    rules: [
+      {
+        id: 'identity-audience-without-verifier',
+        atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+        when: ['DATASTORE_JWT_AUDIENCE'],
+        cause: 'Tokens are held to an audience, but nothing verifies them.',
+      },
+      {
+        id: 'identity-issuer-without-verifier',
+        atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+        when: ['DATASTORE_JWT_ISSUER'],
+        cause: 'Tokens are held to an issuer, but nothing verifies them.',
+      },
+    ],
+  },
+  budgets: {
+    services: ['web'],
+    unlocks: 'budgets of your own',
+    absent: 'the default budgets',
+    variables: {
+      ANALYTICS_TOTAL_MB: {
+        kind: 'integer',
+        example: '4096',
+        range: [1, 1_000_000],
+        summary:
+          'Megabytes of events that are kept; when they are used up, no more are stored until old ones expire.',
+      },
+      ANALYTICS_DAILY_MB: {
+        kind: 'integer',
+        example: '64',
+        range: [1, 1_000_000],
+        summary: 'Megabytes of events that are stored in a day (UTC); one client gets an eighth of them.',
+      },
+      EMAIL_CONFIRMATIONS_PER_DAY: {
+        kind: 'integer',
+        example: '10000',
+        range: [1, 10_000_000],
+        summary: 'Confirmations that the whole platform mails within 24 hours.',
+      },
+      BODY_MEMORY_MB: {
+        kind: 'integer',
+        services: 'all',
+        example: '16',
+        range: [4, 10_000],
+        summary:
+          'Megabytes of request bodies that a process holds at once; one client gets an eighth of them.',
+      },
+    },
+  },
+  feedback: {
+    services: ['web'],
+    unlocks: 'bounces and complaints that end subscriptions by themselves',
+    absent: 'bounces and complaints go unnoticed, unless platformctl email feedback reads them from a pipe',
+    variables: {
+      MAILER_FEEDBACK_PROVIDER: {
+        kind: 'enum',
+        of: ['ses', 'postmark', 'sendgrid', 'mailgun', 'resend', 'standard'],
+        example: 'postmark',
+        summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
+      },
+      MAILER_RATE: {
+        kind: 'number',
+        range: [0.2, 10_000],
+        adjusts: true,
+        example: '14',
+        summary:
+          'Messages a second that all dispatchers of one store send together, as your provider allows; sign-in mail does not wait.',
+      },
+      MAILER_BOUNCE_ADDRESS: {
+        kind: 'email',
+        adjusts: true,
+        pattern: '[^@]{1,37}@.+',
+        example: 'bounce@example.com',
+        summary:
+          'Envelope sender of mail sent by SMTP, with a token added after a plus sign. Pipe what comes back into platformctl email feedback.',
+      },
+      MAILER_FEEDBACK_SECRET: {
+        kind: 'secret',
+        rotates: true,
+        summary:
+          'What the webhook is verified with: for standard and resend the base64 of at least 24 bytes, with or without whsec_; for sendgrid the public key in base64, for mailgun the signing key, for postmark the password in the webhook’s URL, for ses the ARN of the topic.',
+      },
+    },
+    rules: [
+      {
+        id: 'feedback-pair',
+        allOrNone: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_FEEDBACK_SECRET'],
+        cause: 'Feedback of the mail provider needs its name and its secret together.',
+        fix: 'Set both, or neither to ignore the provider’s reports.',
+      },
+      {
+        id: KEY_RULES.signing,
+        forbidden: 'MAILER_FEEDBACK_SECRET',
+        value: NO_SIGNING_KEYS,
+        where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['standard', 'resend'] },
+        cause:
+          'MAILER_FEEDBACK_SECRET is not a key that webhooks can be verified with: anybody could forge them.',
+        fix: 'Set it to base64 of at least 24 bytes, with or without whsec_ before it: the provider’s signing secret, or one of your own from openssl rand -base64 32.',
+      },
+      {
+        id: KEY_RULES.public,
+        forbidden: 'MAILER_FEEDBACK_SECRET',
+        value: NO_PUBLIC_KEYS,
+        where: { variable: 'MAILER_FEEDBACK_PROVIDER', of: ['sendgrid'] },
+        cause: 'MAILER_FEEDBACK_SECRET is not a public key, so every webhook of SendGrid would be refused.',
+        fix: 'Set it to the verification key, in base64, that the settings of the signed event webhook show.',
+      },
+    ],
+  },
+  dkim: {
+    services: ['web'],
+    unlocks: 'DKIM signatures on mail that goes by SMTP',
+    absent: 'the mail server signs, or nobody does',
+    variables: {
+      MAILER_DKIM_DOMAIN: {
+        kind: 'host',
+        example: 'example.com',
+        summary: 'The domain to sign for: that of MAILER_FROM, or one above it.',
+      },
+      MAILER_DKIM_SELECTOR: {
+        kind: 'text',
+        pattern: '[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?',
+        example: 's2026',
+        summary: 'The name of the key: its DNS record is at SELECTOR._domainkey.DOMAIN.',
+      },
+      MAILER_DKIM_KEY: {
+        kind: 'secret',
+        schema: privateRsaKey,
+        summary: 'The private RSA key as PEM; on one line, write its line ends as \\n.',
+      },
+    },
+    rules: [
+      {
+        id: 'dkim-all',
+        allOrNone: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
+        cause: 'DKIM needs its domain, its selector and its key together.',
+        fix: 'Set all three, or none to leave signing to the mail server.',
+      },
+    ],
+  },
+  alerts: {
+    services: 'all',
+    unlocks: 'messages to you when something fails',
+    absent: 'no alerts are sent; incidents show on the status page',
+    variables: {
+      ALERT_WEBHOOK_URL: {
+        kind: 'url',
+        secret: true,
+        example: 'https://hooks.slack.com/services/T000/B000/XXXX',
+        summary:
+          'Where alerts are posted. The address of Slack, Discord, Teams, Telegram (with chat_id), ntfy or PagerDuty decides the format; any other gets Standard Webhooks.',
+      },
+      ALERT_WEBHOOK_FORMAT: {
+        kind: 'enum',
+        of: ['json', 'slack', 'discord', 'teams', 'telegram', 'ntfy', 'pagerduty'],
+        adjusts: true,
+        example: 'slack',
+        summary: 'The format of alerts where the address does not give it away; json is Standard Webhooks.',
+      },
+      ALERT_WEBHOOK_SECRET: {
+        kind: 'secret',
+        chosen: true,
+        summary:
+          'Signs alerts as Standard Webhooks: whsec_ and the base64 of at least 24 bytes, or any text. For PagerDuty, the routing key.',
+      },
+      ALERT_ESCALATION_URL: {
+        kind: 'url',
+        secret: true,
+        example: 'https://events.pagerduty.com/v2/enqueue',
+        summary:
+          'A second webhook, for incidents that nobody acknowledges. Its address decides the format; ALERT_WEBHOOK_SECRET signs for it too, or routing_key in the address is the key of PagerDuty.',
+      },
+      ALERT_ESCALATION_AFTER: {
+        kind: 'duration',
+        range: [1000, 86_400_000],
+        adjusts: true,
+        example: '15m',
+        summary:
+          'How long an incident waits for somebody to acknowledge it before it escalates; 15m if unset.',
+      },
+      ALERT_EMAIL_TO: {
+        kind: 'email',
+        example: 'ops@example.com',
+        summary: 'Who gets alerts by mail, through the platform’s own mailer.',
+      },
+    },
+    rules: [
+      {
+        id: 'alerts-secret-without-webhook',
+        when: ['ALERT_WEBHOOK_SECRET'],
+        atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_ESCALATION_URL'],
+        cause: 'Alerts have a signing secret, but no webhook to sign for.',
+        fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
+      },
+      {
+        id: 'alerts-escalation-alone',
+        when: ['ALERT_ESCALATION_URL'],
+        atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
+        cause: 'Incidents escalate, but nobody hears of them first.',
+      },
+      {
+        id: 'alerts-escalation-after-alone',
+        requires: ['ALERT_ESCALATION_URL'],
+        when: ['ALERT_ESCALATION_AFTER'],
+      },
+      noChat('alerts-escalation-chat', 'ALERT_ESCALATION_URL', TELEGRAM_WITHOUT_CHAT),
+      // A signing key of the first webhook is no routing key.
+      noRoutingKey('alerts-escalation-key', 'ALERT_ESCALATION_URL', PAGERDUTY_WITHOUT_KEY, /^$|^whsec_/),
+      {
+        id: 'alerts-format-without-webhook',
+        requires: ['ALERT_WEBHOOK_URL'],
+        when: ['ALERT_WEBHOOK_FORMAT'],
+        cause: 'Alerts have a format, but no webhook to send them to.',
+      },
+      noChat('alerts-telegram-chat', 'ALERT_WEBHOOK_URL', TELEGRAM_WITHOUT_CHAT),
+      noChat('alerts-telegram-format-chat', 'ALERT_WEBHOOK_URL', WITHOUT_CHAT, {
+        variable: 'ALERT_WEBHOOK_FORMAT',
+        of: ['telegram'],
+      }),
+      noRoutingKey('alerts-pagerduty-key', 'ALERT_WEBHOOK_URL', PAGERDUTY_WITHOUT_KEY),
+      noRoutingKey('alerts-pagerduty-format-key', 'ALERT_WEBHOOK_FORMAT', 'pagerduty'),
+      {
+        id: KEY_RULES.alerts,
+        forbidden: 'ALERT_WEBHOOK_SECRET',
+        value: NO_PREFIXED_KEY,
+        cause: 'ALERT_WEBHOOK_SECRET starts with whsec_, but no key follows: anybody could forge alerts.',
+        fix: 'Set it to whsec_ and the base64 of at least 24 bytes, for example from openssl rand -base64 32, or to a text without whsec_.',
+      },
+    ],
+  },
+  heartbeats: {
+    services: ['web'],
+    unlocks: 'watchers outside: a call after each hour of the schedule, and witnesses',
+    absent: 'nobody outside notices when the whole machine goes silent',
+    variables: {
+      HEARTBEAT_PING_URL: {
+        kind: 'url',
+        secret: true,
+        example: 'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
+        summary:
+          'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence.',
+      },
+      WITNESS_SECRET: {
+        kind: 'secret',
+        chosen: true,
+        pattern: WITNESSES,
+        summary:
+          'Lets witnesses fetch the signed status: NAME:SECRET for each, separated by commas. On a witness its own secret.',
+      },
+    },
+  },
+} as const satisfies Readonly<Record<string, GroupDefinition>>
 
 /** The store of a service's jobs. The engine opens it for platforms that have the variable; `base` has no such service. */
-const JOB_STORE_URL = {
+export const JOB_STORE_URL = {
   kind: 'store-url',
   adjusts: true,
   example: 'postgres://jobs@db.internal/jobs',
   summary: 'Where the API keeps its jobs; the store when absent.',
 } as const satisfies VariableDefinition
 
-/** The variables that the engine reads. */
-export const engineVariables = {
-  ...site.variables,
-  ...store.variables,
-  JOB_STORE_URL,
-  ...datastore.variables,
-  ...payments.variables,
-  ...sharedstore.variables,
-  ...mail.variables,
-  ...mailer.variables,
-  ...errortrack.variables,
-  ...analytics.variables,
-  ...health.variables,
-  ...limits.variables,
-  ...identity.variables,
-  ...budgets.variables,
-  ...feedback.variables,
-  ...dkim.variables,
-  ...alerts.variables,
-  ...heartbeats.variables,
-} as const
+type Groups = typeof baseGroups
+type VariablesOf<Name extends keyof Groups> = Name extends unknown
+  ? (variables: Groups[Name]['variables']) => void
+  : never
+/** The variables that the engine reads: those of every group, as one object. */
+export type EngineVariables = (VariablesOf<keyof Groups> extends (variables: infer All) => void
+  ? All
+  : never) & { readonly JOB_STORE_URL: typeof JOB_STORE_URL }
 
-export type EngineVariable = keyof typeof engineVariables
+export const engineVariables: EngineVariables = Object.assign(
+  { JOB_STORE_URL },
+  ...Object.values(baseGroups).map(({ variables }) => variables),
+)
+
+export type EngineVariable = keyof EngineVariables

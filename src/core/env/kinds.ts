@@ -1,9 +1,9 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
+import { parsedJson } from '../is-record.ts'
 import { isBearerToken, type Secret, secretPair, splitSecrets } from '../secret.ts'
 import { connectsInClear, travelsInClear, trustsEverybody } from './exposure.ts'
 import {
   hasControl,
-  listOf,
   parseBaseUrl,
   parseBoolean,
   parseBytes,
@@ -13,7 +13,7 @@ import {
   parseHttpUrl,
   parseInteger,
   parseNumber,
-  parseOrigins,
+  parseOrigin,
   parsePem,
   parseProxies,
   parseSmtpUrl,
@@ -31,10 +31,11 @@ export interface StandardSchema {
 }
 
 interface Narrowed {
-  /** Bounds of a number, both included. */
-  readonly range?: readonly [number, number]
+  /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
+  readonly range?: readonly [lowest: number, highest: number]
+  /** The values of an enum. */
   readonly of?: readonly string[]
-  /** An address that paths are put behind: no user name, query or fragment. */
+  /** An address that paths are put behind: it takes no user name, query or fragment. */
   readonly base?: boolean
 }
 
@@ -67,9 +68,9 @@ export type Exposure = 'trusts-everybody' | 'plain-http' | 'store-without-tls'
 const matching = (pattern: RegExp) => (text: string) => (pattern.test(text) ? text : undefined)
 const uncontrolled = (text: string) => (hasControl(text) ? undefined : text)
 const bounded =
-  (what: string, unit = '') =>
+  (what: string, unit = '', unbounded = what) =>
   ({ range }: Narrowed) =>
-    range ? `${what} from ${range[0]} to ${range[1].toLocaleString('en')}${unit}` : what
+    range ? `${what} from ${range[0]} to ${range[1].toLocaleString('en')}${unit}` : unbounded
 const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
 
 const PLAIN_HTTP = { id: 'plain-http', in: travelsInClear } as const
@@ -166,10 +167,7 @@ export const KINDS = {
   },
   integer: {
     parse: (text, { range: [low, high] = WHOLE_NUMBERS }) => parseInteger(text, low, high),
-    expected: ({ range }) =>
-      range
-        ? `a whole number from ${range[0]} to ${range[1].toLocaleString('en')}`
-        : 'a whole number, 0 or more',
+    expected: bounded('a whole number', '', 'a whole number, 0 or more'),
     type: 'number',
     example: '10',
     measured: true,
@@ -251,29 +249,20 @@ export const KINDS = {
     called: /(?:^|_)PORT$/,
   },
   list: {
-    parse: (text) => {
-      const parts = hasControl(text) ? [] : listOf(text)
-      return parts.length > 0 ? parts : undefined
-    },
+    parse: (text) => (hasControl(text) ? undefined : parseEach(text, (entry) => entry)),
     expected: 'entries separated by commas',
     type: 'readonly string[]',
     example: 'one,two',
   },
   json: {
-    parse: (text): unknown => {
-      try {
-        return JSON.parse(text)
-      } catch {
-        return undefined
-      }
-    },
+    parse: parsedJson,
     expected: 'JSON',
     type: 'unknown',
     gives: 'the parsed value, or what the schema makes of it',
     example: '{"seats":12}',
   },
   origins: {
-    parse: parseOrigins,
+    parse: (text) => parseEach(text, parseOrigin),
     expected: 'origins such as https://www.example.com, separated by commas',
     type: 'readonly string[]',
     example: 'https://www.example.com',
@@ -337,10 +326,11 @@ export interface Reading extends Narrowed {
   readonly kind: Kind
   /** Pattern that the whole value must match. */
   readonly pattern?: RegExp
+  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
   readonly schema?: StandardSchema
-  /** Takes two values, separated by a comma, while it is rotated. */
+  /** Two values separated by a comma are accepted while it is rotated; the first is used. */
   readonly rotates?: boolean
-  /** Sent as a bearer token. */
+  /** It is sent as a bearer token, so it holds what an HTTP header can carry. */
   readonly bearer?: boolean
 }
 

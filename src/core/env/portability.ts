@@ -8,11 +8,6 @@ import { type Assignment, MASK } from './reader.ts'
 /** The value that each reader gives to one name, trimmed; undefined: no value at all. */
 export type DialectReadings = readonly { readonly dialect: Dialect; readonly value: string | undefined }[]
 
-export interface Difference {
-  readonly cause: string
-  readonly fix: string
-}
-
 /** Why readers see different values: what several of them do, and what to do about it. */
 interface Habit {
   readonly does: string
@@ -23,7 +18,6 @@ interface Habit {
 
 /** Docker takes every character literally, so quotes and escapes that others need are wrong for it. */
 const ELSEWHERE = 'No form suits all of these readers: set it outside the file, or choose a value'
-const QUOTED = 'Put the value in single quotes.'
 
 const HABITS = {
   'byte order mark': {
@@ -66,7 +60,7 @@ type HabitName = keyof typeof HABITS
  * How readers differ about a name; undefined if all see the same value. `line` is the whole line of the
  * assignment, as it is in the file.
  */
-export function differenceIn(name: string, line: string, sight: DialectReadings): Difference | undefined {
+export function differenceIn(name: string, line: string, sight: DialectReadings) {
   const groups = [...Map.groupBy(sight, ({ value }) => value ?? '').values()]
   const [first, ...rest] = groups
   if (first === undefined || rest.length === 0) return undefined
@@ -88,7 +82,10 @@ export function differenceIn(name: string, line: string, sight: DialectReadings)
   const { fix, quotable }: Habit = HABITS[habit]
   return {
     cause: `${name} depends on the reader: ${and(clauses)}.`,
-    fix: quotable && sight.every(({ dialect }) => dialect !== 'docker') ? QUOTED : fix,
+    fix:
+      quotable && sight.every(({ dialect }) => dialect !== 'docker')
+        ? 'Put the value in single quotes.'
+        : fix,
   }
 }
 
@@ -170,8 +167,8 @@ export function portability(
   // Look for our variables that only other readers find, for example between two quotes that our reader takes
   // for one value.
   for (const [index, line] of lines.entries()) {
-    const name = assigned(contract, line)
-    if (name === undefined || last.has(name)) continue
+    const name = /^\s*(?:export\s+)?([A-Z_]+)\s*[=:]/.exec(line)?.[1]
+    if (name === undefined || !contract.find(name) || last.has(name)) continue
     const sees = ({ values }: (typeof accepting)[number]) => (values.get(name)?.trim() ?? '') !== ''
     const seeing = accepting.filter(sees).map(({ dialect }) => dialect)
     const blind = accepting.filter((one) => !sees(one)).map(({ dialect }) => dialect)
@@ -187,10 +184,4 @@ export function portability(
     })
   }
   return findings
-}
-
-/** The variable of ours that a line would assign if it were read by itself. */
-function assigned(contract: Contract, line: string): string | undefined {
-  const name = /^\s*(?:export\s+)?([A-Z_]+)\s*[=:]/.exec(line)?.[1]
-  return name !== undefined && contract.find(name) ? name : undefined
 }

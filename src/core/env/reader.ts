@@ -23,12 +23,6 @@ export interface Assignment {
   readonly excerpt: string
 }
 
-export interface EnvFile {
-  /** In the order of the file; a name may occur twice. */
-  readonly assignments: readonly Assignment[]
-  readonly findings: readonly Finding[]
-}
-
 const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD/i
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*/
 /** Shown in an excerpt in place of a value, or of a line that may be part of one. */
@@ -39,7 +33,8 @@ export const MASK = '••••'
  * `#` comments, a BOM, CRLF. Nothing is executed and nothing is expanded. Each character is looked at a bounded
  * number of times, so the cost is linear. Lines that are not assignments become findings and lose nothing else.
  */
-export function parseEnvFile(contract: Contract, text: string, file: string): EnvFile {
+export function parseEnvFile(contract: Contract, text: string, file: string) {
+  /** In the order of the file; a name may occur twice. */
   const assignments: Assignment[] = []
   const findings: Finding[] = []
   const complain = (

@@ -28,24 +28,27 @@ export type Rule = Form & {
   readonly where?: RuleCondition
 }
 
-/** ` in production`, ` while NAME is set`, or nothing. */
-export function whenRequired(required: Requirement): string {
+/** ` in production`, ` while NAME is set`, ` while the group NAME is on`, or nothing. */
+export function whenRequired(required: Requirement, isVariable: (name: string) => boolean): string {
   if (required === true) return ''
-  return required === 'production' ? ' in production' : ` while ${required.when} is set`
+  if (required === 'production') return ' in production'
+  const { when } = required
+  return isVariable(when) ? ` while ${when} is set` : ` while the group ${when} is on`
 }
 
-/** The rule that a variable or a group is required. `switches` names the variables that set a variable or a group. */
+/** The rule that a variable or a group is required. `switches` names the variables that turn a group on; always on: none. */
 export function requiredRule(
   required: Requirement,
   group: string,
   what: string,
   variables: readonly string[],
-  switches: (name: string) => readonly string[] | undefined,
+  isVariable: (name: string) => boolean,
+  switches: (group: string) => readonly string[] | undefined,
 ): Rule {
   const production = { variable: 'DEPLOY_ENVIRONMENT', of: ['production'] }
   const isConditional = typeof required === 'object'
-  // A group that is always on is set in any case.
-  const when = isConditional ? switches(required.when) : required === 'production' && [production.variable]
+  const turnsOn = isConditional && (isVariable(required.when) ? [required.when] : switches(required.when))
+  const when = required === 'production' ? [production.variable] : turnsOn
   return {
     kind: 'required',
     id: 'required-missing',
@@ -55,8 +58,8 @@ export function requiredRule(
     needs: variables,
     enough: 'any',
     ...(required === 'production' && { where: production }),
-    cause: `${what} is required${whenRequired(required)}, and it is not set.`,
-    fix: `Set ${or(variables)}${isConditional ? `, or remove ${required.when}` : ''}.`,
+    cause: `${what} is required${whenRequired(required, isVariable)}, and it is not set.`,
+    fix: `Set ${or(variables)}${turnsOn ? `, or remove ${and(turnsOn)}` : ''}.`,
   }
 }
 
@@ -75,15 +78,8 @@ export function resolveRule(definition: RuleDefinition, group: string, ids: Map<
   }
 }
 
-interface Described {
-  /** For the ids of rules that have none of their own. */
-  readonly name: string
-  readonly form: Form
-  readonly cause: string
-  readonly fix: string
-}
-
-function formOf(definition: RuleDefinition): Described {
+/** What a rule says if its definition does not; `name` is for the ids of rules that have none of their own. */
+function formOf(definition: RuleDefinition): Pick<Rule, 'cause' | 'fix'> & { name: string; form: Form } {
   if ('allOrNone' in definition) {
     const { allOrNone: names } = definition
     return {
@@ -150,14 +146,14 @@ export interface Breach {
 export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
   const has = (name: string) => value(name) !== undefined
   const { where } = rule
-  if (where && !meets(where.of, value(where.variable) ?? '')) return undefined
+  if (where && !isOneOf(value(where.variable) ?? '', where.of)) return undefined
   if (rule.kind === 'exclusive') {
     const present = rule.variables.filter(has)
     return present.length > 1 ? { present, missing: [] } : undefined
   }
   if (rule.kind === 'forbidden-value') {
     const set = value(rule.variable)
-    if (set === undefined || !forbids(rule.value, set)) return undefined
+    if (set === undefined || !isOneOf(set, rule.value)) return undefined
     return { present: [rule.variable], missing: where && !has(where.variable) ? [where.variable] : [] }
   }
   const { when, match, needs, enough } = rule
@@ -167,10 +163,6 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
   return { present, missing: needs.filter((name) => !has(name)) }
 }
 
-function meets(of: readonly string[] | RegExp, value: string): boolean {
-  return of instanceof RegExp ? of.test(value) : of.includes(value)
-}
-
-function forbids(forbidden: string | RegExp, value: string): boolean {
-  return typeof forbidden === 'string' ? value === forbidden : value.search(forbidden) !== -1
+function isOneOf(value: string, of: string | readonly string[] | RegExp): boolean {
+  return of instanceof RegExp ? value.search(of) !== -1 : [of].flat().includes(value)
 }

@@ -30,6 +30,9 @@ export interface DkimSettings {
   readonly key: Secret
 }
 
+/** A provider whose feedback is understood; its name is part of the route. */
+export type FeedbackProviderName = (typeof engineVariables.MAILER_FEEDBACK_PROVIDER.of)[number]
+
 export type WebhookFormatName = (typeof engineVariables.ALERT_WEBHOOK_FORMAT.of)[number]
 
 export interface MailSettings {

@@ -1,13 +1,13 @@
-import type { Finding, Location } from '../finding.ts'
+import { type Finding, type Location, SEVERITY_RANK } from '../finding.ts'
+import { perObject } from '../once.ts'
 import { splitSecrets } from '../secret.ts'
 import { type Service, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { type Environment, evaluateGroups, type GroupState, rawValue } from './environment.ts'
 import { looksSecret } from './exposure.ts'
 import { GROUP_WARNINGS, type GroupWarning, type Surroundings } from './group-warnings.ts'
-import { nearestName } from './misspelt.ts'
-import { secretBehind } from './secret-files.ts'
-import { keptClosed, valueFindings } from './warnings.ts'
+import { fileNameOf, secretBehind } from './secret-files.ts'
+import { KEPT_CLOSED, valueFindings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */
 export interface Report {
@@ -28,11 +28,9 @@ export interface Report {
 /** Where in a file a variable was set, so that findings can point there; undefined for one from elsewhere. */
 export type Origin = (name: string) => { readonly location: Location; readonly excerpt: string } | undefined
 
-const RANK = { error: 0, warning: 1, notice: 2 } as const
-
 /** Errors first, then warnings, then notices. */
 export function bySeverity(findings: readonly Finding[]): Finding[] {
-  return findings.toSorted((a, b) => RANK[a.severity] - RANK[b.severity])
+  return findings.toSorted((a, b) => SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity])
 }
 
 /**
@@ -118,7 +116,7 @@ export function validate(
     if (read.length === 0) return []
     const state = states.get(name) ?? 'absent'
     const present = read.filter(isSet)
-    const [closed] = present.flatMap((one) => (usable.has(one) ? [] : (keptClosed(one) ?? [])))
+    const [closed] = present.flatMap((one) => (usable.has(one) ? [] : (KEPT_CLOSED.get(one) ?? [])))
     const meaning = state === 'configured' ? unlocks : (closed ?? absent)
     if (state === 'absent')
       add(
@@ -176,4 +174,44 @@ function publicSecrets(
       },
     ]
   })
+}
+
+/** Names that CI systems, shells and frameworks set: one edit away from a name of ours, and no misspelling of it. */
+const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
+
+/**
+ * The known name that `name` is most likely a misspelling of: one edit away (insertion, deletion, substitution,
+ * transposition), or the same but for case and separators. Undefined when there is none.
+ */
+export function nearestName(contract: Contract, name: string): string | undefined {
+  if (NOT_OURS.has(name) || name.length < 5) return undefined
+  const known = knownNames(contract)
+  const folded = fold(name)
+  const same = known.find(([one]) => one === folded) ?? known.find(([, one]) => withinOneEdit(name, one))
+  return same?.[1]
+}
+
+/** The variables, then the files of secrets. Made when first asked for: most environments hold no name that is not known. */
+const knownNames = perObject(({ variables }: Contract) => {
+  const files = variables.flatMap(({ name, secret }) => (secret ? [fileNameOf(name)] : []))
+  return [...variables.map(({ name }) => name), ...files].map((name) => [fold(name), name] as const)
+})
+
+function fold(name: string): string {
+  return name.toUpperCase().replace(/[^A-Z0-9]/g, '')
+}
+
+/** Damerau-Levenshtein distance ≤ 1, in one pass: strip what both share at the ends and look at the rest. */
+function withinOneEdit(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false
+  let start = 0
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1
+  let [endA, endB] = [a.length, b.length]
+  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) {
+    endA -= 1
+    endB -= 1
+  }
+  const [restA, restB] = [a.slice(start, endA), b.slice(start, endB)]
+  if (restA.length <= 1 && restB.length <= 1) return true
+  return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
 }

@@ -27,12 +27,9 @@ export function parseEach(
   return entries.length > 0 && entries.every((entry) => entry !== undefined) ? entries : undefined
 }
 
+/** Whether a text holds a control character of ASCII. */
 export function hasControl(value: string): boolean {
-  for (let index = 0; index < value.length; index += 1) {
-    const code = value.charCodeAt(index)
-    if (code < 32 || code === 127) return true
-  }
-  return false
+  return /(?![\x80-\x9f])\p{Cc}/u.test(value)
 }
 
 export function parseInteger(value: string, low: number, high: number): number | undefined {
@@ -78,38 +75,20 @@ export function parseStoreAddress(
   return postgresServers(value) ? { kind: 'postgres', url: value } : undefined
 }
 
-/** Origins in their serialised form (RFC 6454 §6.2), or undefined when one is malformed. */
-export function parseOrigins(value: string): readonly string[] | undefined {
-  const origins: string[] = []
-  for (const part of listOf(value)) {
-    const url = parseUrl(part)
-    if (
-      url === undefined ||
-      !/^https?:$/.test(url.protocol) ||
-      url.pathname !== '/' ||
-      url.search ||
-      url.hash ||
-      url.username
-    )
-      return undefined
-    origins.push(url.origin)
-  }
-  return origins.length > 0 ? origins : undefined
+/** An origin in its serialised form (RFC 6454 §6.2), or undefined when it is malformed. */
+export function parseOrigin(value: string): string | undefined {
+  const url = parseUrl(value)
+  const isBare = url?.pathname === '/' && !url.search && !url.hash && !url.username
+  return isBare && /^https?:$/.test(url.protocol) ? url.origin : undefined
 }
 
 /** Addresses and CIDR ranges, or undefined when one is malformed. */
 export function parseProxies(value: string): readonly string[] | undefined {
-  const proxies = listOf(value)
-  const wellFormed = proxies.every((proxy) => {
-    const [address = '', bits, ...rest] = proxy.split('/')
-    const size = isIPv4(address) ? 32 : isIPv6(address) ? 128 : undefined
-    return (
-      size !== undefined &&
-      rest.length === 0 &&
-      (bits === undefined || parseInteger(bits, 0, size) !== undefined)
-    )
+  return parseEach(value, (proxy) => {
+    const [address = '', bits = '0', ...rest] = proxy.split('/')
+    const size = isIPv4(address) ? 32 : isIPv6(address) ? 128 : -1
+    return rest.length === 0 && parseInteger(bits, 0, size) !== undefined ? proxy : undefined
   })
-  return wellFormed && proxies.length > 0 ? proxies : undefined
 }
 
 /** A host name (RFC 1123) or an IP address, without scheme, port or path; otherwise undefined. */
@@ -153,47 +132,34 @@ export function parseBoolean(value: string): boolean | undefined {
   return /^(?:false|no|off|0)$/i.test(value) ? false : undefined
 }
 
-const MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
-const UNITS = Object.keys(MS) as (keyof typeof MS)[]
+const MS = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
+/** Largest unit first, each once: 30m1h is a slip of the pen. */
+const DURATION = new RegExp(
+  `^(?=.)${Object.keys(MS)
+    .map((unit) => `(?:(\\d{1,12}(?:\\.\\d{1,6})?)${unit})?`)
+    .join('')}$`,
+)
 
 /**
  * Milliseconds of `500ms`, `30s`, `1.5h`, `2d` or `1h30m`, or undefined. A number without a unit is refused, because
  * half of all programs take it for seconds and half for milliseconds.
  */
 export function parseDuration(value: string): number | undefined {
-  let [rest, total, last] = [value, 0, UNITS.length]
-  while (rest !== '') {
-    const match = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d|w)/.exec(rest)
-    const unit = UNITS.find((name) => name === match?.[2])
-    if (match === null || unit === undefined || UNITS.indexOf(unit) >= last) return undefined
-    // Largest unit first, each once: 30m1h is a slip of the pen.
-    last = UNITS.indexOf(unit)
-    total += Number(match[1]) * MS[unit]
-    rest = rest.slice(match[0].length)
-  }
-  const ms = Math.round(total)
-  return value !== '' && Number.isSafeInteger(ms) ? ms : undefined
-}
-
-const BYTES: Readonly<Record<string, number>> = {
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  tb: 1e12,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-  tib: 2 ** 40,
+  const counts = DURATION.exec(value)?.slice(1)
+  const total = counts && Object.values(MS).reduce((sum, size, at) => sum + Number(counts[at] ?? 0) * size, 0)
+  return safeInteger(total)
 }
 
 /** Bytes of `512`, `512B`, `10MB` (decimal) or `1.5GiB` (binary), or undefined. */
 export function parseBytes(value: string): number | undefined {
-  const match = /^(\d{1,15}(?:\.\d{1,6})?) ?([kmgt]?i?b)?$/i.exec(value)
-  const size = BYTES[(match?.[2] ?? 'b').toLowerCase()]
-  if (match === null || size === undefined) return undefined
-  const bytes = Number(match[1]) * size
-  return Number.isSafeInteger(Math.round(bytes)) ? Math.round(bytes) : undefined
+  const [, number, prefix = '', binary] =
+    /^(\d{1,15}(?:\.\d{1,6})?) ?(?:(?:([kmgt])(i)?)?b)?$/i.exec(value) ?? []
+  const power = ['', 'k', 'm', 'g', 't'].indexOf(prefix.toLowerCase())
+  return number === undefined ? undefined : safeInteger(Number(number) * (binary ? 1024 : 1000) ** power)
+}
+
+function safeInteger(value: number | undefined): number | undefined {
+  return value !== undefined && Number.isSafeInteger(Math.round(value)) ? Math.round(value) : undefined
 }
 
 /** The `target_session_attrs` that suit a store. The other values of libpq ask for a server that cannot be written. */
@@ -212,14 +178,9 @@ export function postgresServers(value: string): readonly string[] | undefined {
 
 /** `a.example:5432,b.example:5432/platform`: never the user or the password. */
 export function postgresLocation(value: string): string {
-  const servers = postgresServers(value) ?? []
-  const { pathname } = new URL(servers[0] ?? 'postgres:')
-  return `${servers.map(serverLocation).join(',')}${pathname}`
-}
-
-function serverLocation(server: string): string {
-  const { hostname, port } = new URL(server)
-  return `${hostname}:${port || '5432'}`
+  const servers = (postgresServers(value) ?? []).map((server) => new URL(server))
+  const hosts = servers.map(({ hostname, port }) => `${hostname}:${port || '5432'}`)
+  return `${hosts.join(',')}${servers[0]?.pathname ?? ''}`
 }
 
 function isServer(server: string): boolean {

@@ -31,16 +31,11 @@ const SHORTEST_SECRET = 16
 const SHORTEST_KEY = 8
 
 /** Variables that would open something if a malformed value behaved as absent, and what it does instead. */
-const KEPT_CLOSED: ReadonlyMap<string, string> = new Map([
+export const KEPT_CLOSED: ReadonlyMap<string, string> = new Map([
   ['HEALTH_DEEP_TOKEN', 'deep checks are refused to everybody'],
   ['STORE_URL', 'no other store is opened in its place'],
   ['JOB_STORE_URL', 'no other store is opened in its place'],
 ])
-
-/** What a malformed value does instead of behaving as absent; undefined where it behaves so. */
-export function keptClosed(name: string): string | undefined {
-  return KEPT_CLOSED.get(name)
-}
 
 /** A warning about a well-formed value. Cause and fix follow the name of the variable and never quote the value. */
 interface ValueWarning {
@@ -139,7 +134,7 @@ export function valueFindings(
 ): ValueFinding[] {
   const { name, malformed } = variable
   const severity = expected !== undefined && malformed === 'error' ? 'error' : 'warning'
-  const closed = keptClosed(name)
+  const closed = KEPT_CLOSED.get(name)
   const effect = closed === undefined ? ' and behaves as absent' : `, so ${closed}`
   const values = variable.rotates && expected === undefined ? splitSecrets(value) : [value]
   const found = values.flatMap((one): ValueFinding[] => {

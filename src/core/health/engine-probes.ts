@@ -1,5 +1,6 @@
 import { ERRORTRACK_SDK } from '../env/group-warnings.ts'
 import type { Settings } from '../env/settings.ts'
+import { given } from '../given.ts'
 import {
   type HeartbeatDefinition,
   type HeartbeatRecord,
@@ -7,9 +8,10 @@ import {
   heartbeatState,
 } from '../heartbeats.ts'
 import { holdsText } from '../mail/holds.ts'
+import { minute } from '../sentences.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
 import { storeFaultReason } from '../store-fault.ts'
-import type { ProbeDefinition, ProbeParts, StoreProbe } from './definition.ts'
+import type { ProbeDefinition, ProbeParts, StoreProbe } from './probe.ts'
 import { degraded, failing, ok, type ProbeContext, type ProbeResult, skipped } from './probe.ts'
 
 /**
@@ -46,17 +48,12 @@ const lateReason = ({ beatAt, since }: HeartbeatRecord) =>
     ? `it has never reported, and is expected since ${minute(since)}`
     : `it last reported at ${minute(beatAt)}`
 
-const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
-
 /** Loaded at the first live check, because commands that check nothing live read these definitions too. */
 const reach = () => import('./reach.ts')
 
 type Check = (context: ProbeContext) => Promise<ProbeResult>
 
-/**
- * A check of a group's configuration that, on a deep request, also runs `live`. Not configured is skipped,
- * half-configured degraded.
- */
+/** A check of a group's configuration, and on a deep request `live`: not configured is skipped, half-configured degraded. */
 export function configured(
   settings: Settings,
   group: string,
@@ -97,38 +94,41 @@ export function neighbourProbe(
   }
 }
 
-export const datastoreProbe: ProbeDefinition = {
-  name: 'datastore',
-  service: WEB,
-  group: 'datastore',
-  label: 'Data store',
-  target: ({ datastore }) => datastore?.url,
-  open: (parts) => {
-    const { datastore } = parts.settings
-    return configured(
-      parts.settings,
-      'datastore',
-      datastore && (async (context) => (await reach()).reachable({ ...parts, url: datastore.url }, context)),
-      datastore !== undefined,
-    )
-  },
+/** A probe of an integration that is reached at an address of its own. */
+function integrationProbe(
+  name: 'datastore' | 'payments',
+  addressOf: (settings: Settings) => string | undefined,
+  label?: string,
+): ProbeDefinition {
+  return {
+    name,
+    service: WEB,
+    group: name,
+    ...given({ label }),
+    target: addressOf,
+    open: (parts) => {
+      const url = addressOf(parts.settings)
+      const live =
+        url && (async (context: ProbeContext) => (await reach()).reachable({ ...parts, url }, context))
+      return configured(parts.settings, name, live || undefined, url !== undefined)
+    },
+  }
 }
 
-export const paymentsProbe: ProbeDefinition = {
-  name: 'payments',
-  service: WEB,
-  group: 'payments',
-  target: ({ payments }) => payments?.apiUrl,
+const datastoreReached = integrationProbe('datastore', ({ datastore }) => datastore?.url, 'Data store')
+export const datastoreProbe: ProbeDefinition = {
+  ...datastoreReached,
   open: (parts) => {
-    const { payments } = parts.settings
-    return configured(
-      parts.settings,
-      'payments',
-      payments && (async (context) => (await reach()).reachable({ ...parts, url: payments.apiUrl }, context)),
-      payments !== undefined,
-    )
+    const reached = datastoreReached.open(parts)
+    return async (context) => {
+      const result = await reached(context)
+      return result.state === 'ok' && parts.keysMissing?.()
+        ? degraded('the keys that tokens are verified with cannot be had', true)
+        : result
+    }
   },
 }
+export const paymentsProbe = integrationProbe('payments', ({ payments }) => payments?.apiUrl)
 
 export const mailProbe: ProbeDefinition = {
   name: 'mail',
@@ -166,17 +166,20 @@ export const storeProbe: ProbeDefinition = {
   name: 'store',
   service: WEB,
   open:
-    ({ store }) =>
-    ({ deep }) =>
-      storeState(store, {
+    ({ store, storeBusy }) =>
+    async ({ deep }) => {
+      const state = await storeState(store, {
         live: deep,
         pages: deep,
         inMemory: 'in memory: subscriptions end with the process',
-      }),
+      })
+      const busy = state.state === 'ok' ? storeBusy?.() : undefined
+      return busy === undefined ? state : degraded(busy, deep)
+    },
 }
 
 /** Degraded while replicas that share a store run with different values or definitions, as in the middle of a deploy. */
-export const configurationProbe: ProbeDefinition = {
+const configurationProbe: ProbeDefinition = {
   name: 'configuration',
   service: WEB,
   applies: ({ store }) => store.address?.kind === 'postgres',
@@ -241,6 +244,18 @@ export const analyticsProbe: ProbeDefinition = {
     }
   },
 }
+
+/** In the order of the health bodies. */
+export const engineProbes = [
+  datastoreProbe,
+  paymentsProbe,
+  mailProbe,
+  storeProbe,
+  sharedStoreProbe,
+  errortrackProbe,
+  analyticsProbe,
+  configurationProbe,
+] as const
 
 export function sharedStoreState({ settings, counting, untrustedProxy = () => false }: ProbeParts): Check {
   const configuration = configured(settings, 'sharedstore', undefined, settings.sharedStore !== undefined)

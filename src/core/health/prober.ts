@@ -1,10 +1,11 @@
 import { DAY_MS } from '../durations.ts'
+import { given } from '../given.ts'
 import { CAUSES, type CauseCode } from '../network/causes.ts'
-import { get, type Network, type Phases } from '../network/get.ts'
+import { type GetInput, get, type Phases } from '../network/get.ts'
 import { type HealthFormat, type Service, WEB } from '../service.ts'
 import { trimEnd } from '../trim-end.ts'
 import type { HealthReport } from './probe.ts'
-import { holdsReport, LARGEST_REPORT_BYTES, readReport } from './remote-report.ts'
+import { causeOfStatus, LARGEST_REPORT_BYTES, readHealth } from './remote-report.ts'
 
 export type RemoteHealth = {
   readonly service: Service
@@ -31,7 +32,7 @@ const ACCEPT: Readonly<Record<HealthFormat | 'any', string>> = {
   any: 'application/json, application/health+json;q=0.9, */*;q=0.8',
 }
 
-export interface RemoteProbeInput {
+export interface RemoteProbeInput extends Pick<GetInput, 'timeoutMs' | 'signal' | 'network'> {
   readonly service: Service
   /** The service's root; the path of its health is added. */
   readonly url: string
@@ -42,15 +43,12 @@ export interface RemoteProbeInput {
   readonly deep: boolean
   /** Sent as Authorization with a deep request, to this very origin only; a redirect is never followed. */
   readonly token: string | undefined
-  readonly timeoutMs: number
   readonly clock: { readonly now: () => number; readonly monotonic: () => number }
-  readonly signal?: AbortSignal
-  readonly network?: Network | undefined
 }
 
 /** Asks one service for its health. Never rejects, and is over in `timeoutMs` whatever hangs. */
 export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth> {
-  const { service, url, clock, token, format = 'platformctl' } = input
+  const { service, url, clock, token, format = 'platformctl', timeoutMs, signal, network } = input
   const deep = input.deep && service === WEB
   const target = new URL(url)
   target.pathname = `${trimEnd(target.pathname, '/')}${input.health}`
@@ -59,33 +57,25 @@ export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth
     url: target,
     headers: {
       accept: ACCEPT[format],
-      ...(deep && token !== undefined ? { authorization: `Bearer ${token}` } : {}),
+      ...(deep && token !== undefined && { authorization: `Bearer ${token}` }),
     },
-    timeoutMs: input.timeoutMs,
-    ...(input.signal ? { signal: input.signal } : {}),
+    ...{ timeoutMs, network, ...given({ signal }) },
     largestBytes: LARGEST_REPORT_BYTES,
-    wantsBody: (status) => format !== 'status' && holdsReport(status),
+    wantsBody: (status) => format !== 'status' && causeOfStatus(status) === undefined,
     monotonic: clock.monotonic,
-    network: input.network,
   })
-  const read = !outcome.answered
-    ? outcome
-    : format === 'platformctl'
-      ? readReport(outcome, service)
-      : (await import('./foreign.ts')).readForeign(outcome, service, format)
+  const read = outcome.answered ? readHealth(outcome, service, format) : outcome
   const end = outcome.answered ? outcome.certificateEnd : undefined
   const common = {
     service,
     url,
     phases: outcome.phases,
-    ...(end === undefined
-      ? {}
-      : {
-          certificate: {
-            validTo: new Date(end).toISOString(),
-            daysLeft: Math.floor((end - clock.now()) / DAY_MS),
-          },
-        }),
+    ...(end !== undefined && {
+      certificate: {
+        validTo: new Date(end).toISOString(),
+        daysLeft: Math.floor((end - clock.now()) / DAY_MS),
+      },
+    }),
   }
   if ('report' in read)
     return { ...common, reached: true, report: read.report, ...('foreign' in read && { foreign: true }) }

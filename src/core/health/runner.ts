@@ -1,9 +1,8 @@
+import { trailing } from '../calls.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { type Service, WEB } from '../service.ts'
-import { trailing } from '../trailing.ts'
-import type { HealthReport, Probe, ProbeResult } from './probe.ts'
-import { fold } from './probe.ts'
+import { failing, fold, type HealthReport, type Probe, type ProbeResult } from './probe.ts'
 
 /** Computes a service's health afresh for every request (CONTRACT §3). */
 export interface Health {
@@ -23,7 +22,15 @@ const HELD_UP = 'no answer in time: this process was itself held up'
  * single flight, so that a slow dependency does not delay callers that wait for a quick one. A budget is at most half
  * the deadline: a caller that waits for one run and then starts its own still meets the deadline.
  */
-export function createHealth(options: {
+export function createHealth({
+  service,
+  probes,
+  clock,
+  build,
+  startedAt,
+  deadlineMs = DEADLINE_MS,
+  stopping = () => false,
+}: {
   readonly service: Service
   readonly probes: readonly Probe[]
   readonly clock: Clock
@@ -35,16 +42,6 @@ export function createHealth(options: {
   /** True once the process was asked to stop: the service is then failing, so that load balancers drain it. */
   readonly stopping?: () => boolean
 }): Health {
-  const {
-    service,
-    probes,
-    clock,
-    build,
-    startedAt,
-    deadlineMs = DEADLINE_MS,
-    stopping = () => false,
-  } = options
-
   const flights = probes.map((probe) => {
     const budgetMs = Math.min(probe.deadlineMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
@@ -57,14 +54,13 @@ export function createHealth(options: {
       const began = clock.monotonic()
       const results = await Promise.all(
         flights.map(
-          async (flight): Promise<[string, ProbeResult]> => [
-            flight.name,
-            await (deep ? flight.deep() : flight.shallow()),
+          async ({ name, ...run }): Promise<[string, ProbeResult]> => [
+            name,
+            await (deep ? run.deep() : run.shallow()),
           ],
         ),
       )
-      if (stopping())
-        results.push([LIFECYCLE, { state: 'failing', checked: true, reason: 'the daemon stops' }])
+      if (stopping()) results.push([LIFECYCLE, failing('the daemon stops')])
       return {
         service,
         state: fold(results.map(([, result]) => result)),
@@ -96,20 +92,14 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
       controller.abort(new Error(reason))
       // Wait one more turn of the event loop, for a probe that reports how far it came, and for an answer
       // that arrived while the loop was blocked.
-      setImmediate(() => resolve({ state: 'failing', checked: true, reason }))
+      setImmediate(() => resolve(failing(reason)))
     }
     timer = setTimeout(end, budgetMs)
   })
   // A probe's own error text can hold a host or a credential: the public sees only that it failed.
   const answer = Promise.resolve()
     .then(() => probe.run({ deep, signal: controller.signal }))
-    .catch(
-      (): ProbeResult => ({
-        state: 'failing',
-        checked: true,
-        reason: controller.signal.aborted ? reason : 'the check failed',
-      }),
-    )
+    .catch(() => failing(controller.signal.aborted ? reason : 'the check failed'))
   const raced = await Promise.race([answer, late])
   const result: ProbeResult =
     probe.optional && raced.state === 'failing' ? { ...raced, state: 'degraded' } : raced
@@ -156,8 +146,8 @@ function announce(report: HealthReport, depth: string, from: string, log: Log): 
     depth,
     from,
     to: state,
-    ...(bad.length === 0
-      ? {}
-      : { probes: bad.map(([name, { reason }]) => `${name}: ${reason ?? state}`).join('; ') }),
+    ...(bad.length > 0 && {
+      probes: bad.map(([name, { reason }]) => `${name}: ${reason ?? state}`).join('; '),
+    }),
   })
 }

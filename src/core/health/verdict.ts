@@ -1,4 +1,5 @@
 import type { CauseCode } from '../network/causes.ts'
+import { counted } from '../sentences.ts'
 import type { Service } from '../service.ts'
 import type { RemoteHealth } from './prober.ts'
 
@@ -38,7 +39,7 @@ export function verdictOf(
     ...results.flatMap(({ service, certificate }) =>
       certificate && certificate.daysLeft < CERTIFICATE_DAYS
         ? [
-            `the certificate of ${service} ${certificate.daysLeft < 0 ? 'has expired' : `ends in ${days(certificate.daysLeft)}`}`,
+            `the certificate of ${service} ${certificate.daysLeft < 0 ? 'has expired' : `ends in ${counted(certificate.daysLeft, 'day')}`}`,
           ]
         : [],
     ),
@@ -93,10 +94,6 @@ function buildsText(builds: ReadonlyMap<Service, string | null>): string {
   return [...builds].map(([service, build]) => `${service} ${build ?? 'unstamped'}`).join(', ')
 }
 
-function days(count: number): string {
-  return count === 1 ? '1 day' : `${count} days`
-}
-
 export type RemoteState = 'ok' | 'degraded' | 'failing' | 'unreached'
 
 /** A root cause, named once. `probe` is absent when the service itself could not be asked. */
@@ -130,10 +127,7 @@ export function isRefused(health: RemoteHealth): boolean {
 
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
 
-/**
- * The other services that each service asks. What an answer claims beyond this explains nothing, so blame
- * never goes in circles.
- */
+/** The services that each one asks. What else an answer claims explains nothing, so blame never circles. */
 export type Dependencies = ReadonlyMap<Service, readonly Service[]>
 
 /**

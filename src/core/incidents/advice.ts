@@ -1,34 +1,11 @@
 import type { Advice } from './text.ts'
 
-type Known = Pick<Advice, 'means' | 'command' | 'runbook'> & Partial<Advice>
+interface Condition extends Advice {
+  /** What explains it: it is no incident while one of them fails. */
+  readonly dependsOn?: readonly string[]
+}
 
-/** Advice for the engine's probes and conditions; all others take the general advice below. */
-const OWN: Readonly<Record<string, Known>> = {
-  store: {
-    means: 'nothing can be stored: subscribing fails, and lessons wait',
-    command: 'platformctl db status',
-    runbook: 'store-failing',
-  },
-  job_store: {
-    means: 'jobs can be neither read nor stored',
-    command: 'platformctl db status',
-    runbook: 'store-failing',
-  },
-  mail: {
-    means: 'no messages are sent; lessons wait and go out later',
-    command: 'platformctl preflight --deep',
-    runbook: 'mail-refused',
-  },
-  payments: {
-    means: 'nobody can pay',
-    command: 'platformctl billing smoke',
-    runbook: 'billing',
-  },
-  sharedstore: {
-    means: 'rate limits count in each process for itself',
-    command: 'platformctl health --deep',
-    runbook: 'limiter-degraded',
-  },
+const ALL = {
   certificate_expiring: {
     label: 'A certificate',
     words: { is: 'must be renewed', still: 'must still be renewed', ended: 'is renewed' },
@@ -37,6 +14,7 @@ const OWN: Readonly<Record<string, Known>> = {
     runbook: 'certificate-expiring',
   },
   lessons_late: {
+    dependsOn: ['store', 'mail', 'mail_refused'],
     label: 'Lessons',
     words: { is: 'are late', still: 'are still late', ended: 'go out again' },
     means: 'people get their lessons later than promised; none is lost',
@@ -66,6 +44,7 @@ const OWN: Readonly<Record<string, Known>> = {
     runbook: 'half-configured',
   },
   mail_refused: {
+    dependsOn: ['mail'],
     label: 'Mail',
     words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
     means: 'no messages are sent; lessons wait and go out later',
@@ -94,6 +73,7 @@ const OWN: Readonly<Record<string, Known>> = {
     runbook: 'rotation',
   },
   mail_failing: {
+    dependsOn: ['store', 'mail', 'mail_refused'],
     label: 'Mail',
     words: { is: 'often fails', still: 'still often fails', ended: 'has not failed for ten minutes' },
     means: 'part of the messages are not sent; what can be repeated is',
@@ -101,6 +81,7 @@ const OWN: Readonly<Record<string, Known>> = {
     runbook: 'alerts',
   },
   requests_failing: {
+    dependsOn: ['store', 'store_busy', 'job_store', 'datastore', 'payments', 'mail'],
     label: 'Requests',
     words: { is: 'fail', still: 'still fail', ended: 'have not failed for ten minutes' },
     means: 'visitors see errors of the platform itself, although no probe fails',
@@ -108,10 +89,45 @@ const OWN: Readonly<Record<string, Known>> = {
     runbook: 'alerts',
   },
   calls_refused: {
+    dependsOn: ['store', 'store_busy', 'requests_failing', 'feedback_refused'],
     label: 'Unsubscriptions or webhooks',
     words: { is: 'are refused', still: 'are still refused', ended: 'have not been refused for ten minutes' },
     means: 'mail programs and providers give up soon: who unsubscribed or paid may not be recorded',
     command: 'platformctl health --deep',
+    runbook: 'alerts',
+  },
+  store_busy: {
+    dependsOn: ['store'],
+    label: 'The store',
+    words: {
+      is: 'has no free connection',
+      still: 'still has none',
+      ended: 'has had free ones for ten minutes',
+    },
+    means: 'requests wait for a connection and are answered 503: set STORE_POOL_SIZE higher',
+    command: 'platformctl db status',
+    runbook: 'store-failing',
+  },
+  schedule_stalled: {
+    dependsOn: ['store'],
+    label: 'The schedule',
+    words: { is: 'has stopped', still: 'is still stopped', ended: 'runs again' },
+    means: 'lessons that become due are not sent; restart the daemon',
+    command: 'platformctl status',
+    runbook: 'dispatch-stalled',
+  },
+  clock_wrong: {
+    label: 'The clock of the machine',
+    words: { is: 'is wrong', still: 'is still wrong', ended: 'is right again' },
+    means: 'lessons leave at the wrong time, and signatures, tokens and certificates are refused',
+    command: 'platformctl status',
+    runbook: 'alerts',
+  },
+  restart_loop: {
+    label: 'The daemon',
+    words: { is: 'restarts again and again', still: 'still restarts', ended: 'has run for a while' },
+    means: 'it ends soon after each start, and what is in flight then is repeated; its log says why',
+    command: 'platformctl status',
     runbook: 'alerts',
   },
   start_refused: {
@@ -120,6 +136,41 @@ const OWN: Readonly<Record<string, Known>> = {
     means: 'the deploy has no effect, or the platform is down',
     command: 'platformctl status',
     runbook: 'rollback',
+  },
+} satisfies Record<string, Condition>
+
+export type ConditionName = keyof typeof ALL
+
+/** The conditions, which are causes of incidents beside the probes, with the advice about each. */
+export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = ALL
+
+/** Advice for what the engine itself knows; all other probes take the general advice below. */
+const OWN: Readonly<Record<string, Partial<Advice>>> = {
+  ...CONDITIONS,
+  store: {
+    means: 'nothing can be stored: subscribing fails, and lessons wait',
+    command: 'platformctl db status',
+    runbook: 'store-failing',
+  },
+  job_store: {
+    means: 'jobs can be neither read nor stored',
+    command: 'platformctl db status',
+    runbook: 'store-failing',
+  },
+  mail: {
+    means: 'no messages are sent; lessons wait and go out later',
+    command: 'platformctl preflight --deep',
+    runbook: 'mail-refused',
+  },
+  payments: {
+    means: 'nobody can pay',
+    command: 'platformctl billing smoke',
+    runbook: 'billing',
+  },
+  sharedstore: {
+    means: 'rate limits count in each process for itself',
+    command: 'platformctl health --deep',
+    runbook: 'limiter-degraded',
   },
 }
 

@@ -1,5 +1,5 @@
 import type { ProbeResult } from '../health/probe.ts'
-import { dependsOn, NO_PREREQUISITES, type Prerequisites } from './prerequisites.ts'
+import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from './prerequisites.ts'
 
 /** Findings of one round: one service's probes, or the daemon's conditions. */
 export interface RoundReport {
@@ -28,27 +28,16 @@ export interface Failing {
  * Maps each failing probe to its root causes: itself if nothing explains it. A probe is explained by what it depends on,
  * and a probe of another service by what fails there.
  */
-export function rootsOf(
+export function rootCauses(
   failing: readonly Failing[],
   prerequisites: Prerequisites,
 ): ReadonlyMap<Failing, readonly Failing[]> {
-  const explains = new Map(
-    failing.map((one) => [
-      one,
-      failing.filter(
-        (other) =>
-          other.probe !== one.probe && (other.service === one.probe || dependsOn(prerequisites, one, other)),
-      ),
-    ]),
+  return rootsOf(failing, (one) =>
+    failing.filter(
+      (other) =>
+        other.probe !== one.probe && (other.service === one.probe || dependsOn(prerequisites, one, other)),
+    ),
   )
-  const roots = (one: Failing) => {
-    const reached = new Set([one])
-    for (const each of reached) for (const other of explains.get(each) ?? []) reached.add(other)
-    const unexplained = [...reached].filter((each) => explains.get(each)?.length === 0)
-    // Services that ask each other may all be explained: then each is reported.
-    return unexplained.length === 0 ? [one] : unexplained
-  }
-  return new Map(failing.map((one) => [one, roots(one)]))
 }
 
 const failingIn = (reports: readonly RoundReport[]): Failing[] =>
@@ -58,15 +47,8 @@ const failingIn = (reports: readonly RoundReport[]): Failing[] =>
     ),
   )
 
-/** The root causes in one round. Probes of the same name in several services are one cause. */
-export function causesOf(
-  reports: readonly RoundReport[],
-  prerequisites: Prerequisites = NO_PREREQUISITES,
-): Cause[] {
-  return causesIn(rootsOf(failingIn(reports), prerequisites))
-}
-
-function causesIn(found: ReturnType<typeof rootsOf>): Cause[] {
+/** Probes of the same name in several services are one cause. */
+function causesIn(found: ReturnType<typeof rootCauses>): Cause[] {
   const causes = new Map<string, Cause & { readonly affected: string[] }>()
   for (const [one, roots] of found)
     for (const { service, probe: cause, reason } of roots) {
@@ -125,7 +107,7 @@ export function followRound({
 }): RoundOutcome {
   const own = failingIn(reports)
   const others = elsewhere.map(({ cause, service, reason }) => ({ service, probe: cause, reason }))
-  const roots = rootsOf([...own, ...others], prerequisites)
+  const roots = rootCauses([...own, ...others], prerequisites)
   const isElsewhere = ({ cause }: Cause) => elsewhere.some((one) => one.cause === cause)
   const causes = causesIn(roots).filter((one) => !isElsewhere(one))
   const next = new Map<string, number>()

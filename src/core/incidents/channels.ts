@@ -1,10 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
-import type { Mailer } from '../mail/mailer.ts'
+import type { Mailer, Outcome } from '../mail/mailer.ts'
 import { openMailer } from '../mail/open.ts'
-import { escapeHtml } from '../mail/render.ts'
-import type { CompiledMail } from '../mail/template.ts'
-import type { Outcome } from '../mail/transport.ts'
+import { type CompiledMail, escapeHtml } from '../mail/template.ts'
 import { proxiedFetch } from '../network/proxy.ts'
 import type { Secret } from '../secret.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
@@ -25,20 +23,13 @@ export function openChannels(
   textOf: TextOf,
 ): readonly Channel[] {
   return [
-    ...(webhook === undefined ? [] : [webhookChannel(clock, webhook, textOf)]),
-    ...(escalation === undefined
-      ? []
-      : [webhookChannel(clock, { name: 'escalation', ...escalation }, textOf)]),
-    ...(mailTo === undefined || mail === undefined
-      ? []
-      : [mailChannel(() => openMailer({ mail, compiled: async () => ({}) }), mailTo, textOf)]),
-  ]
+    webhook && webhookChannel(clock, webhook, textOf),
+    escalation && webhookChannel(clock, { name: 'escalation', ...escalation }, textOf),
+    mailTo && mail && mailChannel(() => openMailer({ mail, compiled: async () => ({}) }), mailTo, textOf),
+  ].filter((channel) => channel !== undefined)
 }
 
-/**
- * A channel that posts alerts to a webhook, in the form that its service documents. Redirects are not
- * followed.
- */
+/** A channel that posts alerts to a webhook, as its service documents. Redirects are not followed. */
 export function webhookChannel(
   clock: Pick<Clock, 'now'>,
   {
@@ -61,12 +52,9 @@ export function webhookChannel(
 ): Channel {
   const to = webhookFormat(url.reveal(), format)
   async function post({ id, kind, incident }: Omit<Alert, 'at'>): Promise<Outcome> {
-    const { headers, body } = webhookRequest(to, {
-      address: new URL(url.reveal()),
-      message: { id, kind, incident, text: textOf(incident, kind) },
-      secret,
-      now: clock.now(),
-    })
+    const [address, text] = [new URL(url.reveal()), textOf(incident, kind)]
+    const posting = { id, kind, incident, text, address, secret, now: clock.now() }
+    const { headers, body } = webhookRequest(to, posting)
     try {
       const answer = await send(url.reveal(), {
         method: 'POST',

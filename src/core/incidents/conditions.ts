@@ -1,7 +1,9 @@
-import { DAY_MS, HOUR_MS } from '../durations.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { ProbeResult } from '../health/probe.ts'
 import { type Hold, heldTogether } from '../mail/holds.ts'
+import { counted, minute } from '../sentences.ts'
 import { WEB } from '../service.ts'
+import type { ConditionName } from './advice.ts'
 
 /**
  * The daemon's observations about itself that no health probe reports. Parts that could not be checked are left out.
@@ -9,22 +11,30 @@ import { WEB } from '../service.ts'
 export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]
   /** When lessons became due that are not sent yet. */
-  readonly lessonsDueSince?: {
-    /** The first that waits for an attempt; undefined: none does. */
-    readonly at: number | undefined
-    /** One that failed while no lesson was sent at all; undefined: none did. */
-    readonly stalledAt: number | undefined
-  }
-  readonly disk?: { readonly freeBytes: number; readonly bytes: number }
+  readonly lessonsDueSince?:
+    | {
+        /** The first that waits for an attempt; undefined: none does. */
+        readonly at: number | undefined
+        /** One that failed while no lesson was sent at all; undefined: none did. */
+        readonly stalledAt: number | undefined
+      }
+    | undefined
+  readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
   /** The build that each service reports; null is unstamped. */
   readonly builds: ReadonlyMap<string, string | null>
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
   /** Why the alerts by outcome are raised. */
-  readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>>
+  readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>> | undefined
   /** The streams of mail that are paused. */
-  readonly holds?: readonly Hold[]
+  readonly holds?: readonly Hold[] | undefined
+  /** For how long the schedule of this process has made no progress. */
+  readonly scheduleStalledMs?: number | undefined
+  /** How far the clock of this machine is ahead of another that is trusted more. */
+  readonly clock?: { readonly aheadMs: number; readonly of: string } | undefined
+  /** When this daemon started last, in UTC milliseconds. */
+  readonly starts?: readonly number[] | undefined
 }
 
 export interface CertificateCheck {
@@ -33,35 +43,8 @@ export interface CertificateCheck {
   /** UTC milliseconds. */
   readonly validFrom: number
   readonly validTo: number
-  /** Why programs refuse it. */
+  /** Why programs refuse it, as OpenSSL or Node names it (`CERT_HAS_EXPIRED`); undefined if they accept it. */
   readonly fault: string | undefined
-}
-
-/** Names of the conditions: causes of incidents beside those of probes. */
-export const CONDITIONS = [
-  'certificate_expiring',
-  'lessons_late',
-  'disk_nearly_full',
-  'build_skew',
-  'half_configured',
-  'mail_refused',
-  'courses_paused',
-  'mail_paused',
-  'start_refused',
-  'feedback_refused',
-  'mail_failing',
-  'requests_failing',
-  'calls_refused',
-] as const
-export type ConditionName = (typeof CONDITIONS)[number]
-
-/** What explains a condition. */
-export const CONDITION_DEPENDS_ON: Readonly<Partial<Record<ConditionName, readonly string[]>>> = {
-  lessons_late: ['store', 'mail', 'mail_refused'],
-  mail_refused: ['mail'],
-  mail_failing: ['store', 'mail', 'mail_refused'],
-  requests_failing: ['store', 'job_store', 'datastore', 'payments', 'mail'],
-  calls_refused: ['store', 'requests_failing', 'feedback_refused'],
 }
 
 const CERTIFICATE_MS = 7 * DAY_MS
@@ -75,7 +58,7 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, holds, outcomes = {} } = observed
+  const { lessonsDueSince, disk, holds, outcomes = {}, scheduleStalledMs, clock, starts = [] } = observed
   const paused = holds && pauseReasons(holds)
   return {
     service: WEB,
@@ -97,6 +80,13 @@ export function conditionsReport(
       ...Object.fromEntries(Object.entries(outcomes).map(([name, reason]) => [name, result(reason)])),
       // A process that looks has started.
       start_refused: result(undefined),
+      restart_loop: result(restartReason(starts, now)),
+      ...(scheduleStalledMs !== undefined && {
+        schedule_stalled: result(
+          scheduleStalledMs < SCHEDULE_MS ? undefined : `no progress for ${minutes(scheduleStalledMs)}`,
+        ),
+      }),
+      ...(clock && { clock_wrong: result(clockReason(clock)) }),
       ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
     },
   }
@@ -126,10 +116,35 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
     // A certificate that lives only for days is renewed in its last third.
     const soon = Math.min(CERTIFICATE_MS, (validTo - validFrom) / 3)
     return left <= soon
-      ? [`that of ${variable} ends in ${count(Math.floor(left / DAY_MS), 'day')} (${day(validTo)})`]
+      ? [`that of ${variable} ends in ${counted(Math.floor(left / DAY_MS), 'day')} (${day(validTo)})`]
       : []
   })
   return reasons.length === 0 ? undefined : reasons.join('; ')
+}
+
+/** Longer than one call of the dispatcher goes on. */
+const SCHEDULE_MS = 10 * MINUTE_MS
+/** Leases and signatures allow for more, certificates and tokens for less. */
+const CLOCK_MS = 30_000
+const RESTARTS = { most: 5, withinMs: 15 * MINUTE_MS }
+
+const minutes = (ms: number) => counted(Math.floor(ms / MINUTE_MS), 'minute')
+
+function clockReason({ aheadMs, of }: NonNullable<SelfObservations['clock']>): string | undefined {
+  return Math.abs(aheadMs) <= CLOCK_MS
+    ? undefined
+    : `${counted(Math.round(Math.abs(aheadMs) / 1000), 'second')} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${of}`
+}
+
+/** The starts that count: a loop of restarts is over when the last one is this long ago. */
+export const recentStarts = (starts: readonly number[], now: number) =>
+  starts.filter((at) => Math.abs(now - at) < RESTARTS.withinMs)
+
+export function restartReason(starts: readonly number[], now: number): string | undefined {
+  const recent = recentStarts(starts, now)
+  return recent.length < RESTARTS.most
+    ? undefined
+    : `started ${recent.length} times within ${minutes(RESTARTS.withinMs)}`
 }
 
 /** The schedule sends at each full hour: a lesson is late one hour after the hour that should have sent it. */
@@ -141,8 +156,7 @@ function lateReason(
   { at, stalledAt }: NonNullable<SelfObservations['lessonsDueSince']>,
   now: number,
 ): string | undefined {
-  const since = (due: number) =>
-    `a lesson has been due since ${new Date(due).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  const since = (due: number) => `a lesson has been due since ${minute(due)}`
   const before = lateBefore(now)
   if (stalledAt !== undefined && stalledAt <= before)
     return `${since(stalledAt)}; every attempt failed, and no lesson has been sent since`
@@ -163,5 +177,4 @@ function skewReason(builds: ReadonlyMap<string, string | null>): string | undefi
     : stamped.map(([service, build]) => `${service} ${build}`).join(', ')
 }
 
-const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)

@@ -6,10 +6,7 @@ import { inLanguage } from '../mail/template.ts'
 /** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
 export interface StoredIncident {
   readonly id: string
-  /**
-   * The name of the failing probe, which is the same whichever service saw it. At most one open incident has
-   * it.
-   */
+  /** The failing probe, the same whichever service saw it. At most one open incident has it. */
   readonly cause: string
   /** The service that saw it first. */
   readonly service: string
@@ -26,6 +23,13 @@ export interface StoredIncident {
   readonly resolvedBy?: string | undefined
   readonly resolvedReason?: string | undefined
 }
+
+/** Of an incident that goes on, and that nobody looks at yet. */
+export const UNATTENDED = {
+  closedAt: undefined,
+  acknowledgedAt: undefined,
+  acknowledgedBy: undefined,
+} as const
 
 /** `reminder-1` is the first reminder. */
 export type MessageKind = 'opened' | 'acknowledged' | 'closed' | 'test' | `reminder-${number}`
@@ -105,6 +109,41 @@ export interface StatusUpdate {
   readonly openedAt?: number | undefined
 }
 
+/** Something to tell a platform's subscribers. Times are UTC milliseconds. */
+export interface Notice {
+  /** The id of an incident, of an announcement, or of an update of one. */
+  readonly subject: string
+  readonly kind: 'opened' | 'closed' | 'announced'
+  /** When it was published. */
+  readonly at: number
+  readonly facts: NoticeFacts
+}
+
+/** Content of a notice; never reasons, addresses or commands, which are for operators. */
+export interface NoticeFacts {
+  /** The failing probe or service; undefined for an announcement. */
+  readonly cause?: string | undefined
+  readonly service?: string | undefined
+  readonly affected?: readonly string[] | undefined
+  /** The announcement; plain text. */
+  readonly text?: string | undefined
+  readonly translations?: Announcement['translations']
+  readonly from: number
+  readonly until?: number | undefined
+  /** The id of the incident or the announcement that this is an update of; undefined for other notices. */
+  readonly about?: string | undefined
+  readonly state?: StatusUpdate['state']
+}
+
+/** A notice to one of its subscribers. */
+export interface NoticeMail {
+  readonly notice: Notice
+  /** The subscription. */
+  readonly id: string
+  readonly enrolment: number
+  readonly language: string | undefined
+}
+
 /** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
 export const INCIDENTS_KEPT = { ms: 90 * DAY_MS, most: 1000 } as const
 
@@ -116,6 +155,9 @@ export interface Hearing {
   /** Selects the messages it sends; all when left out. */
   readonly takes?: ((kind: MessageKind, incident: StoredIncident) => boolean) | undefined
 }
+
+/** The subscribers of the status page among the channels that were told of incidents. */
+export const SUBSCRIBERS = 'subscribers'
 
 /** What one look at the platform changes. */
 export interface Changes {
@@ -137,7 +179,12 @@ export interface Changes {
 export interface AlertClaim extends QueuedMessage, MessageKey {
   /** The number of this attempt, as builds that keep no queue of alerts count it. */
   readonly attempt: number
+  /** What it says of its incident, as it was at the first attempt: a provider refuses another text under a key that it knows. */
+  readonly said: AlertFacts
 }
+
+/** What may change of an incident while an alert about it is tried. */
+export type AlertFacts = Pick<StoredIncident, 'reason' | 'affected'>
 
 export interface AlertSettlement extends MessageSettlement {
   readonly claim: AlertClaim
@@ -164,6 +211,8 @@ export interface IncidentStore {
   follow(input: {
     readonly now: number
     readonly channels: readonly Hearing[]
+    /** Of which causes subscribers of the status page hear; undefined: they hear of nothing now. */
+    readonly visitorsHear?: ((cause: string) => boolean) | undefined
     readonly decide: (open: readonly StoredIncident[]) => Changes
   }): Promise<{ readonly repaired: number }>
   /** False if there is no such open incident. */
@@ -204,7 +253,8 @@ export interface IncidentStore {
   prune(input: { readonly before: number; readonly keep: number }): Promise<void>
   /** Adds a silence to those there are; one of no length ends all that began before. */
   silence(silence: Silence): Promise<void>
-  announce(announcement: Announcement): Promise<void>
+  /** Shows it, and mails it to subscribers of the status page. */
+  announce(announcement: Announcement, now: number): Promise<void>
   /**
    * Deletes an announcement, so that every machine stops mailing it, whatever its clock says. False if there is none
    * with this id, or it is over already.

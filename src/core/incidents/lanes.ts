@@ -24,8 +24,6 @@ export interface Channel extends Hearing {
   /** How many alerts it sends at once, and how long one may take. */
   readonly lines: number
   readonly patienceMs: number
-  /** It publishes what others send, so that a pause of alerts does not concern it. */
-  readonly publishes?: true
   /** Never rejects. */
   tell(alert: Alert, signal?: AbortSignal): Promise<SendOutcome>
 }
@@ -52,7 +50,7 @@ export function createAlertLanes(
     async function isQuiet(): Promise<boolean> {
       if ((await store.silenceAt(clock.now())) !== undefined) return true
       // A hold that cannot be read keeps back no alert: its store may be what the alert is about.
-      return !channel.publishes && (await held('alert').catch(() => undefined)) !== undefined
+      return (await held('alert').catch(() => undefined)) !== undefined
     }
     const source: Source<AlertClaim> = {
       stream: ALERT,
@@ -62,9 +60,10 @@ export function createAlertLanes(
       jobOf: (claim) => ({ ...messageJob(claim), dueAt: 0 }),
       claim: async (asked) => store.claimAlerts({ ...asked, channel: name, quiet: await isQuiet() }),
       keep: (messages, leaseMs) => store.keepAlerts({ messages, now: clock.now(), leaseMs }),
-      async prepare({ incident: id, kind, createdAt: at }) {
-        const incident = await store.find(id)
-        if (incident === undefined || isPast(kind, incident)) return { kind: 'over' }
+      async prepare({ incident: id, kind, createdAt: at, said }) {
+        const found = await store.find(id)
+        if (found === undefined || isPast(kind, found)) return { kind: 'over' }
+        const incident = { ...found, ...said }
         // Again, because a silence may begin while a slow channel sends the one before.
         if (!ABOUT_PAUSES.includes(incident.cause) && (await isQuiet())) return { kind: 'untried' }
         return { handOver: (over) => channel.tell({ id: alertId(id, kind), kind, incident, at }, over) }

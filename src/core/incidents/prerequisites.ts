@@ -1,7 +1,7 @@
 import type { Settings } from '../env/settings.ts'
-import type { ProbeDefinition } from '../health/definition.ts'
+import type { ProbeDefinition } from '../health/probe.ts'
 import type { ServiceDefinition } from '../service.ts'
-import { CONDITION_DEPENDS_ON } from './conditions.ts'
+import { CONDITIONS } from './advice.ts'
 
 /** For each probe, service or condition that depends on others: the names of all of them, indirect ones included. */
 export type Prerequisites = ReadonlyMap<string, ReadonlySet<string>>
@@ -30,7 +30,7 @@ export function prerequisitesOf(
           { name: service, on: on.filter((other) => other !== service) },
         ]
       }),
-      ...Object.entries(CONDITION_DEPENDS_ON).map(([name, on]) => ({ name, on })),
+      ...Object.entries(CONDITIONS).map(([name, { dependsOn = [] }]) => ({ name, on: dependsOn })),
     ].filter(({ on }) => on.length > 0),
     ({ name }) => name,
   )
@@ -48,6 +48,21 @@ export function prerequisitesOf(
       return [name, all]
     }),
   )
+}
+
+/** What explains each fault in the end: itself if nothing does; those of a ring are each reported. */
+export function rootsOf<Fault>(
+  faults: readonly Fault[],
+  explain: (fault: Fault) => readonly Fault[],
+): ReadonlyMap<Fault, readonly Fault[]> {
+  const explained = new Map(faults.map((one) => [one, explain(one)]))
+  const roots = (one: Fault) => {
+    const reached = new Set([one])
+    for (const each of reached) for (const other of explained.get(each) ?? []) reached.add(other)
+    const unexplained = [...reached].filter((each) => explained.get(each)?.length === 0)
+    return unexplained.length === 0 ? [one] : unexplained
+  }
+  return new Map(faults.map((one) => [one, roots(one)]))
 }
 
 /** Whether a probe depends on another one, directly or through the service that the other belongs to. */

@@ -1,25 +1,18 @@
 import type { WebhookFormatName } from '../env/settings.ts'
 import type { Secret } from '../secret.ts'
+import { shortened } from '../sentences.ts'
 import { decodeWebhookKey } from '../webhook-key.ts'
-import type { MessageKind, StoredIncident } from './incident.ts'
+import type { Alert } from './lanes.ts'
 import type { AlertText } from './text.ts'
 
-export interface WebhookRequest {
+interface WebhookRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-export interface WebhookMessage {
-  /** The same for every attempt. */
-  readonly id: string
-  readonly kind: MessageKind
-  readonly incident: StoredIncident
+interface Posting extends Omit<Alert, 'at'> {
   readonly text: AlertText
-}
-
-interface Posting {
   readonly address: URL
-  readonly message: WebhookMessage
   readonly secret: Secret | undefined
   readonly now: number
 }
@@ -39,19 +32,14 @@ const json = (body: unknown): WebhookRequest => ({
   body: JSON.stringify(body),
 })
 
-/** Cuts a text to this many UTF-16 units, never within a character: Discord refuses half of one. */
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
-}
-
-/** As `cut`, for ntfy, which makes an attachment of what has more bytes. */
+/** For ntfy, which makes an attachment of what has more bytes. */
 function cutBytes(text: string, most: number): string {
   let shown = text
-  while (Buffer.byteLength(shown) > most) shown = cut(shown, Math.floor(shown.length * 0.9))
+  while (Buffer.byteLength(shown) > most) shown = shortened(shown, Math.floor(shown.length * 0.9))
   return shown
 }
 
-const plain = ({ title, lines }: AlertText, most: number) => cut([title, ...lines].join('\n'), most)
+const plain = ({ title, lines }: AlertText, most: number) => shortened([title, ...lines].join('\n'), most)
 
 /** A row for each format; what a message quotes can neither mention people nor format itself as anything. */
 const FORMATS = {
@@ -60,7 +48,7 @@ const FORMATS = {
   slack: {
     isFor: ({ hostname }) => hostname === 'hooks.slack.com' || hostname === 'hooks.slack-gov.com',
     // https://docs.slack.dev/messaging/formatting-message-text: these three are escaped, and nothing else.
-    request: ({ message: { text } }) =>
+    request: ({ text }) =>
       json({
         text: plain(text, 10_000).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
         mrkdwn: false,
@@ -70,9 +58,9 @@ const FORMATS = {
   discord: {
     isFor: (url) => within(url, 'discord.com', 'discordapp.com') && url.pathname.startsWith('/api/webhooks/'),
     // https://docs.discord.com/developers/resources/webhook: 2,000 characters. 4 leaves out previews of links.
-    request: ({ message: { text } }) =>
+    request: ({ text }) =>
       json({
-        content: cut(
+        content: shortened(
           plain(text, 2000).replace(/https?:\/\/[^\s<]+|[\\`*_~|<>#[\]]/g, (found) =>
             found.length === 1 ? `\\${found}` : found,
           ),
@@ -85,7 +73,7 @@ const FORMATS = {
   teams: {
     isFor: (url) => within(url, 'webhook.office.com', 'logic.azure.com', 'api.powerplatform.com'),
     // A TextRun, unlike a TextBlock, reads no Markdown: https://adaptivecards.io/explorer/TextRun.html
-    request: ({ message: { text } }) =>
+    request: ({ text }) =>
       json({
         type: 'message',
         attachments: [
@@ -99,7 +87,7 @@ const FORMATS = {
               body: [text.title, ...text.lines].map((line, at) => ({
                 type: 'RichTextBlock',
                 inlines: [
-                  { type: 'TextRun', text: cut(line, 1000), weight: at === 0 ? 'Bolder' : 'Default' },
+                  { type: 'TextRun', text: shortened(line, 1000), weight: at === 0 ? 'Bolder' : 'Default' },
                 ],
               })),
               ...(text.link !== undefined && {
@@ -113,7 +101,7 @@ const FORMATS = {
   telegram: {
     isFor: ({ hostname }) => hostname === 'api.telegram.org',
     // https://core.telegram.org/bots/api#sendmessage: 4,096 characters; without parse_mode, text is text.
-    request: ({ address, message: { text } }) =>
+    request: ({ address, text }) =>
       json({
         chat_id: address.searchParams.get('chat_id'),
         text: plain(text, 4096),
@@ -122,8 +110,8 @@ const FORMATS = {
   },
   ntfy: {
     isFor: ({ hostname }) => hostname === 'ntfy' || hostname.startsWith('ntfy.'),
-    request: ({ message: { kind, text } }) => {
-      const title = cut(text.title, 250)
+    request: ({ kind, text }) => {
+      const title = shortened(text.title, 250)
       return {
         headers: {
           'content-type': 'text/plain; charset=utf-8',
@@ -164,7 +152,7 @@ export function webhookRequest(to: WebhookFormatName, posting: Posting): Webhook
  * https://developer.pagerduty.com/docs/events-api-v2/trigger-events: one alert there for each incident. The routing
  * key may be in the address, where the secret signs for another channel.
  */
-function pagerdutyEvent({ address, message: { kind, incident, text }, secret }: Posting): WebhookRequest {
+function pagerdutyEvent({ address, kind, incident, text, secret }: Posting): WebhookRequest {
   const { id, cause, service, openedAt } = incident
   const ends = kind === 'closed' ? 'resolve' : kind === 'acknowledged' ? 'acknowledge' : undefined
   return json({
@@ -173,7 +161,7 @@ function pagerdutyEvent({ address, message: { kind, incident, text }, secret }: 
     dedup_key: id,
     ...(ends === undefined && {
       payload: {
-        summary: cut(text.title, 1024),
+        summary: shortened(text.title, 1024),
         source: service,
         severity: kind === 'test' ? 'info' : 'critical',
         timestamp: new Date(openedAt).toISOString(),
@@ -186,7 +174,7 @@ function pagerdutyEvent({ address, message: { kind, incident, text }, secret }: 
 }
 
 /** https://www.standardwebhooks.com: signed over id, time and body; unsigned where no secret is set. */
-function standardWebhook({ message: { id, kind, incident, text }, secret, now }: Posting): WebhookRequest {
+function standardWebhook({ id, kind, incident, text, secret, now }: Posting): WebhookRequest {
   const { reason, affected, openedAt, closedAt, acknowledgedAt, acknowledgedBy } = incident
   const iso = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   const body = JSON.stringify({
@@ -209,7 +197,7 @@ function standardWebhook({ message: { id, kind, incident, text }, secret, now }:
     },
   })
   const timestamp = String(Math.floor(now / 1000))
-  const signature = secret && signWebhook({ id, timestamp, body, secret })
+  const signature = secret && signWebhook(id, timestamp, body, secret)
   return {
     headers: {
       'content-type': 'application/json',
@@ -221,19 +209,8 @@ function standardWebhook({ message: { id, kind, incident, text }, secret, now }:
   }
 }
 
-/** The value of `webhook-signature`. */
-export function signWebhook({
-  id,
-  timestamp,
-  body,
-  secret,
-}: {
-  readonly id: string
-  /** Seconds. */
-  readonly timestamp: string
-  readonly body: string
-  readonly secret: Secret
-}): string {
+/** The value of `webhook-signature`; the timestamp is in seconds. */
+export function signWebhook(id: string, timestamp: string, body: string, secret: Secret): string {
   // The names of the formats belong to every preflight, which starts faster without this module.
   const { createHmac } = process.getBuiltinModule('node:crypto')
   const signed = createHmac('sha256', keyOf(secret.reveal())).update(`${id}.${timestamp}.${body}`)

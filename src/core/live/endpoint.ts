@@ -3,6 +3,8 @@ import type { Contract } from '../env/contract.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
 import { given } from '../given.ts'
 import type { SendOutcome } from '../mail/mailer.ts'
+import { portOf } from '../network/connect.ts'
+import { proxyOf } from '../network/proxy.ts'
 import { counted } from '../sentences.ts'
 import type { ServiceDefinition } from '../service.ts'
 import type { StoreSchema } from '../store/store.ts'
@@ -36,7 +38,7 @@ export function endpointSteps(
   variable: string,
   plainHttp: PlainHttp = 'allowed',
 ): readonly [Step, Step, Step] {
-  const { hostname, port, protocol, origin } = new URL(url)
+  const at = new URL(url)
   const reachability = async (signal: AbortSignal) => {
     // No key is sent, so a bad certificate is left to the step that says what is wrong with it.
     const { status } = await context.network.get({ url, anyCertificate: true }, signal)
@@ -44,12 +46,21 @@ export function endpointSteps(
       ? failed('live-unhealthy', `answers with an error (${status})`)
       : passed(`answers (${status})`)
   }
+  return around(context, at, step('reachability', variable, reachability, at.origin), plainHttp)
+}
+
+/** The name before the step that reaches an address, and the certificate after it. */
+function around(
+  context: StepContext,
+  at: URL,
+  reachability: Step,
+  plainHttp: PlainHttp,
+): readonly [Step, Step, Step] {
+  const [variable = ''] = reachability.variables
   return [
-    nameStep(context, hostname, variable),
-    step('reachability', variable, reachability, origin),
-    protocol === 'https:'
-      ? certificateStep(context, { host: hostname, port: Number(port) || 443, startTls: false }, variable)
-      : plainHttpStep(variable, plainHttp),
+    nameStep(context, at, variable),
+    reachability,
+    at.protocol === 'http:' ? plainHttpStep(variable, plainHttp) : certificateStep(context, at, variable),
   ]
 }
 
@@ -77,45 +88,29 @@ export function plainHttpStep(variable: string, plainHttp: PlainHttp): Step {
     : step('certificate', variable, async () => failed('live-plain-text', fault))
 }
 
-export function nameStep({ network }: StepContext, host: string, variable: string): Step {
-  if (isAddress(host)) return skip('name resolution', variable, 'an address needs none')
+export function nameStep({ network }: StepContext, url: URL, variable: string): Step {
+  if (isAddress(url)) return skip('name resolution', variable, 'an address needs none')
+  if (proxyOf(url)) return skip('name resolution', variable, 'the proxy resolves it')
   const run = async (signal: AbortSignal) =>
-    passed(counted(await network.addresses(host, signal), 'address', 'es'))
-  return step('name resolution', variable, run, host)
+    passed(counted(await network.addresses(url, signal), 'address', 'es'))
+  return step('name resolution', variable, run, url.hostname)
 }
 
-function connectStep(
-  { network }: StepContext,
-  { host, port }: { readonly host: string; readonly port: number },
-  variable: string,
-): Step {
-  const run = async (signal: AbortSignal) => {
-    await network.connect(host, port, signal)
-    return passed('accepts connections')
-  }
-  return step('reachability', variable, run, `${host}:${port}`)
-}
+const placeOf = (url: URL) => `${url.hostname}:${portOf(url)}`
 
 /** The steps for an address that only the real message may be sent to: a request for it would count as one. */
-export function connectionSteps(context: StepContext, url: string, variable: string): Step[] {
-  const { hostname, port, protocol } = new URL(url)
-  const at = { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) }
-  return [
-    nameStep(context, hostname, variable),
-    connectStep(context, at, variable),
-    protocol === 'https:'
-      ? certificateStep(context, { ...at, startTls: false }, variable)
-      : plainHttpStep(variable, 'allowed'),
-  ]
+export function connectionSteps(context: StepContext, url: string, variable: string) {
+  const at = new URL(url)
+  const run = async (signal: AbortSignal) => {
+    await context.network.connect(at, signal)
+    return passed('accepts connections')
+  }
+  return around(context, at, step('reachability', variable, run, placeOf(at)), 'allowed')
 }
 
-export function certificateStep(
-  { network, now }: StepContext,
-  where: { readonly host: string; readonly port: number; readonly startTls: boolean },
-  variable: string,
-): Step {
+export function certificateStep({ network, now }: StepContext, url: URL, variable: string): Step {
   const run = async (signal: AbortSignal) => {
-    const { fault, validFrom, validTo } = await network.certificate(where, signal)
+    const { fault, validFrom, validTo } = await network.certificate(url, signal)
     const left = Math.floor((validTo - now) / DAY_MS)
     if (fault !== undefined) return failed('live-certificate', sentence(fault, left))
     // A certificate of a few days is renewed in its last third.
@@ -124,7 +119,7 @@ export function certificateStep(
       ? warning('live-certificate-expiring', `ends in ${counted(left, 'day')}`)
       : passed(`${counted(left, 'day')} left`)
   }
-  return step('certificate', variable, run, `${where.host}:${where.port}`)
+  return step('certificate', variable, run, placeOf(url))
 }
 
 /** The words for a fault that OpenSSL or Node names. */
@@ -162,6 +157,8 @@ export function keyStep(input: {
 
 /** Dependencies of the live checks. */
 export interface LiveDependencies {
+  /** The platform's. */
+  readonly name: string
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]
   readonly settings: Settings
@@ -189,14 +186,10 @@ export function mailSteps(dependencies: LiveDependencies, route: MailRoute): Ste
       authorisation(dependencies, KEY, 'is accepted'),
     ]
   const variable = 'MAILER_SMTP_URL'
-  const { hostname, port, protocol, username } = new URL(route.url.reveal())
-  const startTls = protocol === 'smtp:'
-  const at = { host: hostname, port: Number(port) || (startTls ? 587 : 465) }
+  const url = route.url.reveal()
   return [
-    nameStep(dependencies, hostname, variable),
-    connectStep(dependencies, at, variable),
-    certificateStep(dependencies, { ...at, startTls }, variable),
-    username === ''
+    ...connectionSteps(dependencies, url, variable),
+    new URL(url).username === ''
       ? authorisation(dependencies, variable, 'asks for no user')
       : authorisation(dependencies, KEY, 'is accepted'),
   ]

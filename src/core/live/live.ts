@@ -1,8 +1,11 @@
 import type { Clock } from '../clock.ts'
-import type { LiveFindingId } from '../env/explanations.ts'
+import { LIVE_FINDINGS, type LiveFindingId } from '../env/explanations.ts'
+import type { Origin } from '../env/validate.ts'
+import type { Finding } from '../finding.ts'
 import { given } from '../given.ts'
 import type { CauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
+import { untilAborted, within } from '../wait.ts'
 
 /**
  * The names of the targets: groups, services, and `sender` for the domain that mail comes from. The first
@@ -15,23 +18,28 @@ export function liveTargetNames(services: readonly Service[]): readonly string[]
   ]
 }
 
-export const LIVE_CHECKS = [
-  'configuration',
-  'name resolution',
-  'domain',
-  'reachability',
-  'certificate',
-  'health',
-  'authorisation',
-  'service role',
-  'published keys',
-  'SPF',
-  'DKIM',
-  'DMARC',
-  'migrations',
-  'test message',
-] as const
-export type LiveCheck = (typeof LIVE_CHECKS)[number]
+const of = (what: string) => (variable: string) => `The ${what} ${variable}`
+/** Each check with the subject of a finding's sentence. The step's detail is its predicate. */
+const SUBJECTS = {
+  configuration: (variable: string) => variable,
+  'name resolution': of('host of'),
+  domain: of('domain of'),
+  reachability: (variable: string) => variable.charAt(0).toUpperCase() + variable.slice(1),
+  certificate: of('certificate behind'),
+  health: of('service behind'),
+  authorisation: (variable: string) => variable,
+  'service role': (variable: string) => variable,
+  'published keys': (variable: string) => variable,
+  SPF: of('domain of'),
+  DKIM: of('domain of'),
+  DMARC: of('domain of'),
+  migrations: (variable: string) => (variable === '' ? 'The store' : `The store of ${variable}`),
+  webhook: of('webhook behind'),
+  'test message': of('receiver of'),
+}
+export type LiveCheck = keyof typeof SUBJECTS
+// The names of the object's own keys.
+export const LIVE_CHECKS = Object.keys(SUBJECTS) as readonly LiveCheck[]
 
 /** `skipped` was not tried, and says why: it is never counted or shown as passed. */
 export const LIVE_STATES = ['passed', 'warning', 'failed', 'skipped'] as const
@@ -80,65 +88,39 @@ export interface Target {
   readonly steps: readonly Step[] | string
 }
 
-/** Why the other side could not be asked. */
-export type FaultKind =
-  | 'no such name'
-  | 'name server'
-  | 'refused'
-  | 'no route'
-  | 'timeout'
-  | 'tls'
-  | 'no tls'
-  | 'broken'
-  | 'unreadable'
-
+/** The other side could not be asked, or its mail server offers no encryption. */
 export class NetworkFault extends Error {
   override readonly name = 'NetworkFault'
-  readonly kind: FaultKind
+  readonly code: CauseCode | 'no_starttls'
 
-  constructor(kind: FaultKind) {
-    super(kind)
-    this.kind = kind
+  constructor(code: CauseCode | 'no_starttls') {
+    super(code)
+    this.code = code
   }
 }
 
-const KINDS: Readonly<Partial<Record<CauseCode, FaultKind>>> = {
-  dns_not_found: 'no such name',
-  dns_unavailable: 'name server',
-  dns_timeout: 'name server',
-  connect_refused: 'refused',
-  connect_unreachable: 'no route',
-  proxy_refused: 'refused',
-  tls_failed: 'broken',
-  bad_http: 'unreadable',
-  headers_too_large: 'unreadable',
-  encoded: 'unreadable',
-  too_large: 'unreadable',
-}
+const LATE = failed('live-unreachable', 'gives no answer in time')
 
-/** The network fault for the cause of a failed request. */
-export function faultOf(cause: CauseCode): NetworkFault {
-  const kind =
-    KINDS[cause] ?? (cause.endsWith('_timeout') ? 'timeout' : cause.startsWith('tls_') ? 'tls' : 'broken')
-  return new NetworkFault(kind)
-}
-
-const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
-  'no such name': failed('live-name', 'does not resolve'),
-  'name server': failed('live-name-server', 'cannot be looked up: no name server answers'),
-  refused: failed('live-unreachable', 'cannot be reached: the connection is refused'),
-  'no route': failed('live-unreachable', 'cannot be reached: no route leads there'),
-  timeout: failed('live-unreachable', 'gives no answer in time'),
-  tls: failed('live-certificate', 'cannot be trusted: the certificate is not valid'),
-  'no tls': warning('live-plain-text', 'is absent: the server offers no encryption'),
-  unreadable: failed('live-unhealthy', 'gives an answer that cannot be read'),
-  broken: failed('live-unreachable', 'cannot be reached: the connection breaks'),
-}
+/** What becomes of a step by the code of its fault: the first that fits counts. */
+const OUTCOMES: readonly (readonly [codes: RegExp, outcome: StepOutcome])[] = [
+  [/^dns_not_found$/, failed('live-name', 'does not resolve')],
+  [/^dns_/, failed('live-name-server', 'cannot be looked up: no name server answers')],
+  [/_refused$/, failed('live-unreachable', 'cannot be reached: the connection is refused')],
+  [/^connect_unreachable$/, failed('live-unreachable', 'cannot be reached: no route leads there')],
+  [/_timeout$/, LATE],
+  [/^no_starttls$/, warning('live-plain-text', 'is absent: the server offers no encryption')],
+  [/^tls_(?!failed)/, failed('live-certificate', 'cannot be trusted: the certificate is not valid')],
+  [
+    /^(?:bad_http|headers_too_large|encoded|too_large)$/,
+    failed('live-unhealthy', 'gives an answer that cannot be read'),
+  ],
+]
+const BROKEN = failed('live-unreachable', 'cannot be reached: the connection breaks')
 
 /** The outcome of a step that threw; the text of any error but a network fault could quote a value. */
 export function outcomeOfFault(error: unknown): StepOutcome {
   return error instanceof NetworkFault
-    ? OUTCOMES[error.kind]
+    ? (OUTCOMES.find(([codes]) => codes.test(error.code))?.[1] ?? BROKEN)
     : failed('live-unreachable', 'could not be checked')
 }
 
@@ -158,30 +140,21 @@ export async function runLive(
   targets: readonly Target[],
   { limitMs, deadlineMs, signal, onProgress }: RunOptions,
 ): Promise<readonly LiveResult[]> {
-  const over = new AbortController()
-  const end = () => over.abort()
-  const timer = setTimeout(end, deadlineMs)
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', end, { once: true })
+  const over = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
   const all = targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : steps.map(() => name)))
   const left = [...all]
   const run = async ({ name, services }: Target, step: Step, untried?: StepOutcome): Promise<LiveResult> => {
     const began = monotonic()
     // A warning, not skipped: a check that there was no time for must not pass with --strict.
-    const instead = untried ?? (over.signal.aborted ? OUT_OF_TIME : undefined)
-    const outcome = instead ?? (await underLimit(step, limitMs, over.signal))
+    const instead = untried ?? (over.aborted ? OUT_OF_TIME : undefined)
+    const outcome = instead ?? (await underLimit(step, limitMs, over))
     const latencyMs = instead ? undefined : Math.round((monotonic() - began) * 10) / 10
     left.splice(left.indexOf(name), 1)
     onProgress?.(all.length - left.length, all.length, [...new Set(left)])
     const { check, variables, place } = step
     return { target: name, check, ...outcome, services, variables, ...given({ place, latencyMs }) }
   }
-  try {
-    return (await Promise.all(targets.map((target) => runTarget(target, run)))).flat()
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', end)
-  }
+  return (await Promise.all(targets.map((target) => runTarget(target, run)))).flat()
 }
 
 const OUT_OF_TIME = warning('live-unreachable', 'was not tried: the time for all checks was over')
@@ -205,17 +178,50 @@ async function runTarget(
 
 /** Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a signal. */
 async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
-  const controller = new AbortController()
-  const { promise: late, resolve } = Promise.withResolvers<StepOutcome>()
-  const stop = () => {
-    resolve(OUTCOMES.timeout)
-    controller.abort()
-  }
-  const timer = setTimeout(stop, limitMs)
-  over.addEventListener('abort', stop, { once: true })
-  const running = Promise.resolve(controller.signal).then(step.run).catch(outcomeOfFault)
-  return Promise.race([running, late]).finally(() => {
-    clearTimeout(timer)
-    over.removeEventListener('abort', stop)
+  const ended = new AbortController()
+  const signal = AbortSignal.any([over, ended.signal])
+  const running = Promise.resolve(signal).then(step.run).catch(outcomeOfFault)
+  const outcome = Promise.race([running, untilAborted(signal).then(() => LATE)])
+  return within(limitMs, outcome, () => LATE).finally(() => ended.abort())
+}
+
+/**
+ * Gives an error for each failed check and a warning for each doubtful one. Checks that met the same fault at
+ * the same place share one finding, which names the variables of all.
+ */
+export function liveFindings(results: readonly LiveResult[], origin: Origin): Finding[] {
+  const faults = results.filter((result) => 'id' in result)
+  return [...Map.groupBy(faults, causeOf).values()].flatMap((same) => {
+    const [first] = same
+    if (first === undefined) return []
+    const { target, check, id, detail, state } = first
+    const variables = [...new Set(same.flatMap((one) => one.variables))]
+    const where = variables.map(origin).find((place) => place !== undefined)
+    return [
+      {
+        id,
+        severity: state === 'failed' ? 'error' : 'warning',
+        services: [...new Set(same.flatMap(({ services }) => services))],
+        group: target,
+        present: variables,
+        missing: [],
+        cause: `${SUBJECTS[check](same.length > 1 ? variables.join(', ') : subjectOf(first))} ${detail}.`,
+        fix: LIVE_FINDINGS[id].fix,
+        ...where,
+      } satisfies Finding,
+    ]
   })
+}
+
+/** A silent name server is one fault whatever was looked up; any other fault belongs to its place. */
+function causeOf(result: LiveResult & { readonly id: LiveFindingId }): unknown {
+  if (result.id === 'live-name-server') return result.id
+  return result.place === undefined ? result : `${result.state} ${result.id} ${result.place} ${result.detail}`
+}
+
+/** The subject of a finding about an address. Payments without one of their own go to the provider's, which no variable names. */
+function subjectOf({ target, check, variables }: LiveResult): string {
+  return target === 'payments' && check !== 'authorisation' && variables[0] === 'PAYMENTS_SECRET_KEY'
+    ? 'the payments provider'
+    : variables.join(', ')
 }

@@ -1,73 +1,50 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { systemClock } from '../clock.ts'
 import { codeOf } from '../error-code.ts'
-import { probeRemote, type RemoteHealth } from '../health/prober.ts'
+import { given } from '../given.ts'
+import { probeRemote } from '../health/prober.ts'
+import type { CertificateCheck } from '../incidents/conditions.ts'
 import { causeOf, type Phase } from '../network/causes.ts'
-import { addressesOf, connectFirst, type Lookup } from '../network/connect.ts'
-import { get, type Network } from '../network/get.ts'
+import { addressesOf, connectTo, hostOf, type Lookup, secure } from '../network/connect.ts'
+import { type GetInput, get, type Network } from '../network/get.ts'
 import type { ServiceDefinition } from '../service.ts'
-import { faultOf, NetworkFault } from './live.ts'
-
-/** The certificate that a server presents. */
-export interface Certificate {
-  /** Why it cannot be trusted, as OpenSSL or Node names it (`CERT_HAS_EXPIRED`); undefined when it can. */
-  readonly fault: string | undefined
-  /** UTC milliseconds. */
-  readonly validFrom: number
-  readonly validTo: number
-}
-
-interface Input {
-  /** A name or an address: without its brackets. */
-  readonly host: string
-  readonly port: number
-  readonly startTls: boolean
-  readonly network: Network
-  readonly signal: AbortSignal
-}
+import { NetworkFault } from './live.ts'
 
 /** Connects and reads the certificate, trusted or not, so that a bad one is reported with its reason. */
-export async function certificateOf({ host, port, startTls, network, signal }: Input): Promise<Certificate> {
-  const { lookup, ca } = network
-  const tcp = await connectFirst({ addresses: await addressesOf(host, lookup), port, signal })
-  const stop = () => tcp.destroy(new NetworkFault('timeout'))
+export async function certificateOf(
+  url: URL,
+  { lookup, ca }: Network,
+  signal: AbortSignal,
+): Promise<Omit<CertificateCheck, 'variable'>> {
+  const socket = await connectTo(url, { lookup, signal })
+  const stop = () => socket.destroy(new NetworkFault('tls_timeout'))
   signal.addEventListener('abort', stop, { once: true })
   try {
-    if (startTls) await upgrade(tcp)
-    const socket = connectTls({
-      socket: tcp,
-      // Connect without verifying, so that a fault can be read and reported.
-      rejectUnauthorized: false,
-      ...(isIP(host) ? { host } : { servername: host }),
-      ...(ca === undefined ? {} : { ca }),
-    })
-    await event(socket, 'secureConnect')
-    return read(socket)
+    if (url.protocol === 'smtp:') await upgrade(socket)
+    const line = await secure({ socket, host: hostOf(url), ca, anyCertificate: true })
+    const { valid_from: from, valid_to: to } = line.getPeerCertificate()
+    const error: unknown = line.authorizationError
+    return {
+      fault: line.authorized ? undefined : String(error instanceof Error ? error.message : error),
+      validFrom: Date.parse(from),
+      validTo: Date.parse(to),
+    }
   } finally {
     signal.removeEventListener('abort', stop)
-    tcp.destroy()
+    socket.destroy()
   }
 }
 
-function read(socket: TLSSocket): Certificate {
-  const presented = socket.getPeerCertificate()
-  const error: unknown = socket.authorizationError
-  const fault = socket.authorized ? undefined : String(error instanceof Error ? error.message : error)
-  return { fault, validFrom: Date.parse(presented.valid_from), validTo: Date.parse(presented.valid_to) }
-}
-
 /**
- * Upgrades an SMTP connection (EHLO and STARTTLS, RFC 3207 §4); rejects with `no tls` when the server does
- * not offer it.
+ * Upgrades an SMTP connection (EHLO and STARTTLS, RFC 3207 §4); rejects when the server does not offer it.
  */
 async function upgrade(socket: Socket): Promise<void> {
   await reply(socket)
   socket.write('EHLO platformctl.localhost\r\n')
-  if (!/^250[ -]STARTTLS\r?$/im.test(await reply(socket))) throw new NetworkFault('no tls')
+  if (!/^250[ -]STARTTLS\r?$/im.test(await reply(socket))) throw new NetworkFault('no_starttls')
   socket.write('STARTTLS\r\n')
-  if (!(await reply(socket)).startsWith('220')) throw new NetworkFault('no tls')
+  if (!(await reply(socket)).startsWith('220')) throw new NetworkFault('no_starttls')
 }
 
 const LONGEST_REPLY = 8192
@@ -80,9 +57,9 @@ function reply(socket: Socket): Promise<string> {
       text += chunk.toString('latin1')
       // Every line but the last has a hyphen behind its code.
       if (text.endsWith('\n') && /^\d{3}(?: |$)/.test(text.split(/\r?\n/).at(-2) ?? '')) end()
-      else if (text.length > LONGEST_REPLY) end(new NetworkFault('broken'))
+      else if (text.length > LONGEST_REPLY) end(new NetworkFault('connection_closed'))
     }
-    const onEnd = () => end(new NetworkFault('broken'))
+    const onEnd = () => end(new NetworkFault('connection_closed'))
     const end = (error?: Error) => {
       socket.off('data', onData).off('error', end).off('end', onEnd)
       if (error) reject(error)
@@ -92,40 +69,8 @@ function reply(socket: Socket): Promise<string> {
   })
 }
 
-function event(socket: Socket, name: 'secureConnect'): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once(name, () => resolve())
-    socket.once('error', reject)
-    socket.once('close', () => reject(new NetworkFault('broken')))
-  })
-}
-
 /** The outside, as the live checks need it: a port, so that tests bring servers, names and certificates of their own. */
-export interface LiveNetwork {
-  /** How many addresses a name has, as the system's own resolution sees it (also its hosts file). */
-  addresses(host: string, signal: AbortSignal): Promise<number>
-  /** The TXT records of a name, each joined; undefined when neither the name nor anything below it exists (RFC 8020). */
-  txt(name: string, signal: AbortSignal): Promise<readonly string[] | undefined>
-  /** The certificate as it is presented, also a bad one. `startTls`: after an SMTP upgrade (RFC 3207). */
-  certificate(
-    input: { readonly host: string; readonly port: number; readonly startTls: boolean },
-    signal: AbortSignal,
-  ): Promise<Certificate>
-  /** One bounded GET that follows no redirect. The body is empty unless it is wanted. */
-  get(input: GetInput, signal: AbortSignal): Promise<{ readonly status: number; readonly body: string }>
-  /** Asks a service of the platform for its shallow health, in its format. */
-  health(service: ServiceDefinition, url: string, signal: AbortSignal): Promise<RemoteHealth>
-  /** Opens a connection and closes it again. */
-  connect(host: string, port: number, signal: AbortSignal): Promise<void>
-}
-
-interface GetInput {
-  readonly url: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly wantsBody?: boolean
-  /** Accepts an invalid certificate. Never use it with a key: an impostor could read it. */
-  readonly anyCertificate?: boolean
-}
+export type LiveNetwork = ReturnType<typeof openNetwork>
 
 const LARGEST_BODY_BYTES = 64 * 1024
 /** Longer than any check may take: the check's own limit arrives as its signal. */
@@ -139,31 +84,42 @@ export function openNetwork(
     /** Further authorities, in PEM. If set, the system's own are not trusted. */
     readonly ca?: string
   } = {},
-): LiveNetwork {
+) {
   const { lookup, nameServers, ca } = options
-  const network = { ...(lookup && { lookup }), ...(ca !== undefined && { ca }) }
+  const network = given({ lookup, ca })
   return {
-    addresses: async (host, signal) =>
-      (await abortable(signal, 'dns', addressesOf(bare(host), lookup))).length,
-    txt: (name, signal) => txtRecords(name, nameServers, signal),
-    certificate: ({ host, ...input }, signal) =>
-      abortable(signal, 'tls', certificateOf({ ...input, host: bare(host), network, signal })),
-    async get({ url, headers = {}, wantsBody = false, anyCertificate = false }, signal) {
+    /** How many addresses the host has, as the system's own resolution sees it (also its hosts file). */
+    addresses: async (url: URL, signal: AbortSignal) =>
+      (await abortable(signal, 'dns', addressesOf(hostOf(url), lookup))).length,
+    /** The TXT records of a name, each joined; undefined when neither the name nor anything below it exists (RFC 8020). */
+    txt: (name: string, signal: AbortSignal) => txtRecords(name, nameServers, signal),
+    /** The certificate as it is presented, also a bad one; of `smtp:` after an upgrade (RFC 3207). */
+    certificate: (url: URL, signal: AbortSignal) =>
+      abortable(signal, 'tls', certificateOf(url, network, signal)),
+    /** One bounded GET that follows no redirect. The body is empty unless it is wanted. */
+    async get(
+      input: Pick<GetInput, 'headers' | 'anyCertificate'> & {
+        readonly url: string
+        readonly wantsBody?: boolean
+      },
+      signal: AbortSignal,
+    ): Promise<{ readonly status: number; readonly body: string }> {
       const outcome = await get({
-        url: new URL(url),
-        headers: { accept: 'application/json', ...headers },
+        ...input,
+        url: new URL(input.url),
+        headers: { accept: 'application/json', ...input.headers },
         timeoutMs: LONG_MS,
         signal,
         largestBytes: LARGEST_BODY_BYTES,
-        wantsBody: () => wantsBody,
-        anyCertificate,
+        wantsBody: () => input.wantsBody === true,
         monotonic: systemClock.monotonic,
         network,
       })
-      if (!outcome.answered) throw faultOf(outcome.cause)
+      if (!outcome.answered) throw new NetworkFault(outcome.cause)
       return outcome
     },
-    health: ({ name, health, format }, url, signal) =>
+    /** Asks a service of the platform for its shallow health, in its format. */
+    health: ({ name, health, format }: ServiceDefinition, url: string, signal: AbortSignal) =>
       probeRemote({
         service: name,
         url,
@@ -176,22 +132,15 @@ export function openNetwork(
         signal,
         network,
       }),
-    async connect(host, port, signal) {
-      const addresses = await abortable(signal, 'dns', addressesOf(bare(host), lookup))
-      const socket = await abortable(signal, 'tcp', connectFirst({ addresses, port, signal }))
+    /** Opens a connection and closes it again. */
+    async connect(url: URL, signal: AbortSignal) {
+      const socket = await abortable(signal, 'tcp', connectTo(url, { lookup, signal }))
       socket.destroy()
     },
   }
 }
 
-/** A host as resolvers and sockets take it: an IPv6 address without its brackets. */
-function bare(host: string): string {
-  return host.replace(/^\[|\]$/g, '')
-}
-
-export function isAddress(host: string): boolean {
-  return isIP(bare(host)) !== 0
-}
+export const isAddress = (url: URL) => isIP(hostOf(url)) !== 0
 
 async function txtRecords(
   name: string,
@@ -209,7 +158,7 @@ async function txtRecords(
     const code = codeOf(error)
     if (code === 'ENOTFOUND') return undefined
     if (code === 'ENODATA') return []
-    throw new NetworkFault('name server')
+    throw new NetworkFault('dns_unavailable')
   } finally {
     signal.removeEventListener('abort', cancel)
   }
@@ -218,12 +167,12 @@ async function txtRecords(
 /** Ends a promise when the signal aborts, even if the work behind it ignores the signal. */
 function abortable<T>(signal: AbortSignal, phase: Phase, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(new NetworkFault('timeout'))
+    const stop = () => reject(new NetworkFault('answer_timeout'))
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     work
       .then(resolve, (error: unknown) =>
-        reject(error instanceof NetworkFault ? error : faultOf(causeOf(error, phase))),
+        reject(error instanceof NetworkFault ? error : new NetworkFault(causeOf(error, phase))),
       )
       .finally(() => signal.removeEventListener('abort', stop))
   })

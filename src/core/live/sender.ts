@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import { dkimPrivateKey } from '../dkim-key.ts'
 import type { DkimSettings } from '../env/settings.ts'
 import { counted } from '../sentences.ts'
+import { dkimPrivateKey } from '../webhook-key.ts'
 import { type LiveDependencies, step } from './endpoint.ts'
 import { failed, passed, type Step, type StepOutcome, skipped, warning } from './live.ts'
 import type { LiveNetwork } from './network.ts'
@@ -221,10 +221,7 @@ const GOOD_RSA_BITS = 2048
 
 const domainOf = (address: string) => domainToASCII(address.slice(address.lastIndexOf('@') + 1))
 
-/**
- * Whether two domains are aligned for DMARC in its relaxed mode (RFC 7489 §3.1); here, one must be within the
- * other.
- */
+/** Whether two domains are aligned for DMARC, relaxed (RFC 7489 §3.1); here, one must be within the other. */
 function isAligned(a: string, b: string): boolean {
   return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 }

@@ -1,5 +1,6 @@
 import type { Settings } from '../env/settings.ts'
 import { postgresServers } from '../env/values.ts'
+import { PATHS } from '../paths.ts'
 import type { Secret } from '../secret.ts'
 import { counted } from '../sentences.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
@@ -18,7 +19,6 @@ import {
   step,
 } from './endpoint.ts'
 import {
-  type FaultKind,
   failed,
   NetworkFault,
   outcomeOfFault,
@@ -36,15 +36,21 @@ function storeSteps(
   dependencies: LiveDependencies,
   storeSchema: NonNullable<LiveDependencies['storeSchema']>,
 ): Step[] {
-  const { address } = dependencies.settings.store
+  const { name, settings } = dependencies
+  const { address } = settings.store
   const servers = address?.kind === 'postgres' ? postgresServers(address.url.reveal()) : undefined
   return [
-    ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server).hostname, 'STORE_URL')),
+    ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server), 'STORE_URL')),
     migrationsStep(address !== undefined, async () => {
       const state = await storeSchema().catch(faultOf)
       if (typeof state === 'string') return failed('live-store', state)
       if (state === undefined) return skipped('there is no store yet; it is made at the first start')
-      const { version, latest } = state
+      const { version, latest, owner = name } = state
+      if (owner !== name)
+        return failed(
+          'store-of-another',
+          `belongs to the platform ${JSON.stringify(owner)}, and this is ${JSON.stringify(name)}`,
+        )
       if (version === latest) return passed(`schema ${version}, nothing to migrate`)
       return version < latest
         ? warning('store-migration-pending', `has schema ${version}, and this build brings ${latest}`)
@@ -68,53 +74,52 @@ function faultOf(error: unknown): string {
 }
 
 const SITE = 'NEXT_PUBLIC_SITE_URL'
-/** Nothing answers there. */
-const SILENT: readonly FaultKind[] = ['refused', 'no route', 'timeout', 'broken']
 
-/** The site's own name and certificate, as visitors meet them. Before the first deployment nothing answers there: a warning. */
+/**
+ * The site's own name and certificate as visitors meet them, and the webhook as the mail provider does. Before the first
+ * deployment nothing answers there: a warning.
+ */
 function siteSteps(dependencies: LiveDependencies): Step[] {
   const { settings } = dependencies
-  const { hostname, port, protocol } = new URL(settings.site.siteUrl)
-  const name = nameStep(dependencies, hostname, SITE)
-  if (protocol !== 'https:') return [name, plainHttpStep(SITE, plainHttpIn(settings))]
-  const where = { host: hostname, port: Number(port) || 443, startTls: false }
-  const certificate = certificateStep(dependencies, where, SITE)
-  const run = (signal: AbortSignal) =>
-    certificate.run(signal).catch((error: unknown) => {
-      const outcome = outcomeOfFault(error)
-      return error instanceof NetworkFault && SILENT.includes(error.kind) && 'id' in outcome
-        ? warning(outcome.id, outcome.detail.replace('reached', 'read'))
-        : outcome
-    })
-  return [name, { ...certificate, run }]
+  const site = new URL(settings.site.siteUrl)
+  const { provider } = settings.feedback ?? {}
+  return [
+    nameStep(dependencies, site, SITE),
+    site.protocol === 'https:'
+      ? perhapsSilent(certificateStep(dependencies, site, SITE))
+      : plainHttpStep(SITE, plainHttpIn(settings)),
+    ...(provider ? [perhapsSilent(webhookStep(dependencies, provider))] : []),
+  ]
 }
 
-/** The channels for alerts: what must be known before an incident is that each takes a message. */
-function alertSteps(
-  dependencies: LiveDependencies,
-  input: {
-    readonly channel: string
-    readonly variable: string
-    readonly url: Secret | undefined
-  },
-): Step[] {
-  const { channel, variable, url } = input
-  const { sendTest } = dependencies
-  return [
-    ...(url ? connectionSteps(dependencies, url.reveal(), variable) : []),
-    step('test message', variable, async () => {
-      if (sendTest === undefined) return skipped('none is sent without --send-test')
-      const outcome = await sendTest(channel)
-      return outcome.kind === 'sent'
-        ? passed('took it')
-        : failed('live-unhealthy', `did not take the test message: ${outcome.reason}`)
+const perhapsSilent = ({ run, ...asked }: Step): Step => ({
+  ...asked,
+  run: (signal) =>
+    run(signal).catch((error: unknown) => {
+      const outcome = outcomeOfFault(error)
+      return error instanceof NetworkFault && 'id' in outcome && outcome.id === 'live-unreachable'
+        ? warning(outcome.id, outcome.detail.replace('reached', 'read'))
+        : outcome
     }),
-  ]
+})
+
+/** Whether what the mail provider calls is our webhook, which refuses a GET as no other program does. */
+function webhookStep({ network, settings }: LiveDependencies, provider: string): Step {
+  const { origin } = new URL(settings.site.siteUrl)
+  const path = PATHS.feedback.replace(':provider', provider)
+  return step('webhook', SITE, async (signal) => {
+    // Nothing secret is sent: what is wrong with a certificate is said by its own step.
+    const asked = { url: origin + path, wantsBody: true, anyCertificate: true }
+    const { status, body } = await network.get(asked, signal)
+    return status === 405 && body.includes('"method_not_allowed"')
+      ? passed('is ours')
+      : failed('live-unhealthy', `does not lead to this platform: ${path} answers with ${status}`)
+  })
 }
 
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {
-  const { contract, services, settings, network, isSet, storeSchema } = dependencies
+  const { contract, services, settings, network, isSet, storeSchema, sendTest } = dependencies
   const { datastore, payments, sharedStore, mail, alerts, heartbeatPing } = settings
   const readersOf = (names: readonly string[]) =>
     contract.services.filter((service) =>
@@ -159,14 +164,18 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     ]
     return [target(name, readersOf(address), variable ?? address[0] ?? '', steps || undefined)]
   })
-  const alertTarget = (name: string, variable: string, channel: string, isOn: boolean, url?: Secret) =>
-    target(
-      name,
-      readersOf([variable]),
-      variable,
-      isOn ? alertSteps(dependencies, { channel, variable, url }) : undefined,
-      'alerts',
-    )
+  /** A channel for alerts: what must be known before an incident is that it takes a message. */
+  const alertTarget = (name: string, variable: string, channel: string, isOn: boolean, url?: Secret) => {
+    const message = step('test message', variable, async () => {
+      if (sendTest === undefined) return skipped('none is sent without --send-test')
+      const outcome = await sendTest(channel)
+      return outcome.kind === 'sent'
+        ? passed('took it')
+        : failed('live-unhealthy', `did not take the test message: ${outcome.reason}`)
+    })
+    const reached = url ? connectionSteps(dependencies, url.reveal(), variable) : []
+    return target(name, readersOf([variable]), variable, isOn ? [...reached, message] : undefined, 'alerts')
+  }
   const targets: readonly Target[] = [
     target(
       'datastore',

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import { asciiAddress, type Mailbox } from '../address.ts'
-import type { Mail } from './mailer.ts'
-import { isSafeUrl, renderMail } from './render.ts'
-import type { CompiledMail } from './template.ts'
-import type { Message } from './transport.ts'
+import { perObject } from '../once.ts'
+import type { Mail, Message } from './mailer.ts'
+import { type CompiledMail, isSafeUrl, renderMail } from './template.ts'
 
 const LINE_END = /[\r\n\0]/
 
@@ -56,25 +55,12 @@ function digestOf({ template, label = template, about }: Pick<Mail, 'template' |
   return hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
 }
 
-interface Sender {
-  readonly domain: string
-  /** 5 to 15 characters that stay the same for a sender. */
-  readonly id: string
-}
-
-/** Every message has the same sender. */
-const senders = new WeakMap<Mailbox, Sender>()
-
-function senderOf(from: Mailbox): Sender {
-  let known = senders.get(from)
-  if (known === undefined) {
-    const address = asciiAddress(from.address)
-    const domain = address.slice(address.lastIndexOf('@') + 1)
-    known = { domain, id: hash('sha256', domain, 'hex').slice(0, 12) }
-    senders.set(from, known)
-  }
-  return known
-}
+/** The domain of a sender, and 5 to 15 characters that stay the same for it. Every message has the same sender. */
+const senderOf = perObject((from: Mailbox) => {
+  const address = asciiAddress(from.address)
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  return { domain, id: hash('sha256', domain, 'hex').slice(0, 12) }
+})
 
 /** The Message-ID of a mail, without angle brackets: the same for every attempt. */
 export function messageIdOf(mail: Pick<Mail, 'template' | 'label' | 'about'>, from: Mailbox): string {

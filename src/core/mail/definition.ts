@@ -1,9 +1,5 @@
 import type { Identity } from '../access/identity.ts'
-import type { MailBrand } from './brand.ts'
-import type { Directory } from './directory.ts'
-import type { LessonTexts } from './lesson-text.ts'
-import type { Allowance } from './sent-mail.ts'
-import type { CompiledMails, Slot } from './template.ts'
+import type { CompiledMail, CompiledMails, MailBrand, Slot } from './template.ts'
 
 export type MailAnswer =
   /** `queued`: it is stored, and will be sent whatever becomes of this process. */
@@ -125,3 +121,81 @@ export const NOTICE_SLOTS = {
   statusUrl: 'url',
   unsubscribeUrl: 'url',
 } as const
+
+/**
+ * The records that decide who may have which mail sent, to whom, and with which link (CONTRACT §4). A record that
+ * the caller may not use is `undefined`, exactly as one that does not exist. `url` is absolute, or a path on the
+ * site. The store has an adapter over SQL tables (docs/directory.md); an embedding program may give its own.
+ */
+export interface Directory {
+  /** An open invite of an organisation of which `admin` is an admin. */
+  findInvite(query: { readonly id: string; readonly admin: string }): Promise<Invite | undefined>
+  /** A login request that has not expired at `now` (UTC milliseconds). Asked for by the service role only. */
+  findLoginRequest(query: { readonly id: string; readonly now: number }): Promise<LoginRequest | undefined>
+  /** An exam attempt of this subject's own that was passed. */
+  findPassedExam(query: { readonly id: string; readonly subject: string }): Promise<PassedExam | undefined>
+}
+
+export interface Invite {
+  /** The invited address. */
+  readonly address: string
+  /** The organisation's name, as the mail shows it. */
+  readonly organisation: string
+  readonly url: string
+  /** The organisation's plan does not cover invites: 402 for its admins. */
+  readonly locked: boolean
+}
+
+export interface LoginRequest {
+  readonly address: string
+  readonly url: string
+}
+
+export interface PassedExam {
+  /** The exam's title. */
+  readonly exam: string
+  /** 0 to 100. */
+  readonly scorePercent: number
+  readonly url: string
+}
+
+/**
+ * Each class of mail has its own limit, so that mail which strangers request never keeps a person from
+ * signing in. `program` has none: it is what the platform's own code sends at once.
+ */
+export const ALLOWANCES = ['sign-in', 'invite', 'other', 'program'] as const
+
+/** The limit per recipient that a mail counts toward. */
+export type Allowance = (typeof ALLOWANCES)[number]
+
+/** The text of a lesson in one language, as its file has it. */
+export interface LessonText {
+  /** The hash of the other fields: two texts with the same hash are the same text. */
+  readonly hash: string
+  readonly format: 'md' | 'mjml'
+  /** A language tag. */
+  readonly language: string
+  readonly source: string
+}
+
+/** The texts of one lesson: the original under an empty name, translations under their language in lower case. */
+export type LessonTranslations = Readonly<Record<string, LessonText>>
+
+/** The texts of a platform's lessons. */
+export interface LessonTexts {
+  /** By the name of the lesson's template; undefined: the platform has no such lesson. */
+  of(lesson: string): LessonTranslations | undefined
+  /** Compiles a text that a lesson had before, with the layout that the lesson `like` has now. */
+  compile(text: LessonText, like: string): Promise<CompiledMail>
+}
+
+/** The hash that identifies a text. */
+export function hashOf({ format, language, source }: Omit<LessonText, 'hash'>): string {
+  // The crypto module takes 6 ms of a cold start, and most commands need none of it.
+  return process
+    .getBuiltinModule('node:crypto')
+    .createHash('sha256')
+    .update(JSON.stringify([format, language, source]))
+    .digest('base64url')
+    .slice(0, 22)
+}

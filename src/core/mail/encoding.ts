@@ -1,36 +1,37 @@
-import { escapeHtml } from './render.ts'
-import type { Part } from './template.ts'
+import { perObject } from '../once.ts'
+import type { Message } from './mailer.ts'
+import { escapeHtml, type Part } from './template.ts'
 
-/** How a text is written in ASCII for what carries it: a JSON string, quoted-printable … */
-export interface Encoding {
-  /** Encodes one piece so that pieces may be joined: each begins where a fresh one could. */
-  encode(text: string): string
-}
+/**
+ * Encodes one piece of a text in ASCII for what carries it (a JSON string, quoted-printable …) so that pieces may be
+ * joined: each begins where a fresh one could.
+ */
+export type Encode = (text: string) => string
 
 /** A piece of a message: encoded text, or static bytes that were encoded when the mail was first sent. */
 export type Piece = string | Uint8Array
 
 /**
- * A filler for one encoding. The static parts of a compiled mail are encoded once, to bytes; from then on a message
- * costs the encoding of its slots, and copying the rest.
+ * Writes one part of a message in an encoding. The static parts of a compiled mail are encoded once, to bytes; from then
+ * on a message costs the encoding of its slots, and copying the rest.
  */
 export function encodedFill(
-  encoding: Encoding,
-): (parts: readonly Part[], slots: Readonly<Record<string, string>>, onto: Piece[]) => void {
-  const known = new WeakMap<readonly Part[], readonly (Uint8Array | Exclude<Part, string>)[]>()
-  return (parts, slots, onto) => {
-    let encoded = known.get(parts)
-    if (encoded === undefined) {
-      encoded = parts.map((part) =>
-        typeof part === 'string' ? Buffer.from(encoding.encode(part), 'latin1') : part,
-      )
-      known.set(parts, encoded)
+  encode: Encode,
+): (message: Pick<Message, 'source' | 'html' | 'text'>, part: 'html' | 'text', onto: Piece[]) => void {
+  const encodedOnce = perObject((parts: readonly Part[]) =>
+    parts.map((part) => (typeof part === 'string' ? Buffer.from(encode(part), 'latin1') : part)),
+  )
+  return (message, part, onto) => {
+    const { source } = message
+    if (source === undefined) {
+      onto.push(encode(message[part]))
+      return
     }
-    for (const part of encoded) {
-      if (part instanceof Uint8Array) onto.push(part)
+    for (const piece of encodedOnce(source.compiled[part])) {
+      if (piece instanceof Uint8Array) onto.push(piece)
       else {
-        const value = slots[part.slot] ?? ''
-        onto.push(encoding.encode(part.as === 'plain' ? value : escapeHtml(value)))
+        const value = source.slots[piece.slot] ?? ''
+        onto.push(encode(piece.as === 'plain' ? value : escapeHtml(value)))
       }
     }
   }
@@ -38,7 +39,10 @@ export function encodedFill(
 
 /** The pieces in one buffer that nothing else writes to. Text is ASCII, unless `wide` says that it may be more. */
 export function joinPieces(pieces: readonly Piece[], wide = false): Buffer {
-  return writePieces(pieces, freshBytes(bytesOf(pieces, wide)), wide)
+  let length = 0
+  for (const piece of pieces)
+    length += wide && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+  return writePieces(pieces, freshBytes(length), wide)
 }
 
 const SLAB_BYTES = 256 * 1024
@@ -60,15 +64,8 @@ function freshBytes(length: number): Buffer {
   return bytes
 }
 
-function bytesOf(pieces: readonly Piece[], wide = false): number {
-  let length = 0
-  for (const piece of pieces)
-    length += wide && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
-  return length
-}
-
 /** Writes the pieces at the beginning of `target`, and gives that part of it. */
-export function writePieces(pieces: readonly Piece[], target: Buffer, wide = false): Buffer {
+export function writePieces(pieces: readonly Piece[], target: Buffer, wide: boolean): Buffer {
   let at = 0
   for (const piece of pieces) {
     if (typeof piece === 'string') at += target.write(piece, at, wide ? 'utf8' : 'latin1')

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { parsedJson } from '../is-record.ts'
 import { fileNames, readBytes, readPackageFile } from '../package-files.ts'
-import { isTemplateFile, pathOf } from './compile/files.ts'
-import type { MailSet } from './definition.ts'
+import { isTemplateFile, pathOf, type Templates } from './compile/files.ts'
 import type { CompiledMails } from './template.ts'
 
 /** Output file of `platformctl email build`, in the folder of the mails. */
@@ -18,8 +18,6 @@ export interface MailBuild {
   readonly mails: CompiledMails
 }
 
-type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
-
 /** The compiled mails of a folder: its build if that is fresh, and otherwise compiled now. */
 export async function compiledFolder(templates: Templates, folder: string): Promise<CompiledMails> {
   const build = await readBuild(folder)
@@ -31,7 +29,7 @@ export async function compiledFolder(templates: Templates, folder: string): Prom
 
 /** Compiles a set. Rejects with a TemplateError that names the file and the line. */
 export async function buildFolder(templates: Templates): Promise<MailBuild> {
-  const { compileFolders } = await import('./compile/folder.ts')
+  const { compileFolders } = await import('./compile/compile.ts')
   const sources = await hashSources(templates)
   return { version: 1, madeBy: await packageVersion(), sources, mails: await compileFolders(templates) }
 }
@@ -42,12 +40,9 @@ async function packageVersion(): Promise<string> {
 }
 
 async function readBuild(folder: string): Promise<MailBuild | undefined> {
-  try {
-    // Written by `email build`.
-    return JSON.parse(await readFile(path.join(folder, BUILD_FILE), 'utf8')) as MailBuild
-  } catch {
-    return undefined
-  }
+  const text = await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')
+  // Written by `email build`.
+  return parsedJson(text) as MailBuild | undefined
 }
 
 /** A hash of everything that the mails are made from: templates, layouts, definitions and brand. */

@@ -1,7 +1,7 @@
-import { recent } from '../recent.ts'
+import { recent } from '../calls.ts'
 import type { MailDefinition } from './definition.ts'
 
-/** Kinds of mail that leave apart from each other (CONTRACT §14.4). */
+/** Kinds of mail that leave apart from each other (CONTRACT §12). */
 export const STREAMS = ['sign-in', 'confirmation', 'alert', 'notice', 'course', 'mail'] as const
 export type StreamName = (typeof STREAMS)[number]
 
@@ -20,7 +20,7 @@ export interface Hold extends Pause {
 /** The hold on a stream. Ask before each attempt: the answer is at most a few seconds old. */
 export type Held = (stream: StreamName) => Promise<Hold | undefined>
 
-/** A pause is in force everywhere within 10 seconds (CONTRACT §14.5). */
+/** A pause is in force everywhere within 10 seconds (CONTRACT §12). */
 const ASKED_MS = 5000
 
 export function createHeld(read: () => Promise<readonly Hold[]>, now: () => number): Held {
@@ -67,12 +67,8 @@ export interface LastMail {
   readonly failed: Pause | undefined
 }
 
-/** Streams that were paused together. */
-export interface HeldTogether extends Pause {
-  readonly streams: readonly StreamName[]
-}
-
-export function heldTogether(holds: readonly Hold[]): readonly HeldTogether[] {
+/** The streams that were paused together. */
+export function heldTogether(holds: readonly Hold[]) {
   const groups = Map.groupBy(holds, ({ at, reason }) => `${at} ${reason}`)
   return [...groups.values()].flatMap(([first, ...rest]) =>
     first === undefined

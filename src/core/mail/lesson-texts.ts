@@ -1,5 +1,5 @@
 import { readTemplateFiles, type TemplateFiles, type Templates } from './compile/files.ts'
-import { hashOf, type LessonText, type LessonTexts } from './lesson-text.ts'
+import { hashOf, type LessonText, type LessonTexts } from './definition.ts'
 
 /** Reads the lessons of a set. Rejects with a TemplateError if a file is missing or cannot be read. */
 export async function readLessonTexts(set: Templates): Promise<LessonTexts> {
@@ -28,7 +28,7 @@ export async function readLessonTexts(set: Templates): Promise<LessonTexts> {
       const lesson = lessons.get(like)
       const files = lesson?.[language.toLowerCase()]?.files ?? lesson?.['']?.files
       if (files === undefined) throw new RangeError(`there is no lesson ${like}`)
-      const { compileFile } = await import('./compile/folder.ts')
+      const { compileFile } = await import('./compile/compile.ts')
       return compileFile({ ...files, file: `lesson.${format}`, source, language })
     },
   }

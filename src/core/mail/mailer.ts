@@ -1,6 +1,77 @@
 import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
-import type { Attachment, Message, Outcome, WaitUntilRecorded } from './transport.ts'
+
+/** A file that goes with a message. */
+export interface Attachment {
+  /** File name, without a path. */
+  readonly name: string
+  /** Media type, as `application/pdf` or `text/calendar; method=REQUEST`. */
+  readonly type: string
+  readonly content: Buffer
+}
+
+/** One complete message. The same `key` always comes with the same bytes (CONTRACT §5, Delivery). */
+export interface Message {
+  /** Provider idempotency key, ≤ 256 characters of `[A-Za-z0-9._:-]`: stable over attempts. */
+  readonly key: string
+  /** Without angle brackets; derived from the key. */
+  readonly messageId: string
+  readonly date: Date
+  readonly from: Mailbox
+  readonly to: Mailbox
+  readonly replyTo: Mailbox | undefined
+  readonly subject: string
+  readonly html: string
+  readonly text: string
+  /** Further headers (List-Id, List-Unsubscribe …); values hold no CR, LF or NUL. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly attachments?: readonly Attachment[] | undefined
+  /** The template and slots of `html` and `text`: a transport may encode the static parts once and for all. */
+  readonly source?: { readonly compiled: CompiledMail; readonly slots: Readonly<Record<string, string>> }
+}
+
+/**
+ * Outcome of one send. `unknown`: the connection broke after the message was handed over, so it may have been
+ * delivered. A transient outcome with `scope: 'connection'` (401, 421, 429) uses up no attempt: the transport pauses
+ * instead. `scope: 'sender'` (422, 5.7.1) is a refusal that may concern us rather than this message: the dispatcher
+ * decides by the outcome of the others. `hardBounce` marks a dead address (5.1.1).
+ */
+export type Outcome =
+  | { readonly kind: 'sent'; readonly id: string }
+  | {
+      readonly kind: 'transient'
+      readonly reason: string
+      readonly scope: 'message' | 'sender' | 'connection'
+      readonly retryAfterMs?: number
+    }
+  | { readonly kind: 'permanent'; readonly reason: string; readonly hardBounce: boolean }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** Waits until what became of a message is stored for good. */
+export type WaitUntilRecorded = () => Promise<void>
+
+/** How many messages a transport carries at once. More would only wait inside it. */
+export const LINES = { smtp: 20, api: 50 } as const
+
+/** The longest that one attempt may take, from handing over to the last answer; SMTP servers may take ten minutes for it (RFC 5321 §4.5.3.2.6). */
+export const PATIENCE_MS = { smtp: 14 * 60_000, api: 55_000 } as const
+
+/** Carries messages to a provider. `send` never rejects: every fault is an outcome. */
+export interface Transport {
+  /** `smtp`, `api`, `postmark`, `ses`, or the embedding program's own name. Only `api` honors the idempotency key. */
+  readonly kind: string
+  /** The longest that one attempt may take; default: that of `api`. */
+  readonly patienceMs?: number
+  /**
+   * `recorded` resolves once what became of this message is stored for good, and rejects if that failed; calling it
+   * hurries the commit. Where the provider recognizes no repeats, complete no message on a connection before the last
+   * one that it took there is recorded: a crash then repeats at most one message for each connection.
+   */
+  send(message: Message, signal?: AbortSignal, recorded?: WaitUntilRecorded): Promise<Outcome>
+  /** Connects and authenticates without sending; rejects with a reason free of secrets. */
+  verify(signal?: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
 
 /** A mail to send, before it is rendered. */
 export interface Mail {
@@ -34,11 +105,12 @@ export type SendOutcome =
   | { readonly kind: 'not_configured'; readonly reason: string }
   | { readonly kind: 'not_composed'; readonly reason: string }
 
+/** Why a mail is not sent while no mailer is configured. */
+export const NOT_CONFIGURED = 'mail is not configured'
+
 /** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
 export interface Mailer {
   readonly configured: boolean
-  /** Why not, when not configured. */
-  readonly reason: string | undefined
   /** `smtp`, `api`, `postmark`, `ses`, or the embedding program's own; undefined when not configured. */
   readonly transport: string | undefined
   /** How many messages it carries at once. */

@@ -1,14 +1,22 @@
 import type { Mailbox } from '../address.ts'
-import { dkimPrivateKey } from '../dkim-key.ts'
-import type { MailRoute, Settings } from '../env/settings.ts'
+import type { DkimSettings, MailRoute, Settings } from '../env/settings.ts'
+import type { Network } from '../network/get.ts'
+import { once } from '../once.ts'
+import { dkimPrivateKey } from '../webhook-key.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
-import type { Mail, Mailer, SendOutcome } from './mailer.ts'
+import {
+  LINES,
+  type Mail,
+  type Mailer,
+  NOT_CONFIGURED,
+  type Outcome,
+  PATIENCE_MS,
+  type SendOutcome,
+  type Transport,
+} from './mailer.ts'
 import { type CompiledMails, mailIn } from './template.ts'
-import { LINES, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
-import type { DkimSigner } from './transports/dkim.ts'
-
-const NOT_CONFIGURED = 'mail is not configured'
+import type { SignMessage } from './transports/mime.ts'
 
 /** Opens a mailer; nothing connects before the first send. */
 export function openMailer({
@@ -17,6 +25,7 @@ export function openMailer({
   from = mail?.from,
   compiled,
   bounceAddresses = async () => undefined,
+  onDate,
 }: {
   readonly mail: Settings['mail']
   /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
@@ -26,18 +35,12 @@ export function openMailer({
   readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
   /** Where the compiled templates come from. */
   readonly compiled: () => Promise<CompiledMails>
+  /** Hears the Date of an API’s answers. */
+  readonly onDate?: Network['onDate']
 }): Mailer {
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)
   if (sender === undefined || (mail === undefined && own === undefined)) return noMailer
-  let opened: Promise<Transport> | undefined
-  const transport = () => {
-    opened ??= (own ? Promise.resolve(own) : openTransport(mail, bounceAddresses)).catch((error: unknown) => {
-      // The next mail tries again.
-      opened = undefined
-      throw error
-    })
-    return opened
-  }
+  const transport = once(async () => own ?? openTransport(mail, bounceAddresses, onDate))
   const compose = async (message: Mail) => {
     const template = message.compiled ?? mailIn(await compiled(), message.template, message.language)
     if (template === undefined) throw new RangeError('there is no such template')
@@ -45,7 +48,6 @@ export function openMailer({
   }
   return {
     configured: true,
-    reason: undefined,
     transport: own?.kind ?? (mail && transportOf(mail.route)),
     lines: own === undefined && mail?.route.kind === 'smtp' ? LINES.smtp : LINES.api,
     patienceMs: own ? (own.patienceMs ?? PATIENCE_MS.api) : PATIENCE_MS[mail?.route.kind ?? 'api'],
@@ -69,7 +71,7 @@ export function openMailer({
       return { kind: 'unknown', reason: 'the mail transport failed' }
     },
     verify: async (signal) => (await transport()).verify(signal),
-    close: async () => (await opened?.catch(() => undefined))?.close(),
+    close: async () => (await transport.opened().catch(() => undefined))?.close(),
   }
 }
 
@@ -85,7 +87,6 @@ function isOutcome(value: unknown): value is Outcome {
 
 const noMailer: Mailer = {
   configured: false,
-  reason: NOT_CONFIGURED,
   transport: undefined,
   lines: 0,
   patienceMs: 0,
@@ -107,6 +108,7 @@ function transportOf(route: MailRoute): string {
 async function openTransport(
   mail: Settings['mail'],
   bounceAddresses: () => Promise<BounceAddresses | undefined>,
+  onDate: Network['onDate'],
 ): Promise<Transport> {
   if (mail === undefined) throw new Error(NOT_CONFIGURED)
   if (mail.route.kind === 'smtp')
@@ -119,16 +121,16 @@ async function openTransport(
     })
   if (mail.key === undefined) throw new Error(NOT_CONFIGURED)
   const { openApi } = await import('./transports/api.ts')
-  return openApi({ ...mail.route, key: mail.key })
+  return openApi({ ...mail.route, key: mail.key, onDate })
 }
 
 /** Unsigned mail in place of signed would lose the domain's good name: a key that cannot be used is a fault. */
-async function signerOf(dkim: NonNullable<Settings['mail']>['dkim']): Promise<DkimSigner | undefined> {
+async function signerOf(dkim: DkimSettings | undefined): Promise<SignMessage | undefined> {
   if (dkim === undefined) return undefined
   const key = dkimPrivateKey(dkim.key.reveal())
   if (key === undefined) throw new Error('MAILER_DKIM_KEY is not a private RSA key')
-  const { createDkimSigner } = await import('./transports/dkim.ts')
-  return createDkimSigner({ domain: dkim.domain, selector: dkim.selector, key })
+  const { createDkimSigner } = await import('./transports/mime.ts')
+  return createDkimSigner(dkim, key)
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Outcome } from './transport.ts'
+import type { Outcome } from './mailer.ts'
 
 type Failure = Exclude<Outcome, { kind: 'sent' }>
 

@@ -3,10 +3,8 @@ import type { Clock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import type { MailAnswer, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
-import { type MailParts, readMailParts } from './mail-parts.ts'
-import type { Mailer } from './mailer.ts'
+import { type Mail, type Mailer, NOT_CONFIGURED } from './mailer.ts'
 import { type KeptMail, NOT_MADE, notSent, sendOnce } from './send-once.ts'
-import { RECIPIENT_CAPS } from './sent-mail.ts'
 
 declare global {
   /** Your mails and their slots: `platformctl email types` writes the declaration that fills it. */
@@ -91,6 +89,8 @@ export function createSendEmail(
   } = {},
 ): SendEmail {
   const { compiled } = mails
+  /** The last call under each key: the next one waits to hear whether the mail was sent. */
+  const calls = new Map<string, Promise<unknown>>()
   async function answer(input: SendEmailInput): Promise<MailAnswer> {
     const { template, to, language, slots, key, about = key, date, durable = false } = input
     if (!Object.hasOwn(await compiled(), template)) return notSent('there is no such template')
@@ -98,6 +98,8 @@ export function createSendEmail(
     // Callers without types give what they have.
     const parsed = parseMailbox(String(to))
     if (!parsed.ok) return notSent(parsed.reason)
+    if (language !== undefined && typeof language !== 'string')
+      return notSent('the language is a tag, such as de')
     const parts = readMailParts(input)
     if (typeof parts === 'string') return notSent(parts)
     const now = clock.now()
@@ -110,7 +112,7 @@ export function createSendEmail(
       about,
       date: date ?? new Date(now),
     }
-    if (!mailer.configured) return notSent(mailer.reason ?? NOT_MADE)
+    if (!mailer.configured) return notSent(NOT_CONFIGURED)
     const store = await kept().catch(() => 'unavailable' as const)
     if (store === 'unavailable' && durable) return notSent(NOT_STORED)
     // What is queued waits; what is sent at once cannot.
@@ -119,17 +121,26 @@ export function createSendEmail(
     const allowance = mails.definitions.find(({ name }) => name === template)?.allowance
     const isStored = store !== undefined && durable
     if (isStored && allowance === 'sign-in') return notSent(SIGN_IN)
-    const sending = sendOnce({ mailer, compiled }, store === 'unavailable' ? undefined : store, mail, {
-      key: `key ${about}`,
-      now,
-      identity: parsed.identity,
-      // What a program sends at once has no cap, and counts toward none.
-      allowance: isStored ? allowance : 'program',
-      caps: isStored ? RECIPIENT_CAPS : [],
-      isStored,
-      date,
-    })
+    const send = () =>
+      sendOnce({ mailer, compiled }, store === 'unavailable' ? undefined : store, mail, {
+        key: `key ${about}`,
+        now,
+        identity: parsed.identity,
+        // What a program sends at once has no cap, and counts toward none.
+        allowance: isStored ? allowance : 'program',
+        isStored,
+        date,
+      })
+    const sending = inTurn(about, send)
     return isStored ? sending.catch(() => notSent(NOT_STORED)) : sending
+  }
+
+  async function inTurn(key: string, send: () => Promise<MailAnswer>): Promise<MailAnswer> {
+    const sending = (calls.get(key) ?? Promise.resolve()).then(send)
+    const settled = sending.catch(() => {})
+    calls.set(key, settled)
+    void settled.then(() => calls.get(key) === settled && calls.delete(key))
+    return sending
   }
 
   return async (input) => {
@@ -155,4 +166,97 @@ export function createSendMail(sendEmail: SendEmail, random: Random): SendsMail 
         about: mail?.key ?? Buffer.from(random.bytes(18)).toString('base64url'),
       }),
   }
+}
+
+/** A file to attach, as code gives it. */
+export interface AttachmentInput {
+  /** File name, without a path. */
+  readonly name: string
+  /** Media type, as `application/pdf`. */
+  readonly type: string
+  /** Bytes, or text to write in UTF-8. */
+  readonly content: Uint8Array | string
+}
+
+/** What code may add to one mail. */
+export interface MailParts {
+  /** Sender in place of MAILER_FROM; the provider has to know it. */
+  readonly from?: string
+  /** Further headers, as `X-PM-Message-Stream`. Those that carry or sign the mail are not yours to set. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** At most 20, of 7 MB together. */
+  readonly attachments?: readonly AttachmentInput[]
+}
+
+const MOST = 20
+const LARGEST_BYTES = 7_000_000
+const LONGEST_NAME = 200
+const LONGEST_VALUE = 900
+
+/** Fields that the engine writes, that name other recipients, or that servers add on the way. */
+const RESERVED =
+  /^(?:from|sender|to|cc|bcc|reply-to|subject|date|message-id|return-path|errors-to|mime-version|content-.*|resent-.*|received.*|dkim-.*|domainkey-.*|arc-.*|authentication-results|auto-submitted|feedback-id|list-.*|x-smtpapi|.*-b?cc|x-pm-keepid)$/i
+const FIELD_NAME = /^[A-Za-z][A-Za-z0-9-]{0,75}$/
+const FIELD_VALUE = new RegExp(`^[\\x20-\\x7e]{1,${LONGEST_VALUE}}$`)
+/** A media type with simple parameters (RFC 2045 §5.1). Those of parts and messages are not sent in base64. */
+const MEDIA_TYPE =
+  /^(?!multipart|message)[\w!#$&^.+-]{1,60}\/[\w!#$&^.+-]{1,80}(?:; ?[\w-]{1,30}=[\w.+-]{1,60}){0,4}$/i
+/** Separators of paths, control characters, and characters that turn the direction of text. */
+const UNSAFE_IN_NAME = /[/\\\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+/** Reads what is added to a mail; a text says why it cannot be. Callers without types give what they have. */
+function readMailParts({
+  from,
+  headers = {},
+  attachments = [],
+}: MailParts): Pick<Mail, 'from' | 'headers' | 'attachments'> | string {
+  const sender = from === undefined ? undefined : parseMailbox(String(from))
+  if (sender?.ok === false) return `from: ${sender.reason}`
+  const fault = headerFault(headers) ?? attachmentFault(attachments)
+  if (fault !== undefined) return fault
+  const files = attachments.map(({ name, type, content }) => ({
+    name,
+    type,
+    content: typeof content === 'string' ? Buffer.from(content, 'utf8') : Buffer.from(content),
+  }))
+  if (files.reduce((all, { content }) => all + content.length, 0) > LARGEST_BYTES)
+    return 'the attachments are larger than 7 MB together: link to them instead'
+  return {
+    ...(sender && { from: sender.mailbox }),
+    ...(Object.keys(headers).length > 0 && { headers: { ...headers } }),
+    ...(files.length > 0 && { attachments: files }),
+  }
+}
+
+function headerFault(headers: Readonly<Record<string, string>>): string | undefined {
+  const entries: [string, unknown][] = Object.entries(headers)
+  if (entries.length > MOST) return `a mail has at most ${MOST} headers of its own`
+  for (const [name, value] of entries) {
+    if (!FIELD_NAME.test(name)) return 'the name of a header has letters, digits and hyphens, at most 76'
+    if (RESERVED.test(name))
+      return `the header ${name} cannot be set: it is written for every mail, or misdirects it`
+    if (typeof value !== 'string' || !FIELD_VALUE.test(value))
+      return `the value of the header ${name} is not one line of at most ${LONGEST_VALUE} printable ASCII characters`
+  }
+  return undefined
+}
+
+function attachmentFault(attachments: readonly AttachmentInput[]): string | undefined {
+  if (attachments.length > MOST) return `a mail has at most ${MOST} attachments`
+  for (const { name, type, content } of attachments) {
+    if (
+      typeof name !== 'string' ||
+      name.trim() === '' ||
+      name.length > LONGEST_NAME ||
+      !name.isWellFormed() ||
+      UNSAFE_IN_NAME.test(name) ||
+      /^\.+$/.test(name)
+    )
+      return `the name of an attachment is a file name of at most ${LONGEST_NAME} characters, without a path`
+    if (typeof type !== 'string' || !MEDIA_TYPE.test(type))
+      return 'the type of an attachment is a media type, as application/pdf'
+    if (typeof content !== 'string' && !(content instanceof Uint8Array))
+      return 'the content of an attachment is text or bytes'
+  }
+  return undefined
 }

@@ -1,8 +1,8 @@
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import { suppressionChange } from './feedback/changes.ts'
-import { mayMail, type SuppressionCause } from './feedback/mailbox.ts'
+import { mayMail, type SuppressionCause } from './feedback/event.ts'
 import { countedDomain, type MailCount } from './feedback/sending.ts'
+import { suppressionChange } from './feedback/store.ts'
 import type { SuppressionList } from './feedback/suppressions.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 
@@ -45,9 +45,7 @@ export function createSuppressingMailer(
     return address.ok ? address.identity : undefined
   }
 
-  async function refusal(
-    mail: Pick<Mail, 'template' | 'to' | 'unsubscribeUrl'>,
-  ): Promise<SendOutcome | undefined> {
+  const refusal: SuppressingMailer['refusal'] = async (mail) => {
     if (mail.unsubscribeUrl !== undefined) return undefined
     const identity = identityOf(mail)
     if (identity === undefined) return undefined

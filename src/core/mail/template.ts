@@ -1,3 +1,6 @@
+import { brandColors } from '../colour.ts'
+import { perObject } from '../once.ts'
+
 /** The place of a slot, which decides how its value is escaped. */
 export type SlotContext = 'html' | 'url' | 'plain'
 
@@ -40,4 +43,109 @@ export function mailIn<M = CompiledMail>(
 export function inLanguage(has: (tag: string) => boolean, language: string | undefined): string | undefined {
   const tag = language?.toLowerCase() ?? ''
   return [tag, tag.split('-')[0] ?? '', ''].find(has)
+}
+
+/** A slot without a value, with a value of the wrong kind, or a value for no slot: a fault of the caller. */
+class SlotError extends Error {
+  override readonly name = 'SlotError'
+}
+
+const LONGEST_TEXT = 500
+const LONGEST_URL = 2000
+/** Characters of a URI (RFC 3986 §2): none of them ends an attribute, a header's angle brackets or a line. */
+const URL_CHARACTERS = /^https?:\/\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
+
+/** Fills a compiled mail. Values are checked once by kind, then escaped for each place. Throws a SlotError. */
+export function renderMail(mail: CompiledMail, slots: Readonly<Record<string, string>>) {
+  checkSlots(mail, slots)
+  return { subject: fill(mail.subject, slots), html: fill(mail.html, slots), text: fill(mail.text, slots) }
+}
+
+const entriesOf = perObject(({ slots }: CompiledMail) => Object.entries(slots))
+
+/** Throws a SlotError unless there is a value of the right kind for every slot, and no other. */
+export function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, string>>): void {
+  const entries = entriesOf(mail)
+  for (const [name, { type }] of entries) {
+    const value: unknown = slots[name]
+    if (value === undefined) throw new SlotError(`the slot ${name} has no value`)
+    if (typeof value !== 'string' || !(type === 'url' ? isSafeUrl(value) : isSafeText(value)))
+      throw new SlotError(`the value of the slot ${name} is not a ${type}`)
+  }
+  if (Object.keys(slots).length === entries.length) return
+  const unknown = Object.keys(slots).find((name) => !Object.hasOwn(mail.slots, name))
+  throw new SlotError(`the template has no slot ${unknown}`)
+}
+
+export function fill(parts: readonly Part[], slots: Readonly<Record<string, string>>): string {
+  let filled = ''
+  for (const part of parts) {
+    if (typeof part === 'string') filled += part
+    else filled += part.as === 'plain' ? slots[part.slot] : escapeHtml(slots[part.slot] ?? '')
+  }
+  return filled
+}
+
+/** Whether an http or https URL is safe in an attribute, in plain text and in a header field. */
+export function isSafeUrl(value: string): boolean {
+  return value.length <= LONGEST_URL && URL_CHARACTERS.test(value) && URL.canParse(value)
+}
+
+/** No line ends, no control characters and no half of a character: a text slot may be part of a header. */
+function isSafeText(value: string): boolean {
+  if (value.length > LONGEST_TEXT) return false
+  let pairs = false
+  // A loop, because a regular expression takes three times as long for a value of a few words.
+  for (let index = 0; index < value.length; index += 1) {
+    const code = value.charCodeAt(index)
+    if (code < 32 || (code >= 127 && code < 160) || code === 0x2028 || code === 0x2029) return false
+    if (code >= 0xd800 && code < 0xe000) pairs = true
+  }
+  return !pairs || value.isWellFormed()
+}
+
+const SPECIAL = /["&'<>]/g
+const ENTITIES: Readonly<Record<string, string>> = {
+  '"': '&quot;',
+  '&': '&amp;',
+  "'": '&#39;',
+  '<': '&lt;',
+  '>': '&gt;',
+}
+
+/** Text for HTML content and for quoted attribute values. */
+export function escapeHtml(text: string): string {
+  let escaped = ''
+  let from = 0
+  // A loop, because calling `replace` with a function takes twice as long.
+  for (let found = SPECIAL.exec(text); found !== null; found = SPECIAL.exec(text)) {
+    escaped += text.slice(from, found.index) + ENTITIES[found[0]]
+    from = SPECIAL.lastIndex
+  }
+  return from === 0 ? text : escaped + text.slice(from)
+}
+
+const BRAND_SLOTS = ['platformName', 'accent', 'onAccent', 'accentInDark'] as const
+
+/** Values that a layout takes from the platform: filled in once, not for each mail. */
+export type MailBrand = Readonly<Record<(typeof BRAND_SLOTS)[number], string>>
+
+export function isBrandSlot(name: string): name is keyof MailBrand {
+  return BRAND_SLOTS.some((slot) => slot === name)
+}
+
+export function mailBrand(name: string, color: string | undefined): MailBrand {
+  const { accent, onAccent, accentInDark } = brandColors(color)
+  return { platformName: name, accent, onAccent, accentInDark }
+}
+
+/** Writes the platform's name and colors wherever a layout asks for them. */
+export function withBrand(mail: CompiledMail, brand: MailBrand): CompiledMail {
+  const named = (part: Part): Part =>
+    typeof part !== 'string' && isBrandSlot(part.slot) ? escapeHtml(brand[part.slot]) : part
+  return { ...mail, html: mail.html.map(named) }
+}
+
+export function allWithBrand(compiled: CompiledMails, brand: MailBrand): CompiledMails {
+  return Object.fromEntries(Object.entries(compiled).map(([name, mail]) => [name, withBrand(mail, brand)]))
 }

@@ -1,12 +1,10 @@
 import type { Identity } from '../access/identity.ts'
-import { type Mailbox, parseAddress } from '../address.ts'
+import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
-import type { Directory } from './directory.ts'
+import type { Directory, MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
-import type { Mail, Mailer } from './mailer.ts'
-import { type KeptMail, NOT_MADE, notSent, sendOnce } from './send-once.ts'
-import { RECIPIENT_CAPS } from './sent-mail.ts'
+import { type Mailer, NOT_CONFIGURED } from './mailer.ts'
+import { type KeptMail, notSent, sendOnce } from './send-once.ts'
 
 /**
  * The link of a record: an absolute http(s) address as it is, or a path on the site. Undefined for anything else, so
@@ -54,18 +52,9 @@ export interface MailRequest {
 }
 
 /** Mails that an asker is allowed to request. Recipient and link come from the server's own records (CONTRACT §4). */
-export interface TransactionalMail {
-  /** Stores the mail to be sent for certain, or sends it where nothing is stored for good. */
-  ask(asker: Identity, asked: MailRequest): Promise<MailAnswer>
-  /** The recipient and slots of a mail that was queued before; undefined: its record is gone. */
-  again(asker: Identity, asked: MailRequest): Promise<{ to: Mailbox; slots: Mail['slots'] } | undefined>
-}
+export type TransactionalMail = ReturnType<typeof openTransactionalMail>
 
 type Allowed = Extract<MailResolution, { readonly to: string }>
-
-const BAD_LINK = {
-  answer: { kind: 'not_sent', reason: 'the record holds no link that may be mailed' },
-} as const
 
 /** A record's link is neither an absolute address nor a path on the site. */
 class BadLinkError extends Error {
@@ -90,7 +79,7 @@ export function openTransactionalMail(
     readonly siteUrl: string
     readonly clock: Clock
   },
-): TransactionalMail {
+) {
   const absolute = (url: string) => {
     const inside = recordUrl(url, siteUrl)
     if (inside === undefined) throw new BadLinkError()
@@ -135,7 +124,7 @@ export function openTransactionalMail(
     asker: Identity,
     { template, inputs }: MailRequest,
   ): Promise<MailAnswer> {
-    if (!mailer.configured) return notSent(mailer.reason ?? NOT_MADE)
+    if (!mailer.configured) return notSent(NOT_CONFIGURED)
     // What is queued waits; what is sent at once cannot.
     const hold = kept.queue ? undefined : await held(streamOf(mails.definitions, template))
     if (hold) return notSent(heldReason(hold))
@@ -151,16 +140,17 @@ export function openTransactionalMail(
       now,
       identity,
       allowance,
-      caps: RECIPIENT_CAPS,
       isStored: kept.queue !== undefined,
       record: allowance === 'sign-in' ? { asker, inputs } : undefined,
     })
   }
 
   return {
-    async ask(asker, asked) {
+    /** Stores the mail to be sent for certain, or sends it where nothing is stored for good. */
+    async ask(asker: Identity, asked: MailRequest): Promise<MailAnswer> {
       const resolved = await resolve(asker, asked).catch((error: unknown) => {
-        if (error instanceof BadLinkError) return BAD_LINK
+        if (error instanceof BadLinkError)
+          return { answer: notSent('the record holds no link that may be mailed') }
         throw error
       })
       // Without types, null is a usual answer for no record.
@@ -168,7 +158,8 @@ export function openTransactionalMail(
       if ('locked' in resolved) return { kind: 'locked', message: resolved.locked }
       return 'answer' in resolved ? resolved.answer : shared(asker, asked, resolved)
     },
-    async again(asker, asked) {
+    /** The recipient and slots of a mail that was queued before; undefined: its record is gone. */
+    async again(asker: Identity, asked: MailRequest) {
       const resolved = await resolve(asker, asked)
       if (!resolved || !('to' in resolved)) return undefined
       const address = parseAddress(resolved.to)

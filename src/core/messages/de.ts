@@ -1,5 +1,5 @@
 import { DAY_MS } from '../durations.ts'
-import type { ErrorTexts, Messages } from './en.ts'
+import type { Messages } from './en.ts'
 import { lengths, lists } from './words.ts'
 
 const none = 'weniger als eine Sekunde'
@@ -195,12 +195,12 @@ Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 
       '<a href="/openapi.json">Was sie annimmt</a>.',
       'Im Browser lässt sie sich nicht öffnen.',
     ],
-    noLesson: (links, lessons): ErrorTexts => [
+    noLesson: [
       'Diese Lektion gibt es nicht',
-      links === '' ? '' : `Zur Auswahl: ${links}.`,
-      lessons === 0 ? 'Hier gibt es keinen Kurs.' : `Der Kurs hat ${lessonCount(lessons)}.`,
+      'Hier sind <a href="/lessons">alle Lektionen</a>.',
+      'Vielleicht ist der Link unvollständig.',
     ],
-    lessonLink: (number) => `Lektion ${number}`,
+    noLessons: ['Hier gibt es keine Lektionen', '', 'Sie kommen nur per E-Mail.'],
     operatorsOnly: [
       'Nur für den Betrieb',
       'Die <a href="/">Statusseite</a> steht allen offen.',

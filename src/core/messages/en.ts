@@ -13,7 +13,6 @@ export const duration = lengths({
   none: 'less than a second',
 })
 const listed = lists('and')
-const COUNTS = ['none', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
 const STAYS_GOOD = 'The link stays valid: open it again in a few minutes.'
 const LATER = 'Wait a little and try again.'
 
@@ -170,14 +169,8 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
       'This address is for programs',
       'See the <a href="/openapi.json">API description</a>.',
     ] as ErrorTexts,
-    noLesson: (links: string, lessons: number): ErrorTexts => {
-      const end = links === '' ? '.' : `: ${links}.`
-      return [
-        'There is no such lesson',
-        lessons === 0 ? '' : `The course has ${COUNTS[lessons] ?? lessons}${end}`,
-      ]
-    },
-    lessonLink: (number: number) => `day ${number}`,
+    noLesson: ['There is no such lesson', 'Here are <a href="/lessons">all lessons</a>.'] as ErrorTexts,
+    noLessons: ['There are no lessons here'] as ErrorTexts,
     operatorsOnly: ['For operators', 'The <a href="/">status page</a> is open to everybody.'] as ErrorTexts,
     /** The error's own sentence says that the link does not work; the heading says what that means. */
     linkInvalid: ['Not confirmed'] as ErrorTexts,

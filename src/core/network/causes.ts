@@ -133,16 +133,19 @@ export function isCauseCode(value: string): value is CauseCode {
   return Object.hasOwn(CAUSES, value)
 }
 
-/** How far a request had come. */
-export type Phase = 'dns' | 'tcp' | 'tls' | 'answer' | 'body'
+/** The error code of a proxy that passes nothing on. */
+export const PROXY_REFUSED = 'PROXY_REFUSED'
 
-export const TIMEOUTS: Readonly<Record<Phase, CauseCode>> = {
-  dns: 'dns_timeout',
-  tcp: 'connect_timeout',
-  tls: 'tls_timeout',
-  answer: 'answer_timeout',
-  body: 'body_timeout',
-}
+/** How far a request had come, with the causes of its time-out there and of a failure that has no code of its own. */
+export const PHASES = {
+  dns: { timeout: 'dns_timeout', failure: 'dns_unavailable' },
+  tcp: { timeout: 'connect_timeout', failure: 'connect_unreachable' },
+  tls: { timeout: 'tls_timeout', failure: 'tls_failed' },
+  answer: { timeout: 'answer_timeout', failure: 'connection_closed' },
+  body: { timeout: 'body_timeout', failure: 'connection_closed' },
+} as const satisfies Readonly<Record<string, Readonly<Record<'timeout' | 'failure', CauseCode>>>>
+
+export type Phase = keyof typeof PHASES
 
 /** Codes of Node's errors that mean one cause wherever they occur; OpenSSL's are those of X509_verify_cert_error_string(3). */
 const BY_CODE: Readonly<Record<string, CauseCode>> = {
@@ -170,14 +173,7 @@ const BY_CODE: Readonly<Record<string, CauseCode>> = {
   CERT_UNTRUSTED: 'tls_untrusted',
   CERT_REVOKED: 'tls_untrusted',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
-}
-
-const BY_PHASE: Readonly<Record<Phase, CauseCode>> = {
-  dns: 'dns_unavailable',
-  tcp: 'connect_unreachable',
-  tls: 'tls_failed',
-  answer: 'connection_closed',
-  body: 'connection_closed',
+  [PROXY_REFUSED]: 'proxy_refused',
 }
 
 /** The cause of an error that Node gave in this phase. The error's text is not used, because it holds addresses. */
@@ -185,5 +181,5 @@ export function causeOf(error: unknown, phase: Phase): CauseCode {
   const code = codeOf(error)
   // The connection was accepted and cut at once, so something listens there.
   if (code === 'ECONNRESET' && phase === 'tcp') return 'connection_closed'
-  return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : BY_PHASE[phase])
+  return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : PHASES[phase].failure)
 }

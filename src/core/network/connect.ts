@@ -1,4 +1,8 @@
 import { connect, isIP, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { codeError } from '../error-code.ts'
+import { PROXY_REFUSED } from './causes.ts'
+import { proxyOf } from './proxy.ts'
 
 export interface Address {
   readonly address: string
@@ -29,12 +33,8 @@ export function sharedLookup(lookup: Lookup): Lookup {
 
 const systemLookup = sharedLookup(async (host) => {
   // Loaded only to resolve names: a HEALTHCHECK connects to an address.
-  const { lookup } = await import('node:dns')
-  return new Promise((resolve, reject) => {
-    lookup(host, { all: true, order: 'verbatim' }, (error, addresses) =>
-      error ? reject(error) : resolve(addresses),
-    )
-  })
+  const { lookup } = await import('node:dns/promises')
+  return lookup(host, { all: true, order: 'verbatim' })
 })
 
 /** The addresses of a host in the order in which to try them; an IP address is returned as it is. */
@@ -57,13 +57,12 @@ function alternate(addresses: readonly Address[]): readonly Address[] {
  * at once; if one is silent for a quarter of a second, the next is tried beside it. Node's own implementation
  * ends the silent attempt instead, so a slow connection never succeeds.
  */
-export function connectFirst(input: {
-  readonly addresses: readonly Address[]
-  readonly port: number
+export function connectFirst(
+  addresses: readonly Address[],
+  port: number,
   /** Aborting ends every attempt, and leaves the promise pending. */
-  readonly signal: AbortSignal
-}): Promise<Socket> {
-  const { addresses, port, signal } = input
+  signal: AbortSignal,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const waiting = [...addresses]
     const open = new Set<Socket>()
@@ -80,7 +79,7 @@ export function connectFirst(input: {
       if (address === undefined) {
         if (open.size > 0) return
         end()
-        reject(fault ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' }))
+        reject(fault ?? codeError('ENOTFOUND'))
         return
       }
       const socket = connect({ host: address.address, port, noDelay: true })
@@ -102,5 +101,92 @@ export function connectFirst(input: {
     }
     signal.addEventListener('abort', end, { once: true })
     next()
+  })
+}
+
+/** The host of an address as resolvers and sockets take it: without the brackets of an IPv6 address. */
+export const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1')
+
+const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'smtps:': 465, 'smtp:': 587 }
+export const portOf = ({ port, protocol }: URL) => Number(port || (PORTS[protocol] ?? 80))
+
+/** Connects to the server of an address, through its proxy if it has one. */
+export async function connectTo(
+  url: URL,
+  {
+    lookup,
+    signal,
+    onResolved = () => {},
+  }: {
+    readonly lookup?: Lookup | undefined
+    readonly signal: AbortSignal
+    readonly onResolved?: (tookPlace: boolean) => void
+  },
+): Promise<Socket> {
+  const proxy = proxyOf(url)
+  const first = hostOf(proxy ?? url)
+  const addresses = await addressesOf(first, lookup)
+  signal.throwIfAborted()
+  onResolved(addresses[0]?.address !== first)
+  const socket = await connectFirst(addresses, portOf(proxy ?? url), signal)
+  if (proxy === undefined) return socket
+  const end = () => socket.destroy()
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    await tunnel(socket, proxy, `${url.hostname}:${portOf(url)}`)
+    return socket
+  } catch (error) {
+    end()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
+/** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */
+async function tunnel(socket: Socket, { protocol, username, password }: URL, path: string): Promise<void> {
+  const { request } = await import('node:http')
+  const refused = codeError(PROXY_REFUSED)
+  if (protocol !== 'http:') throw refused
+  const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
+  const headers = { host: path, ...(username !== '' && { 'proxy-authorization': `Basic ${login}` }) }
+  return new Promise((resolve, reject) => {
+    request({ createConnection: () => socket, method: 'CONNECT', path, headers })
+      .on('connect', ({ statusCode }) => (statusCode === 200 ? resolve() : reject(refused)))
+      .on('response', () => reject(refused))
+      .on('error', reject)
+      .end()
+  })
+}
+
+/**
+ * Speaks TLS over a connected socket. Rejects when the certificate does not hold for `host`, unless any
+ * certificate is accepted.
+ */
+export async function secure(input: {
+  readonly socket: Socket
+  /** A name or an address: without its brackets. */
+  readonly host: string
+  readonly ca: string | undefined
+  readonly anyCertificate?: boolean
+  /** What is spoken over it. A server may refuse a client that offers another protocol than its own. */
+  readonly protocol?: 'http/1.1'
+}): Promise<TLSSocket> {
+  const { socket, host, ca, anyCertificate = false, protocol } = input
+  // Loaded for https only.
+  const tls = await import('node:tls')
+  const line = tls.connect({
+    socket,
+    host,
+    // An address is no server name (RFC 6066 §3).
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca }),
+    rejectUnauthorized: !anyCertificate,
+    ...(protocol && { ALPNProtocols: [protocol] }),
+  })
+  return new Promise((resolve, reject) => {
+    line.once('secureConnect', () => resolve(line))
+    line.on('error', reject)
+    line.once('close', () => reject(codeError('ECONNRESET')))
   })
 }

@@ -1,14 +1,16 @@
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
-import { type CauseCode, causeOf, type Phase, TIMEOUTS } from './causes.ts'
-import { addressesOf, connectFirst, type Lookup } from './connect.ts'
-import { proxyOf } from './proxy.ts'
+import { given } from '../given.ts'
+import { type CauseCode, causeOf, PHASES, type Phase } from './causes.ts'
+import { connectTo, hostOf, type Lookup, secure } from './connect.ts'
 
 /** The network as a parameter: production gives nothing. */
 export interface Network {
   readonly lookup?: Lookup
   /** Authorities to trust instead of Node's, in PEM. */
   readonly ca?: string
+  /** Hears the Date of an answer, in UTC milliseconds. */
+  readonly onDate?: (host: string, at: number) => void
 }
 
 export interface GetInput {
@@ -74,7 +76,7 @@ export function get(input: GetInput): Promise<GetOutcome> {
       line.close()
       resolve({ ...outcome, phases: phasesOf(watch.took, monotonic() - began) })
     }
-    const expire = () => finish({ answered: false, cause: TIMEOUTS[watch.phase] })
+    const expire = () => finish({ answered: false, cause: PHASES[watch.phase].timeout })
     const timer = setTimeout(expire, input.timeoutMs)
     signal?.addEventListener('abort', expire, { once: true })
     if (signal?.aborted) expire()
@@ -88,21 +90,17 @@ export function get(input: GetInput): Promise<GetOutcome> {
 }
 
 /** The connection of one request, closed with it however far it came. */
-interface Line {
-  /** Aborted when it is closed before there is a socket. */
-  readonly connecting: AbortSignal
-  /** The socket that it goes over from now on; destroyed at once where the line is closed. */
-  use(socket: Socket): Socket
-  close(): void
-}
+type Line = ReturnType<typeof openLine>
 
-function openLine(): Line {
+function openLine() {
   const connecting = new AbortController()
   const sockets: Socket[] = []
   let closed = false
   return {
+    /** Aborted when it is closed before there is a socket. */
     connecting: connecting.signal,
-    use(socket) {
+    /** The socket that it goes over from now on; destroyed at once where the line is closed. */
+    use(socket: Socket): Socket {
       if (closed) socket.destroy()
       sockets.push(socket)
       return socket
@@ -134,55 +132,35 @@ type Enter = (phase: Phase, tookPlace?: boolean) => void
 
 async function exchange(input: GetInput, line: Line, enter: Enter): Promise<Ended> {
   const { url, network = {} } = input
-  const secure = url.protocol === 'https:'
-  const host = bare(url)
-  const proxy = proxyOf(url)
-  const first = proxy ?? url
-  const addresses = await addressesOf(bare(first), network.lookup)
-  line.connecting.throwIfAborted()
-  enter('tcp', addresses[0]?.address !== bare(first))
-  const socket = line.use(await connectFirst({ addresses, port: portOf(first), signal: line.connecting }))
-  if (proxy) await tunnel(socket, proxy, `${url.hostname}:${portOf(url)}`)
+  const { lookup, ca } = network
+  const socket = line.use(
+    await connectTo(url, {
+      lookup,
+      signal: line.connecting,
+      onResolved: (tookPlace) => enter('tcp', tookPlace),
+    }),
+  )
   let secured = socket
   let certificateEnd: number | undefined
-  if (secure) {
+  if (url.protocol === 'https:') {
     enter('tls')
-    const tls = await import('./tls.ts')
-    const handshake = await tls.secure({
+    const handshake = await secure({
       socket,
-      host,
-      ca: network.ca,
+      host: hostOf(url),
+      ca,
       anyCertificate: input.anyCertificate ?? false,
+      protocol: 'http/1.1',
     })
-    secured = line.use(handshake.line)
-    certificateEnd = handshake.certificateEnd
+    secured = line.use(handshake)
+    certificateEnd = Date.parse(handshake.getPeerCertificate().valid_to)
   }
   enter('answer')
   const answer = await ask(input, secured)
+  network.onDate?.(hostOf(url), Date.parse(answer.headers.date ?? ''))
   enter('body')
   const status = answer.statusCode ?? 0
   const body = input.wantsBody(status) ? await read(answer, input.largestBytes) : ''
   return { answered: true, status, body, certificateEnd }
-}
-
-/** The host without the brackets of an IPv6 address. */
-const bare = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1')
-const portOf = ({ port, protocol }: URL) => Number(port || (protocol === 'https:' ? 443 : 80))
-
-/** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */
-function tunnel(socket: Socket, { protocol, username, password }: URL, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (protocol !== 'http:') throw new Refusal('proxy_refused')
-    const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
-    const headers = { host: path, ...(username !== '' && { 'proxy-authorization': `Basic ${login}` }) }
-    request({ createConnection: () => socket, method: 'CONNECT', path, headers })
-      .on('connect', ({ statusCode }) =>
-        statusCode === 200 ? resolve() : reject(new Refusal('proxy_refused')),
-      )
-      .on('response', () => reject(new Refusal('proxy_refused')))
-      .on('error', reject)
-      .end()
-  })
 }
 
 function ask({ url, headers, put }: GetInput, line: Socket): Promise<IncomingMessage> {
@@ -222,11 +200,7 @@ function read(answer: IncomingMessage, largestBytes: number): Promise<string> {
 function phasesOf(took: Partial<Record<Phase, number>>, total: number): Phases {
   const { dns, tcp, tls, answer } = took
   const round = (ms: number) => Math.round(ms * 10) / 10
-  return {
-    ...(dns === undefined ? {} : { dns: round(dns) }),
-    ...(tcp === undefined ? {} : { tcp: round(tcp) }),
-    ...(tls === undefined ? {} : { tls: round(tls) }),
-    ...(answer === undefined ? {} : { firstByte: round(answer) }),
-    total: round(total),
-  }
+  const rounded = (ms: number | undefined) => (ms === undefined ? undefined : round(ms))
+  const each = { dns: rounded(dns), tcp: rounded(tcp), tls: rounded(tls), firstByte: rounded(answer) }
+  return { ...given(each), total: round(total) }
 }

@@ -1,36 +1,28 @@
 import type { Environment } from '../env/environment.ts'
 
-/** As HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in either case. */
-interface Proxies {
-  readonly httpProxy: string
-  readonly httpsProxy: string
-  readonly noProxy: string
-}
-
 /** This machine is never behind a proxy. */
 const HERE = 'localhost,127.0.0.1,[::1]'
 
-let proxies = read(process.env)
+/** As HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in either case. */
+let proxies: Readonly<Record<'httpProxy' | 'httpsProxy' | 'noProxy', string>> | undefined
 
-function read(env: Environment): Proxies | undefined {
+/** Sends all calls of this process through the proxies of an environment from now on. */
+export function useProxies(env: Environment): void {
   const of = (name: string) => env[name.toLowerCase()]?.trim() || env[name]?.trim() || ''
   const [httpProxy, httpsProxy] = [of('HTTP_PROXY'), of('HTTPS_PROXY')]
-  if (httpProxy === '' && httpsProxy === '') return undefined
-  return { httpProxy, httpsProxy: httpsProxy || httpProxy, noProxy: `${HERE},${of('NO_PROXY')}` }
-}
-
-/** Takes the proxies of an environment that files are a part of, for all calls of this process from now on. */
-export function useProxies(env: Environment): void {
-  proxies = read(env)
+  proxies =
+    httpProxy === '' && httpsProxy === ''
+      ? undefined
+      : { httpProxy, httpsProxy: httpsProxy || httpProxy, noProxy: `${HERE},${of('NO_PROXY')}` }
 }
 
 /** What undici's EnvHttpProxyAgent takes; undefined if there is no proxy. */
-export const proxyOptions = (): Proxies | undefined => proxies
+export const proxyOptions = () => proxies
 
-/** The proxy of an address, for what speaks HTTP on a socket of its own; undefined if it is called directly. */
+/** The proxy of an http(s) address; undefined if it is called directly. */
 export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
   const { httpProxy, httpsProxy, noProxy = '' } = proxies ?? {}
-  const proxy = protocol === 'https:' ? httpsProxy : httpProxy
+  const proxy = protocol === 'https:' ? httpsProxy : protocol === 'http:' ? httpProxy : ''
   if (!proxy) return undefined
   const own = port || (protocol === 'https:' ? '443' : '80')
   const isExempt = noProxy.split(/[,\s]+/).some((entry) => {
@@ -48,4 +40,19 @@ export const proxiedFetch: typeof fetch = async (input, init) => {
   const dispatcher = new EnvHttpProxyAgent(proxies)
   // The package's types of fetch are those of Node's, but for the name of the module that declares them.
   return through(input as string, { ...(init as object), dispatcher }) as unknown as Promise<Response>
+}
+
+/** The whole body of an answer; rejects once it is larger, and reads no further. */
+export async function boundedBody(
+  body: AsyncIterable<Uint8Array> | null,
+  mostBytes: number,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    if (size > mostBytes) throw new RangeError('the answer is too large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }

@@ -3,8 +3,7 @@ import type { Identity } from '../access/identity.ts'
 import type { Settings } from '../env/settings.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
-import { dispatcherTo } from '../network/dispatcher.ts'
-import { exchange } from '../network/exchange.ts'
+import { dispatcherTo, exchange } from '../network/exchange.ts'
 
 const ANSWER_MS = 10_000
 const LARGEST_ANSWER_BYTES = 256 * 1024

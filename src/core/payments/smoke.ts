@@ -1,5 +1,6 @@
 import type { Settings } from '../env/settings.ts'
 import type { Host } from '../host.ts'
+import { jsonObject } from '../is-record.ts'
 import { exchange } from '../network/exchange.ts'
 import { PATHS } from '../paths.ts'
 import { sessionForm } from './checkout.ts'
@@ -211,15 +212,7 @@ async function ask(
   const answer = await exchange(url, { ...request, signal }, LARGEST_ANSWER_BYTES, ANSWER_MS).catch(() => {
     throw new Finding(silence, 'unreached')
   })
-  return { status: answer.status, body: objectOf(answer.text) }
-}
-
-function objectOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
+  return { status: answer.status, body: jsonObject(answer.text) }
 }
 
 const unexpected = (status: number) =>

@@ -1,4 +1,5 @@
 import { isRecord } from '../is-record.ts'
+import type { Reporter } from './facade.ts'
 import type { Scrub } from './scrub.ts'
 
 /** An envelope as the SDKs hand it to their transport: its headers, and its items with a header each. */
@@ -27,6 +28,20 @@ export function scrubEnvelope([headers, items]: Envelope, scrub: Scrub): Envelop
     : {}
   return [{ ...headers, ...trace }, kept]
 }
+
+/** An SDK's transport behind that filter. */
+export const scrubbedTransport = <Sent>(
+  wire: { send(envelope: Sent): PromiseLike<object>; flush(ms?: number): PromiseLike<boolean> },
+  scrub: Scrub,
+  isAllowed = () => true,
+) => ({
+  async send(envelope: Sent) {
+    // The SDK's own type is a union by kind of item; the gate reads it as what it is on the wire.
+    const clean = isAllowed() ? scrubEnvelope(envelope as unknown as Envelope, scrub) : undefined
+    return clean === undefined ? {} : wire.send(clean as unknown as Sent)
+  },
+  flush: (ms?: number) => wire.flush(ms),
+})
 
 function scrubPayload(payload: Fields, scrub: Scrub): Fields {
   const {
@@ -101,4 +116,46 @@ function without(fields: Fields, names: readonly string[]): Fields {
 
 function list(value: unknown): unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
+}
+
+/** How often a trace is kept (CONTRACT §6). */
+export function traceSampleRate(edge: boolean): number {
+  return edge ? 0.02 : 0.1
+}
+
+/** Data that the SDK may collect by itself: nothing that identifies a user or a request's content. */
+export const dataCollection = () => ({
+  userInfo: false,
+  cookies: false,
+  httpHeaders: false,
+  httpBodies: [] as [],
+  urlQueryParams: false,
+  graphQL: { document: false, variables: false },
+  genAI: { inputs: false, outputs: false },
+  mcp: { inputs: false, outputs: false },
+  databaseQueryData: false,
+  queues: false,
+  stackFrameVariables: false,
+  frameContextLines: 0,
+})
+
+/** The part of an SDK that the reporter calls; both SDKs have it. */
+export interface ReportingSdk {
+  captureException(error: unknown, hint?: { captureContext: { extra: Record<string, unknown> } }): unknown
+  captureMessage(
+    message: string,
+    context?: { level: 'info' | 'warning' | 'error'; extra: Record<string, unknown> },
+  ): unknown
+  setUser(user: { id: string } | null): unknown
+}
+
+export function sdkReporter(sdk: ReportingSdk): Reporter {
+  return {
+    report(report) {
+      if (report.kind === 'user') return void sdk.setUser(report.user ?? null)
+      const extra = { ...report.context }
+      if (report.kind === 'error') sdk.captureException(report.error, { captureContext: { extra } })
+      else sdk.captureMessage(report.message, { level: report.level, extra })
+    },
+  }
 }

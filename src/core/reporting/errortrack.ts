@@ -1,8 +1,7 @@
 import { codeOf } from '../error-code.ts'
-import { type Envelope, scrubEnvelope } from './envelope.ts'
+import { dataCollection, scrubbedTransport, sdkReporter, traceSampleRate } from './envelope.ts'
 import { setReporter } from './facade.ts'
 import { createScrub, scrubbing } from './scrub.ts'
-import { dataCollection, sdkReporter, traceSampleRate } from './sdk.ts'
 
 export interface ReportingOptions {
   /** Without a DSN, nothing is loaded and every operation is a no-op. */
@@ -56,17 +55,7 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
       sdk.dedupeIntegration(),
       sdk.httpIntegration({ tracePropagation: false }),
     ],
-    transport(transportOptions) {
-      const wire = sdk.makeNodeTransport(transportOptions)
-      return {
-        async send(envelope) {
-          // The SDK's own type is a union by kind of item; the gate reads it as what it is on the wire.
-          const clean = scrubEnvelope(envelope as unknown as Envelope, scrub)
-          return clean === undefined ? {} : wire.send(clean as unknown as typeof envelope)
-        },
-        flush: (timeout) => wire.flush(timeout),
-      }
-    },
+    transport: (options) => scrubbedTransport(sdk.makeNodeTransport(options), scrub),
   })
   if (client?.getDsn() === undefined) return { outcome: 'refused', ...NOTHING }
   setReporter(scrubbing(sdkReporter(sdk), scrub))

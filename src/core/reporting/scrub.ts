@@ -10,12 +10,7 @@ const LONGEST = 2000
 const LOOKED_AT = 2 * LONGEST
 const LONGEST_WORD = 1000
 
-/** Removes what must not leave from texts, and from values of any shape. Never throws. */
-export interface Scrub {
-  text(text: string): string
-  /** A copy: plain objects, lists and simple values only. */
-  value(value: unknown): unknown
-}
+export type Scrub = ReturnType<typeof createScrub>
 
 /** Keys whose values are removed, besides personal data: what a request carried, and keys to anything. */
 const CARRIED =
@@ -46,8 +41,11 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** Makes a scrubber. `secrets` are values known to be secret, which are masked in every field. */
-export function createScrub({ secrets = [] }: { readonly secrets?: readonly string[] } = {}): Scrub {
+/**
+ * Removes what must not leave from texts, and from values of any shape. Never throws. `secrets` are values known to be
+ * secret, which are masked in every field.
+ */
+export function createScrub({ secrets = [] }: { readonly secrets?: readonly string[] } = {}) {
   // Longest first, because one secret may be part of another.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)
   const text = (given: string): string => {
@@ -79,8 +77,9 @@ export function createScrub({ secrets = [] }: { readonly secrets?: readonly stri
     return clean
   }
   return {
-    text: (given) => String(guarded(() => text(given))),
-    value: (value) => guarded(() => copy(value, 0)),
+    text: (given: string) => String(guarded(() => text(given))),
+    /** A copy: plain objects, lists and simple values only. */
+    value: (value: unknown) => guarded(() => copy(value, 0)),
   }
 }
 

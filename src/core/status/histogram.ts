@@ -47,10 +47,7 @@ export function quantile(histogram: Histogram, q: number): number | undefined {
   return undefined
 }
 
-/**
- * Packs a histogram as differences of buckets and counts, in LEB128 numbers: two or three bytes for each
- * bucket.
- */
+/** Packs differences of buckets, and counts, as LEB128 numbers: two or three bytes for each bucket. */
 export function encode(histogram: Histogram): Uint8Array {
   const bytes: number[] = []
   const write = (value: number) => {

@@ -22,10 +22,7 @@ export interface Observation {
   readonly reason: string | undefined
   /** The latency of an answer; undefined when nothing live was asked, or nothing answered. */
   readonly latencyMs: number | undefined
-  /**
-   * The time that counts for a state, in UTC milliseconds; undefined after a gap, when nothing is known about
-   * it.
-   */
+  /** The time that counts for a state, in UTC milliseconds; undefined after a gap. */
   readonly credit: { readonly state: ProbeState; readonly from: number; readonly to: number } | undefined
 }
 

@@ -1,4 +1,5 @@
-import type { HealthReport, ProbeState } from '../health/probe.ts'
+import { DAY_MS, HOUR_MS, MOST_SKEW_MS } from '../durations.ts'
+import { type HealthReport, type ProbeState, RANK } from '../health/probe.ts'
 import type { Service } from '../service.ts'
 import { type Observation, type Round, WHOLE_SERVICE } from './history.ts'
 
@@ -57,5 +58,99 @@ export function createRounds(): (input: RoundInput) => Round {
     before = { now, monotonic }
     states = next
     return { at: now, observations, builds }
+  }
+}
+
+const LENGTHS = [HOUR_MS, DAY_MS] as const
+const LONGEST_REASON = 200
+/** How long trouble that another machine saw outweighs better news: the time between two looks, and theirs. */
+const STANDS_MS = 75_000
+/** Bits of `seen`. */
+export const STATE_BITS: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
+
+/** Stored state of a probe besides its hours and days. */
+export interface SeriesMark {
+  /** UTC milliseconds of the last look of any machine. */
+  readonly at: number
+  /** Time has been counted up to here. */
+  readonly countedTo: number
+  readonly state: ProbeState
+  readonly reason: string | undefined
+  /** The machine that saw this state, and when it last did. */
+  readonly recorder: string
+  readonly stateAt: number
+}
+
+/** The amount that a check adds to an hour or a day. */
+export interface PeriodDelta {
+  readonly length: number
+  readonly start: number
+  readonly ms: Readonly<Partial<Record<ProbeState, number>>>
+  readonly seen: number
+  readonly latencyMs: number | undefined
+}
+
+/** The beginning of the hour or the day that a time is in. */
+export function floor(at: number, length: number): number {
+  return Math.floor(at / length) * length
+}
+
+/**
+ * Computes the changes of one check. Machines that share a record check the same probe, each in its own minute: time is
+ * counted once, by the first machine to record it, and as the worse state if they differ.
+ */
+export function followLook(
+  { state, reason: said, latencyMs, credit }: Observation,
+  {
+    at,
+    now = at,
+    recorder,
+    before,
+  }: {
+    readonly at: number
+    /** Later than `at` for a look that is recorded afterwards. */
+    readonly now?: number
+    readonly recorder: string
+    readonly before: SeriesMark | undefined
+  },
+): { readonly series: SeriesMark; readonly periods: readonly PeriodDelta[] } {
+  const known = before === undefined || before.at > now + MOST_SKEW_MS ? undefined : before
+  const outweighs = (one: ProbeState) =>
+    known !== undefined &&
+    known.recorder !== recorder &&
+    Math.abs(at - known.stateAt) <= STANDS_MS &&
+    RANK[known.state] > RANK[one]
+  const last = Math.max(at, known?.at ?? at)
+  const countedTo = Math.max(credit?.to ?? 0, known?.countedTo ?? at)
+  const series =
+    known !== undefined && outweighs(state)
+      ? { ...known, at: last, countedTo }
+      : { at: last, countedTo, state, reason: said?.slice(0, LONGEST_REASON), recorder, stateAt: at }
+  const from = credit && Math.max(credit.from, known?.countedTo ?? credit.from)
+  const counted = credit && (known !== undefined && outweighs(credit.state) ? known.state : credit.state)
+  return {
+    series,
+    periods: LENGTHS.flatMap((length) => {
+      const current = floor(at, length)
+      const deltas: PeriodDelta[] = []
+      let begin = from ?? at
+      // First the periods before the hour or the day that `at` is in.
+      while (credit !== undefined && counted !== undefined && begin < Math.min(current, credit.to)) {
+        const start = floor(begin, length)
+        const until = Math.min(credit.to, start + length)
+        const ms = { [counted]: Math.round(until - begin) }
+        deltas.push({ length, start, ms, seen: STATE_BITS[counted], latencyMs: undefined })
+        begin = until
+      }
+      const left = credit === undefined ? 0 : Math.max(0, Math.round(credit.to - begin))
+      deltas.push({
+        length,
+        start: current,
+        ms: counted !== undefined && left > 0 ? { [counted]: left } : {},
+        seen: STATE_BITS[state] | (counted !== undefined && left > 0 ? STATE_BITS[counted] : 0),
+        latencyMs,
+      })
+      return deltas
+    }),
   }
 }

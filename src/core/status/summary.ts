@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
 import type { Announcement } from '../incidents/incident.ts'
-import { dependsOn, NO_PREREQUISITES, type Prerequisites } from '../incidents/prerequisites.ts'
+import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from '../incidents/prerequisites.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
 import {
@@ -14,10 +14,7 @@ import {
   WHOLE_SERVICE,
 } from './history.ts'
 
-/**
- * A service notices trouble of its neighbor within this time: two rounds a minute apart, and the time they
- * take.
- */
+/** Within this time a service notices trouble of its neighbor: two rounds a minute apart, and their time. */
 const NOTICE_MS = 3 * 60 * 1000
 
 /**
@@ -40,24 +37,15 @@ export function rootIncidents(
         cause.probe !== follower.probe &&
         dependsOn(prerequisites, follower, cause) &&
         end(follower) <= end(cause) + NOTICE_MS))
-  const causes = new Map(
-    incidents.map((incident) => [
-      incident,
-      services.includes(incident.probe) || prerequisites.has(incident.probe)
-        ? incidents.filter((cause) => explains(cause, incident))
-        : [],
-    ]),
-  )
   // A cause can itself follow from another: web notices the agent, which notices the API.
-  const rootsOf = (incident: Incident) => {
-    const reached = new Set([incident])
-    for (const each of reached) for (const cause of causes.get(each) ?? []) reached.add(cause)
-    const roots = [...reached].filter((each) => causes.get(each)?.length === 0)
-    return roots.length === 0 ? [incident] : roots
-  }
+  const rootsOfEach = rootsOf(incidents, (incident) =>
+    services.includes(incident.probe) || prerequisites.has(incident.probe)
+      ? incidents.filter((cause) => explains(cause, incident))
+      : [],
+  )
   const feltBy = new Map<Incident, Set<string>>()
-  for (const incident of incidents) {
-    for (const root of rootsOf(incident)) {
+  for (const [incident, roots] of rootsOfEach) {
+    for (const root of roots) {
       const felt = feltBy.get(root) ?? new Set()
       for (const name of [incident.service, incident.probe])
         if (name !== root.service && name !== root.probe) felt.add(name)
@@ -71,10 +59,7 @@ export function rootIncidents(
   return joinObservers(roots).map((one) => ({ ...one, lengthMs: Math.max(0, end(one) - one.beganAt) }))
 }
 
-/**
- * Joins what several services saw in probes of the same name: one outage is one incident, of the first that
- * saw it.
- */
+/** Joins what several services saw in probes of one name: an outage is one incident, of the first that saw it. */
 function joinObservers(roots: readonly RootIncident[]): RootIncident[] {
   const joined: RootIncident[] = []
   for (const one of roots.toSorted((a, b) => a.beganAt - b.beganAt)) {

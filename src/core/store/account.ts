@@ -1,6 +1,6 @@
 import { EXPIRES_MS } from '../delivery/streams.ts'
-import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/directory.ts'
-import type { BegunMail, SentMailStore } from '../mail/sent-mail.ts'
+import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
+import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
 import type { PaymentEventStore } from '../payments/webhook.ts'
 import { messageSteps as queue } from './messages.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql } from './sql.ts'
@@ -18,6 +18,7 @@ export const TEXTS = {
     'SELECT count(*) AS count FROM sent_mail WHERE recipient = @recipient AND first_attempt_at > @after AND first_attempt_at < @before',
   begin:
     'INSERT INTO sent_mail (key, first_attempt_at, recipient, content) VALUES (@key, @now, @recipient, @content) ON CONFLICT DO NOTHING',
+  queued: 'SELECT 1 AS found FROM message WHERE id = @key AND done_at IS NULL',
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   addEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, 0)
@@ -49,7 +50,10 @@ export function sentMail({ one, write }: Sql): SentMailStore {
         // One at a time for a mail, and for a recipient: two counts at once would each find room for one more.
         yield* lock(4, key)
         yield* lock(0, recipient)
-        const known = yield* first<BegunMail & { content: string | undefined }>(TEXTS.begun, { key })
+        const known = yield* first<Omit<BegunMail, 'isQueued'> & { content: string | undefined }>(
+          TEXTS.begun,
+          { key },
+        )
         if ((known?.content ?? content) !== content) return 'conflict'
         if (known) yield* run(TEXTS.adopt, { key, content })
         else {
@@ -67,7 +71,8 @@ export function sentMail({ one, write }: Sql): SentMailStore {
           const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
           yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
         }
-        return { firstAttemptAt, sentId }
+        const isQueued = known !== undefined && (yield* first(TEXTS.queued, { key })) !== undefined
+        return { firstAttemptAt, sentId, isQueued }
       }),
     recordSent: async (sent) => void (await one(run(TEXTS.sent, sent))),
   }

@@ -27,10 +27,10 @@ interface Parts extends Pick<AnalyticsStore, 'close'> {
 }
 
 /** The events of visitors: a row of JSON for each batch, and views over them. */
-export function analytics({ one, dialect }: Sql, parts: Parts): AnalyticsStore {
+export function analytics({ one }: Sql, parts: Parts): AnalyticsStore {
   const { kind, table, batches, daily, bytes, rowsAStep, append, close } = parts
   const text = {
-    counts: `SELECT day, kind, count FROM ${daily} WHERE day >= @since ORDER BY day, ${dialect.byBytes('kind')}`,
+    counts: `SELECT day, kind, count FROM ${daily} WHERE day >= @since ORDER BY day, {byBytes kind}`,
     usage: `SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS total,
       CAST(coalesce(sum(bytes) FILTER (WHERE day = @day), 0) AS bigint) AS today FROM ${bytes}`,
     sizes: `SELECT count(*) AS batches, CAST(coalesce(sum(size), 0) AS bigint) AS events FROM ${batches}`,

@@ -1,18 +1,24 @@
 import { TOKEN_LIFE_MS } from '../course/schedule.ts'
-import type { CourseStore } from '../course/store.ts'
+import type { CourseStore, Preferences } from '../course/store.ts'
 import {
   BY_LINK,
   type Confirmation,
   enrol,
   newSubscription,
+  type RecentConfirmations,
   readConfirmation,
   recentWindow,
   wantsConfirmation,
 } from '../course/subscription.ts'
+import { history } from './history.ts'
+import { mailboxes } from './mailboxes.ts'
 import { messageSteps as queue } from './messages.ts'
-import type { CourseParts } from './parts.ts'
+import { keepPlan } from './plans.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
-import { enrolmentKey } from './subscriptions.ts'
+import { enrolmentKey, subscriptions } from './subscriptions.ts'
+
+const TOKEN = `SELECT created_at, used_at, replaced, subscription, time_zone, language
+  FROM confirmation WHERE token_hash = @tokenHash`
 
 export const TEXTS = {
   // Rows written by earlier builds get their mailbox key when somebody asks for the course again.
@@ -33,10 +39,8 @@ export const TEXTS = {
     VALUES (@tokenHash, @id, @now, @timeZone, @language)`,
   drop: 'DELETE FROM confirmation WHERE token_hash = @tokenHash AND NOT @wanted',
   dropUnasked: 'DELETE FROM subscription WHERE id = @id',
-  token: `SELECT created_at, used_at, replaced, subscription, time_zone, language
-    FROM confirmation WHERE token_hash = @tokenHash FOR UPDATE`,
-  look: `SELECT created_at, used_at, replaced, subscription, time_zone, language
-    FROM confirmation WHERE token_hash = @tokenHash`,
+  token: `${TOKEN} FOR UPDATE`,
+  look: TOKEN,
   use: 'UPDATE confirmation SET used_at = @now WHERE token_hash = @tokenHash',
   renew: `UPDATE confirmation SET token_hash = @tokenHash
     WHERE subscription = @id AND used_at IS NULL AND NOT replaced AND created_at > @after`,
@@ -46,29 +50,10 @@ export const TEXTS = {
     LIMIT ${ROWS_A_STEP} FOR UPDATE SKIP LOCKED)`,
 }
 
-interface Recent {
-  readonly count: number
-  readonly newestAt: number | undefined
-  readonly ofAll: number
-}
-
-interface Asked {
-  readonly timeZone: string | undefined
-  readonly language: string | undefined
-}
-
-type Token = Confirmation & Asked & { readonly subscription: string }
-
-type Confirmations = Pick<
-  CourseStore,
-  'requestConfirmation' | 'checkToken' | 'confirm' | 'renewConfirmation' | 'pruneUnconfirmed'
->
+type Token = Confirmation & Preferences & { readonly subscription: string }
 
 /** The links that confirm an enrolment. */
-export function confirmations(
-  sql: Sql,
-  { subscriptions, history, plans, mailboxes }: CourseParts,
-): Confirmations {
+export function confirmations(sql: Sql) {
   const { one, write } = sql
   function* readToken(
     query: string,
@@ -79,39 +64,30 @@ export function confirmations(
     return { token, verdict: readConfirmation(token, now) }
   }
   return {
-    requestConfirmation: ({
-      identity,
-      mailboxKey = identity,
-      address,
-      course,
-      id,
-      tokenHash,
-      now,
-      ...asked
-    }) =>
+    requestConfirmation: (asked) =>
       write(function* () {
-        const { mostADay = Number.MAX_SAFE_INTEGER, suppressed = false, withoutMail = false, message } = asked
+        const { identity, mailboxKey = identity, course, id, tokenHash, now, message } = asked
+        const { mostADay = Number.MAX_SAFE_INTEGER, suppressed = false, withoutMail = false } = asked
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         yield* lock(1, mailboxKey)
-        const created = newSubscription({ id, identity, address, course, now })
+        const created = newSubscription(asked)
         const isNew = yield* subscriptions.insert({ ...created, mailboxKey })
         const current = (yield* subscriptions.lockKey(enrolmentKey(identity, course))) ?? created
         yield* run(TEXTS.setMailboxKey, { mailboxKey, id: current.id })
         // One at a time for the platform from here on: all who ask at once would each find room in its budget.
         yield* lock(2, 'confirmations')
         const window = { ...recentWindow(now), mailboxKey, course, mostADay }
-        const recent = yield* first<Recent>(TEXTS.recent, window)
+        const recent = yield* first<RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
         const wanted =
           !exhausted && wantsConfirmation(current, { count, newestAt }, now) && !suppressed && !withoutMail
-        const before = yield* first<Asked>(TEXTS.asked, { id: current.id })
+        const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
         const timeZone = asked.timeZone ?? before?.timeZone
         const language = asked.language ?? before?.language
         yield* run(TEXTS.dropOld, { id: current.id, before: now - TOKEN_LIFE_MS, wanted })
         yield* run(TEXTS.replace, { id: current.id, wanted })
         yield* run(TEXTS.insert, { tokenHash, id: current.id, now, timeZone, language })
-        const mail = { address: current.address, id: current.id, language }
         const cause = { subscription: current.id, address: current.address, createdAt: now, now }
         const payload = JSON.stringify({ course, language })
         const queued = message && (yield* queue.queue({ ...message, payload }, cause))
@@ -123,7 +99,7 @@ export function confirmations(
           return { mail: false, exhausted }
         }
         yield* subscriptions.sayCourse(course)
-        return { mail: true, ...mail, ...(queued && { message: queued }) }
+        return { mail: true, exhausted, ...(queued && { message: queued }) }
       }),
     checkToken: async (asked) => (await one(readToken(TEXTS.look, asked))).verdict,
     confirm: ({ begin, tokenHash, now }) =>
@@ -135,7 +111,7 @@ export function confirmations(
         const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
         if (current === undefined || start === undefined) return 'invalid'
         yield* run(TEXTS.use, { now, tokenHash })
-        if (start.pinned) yield* plans.keep(current.course, start.pinned)
+        if (start.pinned) yield* keepPlan(current.course, start.pinned)
         const suppression = (yield* mailboxes.find(current.identity))?.suppression
         const enrolled = enrol(current, {
           ...{ now, start, timeZone, language, suppression },
@@ -152,5 +128,5 @@ export function confirmations(
       await one(queue.prune(before))
       await deleteInSteps(sql, TEXTS.prune, { before })
     },
-  }
+  } satisfies Partial<CourseStore>
 }

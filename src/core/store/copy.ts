@@ -2,8 +2,9 @@ import { codeOf } from '../error-code.ts'
 import { StoreMaintenanceError } from './errors.ts'
 import { CONFIGURATIONS } from './meta.ts'
 import { TABLES } from './migrations.ts'
-import { all, type Dialect, first, run, type Steps } from './sql.ts'
-import { subscriptionSteps } from './subscriptions.ts'
+import { schemaVersion } from './schema.ts'
+import { all, first, run, type Steps, snakeCase } from './sql.ts'
+import { subscriptions } from './subscriptions.ts'
 
 /**
  * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store keeps its
@@ -15,18 +16,13 @@ export const PAGE = 500
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
-/** A store to copy from, which nobody writes to meanwhile. */
-export interface CopySource {
-  readonly columns: (table: string) => Promise<readonly string[]>
-  /** The rows of a table as steps give them, `PAGE` at a time. */
-  readonly pages: (table: string) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
-}
+/** The rows of a table of a store that nobody writes to meanwhile, as steps give them, `PAGE` at a time. */
+export type CopySource = (
+  table: string,
+) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
 
-/** The other store; to fill it, in one transaction. */
-export interface CopyTarget {
-  readonly dialect: Dialect
-  readonly perform: <T>(steps: Steps<T>) => Promise<T>
-}
+/** Runs steps on the other store; to fill it, in one transaction. */
+type Perform = <T>(steps: Steps<T>) => Promise<T>
 
 export interface CopyResult {
   readonly counts: Readonly<Record<string, number>>
@@ -40,14 +36,22 @@ export interface TableDifference {
 }
 
 /** Fills an empty store with every row of another. */
-export async function copyRows(source: CopySource, { dialect, perform }: CopyTarget): Promise<CopyResult> {
+export async function copyRows(source: CopySource, perform: Perform): Promise<CopyResult> {
   const counts: Record<string, number> = {}
   for (const table of TABLES) {
-    const columns = await source.columns(table)
-    await perform(assertFits(dialect, table, columns))
-    const insert = `INSERT INTO ${table} (${columns.join(', ')}) ${selected(dialect, table, columns)}`
+    if ((await perform(countOf(table))) > 0)
+      throw new StoreMaintenanceError(
+        `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
+      )
+    const known = (await perform(all<{ name: string }>('{columns}', { table }))).map(({ name }) => name)
     counts[table] = 0
-    for await (const rows of pagesOf(source, table)) {
+    for await (const { rows, columns, selected } of pagesOf(source, table)) {
+      const lost = columns.filter((column) => !known.includes(column))
+      if (lost.length > 0)
+        throw new StoreMaintenanceError(
+          `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
+        )
+      const insert = `INSERT INTO ${table} (${columns.join(', ')}) ${selected}`
       const copied = await perform(run(insert, { rows })).catch((error: unknown) => {
         throw refused(table, error)
       })
@@ -56,72 +60,55 @@ export async function copyRows(source: CopySource, { dialect, perform }: CopyTar
       counts[table] += copied
     }
   }
-  await perform(subscriptionSteps(dialect).sayAll())
+  await perform(subscriptions.sayAll())
   return { counts }
 }
 
 /** The tables of a source that the other store does not have alike, and how many rows each side has. */
 export async function compareRows(
   source: CopySource,
-  { dialect, perform }: CopyTarget,
+  perform: Perform,
   latest: number,
 ): Promise<readonly TableDifference[]> {
-  const isEmpty = (await perform(dialect.version())) < latest
+  const isEmpty = (await perform(schemaVersion())) < latest
   const differences: TableDifference[] = []
   for (const table of TABLES) {
-    const columns = (await source.columns(table)).join(', ')
-    const both = `SELECT count(*) AS count FROM (${selected(dialect, table, columns.split(', '))} INTERSECT SELECT ${columns} FROM ${table}) AS both_sides`
     let [from, alike] = [0, 0]
-    for await (const rows of pagesOf(source, table)) {
+    for await (const { rows, columns, selected } of pagesOf(source, table)) {
+      const both = `SELECT count(*) AS count FROM (${selected} INTERSECT SELECT ${columns.join(', ')} FROM ${table}) AS both_sides`
       from += rows.length
       // The store casts the rows to its own types.
       if (!isEmpty && alike + rows.length === from)
         alike += (await perform(first<{ count: number }>(both, { rows })))?.count ?? 0
     }
-    const to = isEmpty ? 0 : await perform(countOf(dialect, table))
+    const to = isEmpty ? 0 : await perform(countOf(table))
     if (alike !== from || from !== to) differences.push({ table, from, to })
   }
   return differences
 }
 
-const selected = ({ rows }: Dialect, table: string, columns: readonly string[]) =>
-  `SELECT ${columns.join(', ')} FROM ${rows(table, columns)} AS r`
-
-function* countOf({ each }: Dialect, table: string): Steps<number> {
-  const except = table === 'meta' ? ` WHERE name NOT IN (SELECT value FROM ${each('@own')})` : ''
+function* countOf(table: string): Steps<number> {
+  const except = table === 'meta' ? ` WHERE name NOT IN (SELECT value FROM {each @own})` : ''
   const text = `SELECT count(*) AS count FROM ${table}${except}`
   return (yield* first<{ count: number }>(text, { own: OWN_META }))?.count ?? 0
 }
 
-export function* columnsOf({ columns }: Dialect, table: string): Steps<readonly string[]> {
-  return (yield* all<{ name: string }>(columns, { table })).map(({ name }) => name)
-}
-
-function* assertFits(dialect: Dialect, table: string, columns: readonly string[]): Steps<void> {
-  if ((yield* countOf(dialect, table)) > 0)
-    throw new StoreMaintenanceError(
-      `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
-    )
-  const known = yield* columnsOf(dialect, table)
-  const lost = columns.filter((column) => !known.includes(column))
-  if (lost.length > 0)
-    throw new StoreMaintenanceError(
-      `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
-    )
-}
-
-async function* pagesOf(source: CopySource, table: string): AsyncGenerator<readonly CopiedRow[]> {
-  for await (const page of source.pages(table)) {
-    if (table === 'meta') yield page.filter(({ name }) => !OWN_META.includes(String(name)))
-    else if (table !== 'subscription') yield page
-    else
-      yield page.map(({ sentDays, sentLessons, ...row }) => ({
-        ...row,
-        // A list that is not one, which somebody damaged, is copied as it is.
-        sentDays: listOr(sentDays ?? 'null'),
-        sentLessons: listOr(sentLessons),
-      }))
+/** The rows of a table that belong into another store, a page at a time, with a query that reads them from `@rows`. */
+async function* pagesOf(source: CopySource, table: string) {
+  for await (const page of source(table)) {
+    const rows = page.flatMap((row) => copiedOf(table, row))
+    if (rows.length === 0) continue
+    const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
+    const selected = `SELECT ${columns.join(', ')} FROM {rows ${table}: ${columns.join(', ')}} AS r`
+    yield { rows, columns, selected }
   }
+}
+
+function copiedOf(table: string, row: CopiedRow): CopiedRow | [] {
+  if (table === 'meta') return OWN_META.includes(String(row.name)) ? [] : row
+  if (table !== 'subscription') return row
+  // A list that is not one, which somebody damaged, is copied as it is.
+  return { ...row, sentDays: listOr(row.sentDays ?? 'null'), sentLessons: listOr(row.sentLessons) }
 }
 
 /** A flat list, which SQLite keeps in a text; any other value stays what it is. */

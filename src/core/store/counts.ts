@@ -1,78 +1,67 @@
-import { NOTICES } from '../course/notices.ts'
 import type { Backlog, CourseCounts, CourseStore, Problem, SubscriptionState } from '../course/store.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
-import { SENT_NOTE } from './sent-note.ts'
-import { all, type Dialect, first, type Sql, type Steps } from './sql.ts'
+import { all, first, type Sql, type Steps } from './sql.ts'
 import { type Row, recordOf } from './subscriptions.ts'
+
+/** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
+export const SENT_NOTE = 'lesson_sent_at'
 
 /** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 
 /** When the lesson in hand became due, as `recordOf` reads it. */
-export const lessonDue = ({ length }: Dialect) =>
-  `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * ${length('sent_days')})`
+export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS bigint) * {length sent_days})`
 
 /** Not overdue, or an hour after the lesson before; a clock that was set back has sent nothing in the future. */
-export const gently = (dialect: Dialect) =>
-  `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${lessonDue(dialect)} > last_sent_at)`
+export const IS_GENTLE = `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
 
-export const TEXTS = (dialect: Dialect) => {
-  const { by, hasFailed, length } = dialect
-  const dueAt = lessonDue(dialect)
-  /** Both halves of the index of what is due: lessons that never failed, and those that did. */
-  const bothHalves = (select: string, bounds: string) =>
-    [false, true]
-      .map(
-        (failed) =>
-          `${select} FROM subscription ${by('subscription_due')} WHERE next_attempt_at IS NOT NULL AND ${hasFailed(failed)} AND ${bounds}`,
-      )
-      .join(' UNION ALL ')
-  const troubled = `FROM subscription ${by('subscription_problem')} WHERE problem_kind IS NOT NULL`
-  return {
-    due: `SELECT CAST(coalesce(sum(n), 0) AS bigint) AS count, min(oldest) AS oldest
+/** Both halves of the index of what is due: lessons that never failed, and those that did. */
+const bothHalves = (select: string, bounds: string) =>
+  ['{neverFailed}', '{failed}']
+    .map(
+      (half) =>
+        `${select} FROM subscription {by subscription_due} WHERE next_attempt_at IS NOT NULL AND ${half} AND ${bounds}`,
+    )
+    .join(' UNION ALL ')
+const TROUBLED = 'FROM subscription {by subscription_problem} WHERE problem_kind IS NOT NULL'
+
+export const TEXTS = {
+  due: `SELECT CAST(coalesce(sum(n), 0) AS bigint) AS count, min(oldest) AS oldest
       FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= @now')}) AS halves`,
-    // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they became due.
-    inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting,
+  // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they became due.
+  inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting,
         min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
       FROM (
-        SELECT true AS waits, next_attempt_at AS at, ${dueAt} AS due ${troubled} AND next_attempt_at IS NOT NULL
-        UNION ALL SELECT false, next_attempt_at, ${dueAt} FROM subscription ${by('subscription_claimed')}
+        SELECT true AS waits, next_attempt_at AS at, ${LESSON_DUE} AS due ${TROUBLED} AND next_attempt_at IS NOT NULL
+        UNION ALL SELECT false, next_attempt_at, ${LESSON_DUE} FROM subscription {by subscription_claimed}
           WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL) AS in_hand`,
-    byHour: `SELECT CAST((at - @now) / ${HOUR_MS} AS bigint) AS hour, count(*) AS count FROM (${bothHalves(
-      'SELECT next_attempt_at AS at',
-      `next_attempt_at > @now AND next_attempt_at < @now + ${DAY_MS}`,
-    )}) AS halves GROUP BY 1`,
-    byState: `SELECT course, state, ${length('sent_days')} AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3`,
-    byProblem:
-      'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY 1',
-    listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
+  byHour: `SELECT CAST((at - @now) / ${HOUR_MS} AS bigint) AS hour, count(*) AS count FROM (${bothHalves(
+    'SELECT next_attempt_at AS at',
+    `next_attempt_at > @now AND next_attempt_at < @now + ${DAY_MS}`,
+  )}) AS halves GROUP BY 1`,
+  byState: `SELECT course, state, {length sent_days} AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3`,
+  byProblem:
+    'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY 1',
+  listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
       ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
-    isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${gently(dialect)}`)} LIMIT 1`,
-    problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
+  isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${IS_GENTLE}`)} LIMIT 1`,
+  problems: `SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id)
       ORDER BY problem_since, id LIMIT @limit`,
-    stalled: `WITH last AS (
+  stalled: `WITH last AS (
         SELECT coalesce((SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}'), (SELECT max(last_sent_at) FROM subscription), 0) AS at)
-      SELECT ${dueAt} AS due ${troubled} AND problem_kind IN ('failed', 'unknown', 'parked')
-        AND state = 'confirmed' AND course <> '${NOTICES}'
-        AND ${dueAt} <= @before AND ${dueAt} > (SELECT CASE WHEN at <= @now THEN at ELSE 0 END FROM last)
+      SELECT ${LESSON_DUE} AS due ${TROUBLED} AND problem_kind IN ('failed', 'unknown', 'parked')
+        AND state = 'confirmed'
+        AND ${LESSON_DUE} <= @before AND ${LESSON_DUE} > (SELECT CASE WHEN at <= @now THEN at ELSE 0 END FROM last)
       LIMIT 1`,
-  }
-}
-
-type Counts = Pick<CourseStore, 'backlog' | 'counts' | 'listDue' | 'isDue' | 'listProblems' | 'stalledSince'>
-
-interface InHand {
-  readonly waiting: number
-  readonly next: number | undefined
-  readonly oldest: number | undefined
 }
 
 /** What is due, what waits, and what is in trouble. */
-export function counts({ dialect, one, read }: Sql): Counts {
-  const text = TEXTS(dialect)
+export function counts({ one, read }: Sql) {
   function* backlog(now: number): Steps<Backlog> {
-    const due = yield* first<{ count: number; oldest: number | undefined }>(text.due, { now })
-    const inHand = yield* first<InHand>(text.inHand, { now })
+    const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { now })
+    const inHand = yield* first<Pick<Backlog, 'waiting'> & { next?: number; oldest?: number }>(TEXTS.inHand, {
+      now,
+    })
     const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
     return {
       due: due?.count ?? 0,
@@ -84,21 +73,34 @@ export function counts({ dialect, one, read }: Sql): Counts {
   const records = async (query: string, values: object) => (await one(all<Row>(query, values))).map(recordOf)
   return {
     backlog: (now) => read(() => backlog(now)),
-    counts: (now, lessons) =>
-      read(function* () {
-        return countsOf({
-          states: yield* all<StateRow>(text.byState),
-          problems: yield* all<ProblemRow>(text.byProblem),
-          hours: yield* all<HourRow>(text.byHour, { now }),
-          backlog: yield* backlog(now),
-          lessons,
-        })
+    counts: (now, longest = 0) =>
+      read(function* (): Steps<CourseCounts> {
+        const states = yield* all<StateRow>(TEXTS.byState)
+        const problems = yield* all<ProblemRow>(TEXTS.byProblem)
+        const hours = yield* all<HourRow>(TEXTS.byHour, { now })
+        const { due: dueNow, ...inHand } = yield* backlog(now)
+        const most = Math.max(longest, ...states.map(({ lessons }) => lessons))
+        const courses = [...new Set(states.map(({ course }) => course))].sort()
+        return {
+          byCourse: Object.fromEntries(
+            courses.map((wanted) => [wanted, byState(states.filter(({ course }) => course === wanted))]),
+          ),
+          byState: byState(states),
+          byLessons: Array.from({ length: most + 1 }, (_, sent) =>
+            sum(states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
+          ),
+          dueNow,
+          ...inHand,
+          dueByHour: Array.from({ length: 24 }, (_, wanted) => sum(hours, ({ hour }) => hour === wanted)),
+          parked: sum(problems, ({ kind }) => kind === 'parked'),
+          unknown: sum(problems, ({ kind }) => kind === 'unknown'),
+        }
       }),
-    listDue: (now, limit) => records(text.listDue, { now, limit }),
-    isDue: async (now) => (await one(first(text.isDue, { now }))) !== undefined,
-    listProblems: (limit, after = FIRST) => records(text.problems, { limit, ...after }),
-    stalledSince: async (at) => (await one(first<{ due: number }>(text.stalled, at)))?.due,
-  }
+    listDue: (now, limit) => records(TEXTS.listDue, { now, limit }),
+    isDue: async (now) => (await one(first(TEXTS.isDue, { now }))) !== undefined,
+    listProblems: (limit, after = FIRST) => records(TEXTS.problems, { limit, ...after }),
+    stalledSince: async (at) => (await one(first<{ due: number }>(TEXTS.stalled, at)))?.due,
+  } satisfies Partial<CourseStore>
 }
 
 interface StateRow {
@@ -110,39 +112,11 @@ interface StateRow {
 type ProblemRow = { readonly kind: Problem['kind']; readonly count: number }
 type HourRow = { readonly hour: number; readonly count: number }
 
-/** Grouped rows as the operator's counts. */
-function countsOf(input: {
-  readonly states: readonly StateRow[]
-  readonly problems: readonly ProblemRow[]
-  readonly hours: readonly HourRow[]
-  readonly backlog: Backlog
-  /** The number of lessons in the longest course. */
-  readonly lessons: number | undefined
-}): CourseCounts {
-  const { states, backlog } = input
-  const sum = <T extends { readonly count: number }>(rows: readonly T[], matches: (row: T) => boolean) =>
-    rows.reduce((total, row) => (matches(row) ? total + row.count : total), 0)
-  const byState = (rows: readonly StateRow[]) => ({
-    unconfirmed: sum(rows, ({ state }) => state === 'unconfirmed'),
-    confirmed: sum(rows, ({ state }) => state === 'confirmed'),
-    unsubscribed: sum(rows, ({ state }) => state === 'unsubscribed'),
-  })
-  const most = Math.max(input.lessons ?? 0, ...states.map(({ lessons }) => lessons))
-  const courses = [...new Set(states.map(({ course }) => course))].sort()
-  return {
-    byCourse: Object.fromEntries(
-      courses.map((wanted) => [wanted, byState(states.filter(({ course }) => course === wanted))]),
-    ),
-    byState: byState(states),
-    byLessons: Array.from({ length: most + 1 }, (_, sent) =>
-      sum(states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
-    ),
-    dueNow: backlog.due,
-    waiting: backlog.waiting,
-    nextTryAt: backlog.nextTryAt,
-    oldestDueAt: backlog.oldestDueAt,
-    dueByHour: Array.from({ length: 24 }, (_, wanted) => sum(input.hours, ({ hour }) => hour === wanted)),
-    parked: sum(input.problems, ({ kind }) => kind === 'parked'),
-    unknown: sum(input.problems, ({ kind }) => kind === 'unknown'),
-  }
-}
+const sum = <T extends { readonly count: number }>(rows: readonly T[], matches: (row: T) => boolean) =>
+  rows.reduce((total, row) => (matches(row) ? total + row.count : total), 0)
+
+const byState = (rows: readonly StateRow[]) => ({
+  unconfirmed: sum(rows, ({ state }) => state === 'unconfirmed'),
+  confirmed: sum(rows, ({ state }) => state === 'confirmed'),
+  unsubscribed: sum(rows, ({ state }) => state === 'unsubscribed'),
+})

@@ -29,6 +29,7 @@ export const TEXTS = (schema = '') => ({
     ORDER BY e.at`,
   suppressed: `SELECT * FROM ${schema}mailbox WHERE cause IS NOT NULL`,
   erased: `SELECT hash, created_at AS at FROM ${schema}suppression`,
+  held: `SELECT name, paused_at, reason, resumed_at FROM ${schema}breaker`,
   audited: `SELECT id, at, action, who, place, subject, details FROM ${schema}audit ORDER BY at, id`,
 })
 
@@ -39,6 +40,12 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const left = yield* all<Left>(text.left)
   const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
   const erased = yield* all<{ readonly hash: string; readonly at: number }>(text.erased)
+  const held = yield* all<{
+    readonly name: string
+    readonly pausedAt?: number
+    readonly reason?: string
+    readonly resumedAt?: number
+  }>(text.held)
   const audited = yield* all<AuditEntry>(text.audited)
   const noRows = { subscription: undefined, invites: [], logins: [] }
   return [
@@ -48,6 +55,22 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
       suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],
     ),
     ...erased.map((row) => ({ what: 'erased' as const, ...row, rows: noRows })),
+    ...held.map(({ name, pausedAt, reason = '', resumedAt = 0 }) =>
+      pausedAt === undefined
+        ? { what: 'resumed' as const, at: resumedAt, name }
+        : { what: 'paused' as const, at: pausedAt, name, reason },
+    ),
     ...audited.map((entry) => ({ what: 'audited' as const, at: entry.at, entry })),
   ]
+}
+
+/** What tells stores apart: each makes this key once, and its backups and dumps keep it. */
+export const storeKey = (schema?: string): Steps<string | undefined> => getMeta('address_key', schema)
+
+/** The departures of a replaced store; undefined if it is another one than that with this key. */
+export function* departuresOf(
+  key: string | undefined,
+  schema?: string,
+): Steps<readonly JournalEntry[] | undefined> {
+  return (yield* storeKey(schema)) === key ? yield* departures(schema) : undefined
 }

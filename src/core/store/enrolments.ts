@@ -1,5 +1,13 @@
+import type { HistoryEntry } from '../course/history.ts'
 import { nextDay } from '../course/schedule.ts'
-import type { Admitted, Arrival, CourseStore, EnrolAnswer } from '../course/store.ts'
+import type {
+  Admitted,
+  Arrival,
+  Change,
+  CourseStore,
+  EnrolAnswer,
+  SubscriptionRecord,
+} from '../course/store.ts'
 import {
   admitRefusal,
   arrive,
@@ -10,16 +18,17 @@ import {
   prefer,
   resolve,
   revise,
-  type SubscriptionRecord,
   undoUnsubscribe,
   unsubscribe,
 } from '../course/subscription.ts'
 import { addAudit } from './audit.ts'
-import type { CourseParts } from './parts.ts'
-import { all, type Dialect, first, journal, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
-import { enrolmentKey, type Row, recordOf } from './subscriptions.ts'
+import { history } from './history.ts'
+import { mailboxes } from './mailboxes.ts'
+import { keepPlan } from './plans.ts'
+import { all, first, journal, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
+import { enrolmentKey, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
-export const TEXTS = ({ by, each, length }: Dialect) => ({
+export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',
   keepRequest: 'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment)',
   replaceLinks:
@@ -27,44 +36,34 @@ export const TEXTS = ({ by, each, length }: Dialect) => ({
   ask: `UPDATE confirmation SET language = coalesce(@language, language), time_zone = coalesce(@timeZone, time_zone)
     WHERE subscription = @id AND used_at IS NULL`,
   page: `SELECT * FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
-  pageOfCut: `SELECT * FROM subscription ${by('subscription_cut')}
+  pageOfCut: `SELECT * FROM subscription {by subscription_cut}
     WHERE promised IS NOT NULL AND id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
-  sentNames: `SELECT value AS name, count(*) AS people FROM subscription CROSS JOIN ${each('sent_lessons')}
-    WHERE course = @course AND state = 'confirmed' AND sent_lessons IS NOT NULL AND ${length('sent_days')} < lessons GROUP BY 1`,
-})
-
-type Enrolments = Pick<
-  CourseStore,
-  | 'enrol'
-  | 'admit'
-  | 'page'
-  | 'unsubscribe'
-  | 'undoUnsubscribe'
-  | 'set'
-  | 'resolve'
-  | 'find'
-  | 'findPerson'
-  | 'findById'
-  | 'review'
-  | 'sentNames'
-  | 'remember'
-  | 'history'
->
+  sentNames: `SELECT value AS name, count(*) AS people FROM subscription CROSS JOIN {each sent_lessons}
+    WHERE course = @course AND state = 'confirmed' AND sent_lessons IS NOT NULL AND {length sent_days} < lessons GROUP BY 1`,
+}
 
 /** Enrolments, from their start to their end. */
-export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes }: CourseParts): Enrolments {
+export function enrolments(sql: Sql) {
   const { one, write } = sql
-  const text = TEXTS(sql.dialect)
-  /** Saves what a transition makes of an enrolment; undefined: it changes nothing. */
+  /**
+   * Saves what a transition makes of an enrolment, with an entry in its history, the journal and the audit log; gives the
+   * enrolment before it, or undefined if nothing changes.
+   */
   function* change(
-    id: string,
+    { id, now: at, audit }: Change,
+    entry: Pick<HistoryEntry, 'kind' | 'outcome' | 'reason'>,
     transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined,
-  ): Steps<{ readonly before: SubscriptionRecord; readonly after: SubscriptionRecord } | undefined> {
+  ): Steps<{ readonly before: SubscriptionRecord; readonly enrolment: number } | undefined> {
     const before = yield* subscriptions.lock(id)
     const after = before && transition(before)
     if (before === undefined || after === undefined) return undefined
+    const { enrolment } = after
     yield* subscriptions.save([after])
-    return { before, after }
+    const day = entry.kind === 'resolved' ? (nextDay(before) ?? 0) : 0
+    if (entry.kind === 'unsubscribed') yield* journal({ what: 'unsubscribed', at, id, enrolment })
+    yield* history.remember([id, { at, enrolment, day, ...entry }])
+    yield* addAudit(audit)
+    return { before, enrolment }
   }
   /** Stores an enrolment that begins now. */
   function* begin(
@@ -74,9 +73,9 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
     const { course } = enrolled
     if (isNew) yield* subscriptions.insert({ ...enrolled, state: 'unconfirmed', mailboxKey })
     yield* subscriptions.sayCourse(course)
-    if (start.pinned) yield* plans.keep(course, start.pinned)
+    if (start.pinned) yield* keepPlan(course, start.pinned)
     yield* subscriptions.save([enrolled])
-    yield* run(text.replaceLinks, { id: enrolled.id })
+    yield* run(TEXTS.replaceLinks, { id: enrolled.id })
   }
   function* admit(arrival: Arrival, now: number, dryRun: boolean): Steps<Admitted> {
     const { identity, mailboxKey, course, consent } = arrival
@@ -103,25 +102,14 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
   }
   const findPerson = (identity: string) => one(subscriptions.ofPerson(identity))
   return {
-    enrol: ({
-      begin: startOf,
-      identity,
-      mailboxKey,
-      address,
-      course,
-      timeZone,
-      language,
-      id,
-      now,
-      key,
-      audit,
-    }) =>
+    enrol: ({ begin: startOf, key, audit, ...who }) =>
       write(function* (): Steps<EnrolAnswer> {
+        const { identity, mailboxKey, course, timeZone, language, now } = who
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
         yield* lock(1, mailboxKey)
         if (key !== undefined) {
           yield* lock(2, key)
-          const before = yield* first<{ id: string; enrolment: number }>(text.requested, { key })
+          const before = yield* first<{ id: string; enrolment: number }>(TEXTS.requested, { key })
           if (before) return { enrolled: true, ...before }
         }
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
@@ -130,12 +118,12 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
-        const current = known ?? newSubscription({ id, identity, address, course, now })
+        const current = known ?? newSubscription(who)
         const consent = { at: now, how: ELSEWHERE }
         const enrolled = enrol(current, { now, start, timeZone, language, consent, suppression: undefined })
         const { enrolment } = enrolled
         yield* begin(enrolled, { start, isNew: known === undefined, mailboxKey })
-        if (key !== undefined) yield* run(text.keepRequest, { key, id: enrolled.id, enrolment })
+        if (key !== undefined) yield* run(TEXTS.keepRequest, { key, id: enrolled.id, enrolment })
         yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])
         yield* addAudit(audit?.(enrolled.id))
         return { enrolled: true, id: enrolled.id, enrolment }
@@ -147,53 +135,36 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
         if (!dryRun && became.includes('imported')) yield* addAudit(audit)
         return became
       }),
-    page: async (after) => (await one(all<Row>(text.page, { after }))).map(recordOf),
-    unsubscribe: ({ id, enrolment: named, now, audit }) =>
+    page: async (after) => (await one(all<Row>(TEXTS.page, { after }))).map(recordOf),
+    unsubscribe: ({ enrolment: named, ...input }) =>
       write(function* () {
-        const ended = yield* change(id, (current) => unsubscribe(current, named, now))
-        if (ended === undefined) return
-        const { enrolment } = ended.after
-        yield* journal({ what: 'unsubscribed', at: now, id, enrolment })
-        yield* history.remember([id, { at: now, kind: 'unsubscribed', enrolment, day: 0 }])
-        yield* addAudit(audit)
+        yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, named, input.now))
       }),
-    async undoUnsubscribe({ id, enrolment: named, now }) {
-      const undone = await write(function* () {
-        const changed = yield* change(id, (current) => undoUnsubscribe(current, named, now))
-        if (changed === undefined) return undefined
-        const { enrolment } = changed.after
-        yield* history.remember([id, { at: now, kind: 'undone', enrolment, day: 0 }])
-        return enrolment
-      })
+    async undoUnsubscribe({ enrolment: named, ...input }) {
+      const { id, now: at } = input
+      const undone = await write(() =>
+        change(input, { kind: 'undone' }, (one) => undoUnsubscribe(one, named, at)),
+      )
       // After the commit: if the store lost it, a restore would mail somebody who left.
-      if (undone !== undefined) await sql.journal({ what: 'undone', at: now, id, enrolment: undone })
+      if (undone) await sql.journal({ what: 'undone', at, id, enrolment: undone.enrolment })
     },
     set: ({ id, now, moved, audit, ...wanted }) =>
       write(function* () {
-        const changed = yield* change(id, (current) => prefer(current, wanted, moved(current)))
-        if (changed === undefined) return false
-        const { enrolment } = changed.after
         const { language, timeZone } = wanted
-        yield* run(text.ask, { id, language, timeZone })
-        const reason = [language && `language ${language}`, timeZone && `time zone ${timeZone}`]
-        yield* history.remember([
-          id,
-          { at: now, kind: 'set', enrolment, day: 0, reason: reason.filter(Boolean).join(', ') },
-        ])
-        yield* addAudit(audit)
-        return true
+        const said = [language && `language ${language}`, timeZone && `time zone ${timeZone}`]
+        const entry = { kind: 'set', reason: said.filter(Boolean).join(', ') } as const
+        const changed = yield* change({ id, now, audit }, entry, (one) => prefer(one, wanted, moved(one)))
+        if (changed) yield* run(TEXTS.ask, { id, language, timeZone })
+        return changed !== undefined
       }),
-    resolve: ({ id, as, now, next, progress, audit }) =>
+    resolve: ({ as, next, progress, ...input }) =>
       write(function* () {
-        const resolved = yield* change(id, (current) => resolve(current, { as, now, next, progress }))
-        if (resolved === undefined) return false
-        const { identity, sentDays, lessons, enrolment } = resolved.before
-        const day = nextDay(sentDays, lessons) ?? 0
-        yield* history.remember([id, { at: now, kind: 'resolved', enrolment, day, outcome: as }])
-        yield* addAudit(audit)
+        const resolved = yield* change(input, { kind: 'resolved', outcome: as }, (one) =>
+          resolve(one, { as, now: input.now, next, progress }),
+        )
         // An operator who retries a lesson vouches that its address can be mailed.
-        yield* mailboxes.release(identity)
-        return true
+        if (resolved) yield* mailboxes.release(resolved.before.identity)
+        return resolved !== undefined
       }),
     findPerson,
     find: async (identity, course) =>
@@ -204,7 +175,7 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
         const revision = revisionOf(enrolled)
         return (revision && revise(enrolled, revision)) ?? []
       }
-      const page = await one(all<Row>(cut ? text.pageOfCut : text.page, { after }))
+      const page = await one(all<Row>(cut ? TEXTS.pageOfCut : TEXTS.page, { after }))
       const ids = page
         .map(recordOf)
         .flatMap(revised)
@@ -217,10 +188,10 @@ export function enrolments(sql: Sql, { subscriptions, history, plans, mailboxes 
       return page.length < ROWS_A_STEP ? undefined : page.at(-1)?.id
     },
     async sentNames(course) {
-      const rows = await one(all<{ name: string; people: number }>(text.sentNames, { course }))
+      const rows = await one(all<{ name: string; people: number }>(TEXTS.sentNames, { course }))
       return new Map(rows.map(({ name, people }) => [name, people]))
     },
     remember: (id, entry) => write(() => history.remember([id, entry])),
     history: (id) => one(history.of(id)),
-  }
+  } satisfies Partial<CourseStore>
 }

@@ -1,7 +1,7 @@
 import type { CourseStore } from '../course/store.ts'
 import { addAudit } from './audit.ts'
-import type { CourseParts } from './parts.ts'
-import { all, type Dialect, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { mailboxes } from './mailboxes.ts'
+import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
@@ -12,20 +12,20 @@ const byTable = <T extends string>(tables: readonly T[], text: (table: T) => str
   // Each table is a key.
   Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
 
-export const TEXTS = ({ each, isForeign }: Dialect) => ({
+export const TEXTS = {
   suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
   isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
   subscriptions:
     'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
-  sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM ${each('@recipients')})`,
+  sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM {each @recipients})`,
   // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
   related: byTable(
     RELATED,
     (table) =>
-      `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM ${each('@spellings')}) OR ${isForeign('address')}`,
+      `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`,
   ),
-  drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM ${each('@ids')})`),
-})
+  drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM {each @ids})`),
+}
 
 interface Held {
   readonly id: string
@@ -34,16 +34,11 @@ interface Held {
 
 const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)
 
-export function erasure(
-  sql: Sql,
-  { mailboxes }: Pick<CourseParts, 'mailboxes'>,
-): Pick<CourseStore, 'erase' | 'isSuppressed'> {
-  const { one, write } = sql
-  const text = TEXTS(sql.dialect)
+export function erasure({ one, write, scrub }: Sql) {
   function* related(table: (typeof RELATED)[number], spellings: readonly string[]): Steps<readonly Held[]> {
-    const found = yield* all<Held>(text.related[table], { spellings })
+    const found = yield* all<Held>(TEXTS.related[table], { spellings })
     const theirs = found.filter(({ address }) => spellings.includes(address.toLowerCase()))
-    if (theirs.length > 0) yield* run(text.drop[table], { ids: idsOf(theirs) })
+    if (theirs.length > 0) yield* run(TEXTS.drop[table], { ids: idsOf(theirs) })
     return theirs
   }
   return {
@@ -51,13 +46,13 @@ export function erasure(
       const erased = await write(function* () {
         // First, so that feedback about the address waits, and then finds it erased.
         yield* mailboxes.lockAll([identity])
-        yield* run(text.suppress, { hash, now })
+        yield* run(TEXTS.suppress, { hash, now })
         yield* mailboxes.drop([identity])
-        const subscriptions = yield* all<Held>(text.subscriptions, { identity })
+        const subscriptions = yield* all<Held>(TEXTS.subscriptions, { identity })
         const invites = yield* related('organisation_invite', spellings)
         const logins = yield* related('login_request', spellings)
         const unsent = yield* related('message', spellings)
-        const sentMail = yield* run(text.sentMail, { recipients })
+        const sentMail = yield* run(TEXTS.sentMail, { recipients })
         const forgotten = (yield { journal: [], forget: identity }).changes > 0
         const [subscription, ...others] = idsOf(subscriptions)
         const rows = { subscription, others, invites: idsOf(invites), logins: idsOf(logins) }
@@ -70,9 +65,9 @@ export function erasure(
       return {
         existed: subscriptions.length > 0,
         related: others.length + sentMail,
-        bytesGone: (await sql.scrub(texts)) && forgotten,
+        bytesGone: (await scrub(texts)) && forgotten,
       }
     },
-    isSuppressed: async (hash) => (await one(first(text.isSuppressed, { hash }))) !== undefined,
-  }
+    isSuppressed: async (hash) => (await one(first(TEXTS.isSuppressed, { hash }))) !== undefined,
+  } satisfies Partial<CourseStore>
 }

@@ -1,6 +1,6 @@
 import type { HistoryEntry } from '../course/history.ts'
 import { endByFeedback } from '../course/subscription.ts'
-import { newMailbox } from '../mail/feedback/mailbox.ts'
+import { newMailbox } from '../mail/feedback/event.ts'
 import {
   type AppliedChange,
   countsOf,
@@ -9,45 +9,35 @@ import {
   type SuppressedAddress,
 } from '../mail/feedback/store.ts'
 import { addAudit } from './audit.ts'
+import { history } from './history.ts'
 import type { JournalEntry } from './journal.ts'
-import type { CourseParts } from './parts.ts'
-import { countSteps } from './sending.ts'
-import {
-  all,
-  type Dialect,
-  deleteInSteps,
-  first,
-  journal,
-  ROWS_A_STEP,
-  type Sql,
-  storableText,
-} from './sql.ts'
-import { type Row, recordOf } from './subscriptions.ts'
+import { mailboxes } from './mailboxes.ts'
+import { addCounts } from './sending.ts'
+import { all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
+import { type Row, recordOf, subscriptions } from './subscriptions.ts'
 
 /** Where a list of suppressed addresses starts: before every address. */
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
-export const TEXTS = ({ each }: Dialect) => ({
-  note: `INSERT INTO feedback_event (key, received_at) SELECT value, CAST(@now AS bigint) FROM ${each('@keys')} WHERE true
+export const TEXTS = {
+  note: `INSERT INTO feedback_event (key, received_at) SELECT value, CAST(@now AS bigint) FROM {each @keys} WHERE true
     ON CONFLICT DO NOTHING RETURNING key`,
-  erased: `SELECT hash FROM suppression WHERE hash IN (SELECT value FROM ${each('@hashes')})`,
+  erased: `SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})`,
   subscriptions: `SELECT * FROM subscription
-    WHERE identity IN (SELECT value FROM ${each('@identities')}) OR person IN (SELECT value FROM ${each('@identities')})
+    WHERE identity IN (SELECT value FROM {each @identities}) OR person IN (SELECT value FROM {each @identities})
     ORDER BY id FOR UPDATE`,
   wasSent: `SELECT 1 FROM subscription s JOIN subscription_event e ON e.subscription = s.id
     WHERE (s.identity = @identity OR s.person = @identity) AND e.message_id = @messageId
     UNION ALL SELECT 1 FROM sent_mail
-    WHERE recipient IN (SELECT value FROM ${each('@recipients')}) AND sent_id = @messageId LIMIT 1`,
+    WHERE recipient IN (SELECT value FROM {each @recipients}) AND sent_id = @messageId LIMIT 1`,
   prune: `DELETE FROM feedback_event WHERE key IN (SELECT key FROM feedback_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
-})
+}
 
 /** Feedback from providers and mail servers: a fixed number of statements, however many changes. */
-export function feedback(sql: Sql, { history, mailboxes, subscriptions }: CourseParts): FeedbackStore {
+export function feedback(sql: Sql): FeedbackStore {
   const { one, write } = sql
-  const text = TEXTS(sql.dialect)
-  const { addCounts } = countSteps(sql.dialect)
   const note = (keys: readonly string[], now: number) =>
-    all<{ key: string }>(text.note, { keys: [...new Set(keys)].sort(), now })
+    all<{ key: string }>(TEXTS.note, { keys: [...new Set(keys)].sort(), now })
 
   function* apply(changes: readonly MailboxChange[], now: number) {
     const noted = yield* note(
@@ -58,12 +48,12 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
     const identities = [...new Set(changes.map(({ identity }) => identity))].sort()
     // Before their subscriptions, so that two deliveries never wait in a circle; and before the hashes are read, so
     // that an erasure that is under way is waited for and seen.
-    const known = yield* mailboxes.lockAll(identities)
+    const { known, made } = yield* mailboxes.lockAll(identities)
     const hashes = changes.flatMap(({ erasureHashes }) => erasureHashes)
-    const erased = new Set((yield* all<{ hash: string }>(text.erased, { hashes })).map(({ hash }) => hash))
+    const erased = new Set((yield* all<{ hash: string }>(TEXTS.erased, { hashes })).map(({ hash }) => hash))
     for (const { identity, erasureHashes } of changes)
-      if (erasureHashes.some((hash) => erased.has(hash))) known.mailboxes.delete(identity)
-    const rows = yield* all<Row>(text.subscriptions, { identities })
+      if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)
+    const rows = yield* all<Row>(TEXTS.subscriptions, { identities })
     const enrolments = new Map(rows.map((row) => [row.id, recordOf(row)]))
     const saved = new Set<string>()
     const ended = new Set<string>()
@@ -73,13 +63,13 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
       const { key, identity, change, at, reason, entry } = one
       // The second of two equal keys in one delivery finds its key taken.
       if (key !== undefined && !fresh.delete(storableText(key))) return 'repeated'
-      if (!known.mailboxes.has(identity)) return 'erased'
-      const before = known.mailboxes.get(identity) ?? newMailbox(identity)
+      if (!known.has(identity)) return 'erased'
+      const before = known.get(identity) ?? newMailbox(identity)
       const { mailbox, effect } = change(before)
       const { suppression } = mailbox
       let changed = mailbox !== before
       if (changed) {
-        known.mailboxes.set(identity, mailbox)
+        known.set(identity, mailbox)
         saved.add(identity)
       }
       if (suppression !== before.suppression)
@@ -102,9 +92,9 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
       }
       return changed ? 'changed' : 'unchanged'
     })
-    yield* mailboxes.save([...known.mailboxes.values()].filter(({ identity }) => saved.has(identity)))
+    yield* mailboxes.save([...known.values()].filter(({ identity }) => saved.has(identity)))
     // Nothing is kept of an address about which nothing was learned.
-    yield* mailboxes.drop(known.made.filter((identity) => !saved.has(identity)))
+    yield* mailboxes.drop(made.filter((identity) => !saved.has(identity)))
     yield* subscriptions.save([...enrolments.values()].filter(({ id }) => ended.has(id)))
     yield* history.remember(...entries)
     yield* addCounts(countsOf(changes, applied))
@@ -127,12 +117,12 @@ export function feedback(sql: Sql, { history, mailboxes, subscriptions }: Course
     note: async (key, now) => void (await one(note([key], now))),
     find: (identity) => one(mailboxes.find(identity)),
     wasSent: async ({ recipients, ...asked }) =>
-      (await one(first(text.wasSent, { ...asked, recipients }))) !== undefined,
+      (await one(first(TEXTS.wasSent, { ...asked, recipients }))) !== undefined,
     listSuppressed: async (limit, after = FIRST) =>
       (await one(mailboxes.suppressed(limit, after))).flatMap(
         ({ identity, suppression }): SuppressedAddress[] =>
           suppression ? [{ identity, ...suppression }] : [],
       ),
-    prune: (before) => deleteInSteps(sql, text.prune, { before }),
+    prune: (before) => deleteInSteps(sql, TEXTS.prune, { before }),
   }
 }

@@ -10,33 +10,33 @@ import {
   type Round,
   type SharedHistory,
 } from '../status/history.ts'
-import { floor, followLook, type SeriesMark, STATE_BITS } from '../status/looks.ts'
-import { all, type Dialect, lock, run, type Sql, type Steps } from './sql.ts'
+import { floor, followLook, type SeriesMark, STATE_BITS } from '../status/rounds.ts'
+import { all, assigned, lock, run, type Sql, type Steps } from './sql.ts'
 
-const MARK = ['at', 'counted_to', 'state', 'reason', 'recorder', 'state_at']
-const SERIES = ['service', 'probe', 'first_at', ...MARK]
+const MARK = 'at, counted_to, state, reason, recorder, state_at'
+const SERIES = `service, probe, first_at, ${MARK}`
 const STATES = Object.keys(STATE_BITS) as ProbeState[]
-const PERIOD = ['length', 'start', 'service', 'probe', ...STATES, 'seen']
+const PERIOD = `length, start, service, probe, ${STATES.join(', ')}, seen`
 
-export const TEXTS = ({ rows, bytes, inserted }: Dialect) => ({
-  series: `SELECT * FROM health_series ORDER BY ${inserted}`,
+export const TEXTS = {
+  series: `SELECT * FROM health_series ORDER BY {inserted}`,
   periods: `SELECT * FROM health_period
     WHERE (length = ${DAY_MS} AND start >= @day) OR (length = ${HOUR_MS} AND start >= @hour) ORDER BY start`,
   builds: 'SELECT service, build, since, seen_at FROM health_build',
-  putSeries: `INSERT INTO health_series (${SERIES.join(', ')})
-    SELECT ${SERIES.join(', ')} FROM ${rows('health_series', SERIES)} AS r WHERE true
-    ON CONFLICT (service, probe) DO UPDATE SET ${MARK.map((column) => `${column} = excluded.${column}`).join(', ')}`,
-  addPeriods: `INSERT INTO health_period AS p (${PERIOD.join(', ')}, latency)
-    SELECT ${PERIOD.join(', ')}, ${bytes('latency')} FROM ${rows('health_period', [...PERIOD, 'latency'])} AS r WHERE true
+  putSeries: `INSERT INTO health_series (${SERIES})
+    SELECT ${SERIES} FROM {rows health_series: ${SERIES}} AS r WHERE true
+    ON CONFLICT (service, probe) DO UPDATE SET ${assigned(MARK, 'excluded')}`,
+  addPeriods: `INSERT INTO health_period AS p (${PERIOD}, latency)
+    SELECT ${PERIOD}, {bytes latency} FROM {rows health_period: ${PERIOD}, latency} AS r WHERE true
     ON CONFLICT (length, start, service, probe) DO UPDATE SET
       ${STATES.map((state) => `${state} = p.${state} + excluded.${state}`).join(', ')}, seen = p.seen | excluded.seen,
       latency = CASE WHEN length(excluded.latency) = 0 THEN p.latency ELSE excluded.latency END`,
   putBuilds: `INSERT INTO health_build AS b (service, build, since, seen_at)
-    SELECT service, build, since, seen_at FROM ${rows('health_build', ['service', 'build', 'since', 'seen_at'])} AS r WHERE true
+    SELECT service, build, since, seen_at FROM {rows health_build: service, build, since, seen_at} AS r WHERE true
     ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build,
       since = CASE WHEN b.build IS NOT DISTINCT FROM excluded.build THEN b.since ELSE excluded.since END`,
   prune: `DELETE FROM health_period WHERE (length = ${DAY_MS} AND start < @day) OR (length = ${HOUR_MS} AND start < @hour)`,
-})
+}
 
 interface Named {
   readonly service: Service
@@ -68,117 +68,113 @@ function periodOf({ start, ok, degraded, failing, skipped, seen, latency }: Peri
   return { start, ms: { ok, degraded, failing, skipped }, seen: states, latency: decode(latency) }
 }
 
+const listSeries = () => all<SeriesRow>(TEXTS.series)
+const listPeriods = (day: number, hour: number) => all<PeriodRow>(TEXTS.periods, { day, hour })
+
+function* put(
+  series: readonly SeriesRow[],
+  periods: readonly PeriodRow[],
+  builds: Recorded['builds'],
+): Steps<void> {
+  // Bytes as PostgreSQL reads them in JSON.
+  const inJson = (latency: Uint8Array) => `\\x${Buffer.from(latency).toString('hex')}`
+  yield* run(TEXTS.putSeries, { rows: series })
+  yield* run(TEXTS.addPeriods, { rows: periods.map((row) => ({ ...row, latency: inJson(row.latency) })) })
+  yield* run(TEXTS.putBuilds, { rows: builds })
+}
+
 /** The recorded health: the last state of each probe, its hours and days, and the build of each service. */
-export function healthSteps(dialect: Dialect) {
-  const text = TEXTS(dialect)
-  const listSeries = () => all<SeriesRow>(text.series)
-  const listPeriods = (day: number, hour: number) => all<PeriodRow>(text.periods, { day, hour })
-
-  function* put(
-    series: readonly SeriesRow[],
-    periods: readonly PeriodRow[],
-    builds: Recorded['builds'],
-  ): Steps<void> {
-    // Bytes as PostgreSQL reads them in JSON.
-    const inJson = (latency: Uint8Array) => `\\x${Buffer.from(latency).toString('hex')}`
-    yield* run(text.putSeries, { rows: series })
-    yield* run(text.addPeriods, { rows: periods.map((row) => ({ ...row, latency: inJson(row.latency) })) })
-    yield* run(text.putBuilds, { rows: builds })
-  }
-
-  return {
-    /**
-     * Adds what a machine saw, `now` if it is recorded later; gives the state of each probe. One machine at a time, so
-     * that each continues from the counts of the one before.
-     */
-    *record({ at, observations, builds }: Round, recorder: string, now = at): Steps<readonly SeriesRow[]> {
-      yield* lock(3, 'health')
-      const known = new Map((yield* listSeries()).map((row) => [keyOf(row), row]))
-      const current = yield* listPeriods(floor(at, DAY_MS), floor(at, HOUR_MS))
-      const latencies = new Map(current.map((row) => [periodKey(row), row.latency]))
-      const looks = observations.map((look) => {
-        const { service, probe } = look
-        const before = known.get(keyOf(look))
-        const { series, periods } = followLook(look, { at, now, recorder, before })
-        return {
-          series: { service, probe, firstAt: before?.firstAt ?? at, ...series },
-          periods: periods.map(({ ms, latencyMs, ...period }) => {
-            const row = { service, probe, ...period, ...NO_TIME, ...ms }
-            const counted = decode(latencies.get(periodKey(row)) ?? NOTHING)
-            return {
-              ...row,
-              latency: latencyMs === undefined ? NOTHING : encode(observe(counted, latencyMs)),
-            }
-          }),
-        }
-      })
-      const series = looks.map((look) => look.series)
-      yield* put(
-        series,
-        looks.flatMap(({ periods }) => periods),
-        Object.entries(builds).map(([service, build = null]) => ({ service, build, since: at, seenAt: at })),
-      )
-      yield* run(text.prune, { day: firstDay(now), hour: now - HOURS_KEPT * HOUR_MS })
-      return series
-    },
-    /** What the status page shows, but for incidents. */
-    *read(now: number): Steps<Omit<Recorded, 'incidents'>> {
-      const series = yield* listSeries()
-      const periods = yield* listPeriods(firstDay(now), floor(now, HOUR_MS) - 23 * HOUR_MS)
-      const builds = yield* all<Recorded['builds'][number]>(text.builds)
-      const byProbe = Map.groupBy(periods, keyOf)
+export const health = {
+  /**
+   * Adds what a machine saw, `now` if it is recorded later; gives the state of each probe. One machine at a time, so
+   * that each continues from the counts of the one before.
+   */
+  *record({ at, observations, builds }: Round, recorder: string, now = at): Steps<readonly SeriesRow[]> {
+    yield* lock(3, 'health')
+    const known = new Map((yield* listSeries()).map((row) => [keyOf(row), row]))
+    const current = yield* listPeriods(floor(at, DAY_MS), floor(at, HOUR_MS))
+    const latencies = new Map(current.map((row) => [periodKey(row), row.latency]))
+    const looks = observations.map((look) => {
+      const { service, probe } = look
+      const before = known.get(keyOf(look))
+      const { series, periods } = followLook(look, { at, now, recorder, before })
       return {
-        series: series.map((row) => {
-          const { service, probe, firstAt, at, state, reason } = row
-          const of = (wanted: number) =>
-            (byProbe.get(keyOf(row)) ?? []).filter(({ length }) => length === wanted).map(periodOf)
+        series: { service, probe, firstAt: before?.firstAt ?? at, ...series },
+        periods: periods.map(({ ms, latencyMs, ...period }) => {
+          const row = { service, probe, ...period, ...NO_TIME, ...ms }
+          const counted = decode(latencies.get(periodKey(row)) ?? NOTHING)
           return {
-            service,
-            probe,
-            firstAt,
-            last: { at, state, reason },
-            days: of(DAY_MS),
-            hours: of(HOUR_MS),
+            ...row,
+            latency: latencyMs === undefined ? NOTHING : encode(observe(counted, latencyMs)),
           }
         }),
-        builds: builds.map((row) => ({ ...row, build: row.build ?? null })),
       }
-    },
-    *isEmpty(): Steps<boolean> {
-      return (yield* listSeries()).length === 0
-    },
-    /** Begins a record with what the machine `recorder` has on its own; false if that is nothing. */
-    *begin({ series, builds }: Recorded, recorder: string): Steps<boolean> {
-      yield* lock(3, 'health')
-      if (series.length === 0 || !(yield* this.isEmpty())) return false
-      const rows = ({ service, probe }: Named, length: number, periods: readonly Period[]) =>
-        periods.map(({ start, ms, seen, latency }): PeriodRow => {
-          const bits = seen.reduce((sum, state) => sum | STATE_BITS[state], 0)
-          return { length, start, service, probe, ...ms, seen: bits, latency: encode(latency) }
-        })
-      yield* put(
-        series.map(({ service, probe, firstAt, last }) => {
-          return { service, probe, firstAt, ...last, countedTo: last.at, recorder, stateAt: last.at }
-        }),
-        series.flatMap((one) => [...rows(one, DAY_MS, one.days), ...rows(one, HOUR_MS, one.hours)]),
-        builds,
-      )
-      return true
-    },
-  }
+    })
+    const series = looks.map((look) => look.series)
+    yield* put(
+      series,
+      looks.flatMap(({ periods }) => periods),
+      Object.entries(builds).map(([service, build = null]) => ({ service, build, since: at, seenAt: at })),
+    )
+    yield* run(TEXTS.prune, { day: firstDay(now), hour: now - HOURS_KEPT * HOUR_MS })
+    return series
+  },
+  /** What the status page shows, but for incidents. */
+  *read(now: number): Steps<Omit<Recorded, 'incidents'>> {
+    const series = yield* listSeries()
+    const periods = yield* listPeriods(firstDay(now), floor(now, HOUR_MS) - 23 * HOUR_MS)
+    const builds = yield* all<Recorded['builds'][number]>(TEXTS.builds)
+    const byProbe = Map.groupBy(periods, keyOf)
+    return {
+      series: series.map((row) => {
+        const { service, probe, firstAt, at, state, reason } = row
+        const of = (wanted: number) =>
+          (byProbe.get(keyOf(row)) ?? []).filter(({ length }) => length === wanted).map(periodOf)
+        return {
+          service,
+          probe,
+          firstAt,
+          last: { at, state, reason },
+          days: of(DAY_MS),
+          hours: of(HOUR_MS),
+        }
+      }),
+      builds: builds.map((row) => ({ ...row, build: row.build ?? null })),
+    }
+  },
+  *isEmpty(): Steps<boolean> {
+    return (yield* listSeries()).length === 0
+  },
+  /** Begins a record with what the machine `recorder` has on its own; false if that is nothing. */
+  *begin({ series, builds }: Recorded, recorder: string): Steps<boolean> {
+    yield* lock(3, 'health')
+    if (series.length === 0 || !(yield* health.isEmpty())) return false
+    const rows = ({ service, probe }: Named, length: number, periods: readonly Period[]) =>
+      periods.map(({ start, ms, seen, latency }): PeriodRow => {
+        const bits = seen.reduce((sum, state) => sum | STATE_BITS[state], 0)
+        return { length, start, service, probe, ...ms, seen: bits, latency: encode(latency) }
+      })
+    yield* put(
+      series.map(({ service, probe, firstAt, last }) => {
+        return { service, probe, firstAt, ...last, countedTo: last.at, recorder, stateAt: last.at }
+      }),
+      series.flatMap((one) => [...rows(one, DAY_MS, one.days), ...rows(one, HOUR_MS, one.hours)]),
+      builds,
+    )
+    return true
+  },
 }
 
 /** The record that all machines of a store share. */
-export function sharedHistory({ dialect, one, read, write }: Sql): Omit<SharedHistory, 'close'> {
-  const steps = healthSteps(dialect)
+export function sharedHistory({ one, read, write }: Sql): Omit<SharedHistory, 'close'> {
   return {
-    record: async (round, recorder, now) => void (await write(() => steps.record(round, recorder, now))),
+    record: async (round, recorder, now) => void (await write(() => health.record(round, recorder, now))),
     // The store keeps incidents elsewhere, with the alerts sent about each.
-    read: async (now) => ({ ...(await read(() => steps.read(now))), incidents: [] }),
+    read: async (now) => ({ ...(await read(() => health.read(now))), incidents: [] }),
     async seed(past, recorder) {
-      if (!(await one(steps.isEmpty()))) return false
+      if (!(await one(health.isEmpty()))) return false
       const recorded = await past()
-      return write(() => steps.begin(recorded, recorder))
+      return write(() => health.begin(recorded, recorder))
     },
   }
 }

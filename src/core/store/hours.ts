@@ -1,5 +1,6 @@
 import type { HourStore } from '../course/hours.ts'
 import { first, run, type Sql } from './sql.ts'
+import type { Store } from './store.ts'
 
 export const TEXTS = {
   // A lease that ends much later than any new one could was taken before the clock of leases was set back.
@@ -12,10 +13,11 @@ export const TEXTS = {
   forgetAfter: 'DELETE FROM handled_hour WHERE hour > @hour',
   end: 'UPDATE handled_hour SET claimed_until = @until WHERE hour = @hour AND claimed_until IS NOT NULL',
   last: 'SELECT max(hour) AS hour FROM handled_hour',
+  now: 'SELECT @leaseNow AS now',
 }
 
 /** The hours of the schedule, and which were handled. */
-export function hours({ one, read }: Sql): HourStore & { lastHour(): Promise<string | undefined> } {
+export function hours({ one, read }: Sql): HourStore & Pick<Store, 'lastHour' | 'time'> {
   return {
     claimHour: ({ hour, leaseMs }) =>
       read(function* () {
@@ -26,5 +28,6 @@ export function hours({ one, read }: Sql): HourStore & { lastHour(): Promise<str
     forgetHoursAfter: (hour) => one(run(TEXTS.forgetAfter, { hour })),
     endHour: async (hour, done) => void (await one(run(TEXTS.end, { hour, until: done ? null : 0 }))),
     lastHour: async () => (await one(first<{ hour: string | undefined }>(TEXTS.last)))?.hour,
+    time: async () => (await one(first<{ now: number }>(TEXTS.now)))?.now ?? Number.NaN,
   }
 }

@@ -1,10 +1,13 @@
+import type { AuditEntry } from '../audit.ts'
 import type { JobRecord } from '../delivery/delivery.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
+import type { QueuedMessage } from '../delivery/message.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
 import { FLAP_WINDOW_MS, plannedAlerts } from '../incidents/due.ts'
 import {
   type AlertClaim,
+  type AlertFacts,
   type Announcement,
   type Hearing,
   INCIDENTS_KEPT,
@@ -15,11 +18,12 @@ import {
   type Silence,
   type StatusUpdate,
   type StoredIncident,
+  SUBSCRIBERS,
 } from '../incidents/incident.ts'
 import { addAudit } from './audit.ts'
 import { dueText, messageSteps as queue } from './messages.ts'
-import { publishNotice } from './notices.ts'
-import { all, type Dialect, first, lock, run, type Sql, type Steps } from './sql.ts'
+import { noticeSteps as notices } from './notices.ts'
+import { all, first, lock, run, type Sql, type Steps } from './sql.ts'
 
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
@@ -29,7 +33,7 @@ const MESSAGE_KEY = 'incident = @incident AND kind = @kind AND channel = @channe
 /** Of an alert that an older build has in hand. */
 const ASK_AGAIN_MS = 15_000
 
-export const TEXTS = ({ each, rows }: Dialect) => ({
+export const TEXTS = {
   open: `INSERT INTO incident (id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by)
     VALUES (@id, @cause, @service, @reason, @affected, @openedAt, @seenAt, @closedAt, @acknowledgedAt, @acknowledgedBy)
     ON CONFLICT DO NOTHING`,
@@ -48,13 +52,13 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
     ORDER BY opened_at DESC, id`,
   // Alerts: a row of the queue for each incident and channel says what comes next, and `alert_message` what was said. Builds
   // before the queue know only the second: a claim takes both, so that an alert is never in hand of two builds.
-  plan: `INSERT INTO message (${PLANNED}) SELECT ${PLANNED} FROM ${rows('message', PLANNED.split(', '))} AS r WHERE true
+  plan: `INSERT INTO message (${PLANNED}) SELECT ${PLANNED} FROM {rows message: ${PLANNED}} AS r WHERE true
     ON CONFLICT (id) DO UPDATE SET key = excluded.key, payload = excluded.payload, created_at = excluded.created_at,
       next_attempt_at = excluded.next_attempt_at, attempts = 0, fence = message.fence + 1, lease_until = NULL,
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE ${IS_FREE} AND (message.key <> excluded.key OR (message.attempts = 0 AND message.next_attempt_at <> excluded.next_attempt_at))`,
-  unplan: `DELETE FROM message WHERE subject IN (SELECT value FROM ${each('@incidents')})
-    AND channel IN (SELECT value FROM ${each('@channels')}) AND id NOT IN (SELECT value FROM ${each('@ids')}) AND ${IS_FREE}`,
+  unplan: `DELETE FROM message WHERE stream = 'alert' AND subject IN (SELECT value FROM {each @incidents})
+    AND channel IN (SELECT value FROM {each @channels}) AND id NOT IN (SELECT value FROM {each @ids}) AND ${IS_FREE}`,
   channels: `SELECT channel FROM alert_message WHERE incident = @id UNION SELECT channel FROM message WHERE subject = @id AND stream = 'alert'`,
   due: dueText(
     `stream = 'alert' AND channel = @channel AND (NOT @quiet OR subject IN (
@@ -63,6 +67,7 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
   ),
   queued: `SELECT m.payload, m.next_attempt_at AS at, i.cause FROM message m JOIN incident i ON i.id = m.subject
     WHERE m.stream = 'alert' AND m.done_at IS NULL ORDER BY m.next_attempt_at, m.id`,
+  pin: 'UPDATE message SET payload = @payload WHERE id = @id AND fence = @fence',
   elsewhere: `UPDATE message SET lease_until = NULL, next_attempt_at = @at WHERE id = @id AND fence = @fence`,
   isOver: `SELECT 1 FROM alert_message WHERE ${MESSAGE_KEY} AND outcome <> 'pending'`,
   // Older builds claim nothing before next_at, and hold what they claim by claimed_until: 0.2.0 by the wall clock.
@@ -86,7 +91,7 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
     ON CONFLICT (incident, kind, channel) DO UPDATE SET outcome = 'sent', at = excluded.at, reason = NULL, claimed_until = 0
     WHERE alert_message.outcome <> 'sent'`,
   messages: `SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message
-    WHERE incident IN (SELECT value FROM ${each('@incidents')}) ORDER BY at DESC, incident, kind`,
+    WHERE incident IN (SELECT value FROM {each @incidents}) ORDER BY at DESC, incident, kind`,
   unfinished: `SELECT * FROM incident i WHERE closed_at IS NULL OR opened_at > @since OR EXISTS (
       SELECT 1 FROM alert_message o WHERE o.incident = i.id AND o.kind = 'opened' AND NOT EXISTS (
         SELECT 1 FROM alert_message c
@@ -122,6 +127,8 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
   announce:
     'INSERT INTO announcement (id, text, translations, from_at, until_at, who) VALUES (@id, @text, @translations, @from, @until, @by)',
   withdraw: 'DELETE FROM announcement WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
+  unpublished: `SELECT id, text, translations, from_at AS "from", until_at AS "until", who AS "by" FROM announcement a
+    WHERE (until_at IS NULL OR until_at > @now) AND NOT EXISTS (SELECT 1 FROM notice WHERE subject = a.id AND kind = 'announced')`,
   announcements: `SELECT id, text, translations, from_at AS "from", until_at AS "until", who AS "by" FROM announcement
     WHERE until_at IS NULL OR until_at > @now ORDER BY from_at, id`,
   silence: `INSERT INTO silence (from_at, until_at, reason, who) VALUES (@from, @until, @reason, @by)
@@ -132,10 +139,14 @@ export const TEXTS = ({ each, rows }: Dialect) => ({
     WHERE from_at <= @now AND until_at > @now AND NOT EXISTS (
       SELECT 1 FROM silence WHERE until_at = from_at AND from_at >= s.from_at AND from_at <= @now)
     ORDER BY until_at DESC LIMIT 1`,
-})
+}
 
 /** An announcement as its table has it: its translations are JSON. */
 type AnnouncementRow = Omit<Announcement, 'translations'> & { readonly translations: string | undefined }
+const announcementOf = ({ translations, ...row }: AnnouncementRow): Announcement => ({
+  ...row,
+  ...(translations !== undefined && { translations: JSON.parse(translations) as Record<string, string> }),
+})
 /** An incident as its table has it: the names of what else is affected are JSON. */
 type Row = Omit<StoredIncident, 'affected'> & { readonly affected: string }
 
@@ -147,27 +158,45 @@ const LEDGER: Readonly<Record<JobRecord['result'], MessageRecord['outcome']>> = 
   over: 'failed',
   finished: 'failed',
 }
+interface Told {
+  readonly incidents: readonly StoredIncident[]
+  readonly messages: readonly MessageRecord[]
+}
+
+/** The channel of the status page's subscribers: it gets the beginning and the end of incidents that visitors notice. */
+const visitors = (hears: (cause: string) => boolean): Hearing => ({
+  name: SUBSCRIBERS,
+  // The end follows every beginning that was told, whatever the definition says today.
+  takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && hears(cause)),
+})
+
+const NOTHING_SAID: AlertFacts = { reason: undefined, affected: [] }
 const planId = (incident: string, channel: string) => `alert.${incident}.${channel}`
 
 /** The incidents, the alerts about them, silences and announcements. */
-export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
-  const text = TEXTS(dialect)
+export function incidents({ one, read, write }: Sql): IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) as string[] }))
   }
   const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
-  const byId = (id: string) => found(all(text.byId, { id }))
+  const byId = (id: string) => found(all(TEXTS.byId, { id }))
+  /** Keeps for all attempts at an alert what the incident is at the first. */
+  function* pin({ id, fence }: QueuedMessage, key: MessageKey): Steps<AlertFacts> {
+    const [{ reason, affected } = NOTHING_SAID] = yield* byId(key.incident)
+    const said = { reason, affected }
+    yield* run(TEXTS.pin, { id, fence, payload: JSON.stringify({ ...key, said }) })
+    return said
+  }
+  function* withMessages(about: readonly StoredIncident[]): Steps<Told> {
+    const values = { incidents: about.map(({ id }) => id) }
+    return { incidents: about, messages: yield* all<MessageRecord>(TEXTS.messages, values) }
+  }
   function* unfinished(now: number) {
-    const about = yield* found(all(text.unfinished, { since: now - FLAP_WINDOW_MS }))
-    const ids = about.map(({ id }) => id)
-    return { incidents: about, messages: yield* all<MessageRecord>(text.messages, { incidents: ids }) }
+    return yield* withMessages(yield* found(all(TEXTS.unfinished, { since: now - FLAP_WINDOW_MS })))
   }
   /** Queues what comes next on these channels, and takes out what does not. */
   function* plan(
-    {
-      incidents: about,
-      messages,
-    }: { incidents: readonly StoredIncident[]; messages: readonly MessageRecord[] },
+    { incidents: about, messages }: Told,
     channels: readonly Hearing[],
     now: number,
   ): Steps<void> {
@@ -183,36 +212,65 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
       expiresAt: at + INCIDENTS_KEPT.ms,
       nextAttemptAt: at,
     }))
-    yield* run(text.unplan, {
+    yield* run(TEXTS.unplan, {
       incidents: about.map(({ id }) => id),
       channels: channels.map(({ name }) => name),
       ids: planned.map(({ id }) => id),
       leaseMs: LEASE_MS,
     })
-    if (planned.length > 0) yield* run(text.plan, { rows: planned, leaseMs: LEASE_MS })
+    if (planned.length > 0) yield* run(TEXTS.plan, { rows: planned, leaseMs: LEASE_MS })
   }
-  /** After an operator's change of an incident, for the channels that hear of it. */
-  function* planAgain(id: string, now: number): Steps<void> {
-    const about = yield* byId(id)
-    const messages = yield* all<MessageRecord>(text.messages, { incidents: [id] })
-    const channels = yield* all<{ readonly channel: string }>(text.channels, { id })
-    yield* plan(
-      { incidents: about, messages },
-      channels.map(({ channel: name }) => ({ name })),
-      now,
-    )
+  /** Mails subscribers what they have not been told, unless a silence holds. */
+  function* publish(
+    { incidents: about, messages }: Told,
+    hears: (cause: string) => boolean,
+    now: number,
+  ): Steps<void> {
+    if (yield* first(TEXTS.silenceAt, { now })) return
+    for (const one of plannedAlerts(about, messages, [visitors(hears)], now)) {
+      const { incident: subject, channel, kind } = one
+      const incident = about.find(({ id }) => id === subject)
+      if (one.at > now || incident === undefined || (kind !== 'opened' && kind !== 'closed')) continue
+      const { cause, service, affected, openedAt: from, closedAt: until } = incident
+      yield* notices.publish({ subject, kind, at: now, facts: { cause, service, affected, from, until } })
+      yield* run(TEXTS.told, { incident: subject, kind, channel, at: now })
+    }
   }
+  /** Mails subscribers the announcements that they have not been told. */
+  function* publishAnnouncements(now: number): Steps<void> {
+    for (const row of yield* all<AnnouncementRow>(TEXTS.unpublished, { now })) {
+      const { id: subject, text, translations, from, until } = announcementOf(row)
+      const facts = { text, translations, from, until }
+      yield* notices.publish({ subject, kind: 'announced', at: now, facts })
+    }
+  }
+  /** An operator's change of an incident, and what comes next for the channels that hear of it. */
+  const amend = (
+    query: string,
+    { audit, ...input }: { readonly id: string; readonly now: number; readonly audit?: AuditEntry },
+  ) =>
+    write(function* () {
+      yield* lock(4, 'incidents')
+      if ((yield* run(query, input)) === 0) return false
+      yield* addAudit(audit)
+      const channels = yield* all<{ readonly channel: string }>(TEXTS.channels, input)
+      const hearing = channels.flatMap(({ channel: name }) => (name === SUBSCRIBERS ? [] : { name }))
+      const about = yield* withMessages(yield* byId(input.id))
+      yield* plan(about, hearing, input.now)
+      yield* publish(about, () => false, input.now)
+      return true
+    })
   function* rewind(now: number): Steps<number> {
     const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
-    let changed = yield* run(text.rewindIncidents, times)
-    changed += yield* run(text.forgetReminders, times)
-    yield* run(text.rewindQueue, times)
-    changed += yield* run(text.rewindMessages, times)
-    yield* run(text.endSilences, times)
-    return changed + (yield* run(text.forgetSilences, times))
+    let changed = yield* run(TEXTS.rewindIncidents, times)
+    changed += yield* run(TEXTS.forgetReminders, times)
+    yield* run(TEXTS.rewindQueue, times)
+    changed += yield* run(TEXTS.rewindMessages, times)
+    yield* run(TEXTS.endSilences, times)
+    return changed + (yield* run(TEXTS.forgetSilences, times))
   }
   return {
-    follow: ({ now, channels, decide }) =>
+    follow: ({ now, channels, visitorsHear, decide }) =>
       write(function* () {
         // One at a time, so that no plan is made of what another one has changed.
         yield* lock(4, 'incidents')
@@ -222,48 +280,42 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
           opens = [],
           closes = [],
           told = [],
-        } = decide(yield* found(all(text.list, { limit: 0 })))
-        for (const { at, ...one } of seen) yield* run(text.seen, { ...one, now: at })
-        for (const { at, ...one } of closes) yield* run(text.close, { ...one, now: at })
-        for (const incident of opens) yield* run(text.open, incident)
-        for (const one of told) yield* run(text.told, one)
-        yield* plan(yield* unfinished(now), channels, now)
+        } = decide(yield* found(all(TEXTS.list, { limit: 0 })))
+        for (const { at, ...one } of seen) yield* run(TEXTS.seen, { ...one, now: at })
+        for (const { at, ...one } of closes) yield* run(TEXTS.close, { ...one, now: at })
+        for (const incident of opens) yield* run(TEXTS.open, incident)
+        for (const one of told) yield* run(TEXTS.told, one)
+        const about = yield* unfinished(now)
+        yield* plan(about, channels, now)
+        if (visitorsHear) {
+          yield* publish(about, visitorsHear, now)
+          // An older build leaves announcements for the next round, and its notices without mails.
+          yield* publishAnnouncements(now)
+          yield* notices.queue()
+        }
         return { repaired }
       }),
-    acknowledge: ({ id, now, by }) =>
-      write(function* () {
-        yield* lock(4, 'incidents')
-        const changed = (yield* run(text.acknowledge, { id, now, by })) === 1
-        if (changed) yield* planAgain(id, now)
-        return changed
-      }),
-    resolve: ({ audit, ...input }) =>
-      write(function* () {
-        yield* lock(4, 'incidents')
-        const changed = (yield* run(text.resolve, input)) === 1
-        if (changed) {
-          yield* addAudit(audit)
-          yield* planAgain(input.id, input.now)
-        }
-        return changed
-      }),
+    acknowledge: (input) => amend(TEXTS.acknowledge, input),
+    resolve: (input) => amend(TEXTS.resolve, input),
     find: async (id) => (await one(byId(id)))[0],
-    list: (limit) => one(found(all(text.list, { limit }))),
+    list: (limit) => one(found(all(TEXTS.list, { limit }))),
     unfinished: (now) => read(() => unfinished(now)),
     // Look before beginning a transaction: nearly always, none is due.
     claimAlerts: async (input) =>
-      (await one(queue.due(input, text.due))).length === 0
+      (await one(queue.due(input, TEXTS.due))).length === 0
         ? []
         : write(function* () {
             const claimed: AlertClaim[] = []
-            for (const message of yield* queue.claim(input, text.due)) {
-              // Written by `plan`.
-              const key = JSON.parse(message.payload) as MessageKey
+            for (const message of yield* queue.claim(input, TEXTS.due)) {
+              // Written by `plan`, or by `pin` at the first attempt.
+              const { said, ...key } = JSON.parse(message.payload) as MessageKey & { said?: AlertFacts }
               const until = input.now + input.leaseMs
-              const taken = yield* first<{ attempts: number }>(text.claim, { ...key, ...input, until })
-              if (taken) claimed.push({ ...message, ...key, attempt: taken.attempts })
-              else if (yield* first(text.isOver, key)) yield* queue.remove(message)
-              else yield* run(text.elsewhere, { ...message, at: input.now + ASK_AGAIN_MS })
+              const taken = yield* first<{ attempts: number }>(TEXTS.claim, { ...key, ...input, until })
+              if (taken) {
+                const facts = said ?? (yield* pin(message, key))
+                claimed.push({ ...message, ...key, attempt: taken.attempts, said: facts })
+              } else if (yield* first(TEXTS.isOver, key)) yield* queue.remove(message)
+              else yield* run(TEXTS.elsewhere, { ...message, at: input.now + ASK_AGAIN_MS })
             }
             return claimed
           }),
@@ -272,7 +324,7 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
         yield* queue.keep(input)
         const until = input.now + input.leaseMs
         for (const { incident, kind, channel, attempt } of input.messages)
-          yield* run(text.keep, { incident, kind, channel, attempt, until })
+          yield* run(TEXTS.keep, { incident, kind, channel, attempt, until })
       }),
     settleAlerts: (settlements) =>
       write(function* () {
@@ -280,59 +332,59 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
           yield* queue.settle(settlement)
           const { claim, record, isTried, now, reason } = settlement
           const values = { ...claim, now, nextAt: record.nextAttemptAt, reason }
-          if (isTried) yield* run(text.settle, { ...values, outcome: LEDGER[record.result] })
+          if (isTried) yield* run(TEXTS.settle, { ...values, outcome: LEDGER[record.result] })
           else {
-            yield* run(text.giveBack, values)
-            yield* run(text.forget, values)
+            yield* run(TEXTS.giveBack, values)
+            yield* run(TEXTS.forget, values)
+            // Nobody has it: the next attempt is the first again.
+            const { incident, kind, channel, attempts, unknownSince } = claim
+            if (attempts === 0 && unknownSince === undefined)
+              yield* run(TEXTS.pin, { ...claim, payload: JSON.stringify({ incident, kind, channel }) })
           }
         }
       }),
     async queuedAlerts() {
-      const rows = await one(all<{ payload: string; at: number; cause: string }>(text.queued))
+      const rows = await one(all<{ payload: string; at: number; cause: string }>(TEXTS.queued))
       return rows.map(({ payload, at, cause }): QueuedAlert => {
         // Written by `plan`.
         const { incident, kind, channel } = JSON.parse(payload) as MessageKey
         return { incident, kind, channel, at, leaves: ABOUT_PAUSES.includes(cause) }
       })
     },
-    messages: (about) => one(all<MessageRecord>(text.messages, { incidents: about })),
+    messages: (about) => one(all<MessageRecord>(TEXTS.messages, { incidents: about })),
     prune: ({ before, keep }) =>
       write(function* () {
-        yield* run(text.pruneIncidents, { before, keep })
-        yield* run(text.pruneMessages)
-        yield* run(text.pruneQueue)
-        yield* run(text.pruneSilences, { before })
-        yield* run(text.pruneAnnouncements, { before })
-        yield* run(text.pruneUpdates)
+        yield* run(TEXTS.pruneIncidents, { before, keep })
+        yield* run(TEXTS.pruneMessages)
+        yield* run(TEXTS.pruneQueue)
+        yield* run(TEXTS.pruneSilences, { before })
+        yield* run(TEXTS.pruneAnnouncements, { before })
+        yield* run(TEXTS.pruneUpdates)
+        yield* notices.prune(before)
       }),
-    silence: async (silence) => void (await changes(text.silence, silence)),
-    announce: async ({ translations: said, ...announcement }) => {
-      const translations = said && JSON.stringify(said)
-      await changes(text.announce, { ...announcement, translations })
-    },
-    withdraw: (input) => changes(text.withdraw, input),
-    announcements: async (now) => {
-      const rows = await one(all<AnnouncementRow>(text.announcements, { now }))
-      return rows.map(({ translations, ...row }) => ({
-        ...row,
-        ...(translations !== undefined && {
-          translations: JSON.parse(translations) as Record<string, string>,
-        }),
-      }))
-    },
+    silence: async (silence) => void (await changes(TEXTS.silence, silence)),
+    announce: ({ translations: said, ...announcement }, now) =>
+      write(function* () {
+        const translations = said && JSON.stringify(said)
+        yield* run(TEXTS.announce, { ...announcement, translations })
+        yield* publishAnnouncements(now)
+      }),
+    withdraw: (input) => changes(TEXTS.withdraw, input),
+    announcements: async (now) =>
+      (await one(all<AnnouncementRow>(TEXTS.announcements, { now }))).map(announcementOf),
     update: (update) =>
       write(function* () {
         const { id, subject, at, text: said, state } = update
         const [incident] = yield* byId(subject)
-        const announced = (yield* all<AnnouncementRow>(text.announcements, { now: at })).find(
+        const announced = (yield* all<AnnouncementRow>(TEXTS.announcements, { now: at })).find(
           (one) => one.id === subject,
         )
         if (incident === undefined && announced === undefined) return false
-        yield* run(text.update, update)
+        yield* run(TEXTS.update, update)
         const { cause, service, affected } = incident ?? {}
         const facts = { about: subject, text: said, state, from: at, until: announced?.until }
         // An older build takes it for an announcement that is over.
-        yield* publishNotice({
+        yield* notices.publish({
           subject: id,
           kind: 'announced',
           at,
@@ -340,7 +392,7 @@ export function incidents({ dialect, one, read, write }: Sql): IncidentStore {
         })
         return true
       }),
-    updates: () => one(all<StatusUpdate>(text.updates)),
-    silenceAt: (now) => one(first<Silence>(text.silenceAt, { now })),
+    updates: () => one(all<StatusUpdate>(TEXTS.updates)),
+    silenceAt: (now) => one(first<Silence>(TEXTS.silenceAt, { now })),
   }
 }

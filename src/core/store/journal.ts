@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
 import { isRecord } from '../is-record.ts'
-import type { Suppression } from '../mail/feedback/mailbox.ts'
+import type { Suppression } from '../mail/feedback/event.ts'
 import { StoreMaintenanceError } from './errors.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
@@ -16,7 +16,7 @@ export interface ErasedRows {
 
 /**
  * Entry of the journal of changes that must survive a restore: a backup is older than the unsubscribes, suppressions
- * and erasures that came after it. One JSON line each, with random ids and keyed hashes. Only suppressions name an
+ * and erasures that came after it, and than a pause of mail. One JSON line each, with random ids and keyed hashes. Only suppressions name an
  * address, because the backup may not know it; an erasure removes those lines.
  */
 export type JournalEntry =
@@ -34,24 +34,11 @@ export type JournalEntry =
       readonly suppression: Suppression
     }
   | { readonly what: 'released'; readonly at: number; readonly identity: string }
+  | { readonly what: 'paused'; readonly at: number; readonly name: string; readonly reason: string }
+  | { readonly what: 'resumed'; readonly at: number; readonly name: string }
   | { readonly what: 'audited'; readonly at: number; readonly entry: AuditEntry }
   /** A store that this journal follows; its backups carry the same id. */
   | { readonly what: 'anchor'; readonly at: number; readonly id: string }
-
-/** The journal beside a store. */
-export interface Journal {
-  /**
-   * Call it within the transaction of the change: on the disk when it returns, all of them by one write. What cannot be
-   * written is kept in the store by the same commit, and appended later.
-   */
-  add(...entries: readonly JournalEntry[]): void
-  /** Takes out every line that names the address; false if it must wait until the file can be written. */
-  forget(identity: string): boolean
-  /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
-  catchUp(): void
-  /** Ties backups to this journal, which then has every change that the store knows of. */
-  anchor(now: number): void
-}
 
 /** UTC milliseconds that a date can have. */
 export const isTime = (value: unknown): value is number =>
@@ -64,6 +51,8 @@ const LIKE: Readonly<Record<JournalEntry['what'], object>> = {
   erased: { hash: '', rows: { 'subscription?': '', 'others?': [''], invites: [''], logins: [''] } },
   suppressed: { identity: '', suppression: { cause: '', at: 0, source: '', reason: '' } },
   released: { identity: '' },
+  paused: { name: '', reason: '' },
+  resumed: { name: '' },
   audited: { entry: { at: 0, id: '', action: '', who: '', place: '' } },
   anchor: { id: '' },
 }
@@ -132,12 +121,29 @@ export function covers(entries: readonly JournalEntry[] | undefined, anchor: str
   )
 }
 
+/** Whom or what an entry is about. */
+function subjectOf(entry: JournalEntry): string {
+  if ('identity' in entry) return entry.identity
+  if ('enrolment' in entry) return `${entry.id} ${entry.enrolment}`
+  if ('entry' in entry) return entry.entry.id
+  return 'hash' in entry ? entry.hash : 'name' in entry ? entry.name : entry.id
+}
+
+/** Those `rows` that a journal, which may be an older copy, does not have: nothing in it about their subject is as new. */
+export function laterThan(
+  journal: readonly JournalEntry[],
+  rows: readonly JournalEntry[],
+): readonly JournalEntry[] {
+  const last = new Map(journal.map((entry) => [subjectOf(entry), entry.at]))
+  return rows.filter((row) => row.at > (last.get(subjectOf(row)) ?? Number.NEGATIVE_INFINITY))
+}
+
 /** The entries of the journal that an operator names. */
 export function readNamedJournal(file: string | undefined): readonly JournalEntry[] | undefined {
-  const named = file === undefined ? undefined : readJournal(file)
-  if (file !== undefined && named === undefined)
+  // A pipe is read as a file is.
+  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.isDirectory() !== false)
     throw new StoreMaintenanceError(`there is no file ${file}: name the journal of the replaced store.`)
-  return named
+  return file === undefined ? undefined : readJournal(file)
 }
 
 /** No journal tells what happened since `state`. */

@@ -1,30 +1,21 @@
-import type { MailboxRecord, SuppressionCause } from '../mail/feedback/mailbox.ts'
-import { all, type Dialect, first, run, type Steps } from './sql.ts'
+import type { MailboxRecord, SuppressionCause } from '../mail/feedback/event.ts'
+import { all, assigned, first, run, type Steps } from './sql.ts'
 
-const STATE = [
-  'soft_bounces',
-  'soft_since',
-  'soft_until',
-  'delivered_at',
-  'cause',
-  'suppressed_at',
-  'source',
-  'reason',
-]
+const STATE = 'soft_bounces, soft_since, soft_until, delivered_at, cause, suppressed_at, source, reason'
 
-export const TEXTS = ({ rows, each }: Dialect) => ({
+export const TEXTS = {
   find: 'SELECT * FROM mailbox WHERE identity = @identity',
-  make: `INSERT INTO mailbox (identity) SELECT value FROM ${each('@identities')} WHERE true
+  make: `INSERT INTO mailbox (identity) SELECT value FROM {each @identities} WHERE true
     ON CONFLICT DO NOTHING RETURNING identity`,
-  lock: `SELECT * FROM mailbox WHERE identity IN (SELECT value FROM ${each('@identities')}) ORDER BY identity FOR UPDATE`,
-  save: `UPDATE mailbox SET ${STATE.map((column) => `${column} = r.${column}`).join(', ')}
-    FROM ${rows('mailbox', ['identity', ...STATE])} AS r WHERE mailbox.identity = r.identity`,
-  drop: `DELETE FROM mailbox WHERE identity IN (SELECT value FROM ${each('@identities')})`,
+  lock: `SELECT * FROM mailbox WHERE identity IN (SELECT value FROM {each @identities}) ORDER BY identity FOR UPDATE`,
+  save: `UPDATE mailbox SET ${assigned(STATE)}
+    FROM {rows mailbox: identity, ${STATE}} AS r WHERE mailbox.identity = r.identity`,
+  drop: `DELETE FROM mailbox WHERE identity IN (SELECT value FROM {each @identities})`,
   release: `UPDATE mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL
     WHERE identity = @identity AND cause = 'hard-bounce'`,
   suppressed: `SELECT * FROM mailbox WHERE cause IS NOT NULL AND (suppressed_at, identity) > (@at, @identity)
     ORDER BY suppressed_at, identity LIMIT @limit`,
-})
+}
 
 /** A row of the table; times are UTC milliseconds. */
 export interface MailboxRow extends Omit<MailboxRecord, 'suppression'> {
@@ -34,17 +25,14 @@ export interface MailboxRow extends Omit<MailboxRecord, 'suppression'> {
   readonly reason: string | undefined
 }
 
-export function mailboxOf(row: MailboxRow): MailboxRecord {
-  const { identity, softBounces, softSince, softUntil, deliveredAt, cause, suppressedAt, source, reason } =
-    row
-  return {
-    identity,
-    softBounces,
-    softSince,
-    softUntil,
-    deliveredAt,
-    suppression: cause && { cause, at: suppressedAt ?? 0, source: source ?? '', reason: reason ?? '' },
-  }
+export function mailboxOf({
+  cause,
+  suppressedAt: at = 0,
+  source = '',
+  reason = '',
+  ...record
+}: MailboxRow): MailboxRecord {
+  return { ...record, suppression: cause && { cause, at, source, reason } }
 }
 
 function rowOf({ suppression, ...record }: MailboxRecord): MailboxRow {
@@ -53,36 +41,30 @@ function rowOf({ suppression, ...record }: MailboxRecord): MailboxRow {
 }
 
 /** The steps that read and write what is known of mailboxes. */
-export function mailboxSteps(dialect: Dialect) {
-  const text = TEXTS(dialect)
-  return {
-    *find(identity: string): Steps<MailboxRecord | undefined> {
-      const row = yield* first<MailboxRow>(text.find, { identity })
-      return row && mailboxOf(row)
-    },
-    /** In the order of their identities, so that two deliveries never wait in a circle; `made`: had no row before. */
-    *lockAll(identities: readonly string[]) {
-      const values = { identities }
-      const made = yield* all<Pick<MailboxRow, 'identity'>>(text.make, values)
-      const rows = yield* all<MailboxRow>(text.lock, values)
-      return {
-        mailboxes: new Map(rows.map((row) => [row.identity, mailboxOf(row)])),
-        made: made.map(({ identity }) => identity),
-      }
-    },
-    *save(records: readonly MailboxRecord[]): Steps<void> {
-      if (records.length > 0) yield* run(text.save, { rows: records.map(rowOf) })
-    },
-    *drop(identities: readonly string[]): Steps<number> {
-      return identities.length > 0 ? yield* run(text.drop, { identities }) : 0
-    },
-    *release(identity: string): Steps<void> {
-      yield* run(text.release, { identity })
-    },
-    *suppressed(limit: number, after: { readonly at: number; readonly identity: string }) {
-      return (yield* all<MailboxRow>(text.suppressed, { limit, ...after })).map(mailboxOf)
-    },
-  }
+export const mailboxes = {
+  *find(identity: string): Steps<MailboxRecord | undefined> {
+    const row = yield* first<MailboxRow>(TEXTS.find, { identity })
+    return row && mailboxOf(row)
+  },
+  /** In the order of their identities, so that two deliveries never wait in a circle; `made`: had no row before. */
+  *lockAll(identities: readonly string[]) {
+    const made = yield* all<Pick<MailboxRow, 'identity'>>(TEXTS.make, { identities })
+    const rows = yield* all<MailboxRow>(TEXTS.lock, { identities })
+    return {
+      known: new Map(rows.map((row) => [row.identity, mailboxOf(row)])),
+      made: made.map(({ identity }) => identity),
+    }
+  },
+  *save(records: readonly MailboxRecord[]): Steps<void> {
+    if (records.length > 0) yield* run(TEXTS.save, { rows: records.map(rowOf) })
+  },
+  *drop(identities: readonly string[]): Steps<number> {
+    return identities.length > 0 ? yield* run(TEXTS.drop, { identities }) : 0
+  },
+  *release(identity: string): Steps<void> {
+    yield* run(TEXTS.release, { identity })
+  },
+  *suppressed(limit: number, after: { readonly at: number; readonly identity: string }) {
+    return (yield* all<MailboxRow>(TEXTS.suppressed, { limit, ...after })).map(mailboxOf)
+  },
 }
-
-export type MailboxSteps = ReturnType<typeof mailboxSteps>

@@ -1,19 +1,26 @@
 import type { AuditEntry } from '../audit.ts'
+import { type StoredSubscription, violations } from '../course/invariants.ts'
+import { NOTICES } from '../course/notices.ts'
+import { listAudit } from './audit.ts'
 import type { JournalEntry } from './journal.ts'
+import { getTime } from './meta.ts'
+import { listPlans, listTexts, planFaults } from './plans.ts'
+import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
+import { all, first, quoted, type Sql, type Steps } from './sql.ts'
+import type { StoreSchema } from './store.ts'
 
 /** The name in `meta` of the time of the last backup. */
 export const BACKUP_AT = 'backup_at'
+/** And of the time when a check last passed. */
+export const VERIFIED_AT = 'verified_at'
 
 /** Content of a file: the course and all that belongs to it, or the visitors' events. */
 export type StoreContent = 'course' | 'analytics'
 
-export interface MaintenanceStatus {
+export interface MaintenanceStatus extends StoreSchema {
   readonly kind: 'sqlite' | 'postgres'
   /** File or server, without credentials. */
   readonly location: string
-  /** The version of the schema; `latest` is the one that this build migrates to. */
-  readonly version: number
-  readonly latest: number
   /** Whether this build can run on the schema. A newer schema must itself declare that older builds can. */
   readonly readable: boolean
   readonly bytes: number
@@ -78,7 +85,7 @@ export interface StoreMaintenance {
 export type AnalyticsMaintenance = Pick<StoreMaintenance, 'verify' | 'backup' | 'close'>
 
 /** The migration steps after a version, each listed by the beginnings of its statements. */
-export function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
+function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
   return migrations.slice(version).map((sql, index) => ({
     version: version + index + 1,
     statements: statementsOf(sql).map((statement) => statement.split(/\s*[\n(]/)[0] ?? ''),
@@ -92,3 +99,78 @@ export function statementsOf(sql: string): readonly string[] {
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '')
 }
+
+const MOST_FAULTS = 100
+/** Rows are read in pages, because one long read would keep the write-ahead log from shrinking. */
+const PAGE = 500
+
+export const TEXTS = {
+  // Who is subscribed to incidents waits for no lesson, whatever an older build planned.
+  page: `SELECT id, state, enrolment, confirmed_at, unsubscribed_at, CAST(sent_days AS text) AS sent_days,
+      CASE WHEN course = '${NOTICES}' THEN {length sent_days} ELSE lessons END AS lessons, due_at, last_sent_at, next_attempt_at, problem_kind AS problem
+    FROM subscription WHERE id > @after ORDER BY id LIMIT ${PAGE}`,
+}
+
+interface Checked {
+  readonly checked: number
+  readonly faults: readonly string[]
+}
+
+/** The invariants of the course, row by row. */
+export function* checkRows(now: number): Steps<Checked> {
+  const faults: string[] = []
+  let checked = 0
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows: readonly StoredSubscription[] = yield* all<StoredSubscription>(TEXTS.page, { after })
+    for (const row of rows)
+      faults.push(...violations(row, now).map((found) => `subscription ${row.id}: ${found}`))
+    checked += rows.length
+    after = rows.length < PAGE ? undefined : rows.at(-1)?.id
+  }
+  // A store of an earlier build has no texts to check.
+  if (yield* hasTable('course_text')) faults.push(...planFaults(yield* listPlans(), yield* listTexts()))
+  return { checked, faults }
+}
+
+/** Rows of each table, by name. */
+export function* countRows(): Steps<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const { name } of yield* all<{ name: string }>('{tables}'))
+    counts[name] =
+      (yield* first<{ count: number }>(`SELECT count(*) AS count FROM {schema}.${quoted(name)}`))?.count ?? 0
+  return counts
+}
+
+/** What an operator does alike with both stores. The steps of `sql` say what is wrong with the store. */
+export function upkeep({ read }: Sql, schema: Schema, migrate: () => Promise<void>) {
+  const versionNow = () => read(schemaVersion)
+  return {
+    status: () =>
+      read(function* () {
+        return {
+          ...(yield* readSchema(schema.steps.length)),
+          counts: yield* countRows(),
+          verifiedAt: (yield* hasTable('meta')) ? yield* getTime(VERIFIED_AT) : undefined,
+        }
+      }),
+    pending: async () => stepsFrom(schema.steps, await read(() => assertReadable(schema))),
+    async migrate() {
+      const from = await versionNow()
+      await migrate()
+      return { from, to: await versionNow() }
+    },
+    // None from a store that is older than the log.
+    audit: (limit: number) =>
+      read(function* () {
+        return (yield* hasTable('audit')) ? yield* listAudit(limit) : []
+      }),
+  }
+}
+
+export const verifyResult = ({ checked, faults }: Checked, damaged: boolean): VerifyResult => ({
+  ok: faults.length === 0,
+  damaged,
+  checked,
+  faults: faults.slice(0, MOST_FAULTS),
+  moreFaults: Math.max(0, faults.length - MOST_FAULTS),
+})

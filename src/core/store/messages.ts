@@ -1,8 +1,10 @@
 import type { CourseMessageSettlement } from '../course/store.ts'
+import { endByFeedback } from '../course/subscription.ts'
 import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
 import { DAY_MS } from '../durations.ts'
-import type { CourseParts } from './parts.ts'
-import { all, first, run, type Sql, type Steps } from './sql.ts'
+import { history } from './history.ts'
+import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { subscriptions } from './subscriptions.ts'
 
 /** An attempt planned further ahead was dated by a wrong clock. */
 const FAR_MS = DAY_MS
@@ -31,15 +33,22 @@ export const TEXTS = {
     WHERE id = @id AND fence = @fence`,
   remove: 'DELETE FROM message WHERE id = @id AND (fence = @fence OR @sent = 1)',
   sent: 'UPDATE sent_mail SET sent_id = @providerId WHERE key = @id',
-  prune: 'DELETE FROM message WHERE done_at < @before',
+  // What no process of this configuration sends stays due, however long ago it expired.
+  prune: 'DELETE FROM message WHERE done_at < @before OR expires_at < @before',
 }
 
-/** The messages of a kind that are due, and those whose process did not record an outcome before its lease ended. */
+/**
+ * The messages of a kind that are due, and those whose process did not record an outcome before its lease ended. To one
+ * subscription they leave one after the other.
+ */
 export function dueText(which: string, isDue: string): string {
   return `SELECT id FROM message
     WHERE ${which} AND done_at IS NULL
       AND CASE WHEN lease_until IS NULL THEN ${isDue}
         ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + @leaseMs END
+      AND NOT EXISTS (SELECT 1 FROM message o
+        WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL
+          AND (o.created_at < message.created_at OR (o.created_at = message.created_at AND o.id < message.id)))
     ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`
 }
 
@@ -100,10 +109,7 @@ export const messageSteps = {
 }
 
 /** The queue of messages. */
-export const messages = (
-  { one, write }: Sql,
-  { history }: Pick<CourseParts, 'history'>,
-): MessageStore<CourseMessageSettlement> => ({
+export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlement> => ({
   // Look before beginning a transaction: nearly always, none is due.
   claimMessages: async (input) =>
     (await one(messageSteps.due(input))).length === 0 ? [] : write(() => messageSteps.claim(input)),
@@ -112,8 +118,17 @@ export const messages = (
     write(function* () {
       for (const settlement of settlements) {
         yield* messageSteps.settle(settlement)
-        const { claim, entry } = settlement
-        if (entry && claim.subscription !== undefined) yield* history.remember([claim.subscription, entry])
+        const { claim, entry, record, now } = settlement
+        const { subscription: id } = claim
+        if (id === undefined) continue
+        if (entry) yield* history.remember([id, entry])
+        if (record.problem?.kind !== 'bounced') continue
+        const current = yield* subscriptions.lock(id)
+        const { since: at, reason } = record.problem
+        const ended = current && endByFeedback(current, 'end-dead', { at, reason, now })
+        if (ended === undefined) continue
+        yield* journal({ what: 'unsubscribed', at: now, id, enrolment: ended.enrolment })
+        yield* subscriptions.save([ended])
       }
     }),
 })

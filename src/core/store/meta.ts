@@ -75,9 +75,12 @@ export const noteConfiguration =
       return others.map(([, other]) => other.configuration)
     })
 
+/** The name in `meta` of the platform that has claimed a store. */
+export const OWNER = 'platform'
+
 /** The platform that a store belongs to, by its name, which every build can read and older ones ignore. */
 export function storeOwner({ one, write }: Sql): StoreOwner {
-  const name = () => one(getMeta('platform'))
+  const name = () => one(getMeta(OWNER))
   return {
     name,
     async claim(platform, { adopt = false } = {}) {
@@ -85,8 +88,8 @@ export function storeOwner({ one, write }: Sql): StoreOwner {
       const owner = await name()
       if (owner === platform || (owner !== undefined && !adopt)) return owner
       return write(function* () {
-        yield* run(adopt ? TEXTS.set : TEXTS.make, { name: 'platform', value: platform })
-        return (yield* getMeta('platform')) ?? platform
+        yield* run(adopt ? TEXTS.set : TEXTS.make, { name: OWNER, value: platform })
+        return (yield* getMeta(OWNER)) ?? platform
       })
     },
   }

@@ -401,8 +401,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE INDEX message_due ON message (next_attempt_at);
   CREATE INDEX message_subscription ON message (subscription);
   `,
-    {
-      sqlite: `
+    `
   INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
   SELECT s.id, 'confirmation', 'confirmation.' || s.id, s.id,
     json_object('course', s.course, 'language', (SELECT language FROM confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1)),
@@ -410,23 +409,10 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   FROM subscription s JOIN subscription_event e ON e.subscription = s.id AND e.kind = 'confirmation' AND e.outcome = 'transient'
   WHERE NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = s.id AND l.kind = 'confirmation' AND l.at > e.at)
     AND e.at > (SELECT max(at) FROM subscription_event) - 86400000
-    AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND c.replaced = 0)
+    AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
     AND (s.state <> 'unsubscribed' OR s.unsubscribed_at < e.at)
     AND (s.state <> 'confirmed' OR (s.course <> 'status' AND s.next_attempt_at IS NULL));
   `,
-      postgres: `
-  INSERT INTO platformctl.message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
-  SELECT s.id, 'confirmation', 'confirmation.' || s.id, s.id,
-    json_build_object('course', s.course, 'language', (SELECT language FROM platformctl.confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1))::text,
-    e.at, e.at + 86400000, e.at + 600000, 1, e.outcome
-  FROM platformctl.subscription s JOIN platformctl.subscription_event e ON e.subscription = s.id AND e.kind = 'confirmation' AND e.outcome = 'transient'
-  WHERE NOT EXISTS (SELECT 1 FROM platformctl.subscription_event l WHERE l.subscription = s.id AND l.kind = 'confirmation' AND l.at > e.at)
-    AND e.at > (SELECT max(at) FROM platformctl.subscription_event) - 86400000
-    AND EXISTS (SELECT 1 FROM platformctl.confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
-    AND (s.state <> 'unsubscribed' OR s.unsubscribed_at < e.at)
-    AND (s.state <> 'confirmed' OR (s.course <> 'status' AND s.next_attempt_at IS NULL));
-  `,
-    },
   ],
   // When and how somebody agreed. Builds before 0.3.0 write neither.
   `
@@ -455,6 +441,46 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE INDEX message_subject ON message (subject) WHERE subject IS NOT NULL;
   `,
   'ALTER TABLE announcement ADD COLUMN translations text;',
+  // Notices are messages too. What the build before had not sent goes on: the first for each subscriber may have been
+  // tried, and keeps its key. A subscription to them never has a lesson planned, whatever an older build writes.
+  [
+    `
+  ALTER TABLE notice ADD COLUMN queued boolean NOT NULL DEFAULT false;
+  INSERT INTO message (id, stream, key, subscription, subject, channel, payload, created_at, expires_at, next_attempt_at, attempts, lease_until, unknown_since)
+  SELECT r.key, 'notice', r.key, r.id, r.subject, r.kind,
+    CASE WHEN r.tried THEN '{"label":"status-' || r.day || '","about":"course.' || r.id || '.' || r.enrolment || '.' || r.day || '"}' ELSE '{}' END,
+    CASE WHEN r.tried THEN coalesce(r.first_attempt_at, r.at) ELSE r.at END, r.at + 259200000,
+    CASE WHEN r.tried THEN r.next_attempt_at ELSE r.at END, CASE WHEN r.tried THEN r.failures ELSE 0 END,
+    CASE WHEN r.tried AND r.claimed_at IS NOT NULL THEN r.lease_until END,
+    CASE WHEN r.tried THEN coalesce(CASE WHEN r.problem_kind = 'unknown' THEN r.problem_since END, r.claimed_at) END
+  FROM (
+    SELECT s.*, n.subject, n.kind, n.at, 'notice.' || n.seq || '.' || s.id AS key, n.seq - s.base AS day, n.seq - s.base = s.sent + 1 AS tried
+    FROM notice n JOIN (
+      SELECT id, enrolment, first_attempt_at, next_attempt_at, failures, claimed_at, lease_until, problem_kind, problem_since,
+        CASE WHEN length(course_version) BETWEEN 1 AND 9 AND ltrim(course_version, '0123456789') = '' THEN CAST(course_version AS bigint) END AS base,
+        CASE WHEN CAST(sent_days AS text) = '[]' THEN 0 ELSE 1 + length(CAST(sent_days AS text)) - length(replace(CAST(sent_days AS text), ',', '')) END AS sent
+      FROM subscription WHERE course = 'status' AND state = 'confirmed') AS s ON n.seq > s.base + s.sent) AS r
+  WHERE r.next_attempt_at IS NOT NULL OR NOT r.tried;
+  UPDATE notice SET queued = true;
+  UPDATE subscription SET next_attempt_at = NULL, due_at = NULL, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
+    failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
+  WHERE course = 'status' AND (next_attempt_at IS NOT NULL OR claimed_at IS NOT NULL OR problem_kind IN ('failed', 'unknown', 'parked'));
+  `,
+    {
+      sqlite: `
+  CREATE TRIGGER subscription_without_lessons AFTER UPDATE OF next_attempt_at ON subscription
+  WHEN NEW.next_attempt_at IS NOT NULL AND NEW.course = 'status'
+  BEGIN UPDATE subscription SET next_attempt_at = NULL, due_at = NULL WHERE id = NEW.id; END;
+  `,
+      postgres: `
+  CREATE FUNCTION platformctl.plan_no_lesson() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN NEW.next_attempt_at := NULL; NEW.due_at := NULL; RETURN NEW; END';
+  CREATE TRIGGER subscription_without_lessons BEFORE UPDATE OF next_attempt_at ON platformctl.subscription FOR EACH ROW
+  WHEN (NEW.next_attempt_at IS NOT NULL AND NEW.course = 'status')
+  EXECUTE FUNCTION platformctl.plan_no_lesson();
+  `,
+    },
+  ],
 ]
 
 /** The tables of a store, each after those that it refers to. */
@@ -474,7 +500,10 @@ const inSqlite = (text: string) =>
   text.replace(TYPE, (type) => SQLITE_TYPES[type] ?? 'INTEGER').replaceAll('DEFAULT false', 'DEFAULT 0')
 
 const inPostgres = (text: string) =>
-  text.replaceAll(/ STRICT(?:, WITHOUT ROWID)?;/g, ';').replace(TABLE_NAME, '$1 platformctl.')
+  text
+    .replaceAll(/ STRICT(?:, WITHOUT ROWID)?;/g, ';')
+    .replaceAll('json_object(', 'json_build_object(')
+    .replace(TABLE_NAME, '$1 platformctl.')
 
 /** The steps on an SQLite file. */
 export const SQLITE_STEPS = STEPS.map((step) =>

@@ -7,7 +7,7 @@ import type { History, SharedHistory } from '../status/history.ts'
 import type { CopyResult, CopySource, TableDifference } from './copy.ts'
 import { StoreMaintenanceError } from './errors.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from './maintenance.ts'
-import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/after-restore.ts'
+import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/maintenance.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
 import type { OnLost, Store, StoreSchema } from './store.ts'
 
@@ -93,13 +93,11 @@ export async function restoreStore(
       'a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: run platformctl db after-restore before anything is sent.',
     )
   const { restore } = await import('./sqlite/restore.ts')
-  const store = { from, to: address.file, holds: 'course' } as const
-  const events = {
-    from: analyticsBackup(from),
-    to: analyticsFile(address.file),
-    holds: 'analytics',
-  } as const
-  const parts = existsSync(events.from) ? [store, events] : [store]
+  const events = { from: analyticsBackup(from), to: analyticsFile(address.file), holds: 'analytics' } as const
+  const parts = [
+    { from, to: address.file, holds: 'course' } as const,
+    ...(existsSync(events.from) ? [events] : []),
+  ]
   const [restored, analytics] = await restore(parts, { identities, ...options })
   if (restored === undefined) throw new TypeError('a restore of one part has one result')
   return { ...restored, ...(analytics && { analytics }) }
@@ -114,7 +112,7 @@ export async function afterRestore(
     throw new StoreMaintenanceError(
       'after-restore is for a PostgreSQL store; platformctl db restore does this for an SQLite file.',
     )
-  return (await import('./postgres/after-restore.ts')).afterPostgresRestore(address.url, options)
+  return (await import('./postgres/maintenance.ts')).afterPostgresRestore(address.url, options)
 }
 
 /** The schema of the store that an address names, read and never changed; undefined when there is no store yet. */

@@ -3,6 +3,7 @@ import { directory, paymentEvents, sentMail } from './account.ts'
 import { auditLog } from './audit.ts'
 import { confirmations } from './confirmations.ts'
 import { counts } from './counts.ts'
+import { dispatch, type RowByRow } from './dispatch.ts'
 import { enrolments } from './enrolments.ts'
 import { erasure } from './erasure.ts'
 import { feedback } from './feedback.ts'
@@ -12,34 +13,31 @@ import { incidents } from './incidents.ts'
 import { messages } from './messages.ts'
 import { getOrCreate, noteConfiguration, storeOwner } from './meta.ts'
 import { notices } from './notices.ts'
-import type { CourseParts } from './parts.ts'
+import { plans } from './plans.ts'
 import { sending } from './sending.ts'
 import type { Sql } from './sql.ts'
 
-/** What a dispatcher does for every lesson: each store does it in the way that is fast there. */
-export type Dispatch = Pick<CourseStore, 'claimDue' | 'keep' | 'stillHolds' | 'settle'>
-
-/** The operations of the store, which but for a dispatcher's are written once. */
-export function operations(sql: Sql, parts: CourseParts, dispatch: Dispatch) {
+/** The operations of a store, each written once. */
+export function operations(sql: Sql, rowByRow?: RowByRow) {
   const course: CourseStore = {
-    ...confirmations(sql, parts),
-    ...enrolments(sql, parts),
-    ...messages(sql, parts),
+    ...confirmations(sql),
+    ...enrolments(sql),
+    ...messages(sql),
+    ...notices(sql),
     ...counts(sql),
-    ...erasure(sql, parts),
-    ...parts.plans.store,
-    ...dispatch,
+    ...erasure(sql),
+    ...plans(sql),
+    ...dispatch(sql, rowByRow),
   }
   return {
     course,
     audit: auditLog(sql),
-    feedback: feedback(sql, parts),
+    feedback: feedback(sql),
     sending: sending(sql),
     directory: directory(sql),
     sentMail: sentMail(sql),
     paymentEvents: paymentEvents(sql),
     incidents: incidents(sql),
-    notices: notices(sql),
     heartbeats: heartbeats(sql),
     owner: storeOwner(sql),
     getOrCreate: getOrCreate(sql),

@@ -1,35 +1,30 @@
 import { parseAddress } from '../address.ts'
 import { suppressionHashes } from '../course/links.ts'
-import { releaseChange, suppressionChange } from '../mail/feedback/changes.ts'
-import type { FeedbackStore } from '../mail/feedback/store.ts'
+import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { secret } from '../secret.ts'
 import { addAudit } from './audit.ts'
 import { enrolments } from './enrolments.ts'
-import { TEXTS as erasureTexts, PERSONAL } from './erasure.ts'
+import { TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
 import type { JournalEntry } from './journal.ts'
-import { mailboxSteps } from './mailboxes.ts'
+import { mailboxes } from './mailboxes.ts'
 import { addressKeys } from './meta.ts'
-import { courseParts } from './parts.ts'
+import { holdAgain } from './sending.ts'
 import { all, run, type Sql } from './sql.ts'
 
 /** Changes that a journal made in an older store. */
-export interface Replayed {
-  readonly unsubscribed: number
-  readonly undone: number
-  readonly erased: number
-  /** Put on the suppression list. */
-  readonly suppressed: number
-  /** Taken off it. */
-  readonly released: number
-}
-
-export const NOTHING_REPLAYED: Replayed = {
+export type Replayed = Readonly<typeof NOTHING_REPLAYED>
+export const NOTHING_REPLAYED = {
   unsubscribed: 0,
   undone: 0,
   erased: 0,
+  /** Put on the suppression list. */
   suppressed: 0,
+  /** Taken off it. */
   released: 0,
+  /** Streams of mail. */
+  paused: 0,
+  resumed: 0,
 }
 
 const PAGE = 500
@@ -80,15 +75,16 @@ function changeAfterRestore(
  * more.
  */
 export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promise<Replayed> {
-  const parts = courseParts(sql)
-  const { findById, unsubscribe, undoUnsubscribe } = enrolments(sql, parts)
+  const { findById, unsubscribe, undoUnsubscribe } = enrolments(sql)
   const count = { ...NOTHING_REPLAYED }
   for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
   const keys = (await sql.one(addressKeys())).map(secret)
   const hashesOf = (identity: string) => suppressionHashes(keys, identity)
   count.erased = await eraseAgain(sql, entries.filter(is('erased')), hashesOf)
   const listings = new Map(entries.filter(is('suppressed', 'released')).map((one) => [one.identity, one]))
-  for (const what of await listAgain(feedback(sql, parts), [...listings.values()], hashesOf)) count[what] += 1
+  for (const what of await listAgain(feedback(sql), [...listings.values()], hashesOf)) count[what] += 1
+  const holds = new Map(entries.filter(is('paused', 'resumed')).map((one) => [one.name, one]))
+  for (const hold of holds.values()) count[hold.what] += await sql.write(() => holdAgain(hold))
   const last = new Map(
     entries.filter(is('unsubscribed', 'undone')).map((one) => [`${one.id} ${one.enrolment}`, one]),
   )
@@ -120,8 +116,6 @@ async function eraseAgain(
   hashesOf: (identity: string) => readonly string[],
 ): Promise<number> {
   if (erased.length === 0) return 0
-  const text = erasureTexts(sql.dialect)
-  const mailboxes = mailboxSteps(sql.dialect)
   const byHash = new Map<string, Found[]>(erased.map(({ hash }) => [hash, []]))
   for await (const { address: given, ...row } of everybody(sql)) {
     const address = parseAddress(given)
@@ -140,8 +134,8 @@ async function eraseAgain(
       ...(byHash.get(hash) ?? []).flatMap((row) => (row.table === table ? [row.id] : [])),
     ]
     const changes = await sql.write(function* () {
-      let sum = yield* run(text.suppress, { hash, now })
-      for (const table of PERSONAL) sum += yield* run(text.drop[table], { ids: idsOf(table) })
+      let sum = yield* run(ERASURE.suppress, { hash, now })
+      for (const table of PERSONAL) sum += yield* run(ERASURE.drop[table], { ids: idsOf(table) })
       return sum + (yield* mailboxes.drop(idsOf('mailbox')))
     })
     if (changes > 0) changed += 1

@@ -1,6 +1,6 @@
 import { StoreOpenError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
-import { type Dialect, first, lock, type Sql, type Steps, script } from './sql.ts'
+import { first, lock, type Sql, type Steps, script } from './sql.ts'
 import type { StoreSchema } from './store.ts'
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
@@ -15,8 +15,30 @@ export interface Schema {
   readonly place: string
 }
 
-export function* hasTable({ hasTable: query }: Dialect, table: string): Steps<boolean> {
-  return (yield* first(query, { table })) !== undefined
+export function* hasTable(table: string): Steps<boolean> {
+  return (yield* first('{hasTable}', { table })) !== undefined
+}
+
+/** The version of the schema; 0: there is nothing of ours yet. */
+export function* schemaVersion(): Steps<number> {
+  if ((yield* first('{hasVersion}')) === undefined) return 0
+  return (yield* first<{ version: number }>('{version}'))?.version ?? 0
+}
+
+/**
+ * Closes the store to builds that know only schemas before `oldest`; one that is closed to more builds stays so.
+ * `migrated`: the version of a schema that is new.
+ */
+export function* closeTo(oldest: number, migrated?: number): Steps<void> {
+  const from = Number((yield* getMeta('readable_from'))?.split(':')[1] ?? 0)
+  if (migrated === undefined && from >= oldest) return
+  const version = migrated ?? (yield* schemaVersion())
+  yield* setMeta('readable_from', `${version}:${Math.max(from || 0, oldest)}`)
+}
+
+/** A value of `meta`, which a store has only from some version on. */
+export function* metaIn(name: string): Steps<string | undefined> {
+  return (yield* hasTable('meta')) ? yield* getMeta(name) : undefined
 }
 
 /**
@@ -24,20 +46,17 @@ export function* hasTable({ hasTable: query }: Dialect, table: string): Steps<bo
  * before runs on a newer schema and the code alone can be rolled back; but only if the newer build declared it for
  * exactly this version (`VERSION:OLDEST`).
  */
-export function* readSchema(
-  dialect: Dialect,
-  latest: number,
-): Steps<StoreSchema & { readonly readable: boolean }> {
-  const version = yield* dialect.version()
+export function* readSchema(latest: number): Steps<StoreSchema & { readonly readable: boolean }> {
+  const version = yield* schemaVersion()
   if (version <= latest) return { version, latest, readable: true }
-  const said = (yield* hasTable(dialect, 'meta')) ? yield* getMeta('readable_from') : undefined
+  const said = yield* metaIn('readable_from')
   const [of, from = Number.NaN] = said?.split(':').map(Number) ?? []
   return { version, latest, readable: of === version && from <= latest }
 }
 
 /** The version of a schema that this build can run on; throws if it cannot. */
-export function* assertReadable(dialect: Dialect, { steps, place }: Schema): Steps<number> {
-  const { version, latest, readable } = yield* readSchema(dialect, steps.length)
+export function* assertReadable({ steps, place }: Schema): Steps<number> {
+  const { version, latest, readable } = yield* readSchema(steps.length)
   if (readable) return version
   throw new StoreOpenError(
     `${place} was written by a newer platformctl (schema ${version}, this build knows ${latest}): run that version, or restore a backup made before it.`,
@@ -48,29 +67,22 @@ export function* assertReadable(dialect: Dialect, { steps, place }: Schema): Ste
  * Additive steps, each whole or absent, under a lock so that two processes cannot both run one. A new store gets all of
  * them in one commit: a wait for the disk after each would be most of the time that it takes to make.
  */
-export async function migrate(
-  { dialect, read, write }: Pick<Sql, 'dialect' | 'read' | 'write'>,
-  schema: Schema,
-): Promise<void> {
+export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, schema: Schema): Promise<void> {
   function* advance(): Steps<number> {
     // A second migration waits here, then finds the step done.
     yield* lock(MIGRATION_LOCK)
-    const version = yield* assertReadable(dialect, schema)
+    const version = yield* assertReadable(schema)
     const next = schema.steps.slice(version, version === 0 ? undefined : version + 1)
-    if (version === 0) yield* dialect.setVersion(0)
-    for (const [index, step] of next.entries()) yield* take(dialect, step, version + index + 1)
+    if (version === 0) yield* script('{newSchema}')
+    for (const [index, step] of next.entries()) {
+      const reached = version + index + 1
+      yield* script(`${step};\n{setVersion ${reached}}`)
+      // Declared by the build that writes the schema, because an earlier one cannot know what a later one changes. It never
+      // goes down: the store's content, such as a second course, may have shut older builds out.
+      if (yield* hasTable('meta')) yield* closeTo(READABLE_FROM, reached)
+    }
     return version + next.length
   }
-  let version = await read(() => assertReadable(dialect, schema))
+  let version = await read(() => assertReadable(schema))
   while (version < schema.steps.length) version = await write(advance)
-}
-
-function* take(dialect: Dialect, step: string, version: number): Steps<void> {
-  yield* script(step)
-  yield* dialect.setVersion(version)
-  if (!(yield* hasTable(dialect, 'meta'))) return
-  // Declared by the build that writes the schema, because an earlier one cannot know what a later one changes. It never
-  // goes down: the store's content, such as a second course, may have shut older builds out.
-  const from = Number((yield* getMeta('readable_from'))?.split(':')[1])
-  yield* setMeta('readable_from', `${version}:${Math.max(Number.isInteger(from) ? from : 0, READABLE_FROM)}`)
 }

@@ -1,6 +1,9 @@
-import { BREAKER, breach, dayOfFeedback } from '../mail/feedback/breaker.ts'
+import { MINUTE_MS } from '../durations.ts'
 import {
+  BREAKER,
+  breach,
   dayNameOf,
+  dayOfFeedback,
   furthestUs,
   type MailCount,
   type MailDayCount,
@@ -8,21 +11,30 @@ import {
   type SendingStore,
   sumCounts,
 } from '../mail/feedback/sending.ts'
-import { coursePause, type Hold, type Pause, STREAMS, type StreamName } from '../mail/holds.ts'
+import {
+  coursePause,
+  type Hold,
+  type LastMail,
+  type Pause,
+  STREAMS,
+  type StreamName,
+  type StreamQueue,
+} from '../mail/holds.ts'
 import { addAudit } from './audit.ts'
-import { readLastMail, readQueue } from './queue.ts'
-import { all, type Dialect, first, run, type Sql, type Steps } from './sql.ts'
+import { LESSON_DUE, SENT_NOTE } from './counts.ts'
+import type { JournalEntry } from './journal.ts'
+import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
 
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
 const rowOf = (stream: StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
 
-export const TEXTS = ({ rows }: Dialect) => ({
+export const TEXTS = {
   countMinutes: `INSERT INTO mail_minute (minute, kind, count)
-    SELECT minute, kind, count FROM ${rows('mail_minute', ['minute', 'kind', 'count'])} AS r WHERE true
+    SELECT minute, kind, count FROM {rows mail_minute: minute, kind, count} AS r WHERE true
     ON CONFLICT (minute, kind) DO UPDATE SET count = mail_minute.count + excluded.count`,
   countDays: `INSERT INTO mail_day (day, source, domain, kind, count)
-    SELECT day, source, domain, kind, count FROM ${rows('mail_day', ['day', 'source', 'domain', 'kind', 'count'])} AS r WHERE true
+    SELECT day, source, domain, kind, count FROM {rows mail_day: day, source, domain, kind, count} AS r WHERE true
     ON CONFLICT (day, source, domain, kind) DO UPDATE SET count = mail_day.count + excluded.count`,
   holds: 'SELECT name, paused_at, reason FROM breaker WHERE paused_at IS NOT NULL',
   // The pause, and the sums that decide about one, by one statement.
@@ -33,13 +45,41 @@ export const TEXTS = ({ rows }: Dialect) => ({
   pause: `INSERT INTO breaker (name, paused_at, reason) VALUES (@name, @now, @reason)
     ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, reason = excluded.reason WHERE breaker.paused_at IS NULL`,
   resume: 'UPDATE breaker SET paused_at = NULL, reason = NULL, resumed_at = @now WHERE name = @name',
+  breaker: 'SELECT paused_at, resumed_at FROM breaker WHERE name = @name',
   days: 'SELECT day, source, domain, kind, count FROM mail_day WHERE day >= @since ORDER BY day, source, domain, kind',
   reserve: `INSERT INTO pace (name, next_us) VALUES ('mail', ${NOW_US} + @totalUs)
     ON CONFLICT (name) DO UPDATE SET next_us =
       CASE WHEN pace.next_us BETWEEN ${NOW_US} AND ${NOW_US} + @furthestUs THEN pace.next_us ELSE ${NOW_US} END + @totalUs
     RETURNING next_us - @totalUs - ${NOW_US} AS wait`,
   prune: 'DELETE FROM mail_minute WHERE minute < @before',
-})
+  // What is on its way, by stream; `at` is its next attempt, `since` when it became due.
+  queue: `SELECT stream,
+      CAST(count(*) FILTER (WHERE at <= @now) AS bigint) AS due,
+      CAST(count(*) FILTER (WHERE at > @now AND tried) AS bigint) AS waiting,
+      CAST(count(*) FILTER (WHERE at IS NULL) AS bigint) AS failed,
+      min(since) FILTER (WHERE since <= @now) AS oldest_at, min(at) FILTER (WHERE at > @now) AS next_at
+    FROM (
+      SELECT stream, CASE WHEN done_at IS NULL THEN next_attempt_at END AS at, attempts > 0 AS tried, created_at AS since FROM message
+      UNION ALL SELECT 'course', next_attempt_at, problem_kind IS NOT NULL, ${LESSON_DUE}
+        FROM subscription
+        WHERE next_attempt_at IS NOT NULL OR (state = 'confirmed' AND problem_kind IN ('parked', 'unknown'))
+      UNION ALL SELECT 'alert', NULL, true, m.at
+        FROM alert_message m JOIN incident i ON i.id = m.incident
+        WHERE m.outcome = 'failed' AND i.closed_at IS NULL) AS queued
+    GROUP BY stream`,
+  // Lessons by their own note: counts are written once a minute.
+  sent: `SELECT max(at) AS at FROM (
+      SELECT max(minute) * ${MINUTE_MS} AS at FROM mail_minute WHERE kind = 'sent'
+      UNION ALL SELECT CAST(value AS bigint) FROM meta WHERE name = '${SENT_NOTE}') AS sent`,
+  refused: newest(['bounced', 'parked']),
+  failed: newest(['failed', 'unknown']),
+}
+
+function newest(kinds: readonly string[]): string {
+  return `SELECT problem_since AS at, problem_reason AS reason FROM subscription {by subscription_problem}
+    WHERE problem_kind IS NOT NULL AND problem_kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
+    ORDER BY problem_since DESC LIMIT 1`
+}
 
 interface State {
   readonly pausedAt: number | undefined
@@ -49,25 +89,45 @@ interface State {
 const pauseOf = (state: State | undefined): Pause | undefined =>
   state?.pausedAt === undefined ? undefined : { at: state.pausedAt, reason: state.reason ?? '' }
 
-/** The steps that count mail. */
-export function countSteps(dialect: Dialect) {
-  const text = TEXTS(dialect)
+/** Adds to the counts of mail, in the transaction of what is counted. */
+export function* addCounts(counts: readonly MailCount[]): Steps<void> {
+  const { minutes, days } = sumCounts(counts)
+  if (minutes.length > 0) yield* run(TEXTS.countMinutes, { rows: minutes })
+  if (days.length > 0) yield* run(TEXTS.countDays, { rows: days })
+}
+
+/** The last mail that was taken, refused for good, and not delivered otherwise. */
+function* readLastMail(): Steps<LastMail> {
+  const sent = yield* first<{ readonly at: number | undefined }>(TEXTS.sent)
   return {
-    /** Adds to the counts, in the transaction of what is counted. */
-    *addCounts(counts: readonly MailCount[]): Steps<void> {
-      const { minutes, days } = sumCounts(counts)
-      if (minutes.length > 0) yield* run(text.countMinutes, { rows: minutes })
-      if (days.length > 0) yield* run(text.countDays, { rows: days })
-    },
+    sentAt: sent?.at,
+    refused: yield* first<Pause>(TEXTS.refused),
+    failed: yield* first<Pause>(TEXTS.failed),
   }
 }
 
+/** Pauses a stream, also for a store that is restored later; 0 if it was paused already. */
+function* pauseStream(stream: StreamName, now: number, reason: string): Steps<number> {
+  const name = rowOf(stream)
+  yield* journal({ what: 'paused', at: now, name, reason })
+  return yield* run(TEXTS.pause, { name, now, reason })
+}
+
+/** Pauses or resumes again what a journal says, unless the store knows something later; gives the changed rows. */
+export function* holdAgain(entry: Extract<JournalEntry, { what: 'paused' | 'resumed' }>): Steps<number> {
+  const { name, at: now } = entry
+  const row = yield* first<{ readonly pausedAt?: number; readonly resumedAt?: number }>(TEXTS.breaker, {
+    name,
+  })
+  if (entry.what === 'resumed')
+    return row?.pausedAt === undefined || row.pausedAt > now ? 0 : yield* run(TEXTS.resume, { name, now })
+  return (row?.resumedAt ?? 0) > now ? 0 : yield* run(TEXTS.pause, { name, now, reason: entry.reason })
+}
+
 /** What all dispatchers of a store share: the counts, the pause and the pace. */
-export function sending({ dialect, one, read, write }: Sql): SendingStore {
-  const text = TEXTS(dialect)
-  const { addCounts } = countSteps(dialect)
+export function sending({ one, read, write }: Sql): SendingStore {
   function* holds(streams: readonly StreamName[] = STREAMS): Steps<readonly Hold[]> {
-    const rows = yield* all<State & { readonly name: string }>(text.holds)
+    const rows = yield* all<State & { readonly name: string }>(TEXTS.holds)
     return streams.flatMap((stream) => {
       const pause = pauseOf(rows.find(({ name }) => name === rowOf(stream)))
       return pause ? [{ stream, ...pause }] : []
@@ -75,39 +135,44 @@ export function sending({ dialect, one, read, write }: Sql): SendingStore {
   }
   return {
     count: (counts) => write(() => addCounts(counts)),
-    check: (now) =>
-      read(function* () {
-        const since = minuteOf(now - BREAKER.windowMs) + 1
-        const rows = yield* all<State & { kind?: string; count?: number }>(text.sums, { since })
-        const pause = pauseOf(rows[0])
-        if (pause) return pause
-        const reason = breach(dayOfFeedback((kind) => rows.find((row) => row.kind === kind)?.count ?? 0))
-        if (reason === undefined) return undefined
-        yield* run(text.pause, { name: rowOf('course'), now, reason })
+    async check(now) {
+      const since = minuteOf(now - BREAKER.windowMs) + 1
+      const rows = await one(all<State & { kind?: string; count?: number }>(TEXTS.sums, { since }))
+      const pause = pauseOf(rows[0])
+      if (pause) return pause
+      const reason = breach(dayOfFeedback((kind) => rows.find((row) => row.kind === kind)?.count ?? 0))
+      if (reason === undefined) return undefined
+      return write(function* () {
+        yield* pauseStream('course', now, reason)
         return coursePause(yield* holds())
-      }),
+      })
+    },
     holds: () => one(holds()),
-    queue: (now) => one(readQueue(dialect, now)),
-    lastMail: () => read(() => readLastMail(dialect)),
+    queue: (now) => one(all<StreamQueue>(TEXTS.queue, { now })),
+    lastMail: () => read(readLastMail),
     pause: ({ streams, reason, now, audit }) =>
       write(function* () {
         let changed = 0
-        for (const stream of streams) changed += yield* run(text.pause, { name: rowOf(stream), now, reason })
+        for (const stream of streams) changed += yield* pauseStream(stream, now, reason)
         if (changed > 0) yield* addAudit(audit)
         return yield* holds(streams)
       }),
     resume: ({ streams, now, audit }) =>
       write(function* () {
         const ended = yield* holds(streams)
-        for (const { stream } of ended) yield* run(text.resume, { name: rowOf(stream), now })
+        for (const { stream } of ended) {
+          const name = rowOf(stream)
+          yield* journal({ what: 'resumed', at: now, name })
+          yield* run(TEXTS.resume, { name, now })
+        }
         if (ended.length > 0) yield* addAudit(audit)
         return ended
       }),
-    days: (since) => one(all<MailDayCount>(text.days, { since: dayNameOf(since) })),
+    days: (since) => one(all<MailDayCount>(TEXTS.days, { since: dayNameOf(since) })),
     reserve: async ({ messages, intervalUs }) => {
       const values = { totalUs: messages * intervalUs, furthestUs: furthestUs(intervalUs) }
-      return Math.max(0, (await one(first<{ wait: number }>(text.reserve, values)))?.wait ?? 0)
+      return Math.max(0, (await one(first<{ wait: number }>(TEXTS.reserve, values)))?.wait ?? 0)
     },
-    prune: async (before) => void (await one(run(text.prune, { before: minuteOf(before) }))),
+    prune: async (before) => void (await one(run(TEXTS.prune, { before: minuteOf(before) }))),
   }
 }

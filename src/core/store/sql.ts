@@ -1,12 +1,11 @@
 import type { JournalEntry } from './journal.ts'
-import { TABLES } from './migrations.ts'
 
 /**
  * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn
  * of the event loop, so it is atomic without a lock; PostgreSQL awaits each statement.
  *
  * In a text, tables have their bare names, parameters are named (`@now`), `FOR UPDATE` locks rows where a store
- * has row locks, and what the stores spell differently comes from the `Dialect`. `@leaseNow` is the time by the
+ * has row locks, and what the stores spell differently is a word in braces (`dialect.ts`). `@leaseNow` is the time by the
  * clock of leases in milliseconds, which the store gives itself.
  */
 export type Steps<T> = Generator<Step, T, Answer>
@@ -17,6 +16,8 @@ interface Statement {
   readonly text: string
   /** By the names of the text's parameters (`boundValue`); others are ignored. */
   readonly values: object
+  /** Its rows come as the driver reads them, with null for undefined: for what is read for every lesson. */
+  readonly raw?: boolean
 }
 
 /** Several statements at once, without parameters: a step of the schema. */
@@ -45,49 +46,11 @@ export interface Answer {
   readonly changes: number
 }
 
-/** What the two stores spell differently. */
-export interface Dialect {
-  /** The number of elements of a JSON array in a column; 0 for anything else. */
-  readonly length: (column: string) => string
-  /** A table of the texts in a JSON array, in its column `value`. */
-  readonly each: (array: string) => string
-  /** A table with the rows in the parameter `@rows`, in columns that are named and typed as a table has them. */
-  readonly rows: (table: string, columns: readonly string[]) => string
-  /** A whole number that a column holds as text; far too large for one that somebody damaged. */
-  readonly integer: (column: string) => string
-  /** The bytes of a column of `rows`. */
-  readonly bytes: (column: string) => string
-  /** Orders probes by their first look. */
-  readonly inserted: string
-  /** Makes a query use an index, where the store takes such an order. */
-  readonly by: (index: string) => string
-  /** Whether an enrolment's lesson in hand has failed, in the words of the index of what is due. */
-  readonly hasFailed: (failed: boolean) => string
-  /** Sorts a text by its bytes, whatever the store's locale. */
-  readonly byBytes: (column: string) => string
-  /** True for texts that are not all printable ASCII. */
-  readonly isForeign: (column: string) => string
-  /** Finds a row if the store has the table `@table`. */
-  readonly hasTable: string
-  /** The names of the store's tables. */
-  readonly tables: string
-  /** The names of the columns of the table `@table`. */
-  readonly columns: string
-  /** A table that need not be one of ours, as a statement has it. */
-  readonly named: (table: string) => string
-  /** The version of the schema; 0: there is nothing of ours yet. */
-  readonly version: () => Steps<number>
-  readonly setVersion: (version: number) => Steps<void>
-  /** Closes the store to builds that know only schemas before `schema`; one that is closed to more builds stays so. */
-  readonly closeTo: (schema: number) => string
-}
-
 /** Rows that one step of a deletion takes: each step holds the writer for a few milliseconds at most. */
 export const ROWS_A_STEP = 500
 
 /** Runs steps on one store. Every function rejects with `store_unavailable` while the store cannot be used. */
 export interface Sql {
-  readonly dialect: Dialect
   /** Runs a single statement, which is committed alone. */
   one<T>(statement: Steps<T>): Promise<T>
   /** Runs the steps one after the other, with no transaction around them. */
@@ -109,8 +72,8 @@ export function* run(text: string, values: object = {}): Steps<number> {
  * Every row of a query. `Row` is believed: the tables have types, and a test prepares each text against both
  * schemas.
  */
-export function* all<Row>(text: string, values: object = {}): Steps<readonly Row[]> {
-  return (yield { text, values }).rows as readonly Row[]
+export function* all<Row>(text: string, values: object = {}, raw = false): Steps<readonly Row[]> {
+  return (yield { text, values, raw }).rows as readonly Row[]
 }
 
 /** The first row of a query; undefined if it has none. */
@@ -118,7 +81,7 @@ export function* first<Row>(text: string, values: object = {}): Steps<Row | unde
   return (yield* all<Row>(text, values))[0]
 }
 
-/** Runs statements as they are, in the store's own words. */
+/** Runs statements without parameters, in the store's own words. */
 export function* script(text: string): Steps<void> {
   yield { script: text }
 }
@@ -136,45 +99,14 @@ export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
   if (entries.length > 0) yield { journal: entries }
 }
 
+/** `a, b` as `a = r.a, b = r.b`, for what an `UPDATE` sets from another row. */
+export const assigned = (columns: string, from = 'r') => columns.replace(/\w+/g, `$& = ${from}.$&`)
+
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Repeats a deletion of at most `ROWS_A_STEP` rows, each committed alone, until it finds fewer. */
 export async function deleteInSteps({ one }: Sql, text: string, values: object): Promise<void> {
   while ((await one(run(text, values))) === ROWS_A_STEP) await new Promise(setImmediate)
-}
-
-/** A statement as a driver takes it: its text, and the names of its parameters in the order of their first use. */
-export interface Compiled {
-  readonly text: string
-  readonly names: readonly string[]
-}
-
-const PARAMETER = /@([a-z]\w*)/gi
-const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')}|health_\\w+)\\b`, 'g')
-
-/**
- * For SQLite: the text without row locks. The plus changes no value. Without it, SQLite plans by the value of a
- * `LIMIT @x` or an ordered `a = @x`, and prepares the statement again for each run, which takes longer than the run.
- */
-export function forSqlite(text: string): Compiled {
-  const unlocked = text.replace(/ FOR UPDATE\b(?: SKIP LOCKED\b)?/g, '')
-  return { text: unlocked.replace(PARAMETER, '+@$1'), names: namesOf(text) }
-}
-
-/** For PostgreSQL: numbered parameters, and tables in the schema `platformctl`. `leaseNow` replaces its parameter. */
-export function forPostgres(source: string, leaseNow?: string): Compiled {
-  const text = source.replaceAll('@leaseNow', leaseNow ?? 'CAST(@leaseNow AS bigint)')
-  const names = namesOf(text)
-  return {
-    text: text
-      .replace(TABLE_NAME, (_, verb: string, table: string) => `${verb} platformctl.${table}`)
-      .replace(PARAMETER, (_, name: string) => `$${names.indexOf(name) + 1}`),
-    names,
-  }
-}
-
-function namesOf(text: string): readonly string[] {
-  return [...new Set([...text.matchAll(PARAMETER)].map(([, name = '']) => name))]
 }
 
 /** Reads rows of one statement: the names of its columns are changed once, not for each row. */
@@ -192,7 +124,7 @@ export function camelCase(column: string): string {
   return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-function snakeCase(name: string): string {
+export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 

@@ -1,19 +1,20 @@
 import type { AuditLog } from '../audit.ts'
 import type { HourStore } from '../course/hours.ts'
-import type { NoticeStore } from '../course/notices.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { HeartbeatStore } from '../heartbeats.ts'
 import type { IncidentStore } from '../incidents/incident.ts'
-import type { Directory } from '../mail/directory.ts'
+import type { Directory } from '../mail/definition.ts'
 import type { SendingStore } from '../mail/feedback/sending.ts'
 import type { FeedbackStore } from '../mail/feedback/store.ts'
-import type { SentMailStore } from '../mail/sent-mail.ts'
+import type { SentMailStore } from '../mail/send-once.ts'
 import type { PaymentEventStore } from '../payments/webhook.ts'
 
 export interface StoreSchema {
   readonly version: number
   /** The version that this build migrates to. */
   readonly latest: number
+  /** The name of the platform that has claimed it; absent before one has, or if it was not asked for. */
+  readonly owner?: string | undefined
 }
 
 export interface StoreStatus {
@@ -47,13 +48,13 @@ export interface Store extends HourStore {
   readonly audit: AuditLog
   /** Incidents, and the alerts that were sent about them. */
   readonly incidents: IncidentStore
-  /** The notices that are mailed to subscribers of incidents. */
-  readonly notices: NoticeStore
   readonly heartbeats: HeartbeatStore
   readonly owner: StoreOwner
   readonly feedback: FeedbackStore
   readonly sending: SendingStore
   lastHour(): Promise<string | undefined>
+  /** The clock that leases are measured by, in UTC milliseconds: the server's, where there is one. */
+  readonly time?: () => Promise<number>
   /** The value stored under a name; the first caller makes it. */
   getOrCreate(name: string, make: () => string): Promise<string>
   /** Notes what a replica runs with, as one text, and gives those of the others that were seen within three minutes. */

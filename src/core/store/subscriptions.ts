@@ -1,8 +1,8 @@
 import { FIRST_COURSE } from '../course/definition.ts'
-import type { Problem, SubscriptionState } from '../course/store.ts'
-import type { SubscriptionRecord } from '../course/subscription.ts'
+import type { Problem, SubscriptionRecord, SubscriptionState } from '../course/store.ts'
 import { DAY_MS } from '../durations.ts'
-import { all, camelCase, type Dialect, first, run, type Steps } from './sql.ts'
+import { closeTo } from './schema.ts'
+import { all, assigned, camelCase, first, run, type Steps } from './sql.ts'
 
 /**
  * The oldest schema whose builds know several courses. An earlier build would take every enrolment for one in
@@ -13,7 +13,7 @@ const COURSES_FROM = 14
 const NAMES_FROM = 21
 
 /** The row format of builds that know several courses, and no lessons by name. */
-export const COURSES = 1
+const COURSES = 1
 
 /**
  * The format of rows that this build knows: 0 is one course, 1 is several, 2 is lessons by name. A row’s column `needs` says the
@@ -34,58 +34,32 @@ export function enrolmentKey(identity: string, course: string): string {
 }
 
 /** The columns that are set when the row is created. */
-const CREATED = ['id', 'identity', 'person', 'address', 'course', 'created_at']
+const CREATED = 'id, identity, person, address, course, created_at'
 /** The columns that a change may set. */
-const CHANGED = [
-  'state',
-  'enrolment',
-  'confirmed_at',
-  'unsubscribed_at',
-  'course_version',
-  'lessons',
-  'promised',
-  'needs',
-  'due_at',
-  'last_sent_at',
-  'time_zone',
-  'language',
-  'sent_days',
-  'sent_lessons',
-  'next_attempt_at',
-  'first_attempt_at',
-  'claimed_at',
-  'lease_until',
-  'claimed_by',
-  'fence',
-  'failures',
-  'problem_kind',
-  'problem_reason',
-  'problem_since',
-  'consent_at',
-  'consent_how',
-]
+const CHANGED = `state, enrolment, confirmed_at, unsubscribed_at, course_version, lessons, promised, needs, due_at,
+  last_sent_at, time_zone, language, sent_days, sent_lessons, next_attempt_at, first_attempt_at, claimed_at, lease_until,
+  claimed_by, fence, failures, problem_kind, problem_reason, problem_since, consent_at, consent_how`
 
-/** The columns of a row by the names that the program has for them: for a statement that is run for every lesson. */
-export const ROW_COLUMNS = [...CREATED, ...CHANGED]
-  .map((column) => `${column} AS "${camelCase(column)}"`)
-  .join(', ')
+/** The columns of a row by the program's names: for a statement that is run for every lesson. */
+export const ROW_COLUMNS = `${CREATED}, ${CHANGED}`.replace(
+  /\w+/g,
+  (column) => `${column} AS "${camelCase(column)}"`,
+)
 
-export const TEXTS = ({ rows, each, closeTo }: Dialect) => ({
+export const TEXTS = {
   byId: 'SELECT * FROM subscription WHERE id = @id',
   lockId: 'SELECT * FROM subscription WHERE id = @id FOR UPDATE',
-  lockIds: `SELECT * FROM subscription WHERE id IN (SELECT value FROM ${each('@ids')}) ORDER BY id FOR UPDATE`,
+  lockIds: `SELECT * FROM subscription WHERE id IN (SELECT value FROM {each @ids}) ORDER BY id FOR UPDATE`,
   lockKey: 'SELECT * FROM subscription WHERE identity = @key FOR UPDATE',
   byPerson:
     'SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course',
   insert: `INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at)
     VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt) ON CONFLICT (identity) DO NOTHING`,
-  save: `UPDATE subscription SET ${CHANGED.map((column) => `${column} = r.${column}`).join(', ')}
-    FROM ${rows('subscription', ['id', ...CHANGED])} AS r WHERE subscription.id = r.id`,
-  sayCourses: closeTo(COURSES_FROM),
-  sayNames: closeTo(NAMES_FROM),
+  save: `UPDATE subscription SET ${assigned(CHANGED)}
+    FROM {rows subscription: id, ${CHANGED}} AS r WHERE subscription.id = r.id`,
   anyCourse: 'SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1',
   anyNames: `SELECT 1 FROM subscription WHERE needs > ${COURSES} LIMIT 1`,
-})
+}
 
 /** A row of the table; times are UTC milliseconds. */
 export interface Row
@@ -109,7 +83,7 @@ export interface Row
 const plainDueAt = (confirmedAt: number | undefined, sent: number) =>
   confirmedAt === undefined ? undefined : confirmedAt + sent * DAY_MS
 
-/** Takes a row as `ROW_COLUMNS` selects it too, with null for undefined. */
+/** Takes a raw row too, with null for undefined. */
 export function recordOf(row: Row): SubscriptionRecord {
   const sentDays = daysOf(parsed(row.sentDays))
   return {
@@ -202,47 +176,46 @@ interface NewRow extends Pick<SubscriptionRecord, 'id' | 'identity' | 'course' |
   readonly state: SubscriptionState
 }
 
-/** The steps that read and write enrolments. */
-export function subscriptionSteps(dialect: Dialect) {
-  const text = TEXTS(dialect)
-  function* one(query: string, values: object): Steps<SubscriptionRecord | undefined> {
-    const row = yield* first<Row>(query, values)
-    return row && recordOf(row)
-  }
-  const steps = {
-    find: (id: string) => one(text.byId, { id }),
-    /** The row stays as it is until the transaction ends. */
-    lock: (id: string) => one(text.lockId, { id }),
-    /** In the order of their ids, so that two transactions cannot wait for each other in a circle. */
-    *lockAll(ids: readonly string[]): Steps<readonly SubscriptionRecord[]> {
-      return (yield* all<Row>(text.lockIds, { ids })).map(recordOf)
-    },
-    lockKey: (key: string) => one(text.lockKey, { key }),
-    *ofPerson(identity: string): Steps<readonly SubscriptionRecord[]> {
-      return (yield* all<Row>(text.byPerson, { identity })).map(recordOf)
-    },
-    /** False if the person has a row for the course already. */
-    *insert({ identity, course, ...row }: NewRow): Steps<boolean> {
-      const key = enrolmentKey(identity, course)
-      const person = key === identity ? undefined : identity
-      return (yield* run(text.insert, { ...row, course, key, person })) === 1
-    },
-    *save(records: readonly SubscriptionRecord[]): Steps<void> {
-      if (records.length === 0) return
-      yield* run(text.save, { rows: records.map(changedOf) })
-      if (records.some(({ needs }) => needs > COURSES)) yield* run(text.sayNames)
-    },
-    /** Closes a store that was filled to builds that do not know what its rows have. */
-    *sayAll(): Steps<void> {
-      if (yield* first(text.anyCourse)) yield* run(text.sayCourses)
-      if (yield* first(text.anyNames)) yield* run(text.sayNames)
-    },
-    /** Closes the store to builds that know one course only. */
-    *sayCourse(course: string): Steps<void> {
-      if (course !== FIRST_COURSE) yield* run(text.sayCourses)
-    },
-  }
-  return steps
+function* findBy(query: string, values: object): Steps<SubscriptionRecord | undefined> {
+  const row = yield* first<Row>(query, values)
+  return row && recordOf(row)
 }
 
-export type SubscriptionSteps = ReturnType<typeof subscriptionSteps>
+/** The steps that read and write enrolments. */
+export const subscriptions = {
+  find: (id: string) => findBy(TEXTS.byId, { id }),
+  /** The row stays as it is until the transaction ends. */
+  lock: (id: string) => findBy(TEXTS.lockId, { id }),
+  /** In the order of their ids, so that two transactions cannot wait for each other in a circle. */
+  *lockAll(ids: readonly string[]): Steps<readonly SubscriptionRecord[]> {
+    return (yield* all<Row>(TEXTS.lockIds, { ids })).map(recordOf)
+  },
+  lockKey: (key: string) => findBy(TEXTS.lockKey, { key }),
+  *ofPerson(identity: string): Steps<readonly SubscriptionRecord[]> {
+    return (yield* all<Row>(TEXTS.byPerson, { identity })).map(recordOf)
+  },
+  /** False if the person has a row for the course already. */
+  *insert({ identity, course, ...row }: NewRow): Steps<boolean> {
+    const key = enrolmentKey(identity, course)
+    const person = key === identity ? undefined : identity
+    return (yield* run(TEXTS.insert, { ...row, course, key, person })) === 1
+  },
+  *save(records: readonly SubscriptionRecord[]): Steps<void> {
+    if (records.length === 0) return
+    yield* run(TEXTS.save, { rows: records.map(changedOf) })
+    yield* subscriptions.sayNames(records)
+  },
+  /** Closes a store that was filled to builds that do not know what its rows have. */
+  *sayAll(): Steps<void> {
+    if (yield* first(TEXTS.anyCourse)) yield* closeTo(COURSES_FROM)
+    if (yield* first(TEXTS.anyNames)) yield* closeTo(NAMES_FROM)
+  },
+  /** Closes the store to builds that know no lessons by name, if some enrolment needs that. */
+  *sayNames(some: readonly { readonly needs: number }[]): Steps<void> {
+    if (some.some(({ needs }) => needs > COURSES)) yield* closeTo(NAMES_FROM)
+  },
+  /** Closes the store to builds that know one course only. */
+  *sayCourse(course: string): Steps<void> {
+    if (course !== FIRST_COURSE) yield* closeTo(COURSES_FROM)
+  },
+}

@@ -4,6 +4,7 @@ import { once } from '../../core/once.ts'
 import { PATHS } from '../../core/paths.ts'
 import { reportError } from '../../core/reporting/facade.ts'
 import { WEB } from '../../core/service.ts'
+import { storeFault } from '../../core/store-fault.ts'
 import { frameOf } from '../pages/layout.ts'
 import { type Counted, RouteContext } from './context.ts'
 import type { Gate } from './gate.ts'
@@ -59,7 +60,7 @@ export function createApp(
 
   return async (request, environment) => {
     const began = clock.monotonic()
-    const { rawHeaders, socket } = incomingOf(environment)
+    const { rawHeaders, socket } = (environment as Environment | undefined)?.incoming ?? {}
     const c = new RouteContext(request, socket?.remoteAddress, frame, counted)
     const allowsOrigin = isShared(request) ? allowed : undefined
     const refusal = tooLong(request, rawHeaders)
@@ -85,17 +86,23 @@ export function createApp(
 /** A handler whose file is loaded with its first request; a file that cannot be loaded, because the build is being replaced, is tried again. */
 export function lazyHandler({ load }: Pick<RouteRow, 'load'>, site: Site): Handler {
   const opened = once(async () => (await load()).route(site.platform, site.service).open(site))
-  return async (c) => (await opened())(c)
+  return async (c) => {
+    const handler = await opened()
+    try {
+      return await handler(c)
+    } catch (error) {
+      if (storeFault(error) === 'busy') site.metrics.series.platformctl_pool_exhausted_total.inc()
+      throw error
+    }
+  }
 }
 
-/** Values that the listener passes with a request. Empty in an embedding program. */
-interface Incoming {
-  readonly rawHeaders?: readonly string[]
-  readonly socket?: { readonly remoteAddress?: string }
-}
-
-function incomingOf(environment: unknown): Incoming {
-  return (environment as { readonly incoming?: Incoming } | undefined)?.incoming ?? {}
+/** What the listener passes with a request; nothing in an embedding program. */
+interface Environment {
+  readonly incoming?: {
+    readonly rawHeaders?: readonly string[]
+    readonly socket?: { readonly remoteAddress?: string }
+  }
 }
 
 const LONGEST_URL = 4096

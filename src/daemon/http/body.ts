@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { UNKNOWN_CLIENT } from '../../core/access/client.ts'
-import { type Issue, PlatformError } from '../../core/errors.ts'
+import { type ErrorCode, type Issue, PlatformError } from '../../core/errors.ts'
 
 /** A schema under the name that it has in the document, with examples. */
 export interface Form<Value> {
@@ -82,27 +82,20 @@ export async function readJson<Schema extends z.ZodType>(
   return parseJson(await readBytes(asked, limitBytes), schema)
 }
 
-/** The JSON body that a route declares. */
-export async function readBody<Value>(
-  asked: Bodied,
-  { bytes, schema, lenient, optional }: BodySpec<Value>,
-): Promise<Value> {
-  if (!lenient && !optional) return readJson(asked, schema, bytes)
-  const text = await readText(asked, bytes)
-  return parseJson(text.trim() === '' ? '{}' : text, schema)
-}
-
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
-/** A form that a page of this service sent, as far as the browser tells. Another site's form would act for its visitor. */
-export function isOwnForm({ headers }: Request): boolean {
-  const from = headers.get('sec-fetch-site') ?? 'none'
-  return FORM.test(headers.get('content-type') ?? '') && (from === 'same-origin' || from === 'none')
-}
-
-/** The fields of a form; `parseWith` checks them. */
-export async function readForm(asked: Bodied, limitBytes: number): Promise<Readonly<Record<string, string>>> {
-  return Object.fromEntries(new URLSearchParams(await readText(asked, limitBytes)))
+/**
+ * A form that a page of this service sent, as far as the browser tells. Another site's form would act for its visitor.
+ * Browsers without Sec-Fetch-Site name the Origin. A proxy may rewrite Host, so the site's own address counts too.
+ */
+export function isOwnForm({ headers, url }: Request, siteUrl: string): boolean {
+  if (!FORM.test(headers.get('content-type') ?? '')) return false
+  const from = headers.get('sec-fetch-site')
+  if (from !== null) return from === 'same-origin' || from === 'none'
+  const origin = headers.get('origin')
+  if (origin === null) return true
+  const host = URL.parse(origin)?.host
+  return host === (headers.get('host') ?? new URL(url).host) || host === new URL(siteUrl).host
 }
 
 export function parseJson<Schema extends z.ZodType>(
@@ -185,6 +178,8 @@ const CLIENT_PART = 8
  */
 export function bodyMemory(mostBytes: number): (client: string) => BodyShare {
   const held = new Map<string, number>()
+  const tooMany = (code: ErrorCode, fix: string) =>
+    new PlatformError(code, `Too many large requests at once; ${fix}.`, { retryAfterSeconds: 1 })
   let all = 0
   return (client) => {
     let mine = 0
@@ -192,18 +187,8 @@ export function bodyMemory(mostBytes: number): (client: string) => BodyShare {
     return {
       take(bytes) {
         const ofClient = held.get(client) ?? 0
-        if (ofClient + bytes > share)
-          throw new PlatformError(
-            'rate_limited',
-            'Too many large requests at once; send them one after the other.',
-            {
-              retryAfterSeconds: 1,
-            },
-          )
-        if (all + bytes > mostBytes)
-          throw new PlatformError('unavailable', 'Too many large requests at once; try again in a second.', {
-            retryAfterSeconds: 1,
-          })
+        if (ofClient + bytes > share) throw tooMany('rate_limited', 'send them one after the other')
+        if (all + bytes > mostBytes) throw tooMany('unavailable', 'try again in a second')
         mine += bytes
         all += bytes
         held.set(client, ofClient + bytes)

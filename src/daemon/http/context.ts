@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { isLoopback, type Peer } from '../../core/access/client.ts'
-import type { PolicyName } from '../../core/access/limit/policy.ts'
+import type { PolicyName } from '../../core/access/limit/limiter.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { ErrorTexts, Messages } from '../../core/messages/en.ts'
 import { type Frame, frameIn, languagesOf } from '../pages/layout.ts'
-import { type BodyShare, type BodySpec, readBody, readBytes, readForm, readText } from './body.ts'
+import { type BodyShare, type BodySpec, parseJson, readBytes, readJson, readText } from './body.ts'
 import { prefersHtml } from './respond.ts'
 
 /** What the router knows of a route before its file is loaded. */
@@ -19,10 +19,7 @@ export interface RouteFacts {
 }
 
 /** Texts of error pages that can say more than the error's code does. */
-export type OwnErrorTexts = (
-  errors: Messages['errors'],
-  frame: Frame,
-) => Readonly<Partial<Record<ErrorCode, ErrorTexts>>>
+export type OwnErrorTexts = (errors: Messages['errors']) => Readonly<Partial<Record<ErrorCode, ErrorTexts>>>
 
 /** What the requests of a process are counted in. */
 export interface Counted {
@@ -123,12 +120,14 @@ export class RouteContext<Body = unknown> {
     return readText(this, this.#declared.bytes)
   }
   /** The fields of a form; `parseWith` checks them. */
-  form(): Promise<Readonly<Record<string, string>>> {
-    return readForm(this, this.#declared.bytes)
+  async form(): Promise<Readonly<Record<string, string>>> {
+    return Object.fromEntries(new URLSearchParams(await this.text()))
   }
   /** The JSON body in the form that the route declares. */
-  json(): Promise<Body> {
-    return readBody(this, this.#declared)
+  async json(): Promise<Body> {
+    const { bytes, schema, lenient, optional } = this.#declared
+    if (!lenient && !optional) return readJson(this, schema, bytes)
+    return parseJson((await this.text()).trim() || '{}', schema)
   }
   get #declared(): BodySpec<Body> {
     if (this.body === undefined) throw new TypeError('a route that reads a body declares it')

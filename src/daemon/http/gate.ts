@@ -1,12 +1,11 @@
 import {
-  type Attempt,
   createGuesses,
   type LocalLimiter,
+  type Policies,
   type RateLimitDecision,
   type RateLimiter,
   rateLimitFields,
 } from '../../core/access/limit/limiter.ts'
-import type { Policies } from '../../core/access/limit/policy.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { RouteContext, RouteFacts } from './context.ts'
 import { errorResponse } from './problem.ts'
@@ -45,7 +44,7 @@ export function createGate(limiter: RateLimiter, local: LocalLimiter, policies: 
       if (!verdict.allowed) return refused(c, verdict)
       told ??= verdict
     }
-    const attempts: Attempt[] = []
+    const attempts: { settle(wrong: boolean): void }[] = []
     const settle = (wrong: boolean) => {
       for (const attempt of attempts) attempt.settle(wrong)
     }

@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { perTick } from '../../core/calls.ts'
 import { httpStatus } from '../../core/health/probe.ts'
-import { perTick } from '../../core/per-tick.ts'
+import type { Log } from '../../core/log.ts'
 import type { Answered } from '../metrics/metrics.ts'
 import { REQUEST_ID } from './context.ts'
 import { JSON_FIELDS } from './respond.ts'
 import type { Site } from './route.ts'
 
-interface Noted extends Pick<Site, 'log'> {
-  readonly metrics: Pick<Site['metrics'], 'answered'>
-}
-
 /** Counts an answer in the metrics and logs it. Quiet for health polls that pass: they would fill most of the log. */
 export function noteAnswer(
-  { log, metrics }: Noted,
+  { log, metrics }: { readonly log: Log; readonly metrics: Pick<Site['metrics'], 'answered'> },
   answered: Answered,
   requestId: string,
   isQuiet: boolean,
@@ -28,22 +25,16 @@ export function noteAnswer(
   })
 }
 
-/**
- * Answers a plain poll of a service's health on `outgoing` and says so; false for any other request, which it leaves
- * alone. `beforeAnswer` is called just before the answer is written.
- */
-export type Poll = (
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  beforeAnswer: (outgoing: ServerResponse) => void,
-) => boolean
+export type Poll = ReturnType<typeof createPoll>
 
 /**
  * The fast path for health polls from load balancers, containers and monitors: a plain GET of a service's health as
  * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
  * turn of the event loop share a run, which begins after the last of them arrived.
  */
-export function createPoll(site: Pick<Site, 'service' | 'health' | 'clock' | 'log'> & Noted): Poll {
+export function createPoll(
+  site: Pick<Site, 'service' | 'health' | 'clock'> & Parameters<typeof noteAnswer>[0],
+) {
   const {
     service: { name: service, health: path },
     health,
@@ -57,7 +48,15 @@ export function createPoll(site: Pick<Site, 'service' | 'health' | 'clock' | 'lo
     return { status: httpStatus(report.state), fields, body }
   })
 
-  return (incoming, outgoing, beforeAnswer) => {
+  /**
+   * Answers a plain poll on `outgoing` and says so; false for any other request, which it leaves alone. `beforeAnswer` is
+   * called just before the answer is written.
+   */
+  return (
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    beforeAnswer: (outgoing: ServerResponse) => void,
+  ): boolean => {
     if (incoming.url !== path || incoming.method !== 'GET' || incoming.httpVersion !== '1.1') return false
     const given = plainId(incoming.rawHeaders)
     if (given === undefined) return false

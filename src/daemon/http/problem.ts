@@ -1,5 +1,5 @@
 import { ERRORS, PlatformError } from '../../core/errors.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
+import { escapeHtml } from '../../core/mail/template.ts'
 import { type Page, page } from '../pages/layout.ts'
 import type { RouteContext } from './context.ts'
 import { htmlResponse, jsonResponse } from './respond.ts'
@@ -10,7 +10,7 @@ type Asked = Pick<RouteContext, 'requestId' | 'wantsHtml' | 'route' | 'errorText
 function errorPage({ code, message }: PlatformError, { requestId, route, errorTexts, frame }: Asked): Page {
   const { errors } = frame.messages
   const [heading, next = '', what = message] =
-    errorTexts?.(errors, frame)[code] ??
+    errorTexts?.(errors)[code] ??
     (route && code === 'method_not_allowed' ? errors.forPrograms : errors.codes[code])
   const help = next.includes('href="/"') ? next : `${next} ${errors.start}`.trimStart()
   return page(

@@ -24,14 +24,13 @@ export function jsonResponse(body: unknown, status = 200, headers: Fields = {}):
   return new Response(JSON.stringify(body), { status, headers: { ...JSON_FIELDS, ...headers } })
 }
 
-export function htmlResponse(page: Page, status = 200, headers: Fields = {}): Response {
-  const { html, nonce, scripted, connects } = page
+export function htmlResponse({ html, policy }: Page, status = 200, headers: Fields = {}): Response {
   return new Response(html, {
     status,
     headers: {
       ...COMMON,
       'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': `default-src 'none'; style-src 'nonce-${nonce}';${scripted ? ` script-src 'nonce-${nonce}';` : ''}${connects ? " connect-src 'self';" : ''} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+      'Content-Security-Policy': policy,
       ...headers,
     },
   })
@@ -116,6 +115,12 @@ export function rawErrorResponse(
       ? `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>${status}</title><h1>Not available just now</h1><p>${text}</p>`
       : JSON.stringify({ code, status, message: text, requestId }),
   }
+}
+
+/** The same as a Response. */
+export function rawResponse(...asked: Parameters<typeof rawErrorResponse>): Response {
+  const { body, ...init } = rawErrorResponse(...asked)
+  return new Response(body, init)
 }
 
 /** Until origins are configured, only pages served from this machine may call (CONTRACT §2, site). */

@@ -136,7 +136,7 @@ export function refusal(
   message: string,
 ): PlatformError {
   const given = request.headers.has('authorization') ? 'wrong' : 'none'
-  metrics.secretRefused(name, given)
+  metrics.series.platformctl_secrets_refused_total.inc({ secret: name, given })
   if (given === 'wrong' || name === 'dispatch')
     log.warn(
       'secret_refused',

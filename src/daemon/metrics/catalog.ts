@@ -1,4 +1,4 @@
-import { FEEDBACK_PROVIDER_NAMES } from '../../core/feedback-providers.ts'
+import { engineVariables } from '../../core/env/groups.ts'
 import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
 import { STREAMS } from '../../core/mail/holds.ts'
 
@@ -92,7 +92,7 @@ const METRICS = {
   platformctl_feedback_total: personal(
     counter(
       'Bounces, complaints, unsubscribes and deliveries that webhooks of the mail provider reported to this process, each once.',
-      { provider: FEEDBACK_PROVIDER_NAMES, kind: FEEDBACK_KINDS },
+      { provider: engineVariables.MAILER_FEEDBACK_PROVIDER.of, kind: FEEDBACK_KINDS },
     ),
   ),
   platformctl_feedback_webhooks_total: personal(
@@ -131,12 +131,15 @@ const METRICS = {
   platformctl_store_up: gauge(
     '1 when the store answered this scrape and its last live check passed: it can be written and no page is damaged. When it did not answer, what is read from it is absent.',
   ),
+  platformctl_pool_exhausted_total: counter(
+    'Requests that got no connection of the store in time, because every one of the pool was in use.',
+  ),
   platformctl_store_size_bytes: personal(gauge('Size of the store, where it is a file.')),
   platformctl_analytics_size_bytes: gauge(
     'Bytes of events that are stored; none are beyond ANALYTICS_TOTAL_MB.',
   ),
   platformctl_analytics_refused_total: counter(
-    'Batches of events that were not stored for want of room: in the budget of all days, of the day, of the client, or on the disk.',
+    'Batches of events that were not stored because there was no room: in the budget of all days, of the day, of the client, or on the disk.',
     { reason: ['total', 'day', 'client', 'disk'] },
   ),
   platformctl_store_info: gauge('Always 1; the label names the kind of store.', {

@@ -1,9 +1,8 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
-import type { Refusal } from '../../core/analytics/store.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Course, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import type { CourseCounts } from '../../core/course/store.ts'
-import type { FeedbackProviderName } from '../../core/feedback-providers.ts'
+import type { FeedbackProviderName } from '../../core/env/settings.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import type { FeedbackKind } from '../../core/mail/feedback/event.ts'
@@ -82,6 +81,7 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
   const lookedLive = new Set<Service>()
   const counted = new Map<string, ProbeResult>()
   let storeFailed = false
+  let busy: string | undefined
 
   function showState(service: Service, probe: string | undefined, state: string): void {
     const key = `${service} ${probe ?? ''}`
@@ -169,6 +169,8 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
   }
 
   return {
+    /** The catalog's metrics by their names, for what is counted where it happens. */
+    series: metrics,
     answered({ service, method, route = '(none)', status, durationMs }: Answered): void {
       const known = METHODS.has(method) ? method : 'other'
       metrics.platformctl_http_requests_total.inc({ service, method: known, route, status })
@@ -204,10 +206,6 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
         ended(isWhole ? 'completed' : mailConfigured ? 'paused' : 'off')
         return result
       },
-    /** A batch of events was not stored for want of room. */
-    analyticsRefused: (reason: Refusal) => metrics.platformctl_analytics_refused_total.inc({ reason }),
-    /** A confirmation was not mailed because the budget of the day is used up. */
-    confirmationRefused: () => metrics.platformctl_confirmations_refused_total.inc(),
     /** A webhook of the mail provider was answered; `kinds` are those of the events that it reported for the first time. */
     feedback(
       provider: FeedbackProviderName,
@@ -217,14 +215,17 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       metrics.platformctl_feedback_webhooks_total.inc({ result })
       for (const kind of kinds) metrics.platformctl_feedback_total.inc({ provider, kind })
     },
-    /** A provider was asked to take a message. */
-    messageSent: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown') =>
-      metrics.platformctl_messages_total.inc({ stream, outcome }),
     /** Judges what was counted in the last ten minutes. */
-    watchOutcomes: () => watchOutcomes(metrics, clock),
-    /** A request was refused for want of a secret. */
-    secretRefused: (secret: 'dispatch' | 'health' | 'witness', given: 'wrong' | 'none') =>
-      metrics.platformctl_secrets_refused_total.inc({ secret, given }),
+    watchOutcomes() {
+      const judge = watchOutcomes(metrics, clock)
+      return async () => {
+        const outcomes = await judge()
+        busy = outcomes.store_busy
+        return outcomes
+      }
+    },
+    /** What the last judgement said of requests that got no connection of the store. */
+    storeBusyReason: () => busy,
     /** The certificate at an address; undefined if it could not be read. */
     certificate(
       variable: string,

@@ -1,12 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
-import type { ConditionName } from '../../core/incidents/conditions.ts'
-import type { MetricCatalog } from './catalog.ts'
-import type { MetricSet } from './registry.ts'
+import type { ConditionName } from '../../core/incidents/advice.ts'
+import type { CounterName, MetricSet } from './registry.ts'
 
-type CounterName = {
-  [Name in keyof MetricCatalog]: MetricCatalog[Name]['type'] extends 'counter' ? Name : never
-}[keyof MetricCatalog]
 /** Label → a regular expression of its whole value; with `!` before it, of the values that do not count. */
 type Matchers = Readonly<Record<string, string>>
 
@@ -22,8 +18,8 @@ export interface OutcomeAlert {
   readonly share: number
   /** What the daemon says of it. */
   readonly reason: (bad: number, all: number, by: string) => string
-  /** The rule of runbooks/alerts.yaml. */
-  readonly rule: { readonly name: string; readonly severity: 'page' | 'ticket'; readonly summary: string }
+  /** The rule of runbooks/alerts.yaml; without it, the daemon alone tells. */
+  readonly rule?: { readonly name: string; readonly severity: 'page' | 'ticket'; readonly summary: string }
 }
 
 const MINUTES = 10
@@ -91,6 +87,14 @@ export const OUTCOME_ALERTS = {
       summary: 'Webhooks of the mail provider are refused for their signature',
     },
   },
+  store_busy: {
+    metric: 'platformctl_pool_exhausted_total',
+    of: {},
+    bad: {},
+    least: 3,
+    share: 0,
+    reason: (bad) => `${bad} requests got no connection of the store in time`,
+  },
 } as const satisfies Partial<Record<ConditionName, OutcomeAlert>>
 
 export type OutcomeName = keyof typeof OUTCOME_ALERTS
@@ -147,7 +151,8 @@ const matches = (labels: Readonly<Record<string, string | number>>, matchers: Ma
 
 /** The same alerts as rules of Prometheus. */
 export function outcomeRules(): string {
-  return ALERTS.map(([, { metric, of, bad, by, least, share, rule }]) => {
+  return ALERTS.flatMap(([, { metric, of, bad, by, least, share, rule }]) => {
+    if (rule === undefined) return []
     const sum = (matchers: Matchers) => {
       const wanted = Object.entries(matchers).map(([label, pattern]) =>
         pattern.startsWith('!') ? `${label}!~"${pattern.slice(1)}"` : `${label}=~"${pattern}"`,

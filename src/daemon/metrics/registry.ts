@@ -27,10 +27,12 @@ export function openRegistry() {
   }
 }
 
+export type CounterName = { [Name in MetricName]: MetricSet[Name] extends Counter ? Name : never }[MetricName]
+
 /** Starts a counter's series at 0: a rate needs a value before the first event. `known` narrows labels. */
 export function startAtZero(
   metrics: MetricSet,
-  name: { [Name in MetricName]: MetricSet[Name] extends Counter ? Name : never }[MetricName],
+  name: CounterName,
   known: Readonly<Record<string, readonly string[]>> = {},
 ): void {
   let series: Record<string, string>[] = [{}]

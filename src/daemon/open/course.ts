@@ -1,38 +1,43 @@
 import { parseAddress } from '../../core/address.ts'
-import type { Clock } from '../../core/clock.ts'
+import { recent } from '../../core/calls.ts'
 import { openCatalog } from '../../core/course/catalog.ts'
 import type { Course } from '../../core/course/course.ts'
-import { createNotices, type Notice } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
-import { type IncidentStore, saidIn } from '../../core/incidents/incident.ts'
-import type { Log } from '../../core/log.ts'
-import type { MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
-import type { Directory } from '../../core/mail/directory.ts'
+import type { Host } from '../../core/host.ts'
+import { type Notice, saidIn } from '../../core/incidents/incident.ts'
+import { type NOTICE_SLOTS, translationName } from '../../core/mail/definition.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
 import type { KeptMail } from '../../core/mail/send-once.ts'
+import { inLanguage } from '../../core/mail/template.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
-import { timesIn } from '../../core/messages/time.ts'
+import { timesIn } from '../../core/messages/words.ts'
 import { type Once, once } from '../../core/once.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import type { Random } from '../../core/random.ts'
-import { recent } from '../../core/recent.ts'
 import { createLabels, headline } from '../../core/status/words.ts'
+import type { OpenOptions } from '../embedding.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { MailService } from './mail.ts'
 import type { Stores } from './stores.ts'
 
 /** The longest announcement that a mail holds whole; the status page has the rest. */
 const LONGEST = 480
+const SILENCE_ASKED_MS = 1000
 
-/** Text of a notice for visitors, in their language or else the platform's: no reasons, addresses or commands. */
+/**
+ * Text of a notice for visitors: no reasons, addresses or commands. It is in their language if the mail around it is,
+ * else in the platform's, so that no mail mixes two.
+ */
 export function noticeSlots(
   platform: ResolvedPlatform,
   siteUrl: string,
   { kind, at: now, facts }: Notice,
-  language = platform.language,
+  wanted = platform.language,
 ): Readonly<Record<Exclude<keyof typeof NOTICE_SLOTS, 'unsubscribeUrl'>, string>> {
+  const isWritten = (tag: string) =>
+    platform.mails.definitions.some(({ name }) => name === translationName(tag, 'status-notice'))
+  const language = inLanguage(isWritten, wanted) ?? platform.language
   const labels = createLabels({ ...platform, language })
   const { messages } = labels
   const { notices: T, status } = messages
@@ -40,7 +45,7 @@ export function noticeSlots(
   const { cause = '', from, until } = facts
   const text = saidIn(facts, language)
   const at = timesIn(messages.language).moment
-  const statusUrl = `${siteUrl}/${language === platform.language ? '' : `?language=${encodeURIComponent(language)}`}`
+  const statusUrl = `${siteUrl}/${wanted === platform.language ? '' : `?language=${encodeURIComponent(wanted)}`}`
   const what = labels.probe(cause)
   switch (kind) {
     case 'opened': {
@@ -83,56 +88,30 @@ function shortened(text: string): string {
   return line.length <= LONGEST ? line : `${line.slice(0, LONGEST).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
-/** Read when the first course begins or the first lesson is sent. */
-const textsOf = (mails: MailSet) => mails.texts ?? (() => readLessonTexts(mails))
-
-export interface CoursePart {
-  readonly course: Once<Course>
-  readonly transactionalMail: () => Promise<TransactionalMail>
-  /** Where mails are kept to be sent for certain; undefined while nothing outlives the process. */
-  readonly keptMail: () => Promise<KeptMail | undefined>
-  /** The budget of confirmations was found used up within the last hour. */
-  readonly confirmationsExhausted: () => boolean
-}
-
 /** The courses and the transactional mails over one store and mailer, opened when first asked for. */
-export function openCoursePart({
-  platform,
-  settings,
-  stores: { store, keys, isKept },
-  mail: { mailer, pacer, tally, held },
-  directory,
-  metrics,
-  clock,
-  random,
-  log,
-}: {
-  readonly platform: ResolvedPlatform
-  readonly settings: Settings
-  readonly stores: Stores
-  readonly mail: MailService
-  readonly directory: Directory | undefined
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Log
-}): CoursePart {
+export function openCoursePart(
+  { clock, random, log }: Host,
+  { platform, directory }: OpenOptions,
+  settings: Settings,
+  { store, keys, isKept }: Stores,
+  { mailer, pacer, tally, held }: MailService,
+  metrics: Metrics,
+) {
   const { siteUrl } = settings.site
   let exhaustedAt = Number.NEGATIVE_INFINITY
+  /** The budget of confirmations was found used up within the last hour. */
   const confirmationsExhausted = () => clock.monotonic() - exhaustedAt < HOUR_MS
-  const course = once(async () => {
+  const course: Once<Course> = once(async () => {
     const kept = await store()
+    // Asked before each notice: a fan-out asks the store once in a while only.
+    const silence = recent(SILENCE_ASKED_MS, clock.monotonic, () => kept.incidents.silenceAt(clock.now()))
     const opened = openCourse({
       catalog: await openCatalog(platform.courses, {
-        texts: textsOf(platform.mails),
+        texts: platform.mails.texts ?? (() => readLessonTexts(platform.mails)),
         log,
-        notices: createNotices(kept.notices),
       }),
       notices: {
-        store: kept.notices,
-        silentUntil: openSilence(kept.incidents, clock),
-        isAnnounced: async (id) =>
-          (await kept.incidents.announcements(clock.now())).some((one) => one.id === id),
+        isSilent: async () => (await silence()) !== undefined,
         slots: (notice, language) => noticeSlots(platform, siteUrl, notice, language),
       },
       store: kept.course,
@@ -144,7 +123,7 @@ export function openCoursePart({
       siteUrl,
       confirmationsPerDay: settings.budgets.confirmationsPerDay,
       onExhausted() {
-        metrics.confirmationRefused()
+        metrics.series.platformctl_confirmations_refused_total.inc()
         if (!confirmationsExhausted())
           log.warn(
             'confirmations_exhausted',
@@ -170,6 +149,7 @@ export function openCoursePart({
     addressKey: (await keys()).addressKey.reveal(),
     queue: opened.persistent ? { refusal: mailer.refusal, wake: (await course()).wake } : undefined,
   })
+  /** Where mails are kept to be sent for certain; undefined while nothing outlives the process. */
   const keptMail = async () => {
     const opened = (await isKept()) ? await store() : undefined
     return opened?.persistent ? openKept(opened) : undefined
@@ -190,12 +170,4 @@ export function openCoursePart({
     })
   })
   return { course, transactionalMail, keptMail, confirmationsExhausted }
-}
-
-/** Asked before each notice, so that a fan-out asks the store once in a while only. */
-const SILENCE_ASKED_MS = 1000
-
-function openSilence(incidents: IncidentStore, clock: Clock): () => Promise<number | undefined> {
-  const silence = recent(SILENCE_ASKED_MS, clock.monotonic, () => incidents.silenceAt(clock.now()))
-  return async () => (await silence())?.until
 }

@@ -6,24 +6,23 @@ import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.t
 import { createPacer, createTally } from '../../core/mail/feedback/pacer.ts'
 import { createHeld, type StreamName, streamOf } from '../../core/mail/holds.ts'
 import { openMailer } from '../../core/mail/open.ts'
-import { recipientHashes } from '../../core/mail/sent-mail.ts'
+import { recipientHashes } from '../../core/mail/send-once.ts'
 import { createSuppressingMailer, type SuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
+import type { Network } from '../../core/network/get.ts'
 import { once } from '../../core/once.ts'
 import type { OpenOptions } from '../embedding.ts'
 import type { Stores } from './stores.ts'
 
 export type MailService = ReturnType<typeof openMail>
 
-/**
- * Opens the mail service: the transport behind the list of suppressed addresses, counted and paced across all
- * dispatchers.
- */
+/** The transport behind the list of suppressed addresses, counted and paced across all dispatchers. */
 export function openMail(
   { clock, timer }: Host,
   { mailer: transport, platform: { mails } }: OpenOptions,
   { mail, mailRate }: Settings,
   { store, keys, isKept }: Stores,
   counted: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown') => void,
+  onDate: Network['onDate'],
 ) {
   const sendingStore = async () => (await store()).sending
   const tally = createTally(sendingStore, clock)
@@ -50,6 +49,7 @@ export function openMail(
     compiled: mails.compiled,
     transport,
     bounceAddresses: async () => (await suppressionList()).bounceAddresses,
+    onDate,
   })
   // Where nothing is kept beyond the process, nothing is counted before something else has opened the store.
   const suppressing = createSuppressingMailer(opened, {

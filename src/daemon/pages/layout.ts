@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { brandColors } from '../../core/colour.ts'
-import { isLanguage, isPublic } from '../../core/course/definition.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
+import { isLanguage } from '../../core/course/definition.ts'
+import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf, spokenIn } from '../../core/messages/messages.ts'
 import { PATHS } from '../../core/paths.ts'
@@ -9,11 +9,8 @@ import type { ResolvedPlatform } from '../../core/platform.ts'
 
 export interface Page {
   readonly html: string
-  readonly nonce: string
-  /** The page has a script of its own, and the policy must let it run. */
-  readonly scripted: boolean
-  /** Its script asks this server, and the policy must let it. */
-  readonly connects: boolean
+  /** The Content-Security-Policy: lets its own style and script in, and nothing else. */
+  readonly policy: string
 }
 
 /** What a page has besides its title and body. */
@@ -52,10 +49,12 @@ export function page(frame: Frame, title: string, body: string, extras: Extras =
     script === undefined
       ? ''
       : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`
+  const scripts =
+    script === undefined
+      ? ''
+      : ` script-src 'nonce-${nonce}';${extras.connects === true ? " connect-src 'self';" : ''}`
   return {
-    nonce,
-    scripted: script !== undefined,
-    connects: extras.connects === true && script !== undefined,
+    policy: `default-src 'none'; style-src 'nonce-${nonce}';${scripts} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
     html: `<!doctype html>
 <html lang="${frame.messages.language}">
 <head>
@@ -158,12 +157,10 @@ export interface Frame {
   readonly siteUrl: string
   /** The prefix of links to the web service: empty on that service itself. */
   readonly pagesAt: string
-  /** How many lessons the first course has that everybody can read. */
-  readonly lessons: number
 }
 
 export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = siteUrl): Frame {
-  const { brand, language, courses, name } = platform
+  const { brand, language, name } = platform
   return {
     messages: messagesOf(language),
     language,
@@ -172,7 +169,6 @@ export function frameOf(platform: ResolvedPlatform, siteUrl: string, pagesAt = s
     style: brand?.color === undefined ? '' : colored(brand.color),
     siteUrl,
     pagesAt,
-    lessons: courses[0] !== undefined && isPublic(courses[0]) ? courses[0].lessons.length : 0,
   }
 }
 

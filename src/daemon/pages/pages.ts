@@ -1,7 +1,7 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
 import type { Cadence } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/notices.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
+import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { directionOf } from '../../core/messages/messages.ts'
 import { PATHS } from '../../core/paths.ts'
@@ -12,23 +12,12 @@ const cardPage = (frame: Frame, title: string, heading: string, text: string, mo
   page(frame, title, `<h1>${heading}</h1>\n<p>${text}</p>\n${more}`)
 const quiet = (text: string) => `<p class="quiet">${text}</p>`
 
-/** The stream of notices has a page of its own words. */
-export function confirmedNoticesPage(frame: Frame): Page {
-  const T = courseWords(frame, NOTICES)
-  return cardPage(
-    frame,
-    T.confirmedTitle,
-    T.confirmedHeading,
-    frame.messages.notices.words.confirmed,
-    quiet(T.confirmedEnd),
-  )
-}
-
 /** Says when the lessons come; nothing of it where the platform has no course any more. */
-export function confirmedPage(frame: Frame, cadence: Cadence | undefined): Page {
-  const T = frame.messages.course
+export function confirmedPage(frame: Frame, course: string | undefined, cadence: Cadence | undefined): Page {
+  const T = courseWords(frame, course)
   const when = cadence === undefined ? '' : cadenceText(frame.messages, cadence)
-  return cardPage(frame, T.confirmedTitle, T.confirmedHeading, when, quiet(T.confirmedEnd))
+  const text = course === NOTICES ? frame.messages.notices.words.confirmed : when
+  return cardPage(frame, T.confirmedTitle, T.confirmedHeading, text, quiet(T.confirmedEnd))
 }
 
 function cadenceText({ course, time }: Messages, cadence: Cadence): string {
@@ -142,10 +131,11 @@ export function lessonPage(input: {
       ? ''
       : ` lang="${escapeHtml(frame.language)}" dir="${directionOf(frame.language)}"`
   const about = `${title} · ${T.lessonOf(day, last)}`
+  const course = isPublic ? `<a href="/lessons">${escapeHtml(title)}</a>` : escapeHtml(title)
   return page(
     frame,
     `${T.lesson(day)} · ${title}`,
-    `<p class="quiet course">${escapeHtml(about)}</p>
+    `<p class="quiet course">${course} · ${T.lessonOf(day, last)}</p>
 <article class="lesson" data-lesson="day-${day}"${spoken}>${body}</article>
 <nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>${signUp === undefined ? '' : `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${signUp}</section>`}`,
     {
@@ -156,6 +146,27 @@ export function lessonPage(input: {
       data: events,
     },
   )
+}
+
+/** The lessons that everybody can read: links by course, in the order in which they are sent. */
+export function lessonsPage(
+  frame: Frame,
+  courses: readonly {
+    readonly title: string
+    /** Keeps the course and the language in a link. */
+    readonly query: string
+    readonly lessons: readonly { readonly subject: string; readonly language: string }[]
+  }[],
+): Page {
+  const T = frame.messages.course
+  const lists = courses.map(({ title, query, lessons }) => {
+    const items = lessons.map(
+      ({ subject, language }, index) =>
+        `<li><a href="/lessons/${index + 1}${escapeHtml(query)}" lang="${escapeHtml(language)}">${escapeHtml(subject)}</a></li>`,
+    )
+    return `<h2>${escapeHtml(title)}</h2>\n<ol>${items.join('\n')}</ol>`
+  })
+  return page(frame, T.lessons, `<h1>${T.lessons}</h1>\n${lists.join('\n')}`, { description: T.lessons })
 }
 
 /** Texts about a course, or about the stream of notices, which is joined and left in the same way. */

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import * as z from 'zod'
 import { bearerOf } from '../../core/access/identity.ts'
+import { createSemaphore } from '../../core/calls.ts'
 import { rawValue } from '../../core/env/environment.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { LEAST_TOKEN, NONCE, openFingerprints } from '../../core/fingerprints.ts'
-import { createSemaphore } from '../../core/semaphore.ts'
 import { WEB } from '../../core/service.ts'
 import { defineRoute, json, query } from '../http/route.ts'
 
@@ -133,13 +133,11 @@ export const route = () =>
           startedAt: new Date(at).toISOString(),
           build: site.buildStamp ?? null,
           platform,
-          changedFiles: files.filter((file) => isNewer(file, at)),
+          // A file that is gone was changed as well.
+          changedFiles: files.filter(
+            (file) => (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY) > at,
+          ),
           variables,
         }
       },
   })
-
-/** A file that is gone was changed as well. */
-function isNewer(file: string, than: number): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY) > than
-}

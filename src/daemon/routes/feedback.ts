@@ -1,15 +1,18 @@
 import * as z from 'zod'
+import { engineVariables } from '../../core/env/groups.ts'
 import { PlatformError } from '../../core/errors.ts'
-import { FEEDBACK_PROVIDER_NAMES } from '../../core/feedback-providers.ts'
-import { applyFeedback } from '../../core/mail/feedback/changes.ts'
-import { readWebhook } from '../../core/mail/feedback/providers.ts'
+import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
+import { readWebhook, WRONG_PASSWORD } from '../../core/mail/feedback/providers.ts'
 import { createFetchText } from '../../core/mail/feedback/ses.ts'
+import { applyFeedback } from '../../core/mail/feedback/store.ts'
 import { parseJson } from '../http/body.ts'
 import { defineRoute, inPath, json, jsonBody } from '../http/route.ts'
 
 const FeedbackRequest = z
   .union([z.record(z.string(), z.unknown()), z.array(z.record(z.string(), z.unknown()))])
-  .describe('As the provider sends it.')
+  .describe(
+    `As the provider sends it. \`standard\` takes \`type\` (${FEEDBACK_KINDS.join(', ')}), \`timestamp\`, and \`data\` with \`address\` and, where known, \`messageId\` and \`status\` (RFC 3463).`,
+  )
 
 const count = z.int().min(0)
 const FeedbackAnswer = z.strictObject({
@@ -30,7 +33,7 @@ export const route = () =>
         'provider',
         'The provider that MAILER_FEEDBACK_PROVIDER names; 404 for any other.',
         'standard',
-        z.enum(FEEDBACK_PROVIDER_NAMES),
+        z.enum(engineVariables.MAILER_FEEDBACK_PROVIDER.of),
       ),
     ],
     // The largest batch of a provider: SendGrid's has up to 768 KB.
@@ -69,10 +72,10 @@ export const route = () =>
         if (reading.kind === 'refused') {
           metrics.feedback(provider, 'refused')
           log.warn('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
-          // A password can be guessed, so count wrong ones.
-          throw headers.has('authorization')
-            ? new PlatformError('unauthenticated', 'The webhook’s password is wrong.')
-            : new PlatformError('signature_invalid', `The webhook is refused: ${reading.reason}.`)
+          throw new PlatformError(
+            reading.reason === WRONG_PASSWORD.reason ? 'unauthenticated' : 'signature_invalid',
+            `The webhook is refused: ${reading.reason}.`,
+          )
         }
         c.passed()
         if (reading.kind === 'confirmed') {

@@ -1,7 +1,13 @@
 import type * as z from 'zod'
+import { perTick } from '../../core/calls.ts'
 import type { Timer } from '../../core/clock.ts'
-import { type HealthReport, httpStatus, toHealthJson } from '../../core/health/probe.ts'
-import { perTick } from '../../core/per-tick.ts'
+import {
+  fold,
+  type HealthReport,
+  httpStatus,
+  type ProbeResult,
+  toHealthJson,
+} from '../../core/health/probe.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { jsonResponse, quality } from '../http/respond.ts'
@@ -140,43 +146,34 @@ function answersOf(
       ),
     ),
   })
-  const time = '2026-11-21T08:00:00.000Z'
-  const when = { startedAt: '2026-11-21T04:00:00.000Z', time, latencyMs: 1.2 }
-  const output = 'did not answer in time'
-  const absent = { state: 'skipped', checked: false, reason: 'not configured' }
-  const probes = Object.fromEntries(notConfigured.map((name) => [name, absent]))
+  const times = { startedAt: '2026-11-21T04:00:00.000Z', time: '2026-11-21T08:00:00.000Z', latencyMs: 1.2 }
+  const absent = { state: 'skipped', checked: false, reason: 'not configured' } as const
+  const unset = Object.fromEntries(notConfigured.map((name) => [name, absent]))
   return [true, false].map((isUp) => {
-    const [status, state] = isUp ? ['pass', 'ok'] : ['fail', 'failing']
-    const result = { state, checked: true, ...(isUp ? { latencyMs: 0.4 } : { reason: output }) }
-    const check = {
-      ...{ componentId: probe, componentType: 'component', status, state, checked: true, time },
-      ...{ observedValue: 0.4, observedUnit: 'ms', ...(!isUp && { output }) },
+    const own: ProbeResult = isUp
+      ? { state: 'ok', checked: true, latencyMs: 0.4 }
+      : { state: 'failing', checked: true, reason: 'did not answer in time', latencyMs: 0.4 }
+    const state = isUp ? 'degraded' : 'failing'
+    const body = {
+      service,
+      state,
+      build: '2026-11-21.1',
+      ...times,
+      probes: { ...(isUp && unset), [probe]: own },
     }
-    const body = { service, state: isUp ? 'degraded' : 'failing', build: '2026-11-21.1', ...when }
+    const alone: HealthReport = {
+      service,
+      state: fold([own]),
+      build: null,
+      ...times,
+      probes: { [probe]: own },
+    }
     return {
       status: isUp ? 200 : 503,
       description: isUp ? 'Healthy, perhaps with limits.' : 'A probe fails.',
       content: {
-        'application/json': {
-          name: 'Health',
-          schema: report,
-          examples: {
-            [body.state]: { ...body, probes: { ...(isUp && probes), [probe]: result } },
-          },
-        },
-        [HEALTH_JSON]: {
-          name: 'HealthJson',
-          schema: draft,
-          examples: {
-            draft: {
-              status,
-              serviceId: service,
-              description: `health of ${service}`,
-              ...when,
-              checks: { [probe]: [check] },
-            },
-          },
-        },
+        'application/json': { name: 'Health', schema: report, examples: { [state]: body } },
+        [HEALTH_JSON]: { name: 'HealthJson', schema: draft, examples: { draft: toHealthJson(alone) } },
       },
     }
   })

@@ -1,6 +1,6 @@
-import type { InsightsPageData } from '../../core/analytics/insights-definition.ts'
+import type { InsightsPageData } from '../../core/analytics/insights.ts'
 import { PlatformError } from '../../core/errors.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
+import { escapeHtml } from '../../core/mail/template.ts'
 import { once } from '../../core/once.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'

@@ -1,19 +1,19 @@
 import * as z from 'zod'
 import { isPublic } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
-import { fill } from '../../core/mail/render.ts'
+import { given } from '../../core/given.ts'
+import { fill } from '../../core/mail/template.ts'
+import { once } from '../../core/once.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { htmlResponse } from '../http/respond.ts'
 import { defineRoute, inPath, query, text } from '../http/route.ts'
 import { languagesOf } from '../pages/layout.ts'
-import { lessonPage, subscribeForm } from '../pages/pages.ts'
+import { lessonPage, lessonsPage, subscribeForm } from '../pages/pages.ts'
 
 /** The events that the script of a lesson's page records, on platforms that define these kinds. */
 const LESSON_EVENTS: readonly string[] = ['lesson.viewed', 'lesson.completed']
-/** With more lessons than this, an error page shows no links to them: they would fill it. */
-const MOST_LESSON_LINKS = 10
-let lessonScript: Promise<string | undefined> | undefined
+const lessonScript = once(() => readPackageFile('dist/lesson.js').catch(() => undefined))
 
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
 export const route = ({ courses, mails, events, language: ownLanguage }: ResolvedPlatform) => {
@@ -47,14 +47,9 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
     ],
     answers: [text('text/html', 'The lesson.')],
     errors: ['not_found'],
-    errorTexts: ({ noLesson, lessonLink }, { lessons }) => {
-      const links = Array.from(
-        { length: lessons <= MOST_LESSON_LINKS ? lessons : 0 },
-        (_, index) => index + 1,
-      )
-      const list = links.map((number) => `<a href="/lessons/${number}">${lessonLink(number)}</a>`).join(', ')
-      return { not_found: noLesson(list, lessons) }
-    },
+    errorTexts: ({ noLesson, noLessons }) => ({
+      not_found: courses.some(isPublic) ? noLesson : noLessons,
+    }),
     handle:
       ({ course: opened, takesSubscribers }) =>
       async (c) => {
@@ -69,10 +64,7 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
             ? (await opened()).lessonOfLink({ course: course.id, t: c.query('t') ?? '' })
             : undefined
         const texts = template === undefined ? {} : await mails.compiled()
-        const language = languageOf(languagesOf(request, url), ownLanguage.toLowerCase(), (tag) =>
-          Object.hasOwn(texts, `${tag}/${template}`),
-        )
-        const mail = texts[language === undefined ? (template ?? '') : `${language}/${template}`]
+        const { language, mail } = inLanguageOf(texts, template ?? '', languagesOf(request, url), ownLanguage)
         if (course === undefined || template === undefined || mail === undefined)
           throw new PlatformError(
             'not_found',
@@ -80,17 +72,11 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
               ? `There are lessons for day 1 to day ${course.lessons.length}.`
               : 'There is no such lesson.',
           )
-        lessonScript ??= readPackageFile('dist/lesson.js').catch(() => undefined)
-        const asks = c.query('language')
-        const kept = new URLSearchParams({
-          ...(course !== first && { course: course.id }),
-          ...(asks !== undefined && { language: asks }),
-        }).toString()
         return htmlResponse(
           lessonPage({
             frame: language === undefined ? frame : { ...frame, language },
             title: course.title,
-            query: kept === '' ? '' : `?${kept}`,
+            query: lessonQuery(course === first ? undefined : course.id, c.query('language')),
             isPublic: shown,
             day: course.lessons.indexOf(template) + 1,
             last: course.lessons.length,
@@ -99,7 +85,7 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
               takesSubscribers && shown
                 ? subscribeForm(frame, course === first ? undefined : course.id)
                 : undefined,
-            script: recorded.length === 0 ? undefined : await lessonScript,
+            script: recorded.length === 0 ? undefined : await lessonScript(),
             events: recorded,
           }),
         )
@@ -107,13 +93,53 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
   })
 }
 
-/** The language of the translation to show; undefined: the platform's own. */
-function languageOf(
+/** The pages of all lessons that everybody can read, by course. */
+export const indexRoute = ({ courses, mails, language: ownLanguage }: ResolvedPlatform) => {
+  const shown = courses.filter(isPublic)
+  return defineRoute({
+    tag: 'Pages',
+    summary: 'The lessons that everybody can read, by course',
+    parameters: [query('language', 'A language tag, before those of Accept-Language.', 'de')],
+    answers: [text('text/html', 'Links to the lessons.')],
+    errors: ['not_found'],
+    errorTexts: ({ noLessons }) => ({ not_found: noLessons }),
+    handle: () => async (c) => {
+      if (shown.length === 0) throw new PlatformError('not_found', 'No course of this platform has pages.')
+      const texts = await mails.compiled()
+      const wanted = languagesOf(c.request, c.url)
+      return htmlResponse(
+        lessonsPage(
+          c.frame,
+          shown.map(({ id, title, lessons }) => ({
+            title,
+            query: lessonQuery(id === courses[0]?.id ? undefined : id, c.query('language')),
+            lessons: lessons.map((name) => {
+              const { language, mail } = inLanguageOf(texts, name, wanted, ownLanguage)
+              return { language: language ?? c.frame.language, subject: fill(mail?.subject ?? [], {}) }
+            }),
+          })),
+        ),
+      )
+    },
+  })
+}
+
+/** What links to a lesson keep: its course where it is not the first, and the language that was asked for. */
+function lessonQuery(course: string | undefined, language: string | undefined): string {
+  const kept = new URLSearchParams({ ...given({ course, language }) }).toString()
+  return kept === '' ? '' : `?${kept}`
+}
+
+/** A template in the first of these languages that there is; `language` is undefined for the platform's own. */
+function inLanguageOf(
+  texts: Awaited<ReturnType<ResolvedPlatform['mails']['compiled']>>,
+  template: string,
   wanted: readonly string[],
-  own: string,
-  isTranslated: (tag: string) => boolean,
-): string | undefined {
+  ownLanguage: string,
+) {
+  const own = ownLanguage.toLowerCase()
   const tags = wanted.flatMap((tag) => [tag, tag.split('-')[0] ?? tag])
-  const found = tags.find((tag) => tag === own || isTranslated(tag))
-  return found === own ? undefined : found
+  const found = tags.find((tag) => tag === own || Object.hasOwn(texts, `${tag}/${template}`))
+  const language = found === own ? undefined : found
+  return { language, mail: texts[language === undefined ? template : `${language}/${template}`] }
 }

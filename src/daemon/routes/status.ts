@@ -3,11 +3,12 @@ import { isPublic } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
-import { escapeHtml } from '../../core/mail/render.ts'
+import { escapeHtml } from '../../core/mail/template.ts'
+import { once } from '../../core/once.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type Summary, summarise } from '../../core/status/summary.ts'
-import { createLabels, type Labels } from '../../core/status/words.ts'
+import { createLabels, incidentKey, type Labels } from '../../core/status/words.ts'
 import type { StatusContent } from '../../core/witness.ts'
 import type { App } from '../app.ts'
 import type { RouteContext } from '../http/context.ts'
@@ -16,8 +17,10 @@ import { htmlResponse } from '../http/respond.ts'
 import { defineRoute, type Site, text } from '../http/route.ts'
 import { type Frame, frameOf } from '../pages/layout.ts'
 import { subscribeForm } from '../pages/pages.ts'
-import { statusForVisitors } from '../pages/status/kept.ts'
-import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
+import { statusJson } from '../pages/status/answer.ts'
+import { announcementCalendar, incidentFeed } from '../pages/status/feed.ts'
+import { incidentPage, incidentsPage, type StatusPageInput, statusPage } from '../pages/status/page.ts'
+import { badge } from '../pages/status/pictures.ts'
 import { meaningOf, targetOf } from '../status.ts'
 
 /** What the page and its JSON have in common. */
@@ -42,12 +45,8 @@ export const route = () =>
       ),
   })
 
-let script: Promise<string | undefined> | undefined
 /** The script of all status pages; undefined where it is not built. */
-export function statusScript(): Promise<string | undefined> {
-  script ??= readPackageFile('dist/status.js').catch(() => undefined)
-  return script
-}
+export const statusScript = once(() => readPackageFile('dist/status.js').catch(() => undefined))
 
 /** Reads the record as it is now. */
 export function summaryReader({ status, settings, clock, platform }: App): () => Promise<Summary> {
@@ -138,18 +137,47 @@ export function inputOf(
     sampleUntil: status.sampleUntil,
     off: missedByVisitors(absent, platform, labels),
     notConfigured: notConfigured(absent, platform, labels),
-    script: undefined,
-    details: undefined,
-    detailsLink: undefined,
   }
 }
 
-/** All that visitors can see, for a witness or a file server to show in place of the platform. */
-export async function keptStatus(app: App, summary?: Summary): Promise<StatusContent> {
-  const { platform, settings } = app
-  const frame = frameOf(platform, settings.site.siteUrl)
-  const input = inputOf(app, summary ?? (await summaryReader(app)()), frame)
-  return statusForVisitors({ ...input, script: await statusScript() })
+/** The newest incidents have pages of their own on another host. */
+const PAGES_KEPT = 50
+
+/** All that visitors can see, for a witness or a file server to show in place of the platform. Forms work on the platform alone. */
+export async function keptStatus(app: App, known?: Summary): Promise<StatusContent> {
+  const summary = known ?? (await summaryReader(app)())
+  const frame = frameOf(app.platform, app.settings.site.siteUrl)
+  const { name, siteUrl } = frame
+  const shown = inputOf(app, summary, frame)
+  const { labels } = shown
+  const { messages } = labels
+  const script = await statusScript()
+  const input = { ...shown, script, home: siteUrl, signUp: undefined, signUpForNotices: undefined }
+  const list = incidentsPage(input).html
+  const pages = summary.incidents
+    .slice(0, PAGES_KEPT)
+    .map((one) => [`incidents/${incidentKey(one)}.html`, partsOf(incidentPage(input, one).html)] as const)
+  const { title, main } = partsOf(list)
+  return {
+    html: statusPage(input).html,
+    kept: escapeHtml(messages.status.kept),
+    json: JSON.stringify(statusJson(input)),
+    atom: incidentFeed(summary, labels, name, siteUrl),
+    calendar: announcementCalendar(summary, labels, name, siteUrl),
+    badge: badge(messages, undefined, summary.state),
+    badgeUnreachable: badge(messages, undefined, 'failing'),
+    incidents: {
+      shell: list.replace(title, () => '{title}').replace(main, () => '{main}'),
+      pages: { 'incidents/index.html': { title, main }, ...Object.fromEntries(pages) },
+    },
+  }
+}
+
+/** What differs between pages of one shell. */
+function partsOf(html: string) {
+  const between = (start: string, end: string) =>
+    html.slice(html.indexOf(start), html.indexOf(end) + end.length)
+  return { title: between('<title>', '</title>'), main: between('<main', '</main>') }
 }
 
 /** Description of the course by its title. */

@@ -84,7 +84,7 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
       return async (c) => {
         if (courses.length === 0)
           throw new PlatformError('not_found', 'There is nothing to subscribe to here.')
-        const fields = isOwnForm(c.request) ? await c.form() : undefined
+        const fields = isOwnForm(c.request, c.frame.siteUrl) ? await c.form() : undefined
         if (fields !== undefined && c.wantsHtml && !request.shape.email.safeParse(fields.email).success) {
           const named = courses.find((id, index) => id === fields.course && (index > 0 || id === NOTICES))
           return htmlResponse(subscribeRefusedPage(c.frame, named, fields.email ?? ''), 400)

@@ -76,7 +76,7 @@ const properties = map('the properties of an event', PROPERTY_NAME, (place, type
 })
 
 const events = map('events', EVENT_NAME, (place, of, names) => {
-  if (names.preset.events.includes(place.key))
+  if (names.preset.events.some(({ name }) => name === place.key))
     place.fault(
       `The preset has the event kind ${place.key} already.`,
       'Choose another name, or remove it: that kind is counted anyway.',

@@ -1,4 +1,4 @@
-import type { InsightsColumn, InsightsSection } from '../../core/analytics/insights-definition.ts'
+import type { InsightsColumn, InsightsSection } from '../../core/analytics/insights.ts'
 import type { PlatformDefinition } from '../definition.ts'
 import { field, textOf } from './names.ts'
 import { anything, type Check, called, flag, list, map, needed, object, oneOf, text } from './shape.ts'

@@ -89,7 +89,7 @@ export const course = object<CourseInput>(
 export const courses: Check = map('courses', COURSE_NAME, (place, of, names) => {
   if (place.key === NOTICES)
     place.fault('Mails about incidents go by the name status.', 'Choose another id for the course.')
-  if (names.preset.courses.includes(place.key))
+  if (names.preset.courses.some(({ id }) => id === place.key))
     place.fault(`The preset has a course ${place.key} already.`, 'Choose another id.')
   course(place, of, names)
 })

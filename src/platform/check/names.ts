@@ -1,5 +1,7 @@
+import type { EventDefinition } from '../../core/analytics/events.ts'
+import type { CourseDefinition } from '../../core/course/definition.ts'
 import type { GroupDefinition } from '../../core/env/definition.ts'
-import type { ProbeDefinition } from '../../core/health/definition.ts'
+import type { ProbeDefinition } from '../../core/health/probe.ts'
 import { heartbeatProbeName } from '../../core/heartbeats.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { Fields } from './place.ts'
@@ -9,33 +11,19 @@ export interface PresetParts {
   readonly groups: Readonly<Record<string, GroupDefinition>>
   readonly services: readonly ServiceDefinition[]
   readonly probes: readonly ProbeName[]
-  readonly events: readonly string[]
-  readonly courses: readonly string[]
+  readonly events: readonly Pick<EventDefinition, 'name'>[]
+  readonly courses: readonly Pick<CourseDefinition, 'id'>[]
 }
 
 type ProbeName = Pick<ProbeDefinition, 'service' | 'name' | 'group'>
 
 /** Every name that a definition may use: what it declares and what its preset brings. */
-export interface Names {
-  readonly presets: readonly string[]
-  readonly preset: PresetParts
-  /** The preset's groups that were not left out. */
-  readonly kept: readonly string[]
-  readonly services: readonly string[]
-  /** Services that are other programs. */
-  readonly foreign: readonly string[]
-  readonly groups: readonly string[]
-  /** The probes of the preset that were not left out, those by which web asks other services, and the definition's own. */
-  readonly probes: readonly Pick<ProbeName, 'service' | 'name'>[]
-  readonly variables: readonly string[]
-  readonly kindOf: (variable: string) => unknown
-  readonly events: readonly string[]
-}
+export type Names = ReturnType<typeof collectNames>
 
 const NONE: PresetParts = { groups: {}, services: [], probes: [], events: [], courses: [] }
 
 /** Collects the names in a definition that is not checked yet. */
-export function collectNames(definition: unknown, presets: Readonly<Record<string, PresetParts>>): Names {
+export function collectNames(definition: unknown, presets: Readonly<Record<string, PresetParts>>) {
   const preset =
     new Map(Object.entries(presets)).get(textOf(field(definition, 'preset') ?? 'learning')) ?? NONE
   const without = [field(definition, 'without')].flat()
@@ -52,19 +40,18 @@ export function collectNames(definition: unknown, presets: Readonly<Record<strin
       ? preset.services.map(({ name, format }) => ({ name, format }))
       : entries(declared).map(([name, of]) => ({ name, format: field(of, 'format') }))
   const names = services.map(({ name }) => name)
-  const gone = preset.services.flatMap(({ name }) => (names.includes(name) ? [] : [name]))
   return {
     presets: Object.keys(presets),
     preset,
+    /** The preset's groups that were not left out. */
     kept,
     services: names,
+    /** Services that are other programs. */
     foreign: services.flatMap(({ name, format }) => (format === undefined ? [] : [name])),
     groups: [...kept, ...groups.map(([name]) => name)],
+    /** The probes of the preset that were not left out, those by which web asks other services, and the definition's own. */
     probes: [
-      ...preset.probes.filter(
-        ({ service, name, group }) =>
-          names.includes(service) && (group === undefined || kept.includes(group)) && !gone.includes(name),
-      ),
+      ...probesKept(preset, names, without),
       ...names.flatMap((name) => (name === WEB ? [] : [{ service: WEB, name }])),
       ...entries(field(definition, 'probes')).map(([name, probe]) => ({
         service: textOf(field(probe, 'service')),
@@ -76,9 +63,25 @@ export function collectNames(definition: unknown, presets: Readonly<Record<strin
       })),
     ],
     variables: [...kinds.keys()],
-    kindOf: (variable) => kinds.get(variable),
-    events: [...preset.events, ...entries(field(definition, 'events')).map(([kind]) => kind)],
+    kindOf: (variable: string) => kinds.get(variable),
+    events: [
+      ...preset.events.map(({ name }) => name),
+      ...entries(field(definition, 'events')).map(([kind]) => kind),
+    ],
   }
+}
+
+/** The probes of a preset for a platform of these services, without those of the groups left out. */
+export function probesKept<Probe extends ProbeName>(
+  preset: Pick<PresetParts, 'services'> & { readonly probes: readonly Probe[] },
+  services: readonly string[],
+  without: readonly unknown[],
+): readonly Probe[] {
+  const gone = preset.services.map(({ name }) => name).filter((name) => !services.includes(name))
+  return preset.probes.filter(
+    ({ name, service, group }) =>
+      services.includes(service) && !(group !== undefined && without.includes(group)) && !gone.includes(name),
+  )
 }
 
 /** The fields of an object, or why there are none. */

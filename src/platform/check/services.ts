@@ -1,6 +1,6 @@
 import type { ExpectedAnswer } from '../../core/health/reach.ts'
+import { HEALTH_PATHS } from '../../core/service.ts'
 import { isVariableName, PROBE_TARGETS, type ProbeInput, type ServiceInput } from '../definition.ts'
-import { HEALTH_PATHS } from '../services.ts'
 import { fieldsOf, textOf } from './names.ts'
 import { typeName } from './place.ts'
 import { aFunction, anything, type Check, duration, flag, map, needed, object, oneOf, text } from './shape.ts'

@@ -43,30 +43,23 @@ export const baseMails = [
   },
 ] as const satisfies readonly MailDefinition[]
 
+/** Mails that come compiled with the package, loaded when first asked for. */
+export const shipped = (load: () => Promise<{ readonly default: unknown }>) =>
+  // The JSON's inferred type is its literal shape; the compiler that wrote it returns compiled mails.
+  once(async () => (await load()).default as CompiledMails)
+
 const folder = { path: 'templates/base', shipped: true }
 
 /** In English and German; a layout takes name and colors from the platform. */
 export const baseMailSet: MailSet = {
   definitions: baseMails,
   folders: [folder],
-  compiled: once(async () => {
-    const { default: compiled } = await import('../../../templates/compiled/base.json', {
-      with: { type: 'json' },
-    })
-    // The JSON's inferred type is its literal shape; the compiler that wrote it returns compiled mails.
-    return compiled as unknown as CompiledMails
-  }),
+  compiled: shipped(() => import('../../../templates/compiled/base.json', { with: { type: 'json' } })),
   translations: [
     {
       language: 'de',
       folder: { path: 'templates/base/de', shipped: true, language: 'de' },
-      compiled: once(async () => {
-        const { default: compiled } = await import('../../../templates/compiled/base.de.json', {
-          with: { type: 'json' },
-        })
-        // The same cast as above, for the same reason.
-        return compiled as unknown as CompiledMails
-      }),
+      compiled: shipped(() => import('../../../templates/compiled/base.de.json', { with: { type: 'json' } })),
     },
   ],
 }

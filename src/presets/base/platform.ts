@@ -1,15 +1,6 @@
 import { createContract } from '../../core/env/contract.ts'
 import { baseGroups } from '../../core/env/groups.ts'
-import {
-  analyticsProbe,
-  configurationProbe,
-  datastoreProbe,
-  errortrackProbe,
-  mailProbe,
-  paymentsProbe,
-  sharedStoreProbe,
-  storeProbe,
-} from '../../core/health/engine-probes.ts'
+import { engineProbes } from '../../core/health/engine-probes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
 import { baseMailSet } from './mails.ts'
@@ -25,16 +16,7 @@ export const base: ResolvedPlatform = {
   language: 'en',
   contract: createContract({ services: services.map(({ name }) => name), groups: baseGroups }),
   services,
-  probes: [
-    datastoreProbe,
-    paymentsProbe,
-    mailProbe,
-    storeProbe,
-    sharedStoreProbe,
-    errortrackProbe,
-    analyticsProbe,
-    configurationProbe,
-  ],
+  probes: engineProbes,
   mails: baseMailSet,
   courses: [],
   events: [{ name: 'page.viewed' }, { name: 'course.subscribed' }],

@@ -1,5 +1,5 @@
-import type { GroupDefinition, RuleDefinition } from '../../core/env/definition.ts'
-import { baseGroups as base, engineVariables } from '../../core/env/groups.ts'
+import type { GroupDefinition } from '../../core/env/definition.ts'
+import { baseGroups as base, JOB_STORE_URL } from '../../core/env/groups.ts'
 
 const models = {
   services: ['web', 'agent'],
@@ -182,7 +182,7 @@ const store = {
   ...base.store,
   variables: {
     ...base.store.variables,
-    JOB_STORE_URL: { ...engineVariables.JOB_STORE_URL, services: ['api'] },
+    JOB_STORE_URL: { ...JOB_STORE_URL, services: ['api'] },
   },
 } as const satisfies GroupDefinition
 
@@ -191,11 +191,6 @@ const datastore = {
   unlocks: 'accounts, cloud-saved circuits, organisations, exams, quotas',
   absent: 'everything stays in browser local storage',
   visitors: 'Accounts are off: your work stays in this browser.',
-  rules: base.datastore.rules.map((rule: RuleDefinition) =>
-    rule.id === 'datastore-pair'
-      ? { ...rule, fix: 'Set both, or neither to keep everything in browser local storage.' }
-      : rule,
-  ),
 } as const satisfies GroupDefinition
 
 const mail = {

@@ -1,15 +1,14 @@
 import type { AnalyticsEvent, EventKind, Properties } from '../../core/analytics/events.ts'
-import type { InsightsDefinition } from '../../core/analytics/insights-definition.ts'
+import type { InsightsDefinition } from '../../core/analytics/insights.ts'
+import { fromFirstDay, SAMPLE_DAYS, seeded } from '../../core/analytics/sample.ts'
 import { DAY_MS } from '../../core/durations.ts'
 
-/** The number of days that the page shows by default, so that every figure counts the same days. */
-const SAMPLE_DAYS = 30
 const PASS_SCORE = 60
 
 /** Thirty days of made-up events, for a browser that has recorded none. The same time gives the same events. */
 export function sampleEvents(now: number): AnalyticsEvent[] {
   const events: AnalyticsEvent[] = []
-  const random = numbers(20_261_121)
+  const random = seeded(20_261_121)
   const pick = <Item>(items: readonly [Item, ...Item[]]): Item =>
     items[Math.floor(random() * items.length)] ?? items[0]
   for (let ago = SAMPLE_DAYS - 1; ago >= 0; ago -= 1) {
@@ -43,20 +42,7 @@ export function sampleEvents(now: number): AnalyticsEvent[] {
       add('exam.completed', { exam, score, passed: score >= PASS_SCORE })
     }
   }
-  // An event lies up to six hours before its time of day: the first day's may fall on a day before the range.
-  const first = now - (SAMPLE_DAYS - 1) * DAY_MS
-  return events.filter(({ at }) => at > first && at <= now).sort((a, b) => a.at - b.at)
-}
-
-/** mulberry32: small, and the same sequence everywhere. */
-function numbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
+  return fromFirstDay(events, now)
 }
 
 /** The insights page of the preset: lessons, exams, devices and questions. */

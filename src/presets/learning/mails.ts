@@ -1,20 +1,10 @@
 import { LESSON_SLOTS, type MailDefinition, type MailSet } from '../../core/mail/definition.ts'
-import type { CompiledMails } from '../../core/mail/template.ts'
-import { once } from '../../core/once.ts'
-import { baseMailSet, baseMails } from '../base/mails.ts'
+import { baseMailSet, baseMails, shipped } from '../base/mails.ts'
 
 const [confirmation, statusConfirmation, statusNotice, magicLink, welcome] = baseMails
 
 /** In the order in which they are sent. */
-export const learningLessons = [
-  'course-day-1',
-  'course-day-2',
-  'course-day-3',
-  'course-day-4',
-  'course-day-5',
-  'course-day-6',
-  'course-day-7',
-] as const
+export const learningLessons = Array.from({ length: 7 }, (_, index) => `course-day-${index + 1}`)
 
 /** The mails of the default platform; their templates are in `templates/`. */
 const learningMails: readonly MailDefinition[] = [
@@ -63,11 +53,5 @@ const learningMails: readonly MailDefinition[] = [
 export const learningMailSet: MailSet = {
   definitions: learningMails,
   folders: [{ path: 'templates', shipped: true }, ...baseMailSet.folders],
-  compiled: once(async () => {
-    const { default: compiled } = await import('../../../templates/compiled/mails.json', {
-      with: { type: 'json' },
-    })
-    // The JSON's inferred type is its literal shape; the compiler that wrote it returns compiled mails.
-    return compiled as unknown as CompiledMails
-  }),
+  compiled: shipped(() => import('../../../templates/compiled/mails.json', { with: { type: 'json' } })),
 }

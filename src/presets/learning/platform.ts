@@ -5,7 +5,6 @@ import { learningEvents } from './events.ts'
 import { learningInsights } from './insights.ts'
 import { learningLessons, learningMailSet } from './mails.ts'
 import { learningProbes } from './probes.ts'
-import { learningSampleHealth } from './sample-health.ts'
 
 /** The default platform: all of it is in this folder and in `templates/`. */
 export const learning: ResolvedPlatform = {
@@ -29,7 +28,6 @@ export const learning: ResolvedPlatform = {
   events: learningEvents,
   insights: learningInsights,
   heartbeats: [],
-  sampleHealth: learningSampleHealth,
   texts: {
     invitation:
       'Seven short lessons on quantum computing, one a day by mail. They can be read here too: <a href="/lessons/1">start with day 1</a>.',

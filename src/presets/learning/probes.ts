@@ -1,62 +1,30 @@
-import type { ProbeDefinition } from '../../core/health/definition.ts'
 import {
-  analyticsProbe,
-  configurationProbe,
   configured,
-  datastoreProbe,
-  errortrackProbe,
-  mailProbe,
+  engineProbes,
   neighbourProbe,
-  paymentsProbe,
-  sharedStoreProbe,
   sharedStoreState,
-  storeProbe,
   storeState,
 } from '../../core/health/engine-probes.ts'
-import type { ProbeResult } from '../../core/health/probe.ts'
+import type { ProbeDefinition, ProbeResult } from '../../core/health/probe.ts'
 import { degraded, failing, ok, skipped } from '../../core/health/probe.ts'
 import { brokenCircuit } from './circuit.ts'
 import { agent, api } from './contract.ts'
 
-/** The agent's index of the course: one entry per lesson. */
-export interface CourseIndex {
-  readonly version: 1
-  readonly lessons: readonly {
-    readonly day: number
-    readonly title: string
-    readonly topics: readonly string[]
-  }[]
-}
-
-/** The bundled index, used unless COURSE_INDEX_PATH names another. */
-const BUNDLED_INDEX: CourseIndex = {
-  version: 1,
-  lessons: [
-    { day: 1, title: 'What a qubit is', topics: ['qubit', 'amplitude'] },
-    { day: 2, title: 'Superposition, without the cat', topics: ['superposition', 'Hadamard gate'] },
-    { day: 3, title: 'What looking does', topics: ['measurement', 'shots', 'no-cloning'] },
-    { day: 4, title: 'Gates turn arrows', topics: ['X', 'Z', 'H', 'interference'] },
-    { day: 5, title: 'Entanglement', topics: ['CNOT', 'Bell pair'] },
-    { day: 6, title: 'Your first algorithm', topics: ['Deutsch', 'oracle'] },
-    { day: 7, title: 'Where to go from here', topics: ['error correction', 'Deutsch–Jozsa'] },
-  ],
-}
-
-function parseCourseIndex(text: string): CourseIndex | undefined {
+/** Whether a text is an index of the course for the agent: one entry per lesson. */
+function isCourseIndex(text: string): boolean {
   try {
-    const value = JSON.parse(text) as Partial<CourseIndex> | null
-    const lessons = value?.lessons
-    const wellFormed =
-      value?.version === 1 &&
+    const { version, lessons } = Object(JSON.parse(text))
+    return (
+      version === 1 &&
       Array.isArray(lessons) &&
       lessons.length > 0 &&
       lessons.every(
         (lesson) =>
           Number.isInteger(lesson?.day) && typeof lesson?.title === 'string' && Array.isArray(lesson?.topics),
       )
-    return wellFormed ? { version: 1, lessons } : undefined
+    )
   } catch {
-    return undefined
+    return false
   }
 }
 
@@ -188,8 +156,8 @@ const courseIndex: ProbeDefinition = {
     const file = settings.value('COURSE_INDEX_PATH')
     let reading: Promise<string | undefined> | undefined
     return async () => {
-      if (file === undefined)
-        return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
+      // The bundled index comes with the agent.
+      if (file === undefined) return ok(true)
       // A file system that hangs keeps a thread of a small pool: one is enough, however often health is asked.
       if (reading) return failing('the configured index cannot be read: its file system does not answer')
       // Imported here: it loads a dozen modules of Node that a command line does without.
@@ -199,24 +167,21 @@ const courseIndex: ProbeDefinition = {
       const text = await reading
       reading = undefined
       if (text === undefined) return failing('the configured index cannot be read')
-      return parseCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
+      return isCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
     }
   },
 }
 
+const [datastore, payments, ...others] = engineProbes
+
 /** In the order of the health bodies. */
 export const learningProbes: readonly ProbeDefinition[] = [
-  datastoreProbe,
-  paymentsProbe,
+  datastore,
+  payments,
   neighbourProbe(api, { deadlineMs: API_DEADLINE_MS + 300 }),
   neighbourProbe(agent, { deadlineMs: AGENT_DEADLINE_MS + 300 }),
   models,
-  mailProbe,
-  storeProbe,
-  sharedStoreProbe,
-  errortrackProbe,
-  analyticsProbe,
-  configurationProbe,
+  ...others,
   circuit,
   jobStore,
   limiter,

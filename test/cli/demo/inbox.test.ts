@@ -43,6 +43,24 @@ test('the content of a mail is shown without scripts, network or the page’s or
   expect(await response.text()).toContain('<head><base target="_blank">')
 })
 
+test('a mail without a date shows when it arrived, and mails are deleted by the page alone', async () => {
+  const inbox = await openInbox({ pagePort: 0, now: () => Date.UTC(2027, 0, 10, 9) })
+  onTestFinished(() => inbox.close())
+  const transport = createTransport(inbox.smtpUrl)
+  const raw = 'From: a@example.com\r\nTo: b@example.com\r\nSubject: Bare\r\n\r\nHello\r\n'
+  for (let count = 0; count < 2; count += 1)
+    await transport.sendMail({ envelope: { from: 'a@example.com', to: 'b@example.com' }, raw })
+  transport.close()
+  expect(inbox.mails[0]).toMatchObject({ subject: 'Bare', date: '2027-01-10T09:00:00.000Z' })
+  const remove = async (path: string, headers: Record<string, string> = { 'X-Inbox': '1' }) =>
+    (await fetch(`${inbox.pageUrl}${path}`, { method: 'DELETE', headers })).status
+  expect(await remove('/mails', {})).toBe(403)
+  expect(await remove('/mails/1')).toBe(204)
+  expect(inbox.mails.map(({ id }) => id)).toEqual([2])
+  expect(await remove('/mails')).toBe(204)
+  expect(inbox.mails).toEqual([])
+})
+
 test('an unknown mail and an unknown path give 404', async () => {
   const inbox = await inboxWithOneMail()
   for (const path of ['/mails/2.html', '/mails/0.eml', '/mails/-1.html', '/nope']) {

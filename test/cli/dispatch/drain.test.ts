@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type DispatchOptions, drain, type Source } from '../../../src/cli/dispatch/drain.ts'
-import { remoteSource } from '../../../src/cli/dispatch/web-endpoint.ts'
+import { drain } from '../../../src/cli/commands/dispatch.ts'
+import { type DispatchOptions, remoteSource, type Source } from '../../../src/cli/web-endpoint.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { DispatchResult } from '../../../src/core/course/course.ts'
 import { testContext } from '../../support/context.ts'

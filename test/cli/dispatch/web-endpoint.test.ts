@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { postToWeb, webEndpoint } from '../../../src/cli/dispatch/web-endpoint.ts'
 import { CommandError } from '../../../src/cli/exit.ts'
+import { postToWeb, webEndpoint } from '../../../src/cli/web-endpoint.ts'
 import { serve } from '../../support/servers.ts'
 
 const SECRET = 'dispatch-secret-of-some-length'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { follow, type StateHistory } from '../../../src/cli/health/track.ts'
-import { type FrameInput, frame } from '../../../src/cli/health/watch.ts'
+import { type FrameInput, follow, frame, type StateHistory } from '../../../src/cli/health/watch.ts'
 import { loadPaint } from '../../../src/cli/terminal.ts'
 import type { RemoteHealth } from '../../../src/core/health/prober.ts'
 import type { Verdict } from '../../../src/core/health/verdict.ts'

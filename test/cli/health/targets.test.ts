@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readToken } from '../../../src/cli/health/run.ts'
-import { targetsOf } from '../../../src/cli/health/targets.ts'
+import { readToken, targetsOf } from '../../../src/cli/health/targets.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { testContext } from '../../support/context.ts'
 

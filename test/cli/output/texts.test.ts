@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
+import { type AlertList, alertsText } from '../../../src/cli/commands/alert.ts'
 import { dayName, summariseEvents, summaryText } from '../../../src/cli/commands/analytics.ts'
-import { elapsedText } from '../../../src/cli/dispatch/drain.ts'
+import { elapsedText } from '../../../src/cli/commands/dispatch.ts'
 import { feedbackStatusText } from '../../../src/cli/email/feedback.ts'
-import { type AlertList, alertsText } from '../../../src/cli/output/alerts-text.ts'
 import { githubText } from '../../../src/cli/output/annotations.ts'
 import { addressHint, cadenceText, hourText } from '../../../src/cli/output/course-text.ts'
-import { escapeXml, junitText } from '../../../src/cli/output/junit.ts'
-import { liveCounts, liveText } from '../../../src/cli/output/report-blocks.ts'
-import { agoText, beside, sizeText, wrap } from '../../../src/cli/output/text.ts'
-import { table } from '../../../src/cli/print.ts'
+import { liveCounts, liveText } from '../../../src/cli/output/findings-text.ts'
+import { junitText } from '../../../src/cli/output/junit.ts'
+import { agoText, beside, sizeText, table, wrap } from '../../../src/cli/output/text.ts'
 import { loadPaint, shown } from '../../../src/cli/terminal.ts'
 import { durationText } from '../../../src/core/durations.ts'
 import type { Finding } from '../../../src/core/finding.ts'
 import type { LiveResult } from '../../../src/core/live/live.ts'
 import type { MailDayCount } from '../../../src/core/mail/feedback/sending.ts'
+import { escapeXml } from '../../../src/core/xml.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12)
 const paint = await loadPaint(false)
@@ -338,6 +338,6 @@ test('an incident is listed with whom it concerns, what was tried, and what is d
   expect(text).toContain('i2  mail (web, api), open, acknowledged by ada\n')
   expect(text).toContain('i3  mail (web, api), closed 2026-11-22 12:01 UTC\n')
   expect(alertsText({ incidents: [], channels: [], silence: undefined }, 200)).toBe(
-    'alerts    off; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO\n\nno incidents\n',
+    'alerts    none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file\n\nno incidents\n',
   )
 })

@@ -2,6 +2,7 @@ import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { noticeSamples } from '../../../src/cli/preview/page.ts'
 import { openSender } from '../../../src/cli/preview/sender.ts'
 import { servePreview } from '../../../src/cli/preview/server.ts'
 import { testContext } from '../../support/context.ts'
@@ -31,6 +32,7 @@ describe('the pages of courses and languages', () => {
       language,
       zone: 'Asia/Kathmandu',
       now: () => Date.parse('2026-11-22T12:00:30Z'),
+      notices: noticeSamples(school.platform),
     })
   })
   afterAll(async () => {
@@ -189,6 +191,23 @@ describe('the pages of courses and languages', () => {
     expect((await open(`/courses?${BERLIN}&language=de`)).text).toContain(fault)
     expect((await open('/languages?mail=firing-2-wheel&right=de')).text).toContain(fault)
     await school.write('firing/de/2-wheel.md', school.lesson('Zentrieren'))
+  })
+
+  test('the mail about incidents is shown for a failure, for its end and for an announcement, in each language', async () => {
+    const mails = (await (await fetch(`${preview.url}/mails.json`)).json()) as {
+      id: string
+      samples?: Record<string, { title: string }>
+    }[]
+    const titles = (id: string) =>
+      Object.values(mails.find((mail) => mail.id === id)?.samples ?? {}).map(({ title }) => title)
+    expect(titles('status-notice')).toEqual([
+      expect.stringMatching(/not working|failing/),
+      expect.stringMatching(/works again/),
+      expect.stringMatching(/no sign-in for ten minutes/),
+    ])
+    expect(titles('de/status-notice')[1]).toMatch(/wieder/)
+    const { html } = await open(`/mails/status-notice.html?slot.title=Works+again`)
+    expect(html).toContain('<h1>Works again</h1>')
   })
 
   test('every page links to the others and marks itself', async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PlatformStatus } from '../../../src/cli/status/gather.ts'
-import { statusText } from '../../../src/cli/status/text.ts'
+import { type PlatformStatus, statusText } from '../../../src/cli/status/status.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 9)
 const HOUR = 3_600_000

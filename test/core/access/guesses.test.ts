@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
-import { createGuesses, localLimiter, rateLimitFields } from '../../../src/core/access/limit/limiter.ts'
+import {
+  createGuesses,
+  localLimiter,
+  type Policy,
+  policiesOf,
+  rateLimitFields,
+} from '../../../src/core/access/limit/limiter.ts'
 import { sharedCounter, withFallback } from '../../../src/core/access/limit/open.ts'
-import { type Policy, policiesOf } from '../../../src/core/access/limit/policy.ts'
 import { type Clock, systemClock } from '../../../src/core/clock.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -57,6 +62,16 @@ test('a wrong guess uses up its slot: waiting guesses are refused once no slot i
   expect(it.look('a').allowed).toBe(false)
   it.pass(1)
   expect(it.look('a').allowed).toBe(true)
+})
+
+test('one wrong guess that uses up the quota refuses all that wait for it', async () => {
+  const it = guesses()
+  for (let n = 0; n < 2; n += 1) (await it.begin()).settle(true)
+  const last = await it.begin()
+  const waiting = Array.from({ length: 5 }, () => it.admit('a'))
+  last.settle(true)
+  expect(await isDone(Promise.all(waiting))).toBe(true)
+  expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual(Array(5).fill(false))
 })
 
 test('only the first verdict on an attempt counts', async () => {

@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { interval, localLimiter, rateLimitFields, takeOne } from '../../../src/core/access/limit/limiter.ts'
+import {
+  interval,
+  localLimiter,
+  type Policy,
+  rateLimitFields,
+  takeOne,
+} from '../../../src/core/access/limit/limiter.ts'
 import { openLimiter, sharedCounter, withFallback } from '../../../src/core/access/limit/open.ts'
-import type { Policy } from '../../../src/core/access/limit/policy.ts'
 import type { Clock } from '../../../src/core/clock.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -46,7 +51,7 @@ test('no span of a window, wherever it begins, lets more than twice the quota th
   )
 })
 
-test('a quota may be spent at once and comes back evenly', () => {
+test('a client may use its quota in one burst, and it refills steadily', () => {
   let now = 0
   const limiter = localLimiter({ monotonic: () => now })
   const spend = () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createIngest, type Destination, RETENTION_DAYS } from '../../../src/core/analytics/ingest.ts'
-import type { AnalyticsStore, StoredBatch } from '../../../src/core/analytics/store.ts'
+import type { AnalyticsStore } from '../../../src/core/analytics/store.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 
 const DAY = 86_400_000
@@ -10,7 +10,7 @@ const event = (at: number, kind = 'page.viewed') => ({ kind, at })
 /** Ingest over a store that remembers what it was given. */
 function ingest({ total = 0, destination }: { total?: number; destination?: Destination } = {}) {
   const time = { now: NOW }
-  const seen: StoredBatch[] = []
+  const seen: Parameters<AnalyticsStore['append']>[0][] = []
   const pruned: number[] = []
   const refused: string[] = []
   const state = { repeated: false, pruneFails: false }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AnalyticsEvent, EventKind, Properties } from '../../../src/core/analytics/events.ts'
 import { insightsOf } from '../../../src/core/analytics/insights.ts'
+import { sampleEvents as kindsSample } from '../../../src/core/analytics/sample.ts'
 import { learningInsights, sampleEvents } from '../../../src/presets/learning/insights.ts'
 
 const DAY = 86_400_000
@@ -158,6 +159,23 @@ test.each(Array.from({ length: 24 }, (_, hour) => hour))(
 test('a sample moves with the time at which it is looked at', () => {
   const sample = learningInsights.sample?.(0) ?? []
   expect(sample.map((event) => ({ ...event, at: NOW + event.at }))).toEqual(sampleEvents(NOW))
+})
+
+test('a platform of its own has a sample of its first twelve kinds, with the properties that they have', () => {
+  const kinds = Array.from({ length: 14 }, (_, index) => ({
+    name: `kiln.kind-${index}`,
+    ...(index === 0 && { properties: { kiln: 'string', cones: 'number', own: 'boolean' } as const }),
+  }))
+  const sample = kindsSample(kinds, NOW)
+  expect(kindsSample(kinds, NOW)).toEqual(sample)
+  expect(new Set(sample.map(({ kind }) => kind))).toEqual(new Set(kinds.slice(0, 12).map(({ name }) => name)))
+  const [first] = sample.filter(({ kind }) => kind === 'kiln.kind-0')
+  expect(first?.properties).toEqual({
+    kiln: expect.stringMatching(/^kiln [1-3]$/),
+    cones: expect.any(Number),
+    own: expect.any(Boolean),
+  })
+  expect(insights(sample, { range: 30 })).toMatchObject({ total: sample.length })
 })
 
 test.each([253_402_300_800_000, 8.64e15])('an event at %d, after the year 9999, breaks nothing', (at) => {

@@ -152,6 +152,25 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     expect(await it.other.confirm(it.token())).toBe('confirmed')
   })
 
+  test('a used link says the same ever after, and one that a program’s enrolment overtook confirms nothing', async () => {
+    const it = await world(kind)
+    await it.ask()
+    const used = it.token()
+    expect(await it.other.confirm(used)).toBe('confirmed')
+    await it.other.cancel(ADA)
+    it.pass(8 * DAY_MS)
+    await it.ask()
+    expect(it.token()).not.toBe(used)
+    expect(await it.other.confirm(used)).toBe('confirmed')
+    const bob = { spelling: 'bob@example.com', identity: 'bob@example.com' }
+    await it.ask(it.other, bob)
+    const overtaken = it.token()
+    await it.other.enrol(bob)
+    await it.other.cancel(bob)
+    expect(await it.other.confirm(overtaken)).toBe('invalid')
+    expect(await it.other.find(bob.identity)).toMatchObject({ state: 'unsubscribed' })
+  })
+
   test('nothing is mailed to somebody who was erased or enrolled meanwhile', async () => {
     for (const change of ['erase', 'enrol'] as const) {
       const it = await world(kind)

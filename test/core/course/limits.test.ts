@@ -10,7 +10,7 @@ import {
 } from '../../../src/core/course/subscription.ts'
 import { createRefusals } from '../../../src/core/delivery/refusals.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
-import { LINES } from '../../../src/core/mail/transport.ts'
+import { LINES } from '../../../src/core/mail/mailer.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { during } from '../../support/virtual-work.ts'

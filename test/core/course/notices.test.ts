@@ -4,19 +4,19 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
-import { createNotices, NOTICES, type Notice } from '../../../src/core/course/notices.ts'
+import { NOTICES } from '../../../src/core/course/notices.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { silentLog } from '../../../src/core/log.ts'
+import type { Message, Outcome } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
-import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
-import { createMailSender, subscribersChannel } from '../../../src/daemon/notices.ts'
+import { visitorsHear } from '../../../src/daemon/alerts.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { closeIncident, hostAt, openIncident, tellDue } from '../../support/incidents.ts'
+import { closeIncident, openIncident } from '../../support/incidents.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { addressOf, postgresServer, type StoreKind } from '../../support/stores.ts'
 import { testTransport } from '../../support/test-transport.ts'
@@ -50,13 +50,16 @@ async function world(kind: StoreKind) {
   const messages: Message[] = []
   let answer: Answer = SENT
   let count = 0
+  /** Whether a notice is composed and not yet handed over, and what happens then. */
+  let isComposed = false
+  let meanwhile: () => Promise<unknown> = async () => {}
 
   /** A process: what one daemon has open. */
   async function open(at = address) {
     const store = await openStore(at, { leaseClock: () => now })
     onTestFinished(() => store.close())
     const course = openCourse({
-      catalog: createCatalog(learning.courses, { notices: createNotices(store.notices) }),
+      catalog: createCatalog(learning.courses),
       store: store.course,
       persistent: true,
       mailer: openMailer({
@@ -77,29 +80,31 @@ async function world(kind: StoreKind) {
       siteUrl: 'https://www.example.com',
       linkKey: secret('a key for links in tests only'),
       notices: {
-        store: store.notices,
-        async silentUntil() {
-          return (await store.incidents.silenceAt(now))?.until
+        isSilent: async () => {
+          if (isComposed) await meanwhile()
+          return (await store.incidents.silenceAt(now)) !== undefined
         },
-        isAnnounced: async (id) => (await store.incidents.announcements(now)).some((one) => one.id === id),
-        slots: ({ kind, subject }) => ({
-          title: `${kind} ${subject}`,
-          text: 'text',
-          when: 'when',
-          statusUrl: 'https://www.example.com/',
-        }),
+        slots: ({ kind, subject }) => {
+          isComposed = true
+          return {
+            title: `${kind} ${subject}`,
+            text: 'text',
+            when: 'when',
+            statusUrl: 'https://www.example.com/',
+          }
+        },
       },
     })
-    const sender = createMailSender({ store, course: async () => course, clock, log: silentLog })
-    const channels = [subscribersChannel({ platform: learning, store, clock })]
     return {
       store,
       course,
       /** Does the daemon's work after a round of checks. */
       async round() {
-        await tellDue(hostAt(clock.now), store.incidents, channels)
-        sender.notices()
-        await sender.sent()
+        await store.incidents.follow({
+          ...{ now, channels: [], visitorsHear: visitorsHear(learning) },
+          decide: () => ({}),
+        })
+        await course.deliverMessages()
       },
     }
   }
@@ -113,6 +118,9 @@ async function world(kind: StoreKind) {
     clock,
     answer: (next: Answer) => {
       answer = next
+    },
+    beforeItsTurn: (happens: () => Promise<unknown>) => {
+      meanwhile = happens
     },
     pass: (ms: number) => {
       now += ms
@@ -158,7 +166,6 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     // A stream has no end: its subscriber is still in it.
     expect(await course.find('ada@example.com', NOTICES)).toMatchObject({
       state: 'confirmed',
-      sentDays: [1, 2],
       nextAttemptAt: undefined,
     })
   })
@@ -192,7 +199,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     for (const cause of ['certificate_expiring', 'disk_nearly_full', 'errortrack', 'lessons_late'])
       await opens(cause)
     const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: clock.now() + HOUR }
-    await store.incidents.announce({ ...announcement, by: 'ops' })
+    await store.incidents.announce({ ...announcement, by: 'ops' }, clock.now())
     for (let look = 0; look < 2; look += 1) await round()
     expect(says()).toEqual(['ada@example.com announced a1'])
   })
@@ -201,7 +208,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     const { subscribe, opens, closes, round, says, store, clock } = await world(kind)
     await subscribe('ada@example.com')
     const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: undefined, by: 'ops' }
-    await store.incidents.announce(announcement)
+    await store.incidents.announce(announcement, clock.now())
     const incident = await opens('mail')
     await round()
     const begun = says().length
@@ -224,7 +231,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     const other = await open()
     for (const name of ['ada', 'bob', 'eve']) await subscribe(`${name}@example.com`)
     const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: clock.now() + HOUR }
-    await store.incidents.announce({ ...announcement, by: 'ops' })
+    await store.incidents.announce({ ...announcement, by: 'ops' }, clock.now())
     answer(async (message) => {
       // The operator's clock is behind, which must not matter.
       await store.incidents.withdraw({ id: 'a1', now: clock.now() - MINUTE })
@@ -246,6 +253,35 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     await round()
     const opened = ['ada', 'bob', 'eve'].map((name) => `${name}@example.com opened mail-1`)
     expect(says().slice(begun).sort()).toEqual(opened)
+  })
+
+  test('an announcement that is withdrawn while its composed mail waits for its turn is not mailed', async () => {
+    const { subscribe, round, says, store, clock, beforeItsTurn } = await world(kind)
+    await subscribe('ada@example.com')
+    await store.incidents.announce(
+      { id: 'a1', text: 'Maintenance', from: clock.now(), until: undefined, by: 'ops' },
+      clock.now(),
+    )
+    beforeItsTurn(() => store.incidents.withdraw({ id: 'a1', now: clock.now() }))
+    await round()
+    expect(says()).toEqual([])
+    beforeItsTurn(async () => {})
+    await round()
+    expect(says()).toEqual([])
+  })
+
+  test('who leaves while a notice waits for its next attempt does not get it', async () => {
+    const { subscribe, opens, round, says, pass, answer, course } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    answer(() => ({ kind: 'transient', scope: 'message', reason: 'try later' }))
+    await round()
+    expect(says()).toHaveLength(1)
+    await course.cancel({ identity: 'ada@example.com', course: NOTICES })
+    answer(SENT)
+    pass(10 * MINUTE)
+    await round()
+    expect(says()).toHaveLength(1)
   })
 
   test('mails no notices during a silence, and afterwards only those of failures that last', async () => {
@@ -301,6 +337,51 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com closed mail-1'])
   })
 
+  test('the end of an incident waits while its beginning is being sent', async () => {
+    const { subscribe, opens, closes, round, says, answer, open } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    const slow = Promise.withResolvers<Outcome>()
+    const out = Promise.withResolvers<void>()
+    answer(() => {
+      out.resolve()
+      return slow.promise
+    })
+    const sending = round()
+    await out.promise
+    answer(SENT)
+    await closes('mail')
+    const other = await open()
+    await other.round()
+    expect(says()).toEqual([])
+    slow.resolve({ kind: 'sent', id: 'one' })
+    await sending
+    await other.round()
+    expect(says()).toEqual(['ada@example.com opened mail-1', 'ada@example.com closed mail-1'])
+  })
+
+  test('a notice whose first outcome is unknown is tried ever more rarely through an outage, and mailed after it', async () => {
+    const { subscribe, opens, round, says, pass, answer } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    let attempts = 0
+    answer(() => {
+      attempts += 1
+      return attempts === 1
+        ? { kind: 'unknown', reason: 'the connection broke' }
+        : { kind: 'transient', scope: 'connection', reason: 'the server is away' }
+    })
+    for (let hour = 0; hour < 30; hour += 1) {
+      pass(HOUR)
+      await round()
+    }
+    expect(attempts).toBeLessThan(35)
+    answer(SENT)
+    pass(2 * HOUR)
+    await round()
+    expect(says().slice(attempts)).toEqual(['ada@example.com opened mail-1'])
+  })
+
   test('a permanently refused notice does not block later ones, and waiting lessons do not block notices', async () => {
     const { subscribe, opens, closes, round, says, answer, course, arrived } = await world(kind)
     await subscribe('ada@example.com')
@@ -346,57 +427,19 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(await course.find('ada@example.com', NOTICES)).toMatchObject({ state: 'unsubscribed' })
   })
 
-  test('old notices are forgotten, the newest stays, and numbers go on', async () => {
-    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
-    await opens('mail')
-    await closes('mail')
-    await round()
-    await opens('store')
-    await round()
-    pass(HOUR)
-    await store.notices.prune(clock.now())
-    expect(await store.notices.after(0)).toMatchObject([{ subject: 'store-2', kind: 'opened' }])
-    await subscribe('ada@example.com')
-    await closes('store')
-    await round()
-    expect(says()).toEqual(['ada@example.com closed store-2'])
-  })
-
   test('an announcement without an end is mailed once, however old its notice grows', async () => {
     const { subscribe, opens, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')
     const announcement = { id: 'a1', text: 'Search is slow', from: clock.now(), until: undefined, by: 'ops' }
-    await store.incidents.announce(announcement)
+    await store.incidents.announce(announcement, clock.now())
     await round()
     await opens('mail')
     await round()
     pass(HOUR)
-    await store.notices.prune(clock.now())
+    await store.incidents.prune({ before: clock.now(), keep: 10 })
     await round()
     expect(says()).toEqual(['ada@example.com announced a1', 'ada@example.com opened mail-1'])
-    await store.incidents.withdraw({ id: 'a1', now: clock.now() })
-    await store.incidents.prune({ before: clock.now() + 1, keep: 10 })
-    await store.notices.prune(clock.now())
-    expect(await store.notices.after(0)).toMatchObject([{ subject: 'mail-1' }])
   })
-})
-
-test('notices once read are kept, in whatever order two answers arrive', async () => {
-  const notice = (seq: number): Notice => ({
-    seq,
-    subject: `mail-${seq}`,
-    kind: 'opened',
-    at: seq,
-    facts: { from: seq },
-  })
-  const slow = Promise.withResolvers<readonly Notice[]>()
-  const answers = [slow.promise, Promise.resolve([notice(1), notice(2)]), Promise.resolve([])]
-  const notices = createNotices({ after: () => answers.shift() ?? Promise.resolve([]) })
-  const first = notices.refresh()
-  await notices.refresh()
-  slow.resolve([notice(1)])
-  await first
-  expect([notices.head(), notices.plan(0).lessons.length]).toEqual([2, 2])
 })
 
 type Step =
@@ -428,11 +471,12 @@ test.each([
   async (kind, numRuns) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-        const { open, arrived, answer, pass, subscribe, opens, closes, store } = await world(kind)
+        const { open, arrived, answer, pass, subscribe, opens, closes, store, clock } = await world(kind)
         const processes = [await open(), await open()]
         const killed = new Set<string>()
         const base = new Map<string, number>()
-        for (const one of steps)
+        for (const one of steps) {
+          pass(1)
           switch (one.do) {
             case 'open':
               await opens(one.cause)
@@ -442,8 +486,7 @@ test.each([
               break
             case 'subscribe': {
               const who = `p${one.who}@example.com`
-              const seq = await store.notices.head()
-              if ((await subscribe(who)).enrolled) base.set(who, seq)
+              if ((await subscribe(who)).enrolled) base.set(who, clock.now())
               break
             }
             case 'pass':
@@ -454,12 +497,14 @@ test.each([
               break
             case 'kill': {
               let left = one.after
+              const handed: string[] = []
               const dead = new Promise<void>((resolve) =>
                 answer((message) => {
                   left -= 1
+                  handed.push(message.key)
                   if (left > 0) return SENT(message)
-                  // Taken by the receiver, and nobody records it.
-                  killed.add(message.key)
+                  // Taken by the receiver, and nobody records it, nor surely those whose record would share its commit.
+                  for (const key of handed) killed.add(key)
                   arrived.push({ to: message.to.address, key: message.key, says: message.subject })
                   resolve()
                   return NEVER
@@ -470,11 +515,16 @@ test.each([
               if (left <= 0) processes[one.process] = await open()
             }
           }
+        }
         for (let look = 0; look < 12; look += 1) {
           pass(2 * MINUTE)
           await processes[0]?.round()
         }
-        const notices = await store.notices.after(0)
+        const ids = (await store.incidents.list(1000)).map(({ id }) => id)
+        const notices = (await store.incidents.messages(ids)).map(({ incident: subject, kind, at }) => ({
+          ...{ subject, kind, at },
+          says: `${kind} ${subject}`,
+        }))
         const ended = new Set(notices.flatMap(({ kind, subject }) => (kind === 'closed' ? subject : [])))
         for (const [who, since] of base) {
           const own = arrived.filter(({ to }) => to === who)
@@ -483,11 +533,11 @@ test.each([
           for (const [key, times] of keys) expect(times.length === 1 || killed.has(key)).toBe(true)
           const heard = [...keys.values()].flatMap(([first]) => first?.says ?? [])
           expect(new Set(heard).size).toBe(heard.length)
-          const expected = notices.filter(({ seq }) => seq > since)
-          const order = expected.map(({ kind, subject }) => `${kind} ${subject}`)
-          expect(heard).toEqual(order.filter((says) => heard.includes(says)))
+          const expected = notices.filter(({ at }) => at >= since)
+          const times = heard.map((says) => expected.find((one) => one.says === says)?.at)
+          expect(times).toEqual(times.toSorted((a = 0, b = 0) => a - b))
           // Only the beginning of what has ended since may be left out.
-          const missing = expected.filter(({ kind, subject }) => !heard.includes(`${kind} ${subject}`))
+          const missing = expected.filter(({ says }) => !heard.includes(says))
           expect(missing.filter(({ kind, subject }) => kind !== 'opened' || !ended.has(subject))).toEqual([])
         }
       }),
@@ -534,10 +584,7 @@ describe.each(['sqlite', 'postgres'] as const)('the row of a subscriber to incid
       {
         course: NOTICES,
         state: 'confirmed',
-        sentDays: [1],
-        history: expect.arrayContaining([
-          expect.objectContaining({ kind: 'attempt', outcome: 'sent', day: 1 }),
-        ]),
+        history: expect.arrayContaining([expect.objectContaining({ kind: 'notice', outcome: 'sent' })]),
       },
     ])
     expect(await command('erase', 'ada@example.com', '--yes')).toMatchObject({ code: 0 })

@@ -60,11 +60,11 @@ test('lessons are claimed when their turn comes, and none is in hand for longer 
     ...it.store.course,
     async claimDue(asked) {
       const claims = await it.store.course.claimDue(asked)
-      for (const { subscription } of claims) claimed.set(subscription, time.elapsed())
+      for (const { id } of claims) claimed.set(id, time.elapsed())
       return claims
     },
     async settle(settlements) {
-      for (const { claim } of settlements) held.push(time.elapsed() - (claimed.get(claim.subscription) ?? 0))
+      for (const { claim } of settlements) held.push(time.elapsed() - (claimed.get(claim.id) ?? 0))
       await it.store.course.settle(settlements)
     },
   })
@@ -79,7 +79,7 @@ test('a lesson that is not handed over leaves its turn to the next', async () =>
     // Three of four leave between their claim and their turn.
     async claimDue(asked) {
       const claims = await it.store.course.claimDue(asked)
-      for (const { subscription: id, enrolment } of claims)
+      for (const { id, enrolment } of claims)
         if (Number(id.slice(7)) % 4 > 0) await it.store.course.unsubscribe({ id, enrolment, now: it.now() })
       return claims
     },

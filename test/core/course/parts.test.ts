@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { createSemaphore } from '../../../src/core/calls.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { createHours, type HourStore } from '../../../src/core/course/hours.ts'
 import {
@@ -12,19 +13,10 @@ import {
   unicodeDomain,
   unsubscribeUrl,
 } from '../../../src/core/course/links.ts'
-import {
-  baseOf,
-  createNotices,
-  NOTICES,
-  NOTICES_KEPT,
-  type Notice,
-} from '../../../src/core/course/notices.ts'
 import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
-import { DAY_MS } from '../../../src/core/durations.ts'
-import type { LessonText, LessonTexts } from '../../../src/core/mail/lesson-text.ts'
+import type { LessonText, LessonTexts } from '../../../src/core/mail/definition.ts'
 import type { CompiledMail } from '../../../src/core/mail/template.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { createSemaphore } from '../../../src/core/semaphore.ts'
 import { openTestStore } from '../../support/stores.ts'
 
 test('a semaphore gives a place back when its work throws, to who has waited longest', async () => {
@@ -344,7 +336,7 @@ test('an enrolment keeps the hash of each text by language, and none of a course
   expect(pinned('partial')?.texts).toEqual([])
 })
 
-test('a kept text is laid out like the first lesson that its course has now, and a notice has no kept text', async () => {
+test('a kept text is laid out like the first lesson that its course has now', async () => {
   const compiled: unknown[] = []
   const texts: LessonTexts = {
     of: (lesson) => ({ '': textOf(`${lesson}-now`) }),
@@ -366,8 +358,6 @@ test('a kept text is laid out like the first lesson that its course has now, and
   const text = (id: string, day: number) => catalog.text(plan, { course: id, day, language: 'fr' }, store)
   expect(await text('pots', 2)).toEqual({ kind: 'stored', mail: mailOf('h2') })
   expect(compiled).toEqual([['h2', 'first']])
-  expect(await text(NOTICES, 2)).toEqual({ kind: 'running', language: 'fr' })
-  expect(compiled).toHaveLength(1)
 })
 
 test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {
@@ -472,65 +462,4 @@ test('a kept text is asked for again after a store that could not be read, and o
   expect(it.read).toHaveLength(102)
   await get(1)
   expect(it.read.slice(102)).toEqual(['h1'])
-})
-
-test('a notice is over after three days, when its incident has ended or its announcement is past, or when it is forgotten', async () => {
-  const notice = (seq: number, parts: Partial<Notice>): Notice => ({
-    seq,
-    subject: 'kiln',
-    kind: 'opened',
-    at: 1000,
-    facts: { from: 0 },
-    ...parts,
-  })
-  const notices = createNotices({
-    after: async () => [
-      notice(1, {}),
-      notice(2, { kind: 'closed' }),
-      notice(3, { subject: 'mail' }),
-      notice(4, { subject: 'plan', kind: 'announced', facts: { from: 0, until: 2000 } }),
-      notice(5, { subject: 'open', kind: 'announced' }),
-    ],
-  })
-  await notices.refresh()
-  const isOver = (now: number) => [0, 1, 2, 3, 4, 5, 6].map((seq) => notices.isOver(seq, now))
-  expect(isOver(1999)).toEqual([true, true, false, false, false, false, true])
-  expect(isOver(2000)).toEqual([true, true, false, false, true, false, true])
-  expect(isOver(999 + 3 * DAY_MS)).toEqual([true, true, false, false, true, false, true])
-  expect(isOver(1000 + 3 * DAY_MS)).toEqual(Array(7).fill(true))
-  expect(notices.plan(3)).toEqual({
-    lessons: ['status-notice', 'status-notice'],
-    cadence: { kind: 'published', at: [1000, 1000] },
-    spacingMs: 0,
-  })
-  expect(notices.plan(9).lessons).toEqual([])
-})
-
-test('the newest two thousand notices are kept in memory', async () => {
-  const notices = createNotices({
-    after: async (seq) =>
-      seq > 0
-        ? []
-        : Array.from({ length: NOTICES_KEPT + 1 }, (_, at) => ({
-            seq: at + 1,
-            subject: `${at}`,
-            kind: 'opened' as const,
-            at: 0,
-            facts: { from: 0 },
-          })),
-  })
-  await notices.refresh()
-  expect(NOTICES_KEPT).toBe(2000)
-  expect([1, 2, 2001, 2002].map((seq) => notices.find(seq)?.seq)).toEqual([undefined, 2, 2001, undefined])
-})
-
-test.each([
-  ['0', 0],
-  ['12', 12],
-  ['-1', Number.MAX_SAFE_INTEGER],
-  ['1.5', Number.MAX_SAFE_INTEGER],
-  [undefined, Number.MAX_SAFE_INTEGER],
-  ['v1', Number.MAX_SAFE_INTEGER],
-])('an enrolment in notices of the version %s began after notice %i', (version, base) => {
-  expect(baseOf(version)).toBe(base)
 })

@@ -111,6 +111,8 @@ i@example.com,choir,2026-01-02,form,,,,gone,
 j@example.com,choir,2026-01-02,form,,,,,soon
 ADA@example.com,choir,2026-01-02,form,,,,,
 k@example.com,,,,,,,unsubscribed,
+l@example.com,,,,,,,unconfirmed,
+m@example.com,choir,${new Date(START + 2 * DAY_MS).toISOString()},form,,,,,
 `
   const { people, leftOut, faults, unit } = reading(text)
   expect(unit).toBe('line')
@@ -118,6 +120,7 @@ k@example.com,,,,,,,unsubscribed,
   expect(leftOut).toEqual([
     { line: 14, why: 'repeated' },
     { line: 15, why: 'unsubscribed' },
+    { line: 16, why: 'unconfirmed' },
   ])
   expect(faults.map(({ line, message }) => `${line} ${message}`)).toEqual([
     '3 the part before the @ is malformed',
@@ -130,6 +133,7 @@ k@example.com,,,,,,,unsubscribed,
     '11 consent_at is in the future',
     '12 state is not confirmed, finished, unconfirmed or unsubscribed',
     '13 next_at is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z',
+    '17 consent_at is in the future',
   ])
   expect(JSON.stringify(faults)).not.toContain('example.com')
   expect(
@@ -162,6 +166,22 @@ test.each([
   expect([...readCsv(`${head}\n${within}\n${end}`)]).toHaveLength(3)
   expect([...readCsv(`${head}\n${beyond}\n${end}`)].slice(1)).toEqual([{ line: 2, cells: [], fault }])
   expect(reading(`${head}\n${beyond}\n${end}`).faults).toEqual([{ line: 2, message: fault }])
+})
+
+test('a list is read up to 8 MB of JSON, and beyond it CSV is asked for', () => {
+  const list = (length: number) => `[${' '.repeat(length - 2)}]`
+  expect(reading(list(8 * 1024 * 1024)).faults).toEqual([])
+  expect(reading(list(8 * 1024 * 1024 + 1)).faults).toEqual([
+    { line: 1, message: expect.stringMatching(/JSON .* 8 MB: import CSV/) },
+  ])
+})
+
+test('an export of another version is refused whole, and one of version 1 is read', () => {
+  const list = { enrolments: [] }
+  expect(reading(JSON.stringify({ version: 1, ...list })).faults).toEqual([])
+  expect(reading(JSON.stringify({ version: 2, ...list })).faults).toEqual([
+    { line: 1, message: expect.stringContaining('another version than 1') },
+  ])
 })
 
 test('after a thousand faults the rest of a list is not read', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arrivalAt, dueAt, movedDue, nextDay, nextLesson } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
+import { newSubscription } from '../../../src/core/course/subscription.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import { settle } from '../../support/settle.ts'
@@ -10,22 +11,14 @@ const MINUTE_MS = 60_000
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })
 const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 const claimOf = (parts: Partial<Claim> = {}): Claim => ({
-  subscription: 'sub',
-  address: 'a@example.com',
-  course: 'pottery',
-  courseVersion: undefined,
-  timeZone: undefined,
-  language: undefined,
-  lastSentAt: undefined,
-  dueAt: 0,
-  enrolment: 1,
-  day: 1,
-  confirmedAt: 0,
-  fence: 1,
-  call: 'call-1',
-  firstAttemptAt: 0,
-  failures: 0,
-  problem: undefined,
+  ...newSubscription({
+    id: 'sub',
+    identity: 'a@example.com',
+    address: 'a@example.com',
+    course: 'pottery',
+    now: 0,
+  }),
+  ...{ state: 'confirmed', enrolment: 1, day: 1, fence: 1, confirmedAt: 0, dueAt: 0, firstAttemptAt: 0 },
   ...parts,
 })
 
@@ -186,11 +179,6 @@ test('a lesson keeps its distance from the one before, however late that one was
   )
 })
 
-test('a lesson is due when it was published, and one without a known time when the enrolment began', () => {
-  const plan = { cadence: { kind: 'published', at: [5, 9] }, spacingMs: 0 } as const
-  expect([1, 2, 3].map((day) => dueAt(plan, { confirmedAt: 7 }, day, undefined))).toEqual([5, 9, 7])
-})
-
 test('the lowest unsent day is next, in whatever order days were recorded', () => {
   fc.assert(
     fc.property(
@@ -200,7 +188,7 @@ test('the lowest unsent day is next, in whatever order days were recorded', () =
           fc.tuple(fc.constant(lessons), fc.uniqueArray(fc.integer({ min: 1, max: lessons }))),
         ),
       ([lessons, sent]) => {
-        const day = nextDay(sent, lessons)
+        const day = nextDay({ sentDays: sent, lessons })
         if (day === undefined) expect(sent).toHaveLength(lessons)
         else {
           expect(sent).not.toContain(day)
@@ -225,13 +213,16 @@ test('no retry comes within five minutes, and none later than six hours', () => 
   )
 })
 
-test('a provider’s own waiting time is respected', () => {
+test.each([
+  ['is respected', 3_600_000, 3_601_000],
+  ['that is shorter than ours is not', 1000, 301_000],
+])('a provider’s own waiting time %s', (_, retryAfterMs, at) => {
   const { nextAttemptAt } = settle(
     claimOf(),
-    { kind: 'transient', scope: 'connection', reason: 'x', retryAfterMs: 3_600_000 },
+    { kind: 'transient', scope: 'connection', reason: 'x', retryAfterMs },
     { now: 1000, fraction: 0, next: undefined },
   )
-  expect(nextAttemptAt).toBe(3_601_000)
+  expect(nextAttemptAt).toBe(at)
 })
 
 test('faults of the connection burn no attempt; faults of the message park it after twelve', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { dueAt, nextLesson } from '../../../src/core/course/schedule.ts'
-import type { Claim } from '../../../src/core/course/store.ts'
+import type { Claim, SubscriptionRecord } from '../../../src/core/course/store.ts'
 import {
   claimOf,
   compareClaims,
@@ -9,11 +9,10 @@ import {
   enrolRefusal,
   lostAttempt,
   newSubscription,
+  prefer,
   readConfirmation,
   record,
   resolve,
-  type SubscriptionRecord,
-  sentBy,
   setAside,
   take,
   undoUnsubscribe,
@@ -21,7 +20,7 @@ import {
   wantsConfirmation,
 } from '../../../src/core/course/subscription.ts'
 import { zones } from '../../../src/core/course/zones.ts'
-import type { Outcome } from '../../../src/core/mail/transport.ts'
+import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { settle } from '../../support/settle.ts'
 
 const MINUTE = 60_000
@@ -64,7 +63,6 @@ test('an enrolment sets the course, its times and its subscriber’s zone and la
     enrolment: 1,
     fence: 1,
     confirmedAt: NOW,
-    sentDays: [],
     lessons: 3,
     dueAt: NOW + 1,
     courseVersion: 'v1',
@@ -83,7 +81,6 @@ test('on a suppressed address an enrolment ends at once, as dead after a bounce 
   const on = (cause: 'hard-bounce' | 'complaint') =>
     enrol(ada, { ...begin, suppression: { cause, at: 5, reason: 'r', source: 'operator' } })
   expect(changes(enrolled, on('hard-bounce'))).toEqual({
-    sentDays: [],
     state: 'unsubscribed',
     unsubscribedAt: NOW,
     nextAttemptAt: undefined,
@@ -146,24 +143,8 @@ test('a claim sets its lease and its call, keeps the moment of the first attempt
 })
 
 test('a claim says all that sending needs, and there is none without a day in hand', () => {
-  expect(claim).toEqual({
-    subscription: 'ada',
-    address: 'Ada@example.com',
-    course: 'pottery',
-    courseVersion: 'v1',
-    timeZone: 'Europe/Berlin',
-    language: 'de',
-    enrolment: 1,
-    day: 1,
-    confirmedAt: NOW,
-    dueAt: NOW + 1,
-    lastSentAt: undefined,
-    fence: 2,
-    call: 'call-1',
-    firstAttemptAt: NOW + HOUR,
-    failures: 0,
-    problem: undefined,
-  })
+  expect(claim).toEqual({ ...taken, day: 1 })
+  expect(claim).toMatchObject({ confirmedAt: NOW, dueAt: NOW + 1, fence: 2, firstAttemptAt: NOW + HOUR })
   expect(claimOf({ ...taken, dueAt: undefined, firstAttemptAt: undefined })).toMatchObject({
     dueAt: NOW,
     firstAttemptAt: NOW,
@@ -261,14 +242,6 @@ test('the last lesson leaves nothing due, and how many lessons there were', () =
     settle({ ...claim, day: 3 }, { kind: 'sent', id: 'm' }, NOWS),
   )
   expect(last).toMatchObject({ sentDays: [1, 2, 3], lessons: 3, nextAttemptAt: undefined, dueAt: undefined })
-  const settled = settle({ ...claim, day: 3 }, { kind: 'sent', id: 'm' }, { ...NOWS, next })
-  expect(sentBy(settled)).toEqual({
-    sentDays: [1, 2, 3],
-    nextAttemptAt: NOW + DAY,
-    dueAt: NOW + DAY,
-    lessons: 3,
-    lastSentAt: NOWS.now,
-  })
   const ended = record({ ...taken, sentDays: [1] }, settle({ ...claim, day: 2 }, { kind: 'finished' }, NOWS))
   expect(ended).toMatchObject({
     lessons: 1,
@@ -420,6 +393,15 @@ test('coming back goes on with the lesson in hand, now or when it is due, and no
   })
   expect(undoUnsubscribe({ ...left, confirmedAt: undefined }, 1, NOW)).toBeUndefined()
   expect(undoUnsubscribe(enrolled, 1, NOW)).toBeUndefined()
+})
+
+test('in another time zone the lesson in hand moves, unless it was tried already', () => {
+  const there = { timeZone: 'Asia/Tokyo' }
+  const moved = { ...there, dueAt: NOW + 5, nextAttemptAt: NOW + 5 }
+  expect(changes(enrolled, prefer(enrolled, there, NOW + 5))).toEqual(moved)
+  expect(changes(taken, prefer(taken, there, NOW + 5))).toEqual(there)
+  expect(changes(enrolled, prefer(enrolled, { language: 'fr' }, NOW + 5))).toEqual({ language: 'fr' })
+  expect(prefer(enrolled, { timeZone: 'Europe/Berlin', language: 'de' }, NOW + 5)).toBeUndefined()
 })
 
 test('feedback about an address ends its course, with the reason, and says nothing twice', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { type DispatchResult, PAUSED } from '../../../src/core/course/course.ts'
 import { dueAt } from '../../../src/core/course/schedule.ts'
 import { createWakes } from '../../../src/core/course/wakes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
@@ -62,6 +63,24 @@ describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
     for (let minute = 0; minute < 10; minute += 1) sent += await it.minute()
     expect(sent).toBe(2)
   })
+})
+
+test.each([
+  [undefined, 2],
+  // What was paused meanwhile goes on in the minute after its resume.
+  [PAUSED, 2],
+  ['the provider refused the key', 1],
+])('after a call that ended with the reason %j, two minutes make %i calls', async (reason, calls) => {
+  let made = 0
+  async function dispatch(): Promise<DispatchResult> {
+    made += 1
+    const none = { processed: 0, sent: 0, failed: 0, unknown: 0, remaining: 0, limit: 100, results: [] }
+    return { ...none, ...(reason !== undefined && { reason }) }
+  }
+  const clock = { now: () => 0, monotonic: () => 0 }
+  const wakes = createWakes({ course: async () => ({ dispatch }), isDue: async () => true, clock })
+  for (let minute = 0; minute < 2; minute += 1) await wakes.minute(new AbortController().signal)
+  expect(made).toBe(calls)
 })
 
 test('a spacing below an hour does not let overdue lessons come in a burst', () => {

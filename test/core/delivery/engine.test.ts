@@ -262,3 +262,36 @@ test('a refusal whose outcome cannot be recorded fails the run, once what is out
   await expect(it.run()).rejects.toThrow('the row is gone')
   expect(it.settled).toContain('1.1 sent')
 })
+
+test('what becomes due while a run records its last outcome is sent by the same wake', async () => {
+  const it = engineOf({
+    due: 1,
+    send: async (name) =>
+      name === '1.0' ? { kind: 'permanent', hardBounce: false, reason: 'no such page' } : SENT,
+    async settle(attempted) {
+      if (attempted.some(({ claim }) => claim.name === '1.0')) {
+        it.store.left += 1
+        void it.engine.wake()
+      }
+    },
+  })
+  expect(await it.passing(it.engine.wake())).toBe(1)
+})
+
+test('a run that is stopped while it claims gives back the places of all that it claimed', async () => {
+  const stopping = new AbortController()
+  const back: number[] = []
+  const it = engineOf({
+    due: 2,
+    pace: {
+      places: async (most) => [0, 1].slice(0, most),
+      giveBack: (places) => void back.push(...places),
+    },
+    before: async () => stopping.abort(),
+  })
+  expect(await it.run({ signal: stopping.signal })).toMatchObject({ sent: 0 })
+  expect([back, it.settled]).toEqual([
+    [0, 1],
+    ['1.0 untried', '1.1 untried'],
+  ])
+})

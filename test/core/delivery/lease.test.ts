@@ -5,7 +5,7 @@ import { virtualTime } from '../../simulation/virtual-time.ts'
 
 const SECOND = 1000
 /** A lease asks nothing of a claim but that it is the same one. */
-const CLAIM = { subscription: 'ada' } as Claim
+const CLAIM = { id: 'ada' } as Claim
 
 function leaseOf({ patienceMs = 30 * SECOND, keep = async () => {} } = {}) {
   const time = virtualTime(0)
@@ -92,7 +92,7 @@ test('a message that has ended is not held any longer, and the last of all that 
     patienceMs: 600 * SECOND,
     keep: async (claims) => void kept.push(claims),
   })
-  const other = { subscription: 'bob' } as Claim
+  const other = { id: 'bob' } as Claim
   for (const claim of [CLAIM, other]) lease.begin(claim)
   lease.end(CLAIM)
   expect(ended).toBe(0)

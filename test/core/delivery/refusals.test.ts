@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
-import type { Outcome } from '../../../src/core/mail/transport.ts'
+import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
 

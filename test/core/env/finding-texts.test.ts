@@ -32,6 +32,7 @@ test('explains each finding in sentences', () => {
     'live-unauthorised',
     'live-unhealthy',
     'live-store',
+    'store-of-another',
     'store-migration-pending',
     'store-schema-newer',
     'sender-spf',

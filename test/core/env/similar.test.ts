@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createContract } from '../../../src/core/env/contract.ts'
-import { nearestName } from '../../../src/core/env/misspelt.ts'
+import { nearestName } from '../../../src/core/env/validate.ts'
 import foreign from '../../fixtures/foreign-variables.json' with { type: 'json' }
 import { contract, VARIABLES } from '../../support/learning.ts'
 

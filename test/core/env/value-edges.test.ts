@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import { type Kind, parseValue } from '../../../src/core/env/kinds.ts'
 import {
   parseBaseUrl,
+  parseEach,
   parseHttpUrl,
   parseInteger,
-  parseOrigins,
+  parseOrigin,
   parseProxies,
   parseStoreAddress,
 } from '../../../src/core/env/values.ts'
@@ -163,7 +164,7 @@ test.each([
   ['a.example', undefined],
   [',', undefined],
 ])('the origins %j are %j', (text, origins) => {
-  expect(parseOrigins(text)).toEqual(origins)
+  expect(parseEach(text, parseOrigin)).toEqual(origins)
 })
 
 test.each([

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { Settings } from '../../../src/core/env/settings.ts'
-import type { ProbeDefinition, ProbeParts } from '../../../src/core/health/definition.ts'
 import {
   analyticsProbe,
   datastoreProbe,
@@ -14,9 +13,9 @@ import {
   sharedStoreProbe,
   storeProbe,
 } from '../../../src/core/health/engine-probes.ts'
-import { readForeign } from '../../../src/core/health/foreign.ts'
+import type { ProbeDefinition, ProbeParts } from '../../../src/core/health/probe.ts'
 import { probeRemote, type RemoteProbeInput } from '../../../src/core/health/prober.ts'
-import { readReport } from '../../../src/core/health/remote-report.ts'
+import { readHealth, readReport } from '../../../src/core/health/remote-report.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
 
 let asked: string[] = []
@@ -223,7 +222,7 @@ test('texts of a report are cut at 300 characters, and times beyond a billion mi
 
 test('reads up to a hundred parts of another program, by valid names only', () => {
   const read = (checks: object) => {
-    const found = readForeign(
+    const found = readHealth(
       { status: 200, body: JSON.stringify({ status: 'pass', checks }) },
       'x',
       'health+json',
@@ -251,7 +250,7 @@ test('reads up to a hundred parts of another program, by valid names only', () =
     [400, 'failing'],
     [299, 'ok'],
   ] as const) {
-    const found = readForeign({ status, body: 'ok' }, 'x', 'any')
+    const found = readHealth({ status, body: 'ok' }, 'x', 'any')
     expect('report' in found ? found.report.state : undefined).toBe(state)
   }
 })

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
-import { readForeign } from '../../../src/core/health/foreign.ts'
 import { probeRemote } from '../../../src/core/health/prober.ts'
+import { readHealth } from '../../../src/core/health/remote-report.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
 import type { HealthFormat } from '../../../src/core/service.ts'
 import { healthBody } from '../../support/servers.ts'
@@ -71,8 +71,14 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ['aspnet', 200, 'Degraded\n', 'degraded', {}],
   ['aspnet', 503, 'Unhealthy', 'failing', {}],
   ['aspnet', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
-  ['health+json', 200, '{"status":"pass"}', 'ok', {}],
-  ['health+json', 200, '{"status":"UP"}', 'ok', {}],
+  ...Object.entries({ ok: 'pass ok UP', degraded: 'warn', failing: 'fail error Down' }).flatMap(
+    ([state, words]) =>
+      words
+        .split(' ')
+        .map((word): [HealthFormat, number, string, string, Record<string, string>] => [
+          ...(['health+json', 200, JSON.stringify({ status: word }), state, {}] as const),
+        ]),
+  ),
   ['health+json', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
   ['health+json', 503, '{"status":"fail"}', 'failing', {}],
   // A response that a load balancer counts as a failure is one.
@@ -138,7 +144,7 @@ test('any answer gives a state or a cause, and its texts cannot control a termin
       bodies,
       fc.constantFrom('status', 'spring', 'aspnet', 'health+json', 'any'),
       (status, body, format) => {
-        const read = readForeign({ status, body }, 'bookings', format)
+        const read = readHealth({ status, body }, 'bookings', format)
         if ('cause' in read) return
         for (const [name, { reason = '' }] of Object.entries(read.report.probes)) {
           expect(name).toMatch(/^[a-z][a-z0-9_]{0,63}$/)

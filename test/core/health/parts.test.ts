@@ -6,7 +6,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { healthDocumentSchema } from '../../../scripts/reference/health-schema.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { Settings } from '../../../src/core/env/settings.ts'
-import type { ProbeDefinition, ProbeParts, StoreProbe } from '../../../src/core/health/definition.ts'
 import {
   analyticsProbe,
   datastoreProbe,
@@ -18,7 +17,13 @@ import {
   sharedStoreProbe,
   storeProbe,
 } from '../../../src/core/health/engine-probes.ts'
-import type { HealthReport, ProbeResult } from '../../../src/core/health/probe.ts'
+import type {
+  HealthReport,
+  ProbeDefinition,
+  ProbeParts,
+  ProbeResult,
+  StoreProbe,
+} from '../../../src/core/health/probe.ts'
 import { fold, httpStatus, toHealthJson } from '../../../src/core/health/probe.ts'
 import { reachable, serviceState } from '../../../src/core/health/reach.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'

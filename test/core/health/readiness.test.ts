@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
-import { openProbes } from '../../../src/core/health/definition.ts'
+import { openProbes } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
-import { openProbes } from '../../../src/core/health/definition.ts'
 import type { ProbeResult } from '../../../src/core/health/probe.ts'
+import { openProbes } from '../../../src/core/health/probe.ts'
 import { createHealth, logChanges } from '../../../src/core/health/runner.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
@@ -35,6 +35,15 @@ test('a thousand requests at once cause two runs, and no answer comes from a run
   expect(began).toEqual(['run', 'a thousand ask', 'run'])
 })
 
+test('probes that have answered leave no timer behind', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length
+  const before = timers()
+  await health(Array.from({ length: 50 }, (_, n) => ({ name: `p${n}`, run: async () => ok }))).check({
+    deep: false,
+  })
+  expect(timers() - before).toBeLessThan(10)
+})
+
 test('names a hanging probe, and keeps the results of the others', async () => {
   const report = await health(
     [
@@ -46,6 +55,22 @@ test('names a hanging probe, and keeps the results of the others', async () => {
   expect(report).toMatchObject({
     state: 'failing',
     probes: { hangs: { state: 'failing', reason: 'no answer in time' }, works: { state: 'ok' } },
+  })
+})
+
+test('an optional probe is degraded, whether it fails, throws or hangs', async () => {
+  const failing: ProbeResult = { state: 'failing', checked: true, reason: 'why' }
+  const report = await health(
+    [
+      { name: 'fails', optional: true, run: async () => failing },
+      { name: 'throws', optional: true, run: () => Promise.reject(new Error('why')) },
+      { name: 'hangs', optional: true, run: () => new Promise(() => {}) },
+    ],
+    50,
+  ).check({ deep: false })
+  expect(report).toMatchObject({
+    state: 'degraded',
+    probes: { fails: { state: 'degraded' }, throws: { state: 'degraded' }, hangs: { state: 'degraded' } },
   })
 })
 
@@ -216,11 +241,19 @@ test('an unresolved name delays a deep check no longer than its deadline', async
   })
 })
 
-test('each change of state is logged once, with the probes to blame', async () => {
+/** A log that keeps its lines. */
+function kept() {
   const lines: unknown[] = []
   const line = (level: string) => (event: string, _: string, fields?: object) =>
     void lines.push({ level, event, ...fields })
-  const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  return {
+    lines,
+    log: { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') },
+  }
+}
+
+test('each change of state is logged once, with the probes to blame', async () => {
+  const { lines, log } = kept()
   const states: ProbeResult['state'][] = ['ok', 'degraded', 'degraded', 'failing', 'ok']
   const { check } = logChanges(
     health([
@@ -238,4 +271,19 @@ test('each change of state is logged once, with the probes to blame', async () =
     { ...common, level: 'error', from: 'degraded', to: 'failing', probes: 'store: the reason' },
     { ...common, level: 'info', from: 'failing', to: 'ok' },
   ])
+})
+
+test('a probe that fails only when it is tried live is logged once, however shallow and deep checks alternate', async () => {
+  const { lines, log } = kept()
+  const { check } = logChanges(
+    health([
+      {
+        name: 'mail',
+        run: async ({ deep }) => (deep ? { state: 'failing', checked: true, reason: 'why' } : ok),
+      },
+    ]),
+    log,
+  )
+  for (const deep of [false, true, false, true, false]) await check({ deep })
+  expect(lines).toMatchObject([{ depth: 'deep', from: 'ok', to: 'failing', probes: 'mail: why' }])
 })

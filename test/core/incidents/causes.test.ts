@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
-import { causesOf, followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
+import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
+import type { Prerequisites } from '../../../src/core/incidents/prerequisites.ts'
 
 const report = (service: string, states: Readonly<Record<string, ProbeState>>): HealthReport => ({
   service,
@@ -16,6 +17,9 @@ const report = (service: string, states: Readonly<Record<string, ProbeState>>): 
     ]),
   ),
 })
+
+const causesOf = (reports: readonly HealthReport[], prerequisites?: Prerequisites) =>
+  followRound({ streaks: new Map(), reports, open: [], prerequisites }).failing
 
 test('names a service that fails because of another beside the cause, even over two steps', () => {
   expect(

@@ -128,10 +128,10 @@ describe.each(STORES)('%s', (kind) => {
     expect(told).toEqual(['unseen opened', 'unseen acknowledged', 'unseen closed'])
   })
 
-  test('the timeline of an incident or an announcement is kept as long as it, and mailed as notices', async () => {
-    const { incidents, notices } = await openTestStore(await addressOf(kind))
+  test('the timeline of an incident or an announcement is kept as long as it', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
     await openIncident(incidents, incident('a'))
-    await incidents.announce({ id: 'n', text: 'Slow', from: NOW, until: NOW + 100, by: 'ada' })
+    await incidents.announce({ id: 'n', text: 'Slow', from: NOW, until: NOW + 100, by: 'ada' }, NOW)
     const update = (id: string, subject: string, at: number) =>
       incidents.update({ id, subject, at, text: 'Seen\u0000', state: 'identified', by: 'ada' })
     expect(await update('1', 'a', NOW + 1)).toBe(true)
@@ -142,10 +142,6 @@ describe.each(STORES)('%s', (kind) => {
       expect.objectContaining({ subject: 'a', state: 'identified', by: 'ada', cause: 'mail', openedAt: NOW }),
       expect.objectContaining({ subject: 'n', at: NOW + 2, cause: undefined }),
     ])
-    expect(await notices.after(0)).toMatchObject([
-      { subject: '1', kind: 'announced', facts: { about: 'a', cause: 'mail', state: 'identified' } },
-      { subject: '2', kind: 'announced', facts: { about: 'n', until: NOW + 100 } },
-    ])
     await closeIncident(incidents, 'mail', NOW + 9)
     await incidents.prune({ before: NOW + 200, keep: 9 })
     expect(await incidents.updates()).toEqual([])
@@ -155,8 +151,8 @@ describe.each(STORES)('%s', (kind) => {
     const { incidents } = await openTestStore(await addressOf(kind))
     const planned = { id: 'b', text: 'Maintenance', from: NOW + 100, until: NOW + 200, by: 'ada' }
     const open = { id: 'a', text: 'Slow\u0000 search', from: NOW, until: undefined, by: 'bob' }
-    await incidents.announce(planned)
-    await incidents.announce(open)
+    await incidents.announce(planned, NOW)
+    await incidents.announce(open, NOW)
     const listed = async (now: number) => (await incidents.announcements(now)).map(({ id }) => id)
     expect(await incidents.announcements(NOW)).toEqual([
       { ...open, text: expect.not.stringContaining('\u0000') },
@@ -172,7 +168,7 @@ describe.each(STORES)('%s', (kind) => {
     // One that is planned can be withdrawn before it begins.
     expect(await incidents.withdraw({ id: 'b', now: NOW + 20 })).toBe(true)
     expect(await listed(NOW)).toEqual([])
-    for (const one of [planned, { ...open, until: NOW + 10 }]) await incidents.announce(one)
+    for (const one of [planned, { ...open, until: NOW + 10 }]) await incidents.announce(one, NOW)
     await incidents.prune({ before: NOW + 15, keep: 10 })
     expect(await listed(0)).toEqual(['b'])
   })
@@ -320,6 +316,31 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.messages(['a'])).toEqual([
       { ...KEY, outcome: 'sent', attempts: 2, at: NOW + 6, reason: undefined },
     ])
+  })
+
+  test('every attempt at an alert says of its incident what the first one said; one that nobody got does not count', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const seen = (now: number, reason: string) =>
+      change(incidents, now, { seen: [{ cause: 'mail', reason, affected: ['api'], at: now }] }, CHANNELS)
+    const saysAt = async (now: number) => {
+      const [claim] = await take(incidents, now)
+      return { claim, said: claim?.said }
+    }
+    await change(incidents, NOW, { opens: [incident('a')] }, CHANNELS)
+    const given = await saysAt(NOW)
+    expect(given.said).toMatchObject({ affected: incident('a').affected })
+    await settle(incidents, given.claim, 'waits', NOW + 1, NOW + 1, false)
+    await seen(NOW + 1, '5 times')
+    const first = await saysAt(NOW + 1)
+    expect(first.said).toEqual({ reason: '5 times', affected: ['api'] })
+    await settle(incidents, first.claim, 'waits', NOW + 2)
+    await seen(NOW + 2, '6 times')
+    const second = await saysAt(NOW + 2)
+    expect(second.said).toEqual(first.said)
+    await settle(incidents, second.claim, 'sent', 0, NOW + 3)
+    const later = NOW + 5 * 60 * 60_000
+    await seen(later, '9 times')
+    expect((await saysAt(later)).said).toMatchObject({ reason: '9 times' })
   })
 
   test('an end that comes while the beginning is being sent waits for its outcome', async () => {

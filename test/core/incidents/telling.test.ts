@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { adviceFor } from '../../../src/core/incidents/advice.ts'
+import { adviceFor, CONDITIONS } from '../../../src/core/incidents/advice.ts'
 import { mailChannel, webhookChannel } from '../../../src/core/incidents/channels.ts'
-import { CONDITIONS } from '../../../src/core/incidents/conditions.ts'
 import type { MessageKind, StoredIncident } from '../../../src/core/incidents/incident.ts'
 import type { Channel } from '../../../src/core/incidents/lanes.ts'
 import { alertText } from '../../../src/core/incidents/text.ts'
@@ -78,17 +77,9 @@ test('the alert about a pause leaves also during a silence', async () => {
   expect(await it.at(HOUR)).toBe(1)
 })
 
-test('a pause that cannot be read holds back no alert, and what only publishes is never paused', async () => {
+test('a pause that cannot be read holds back no alert', async () => {
   const it = await telling(() => SENT)
   expect(await it.at(0, undefined, () => Promise.reject(new Error('the store is away')))).toBe(1)
-  const published: string[] = []
-  const channel = channelOf('subscribers', async ({ id }) => {
-    published.push(id)
-    return SENT
-  })
-  const held: Held = async (stream) => ({ stream, at: NOW, reason: 'r' })
-  await it.at(1, [{ ...channel, publishes: true }], held)
-  expect(published).toEqual(['alert.one.opened'])
 })
 
 test('a mail server that takes minutes to answer gets an alert once, however many processes share the store', async () => {
@@ -316,7 +307,7 @@ test('advice for a known cause replaces the general advice for services, jobs an
   expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('heartbeat-late')
 })
 
-test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...CONDITIONS])(
+test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...Object.keys(CONDITIONS)])(
   'advice about %s has a meaning, an existing command and an existing runbook',
   (cause) => {
     const { label, means, command, runbook, words } = adviceFor(cause, plain)
@@ -327,7 +318,7 @@ test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...C
     )
     expect(existsSync(`runbooks/${runbook}.md`)).toBe(true)
     // A condition is of the platform: “is failing” would say nothing of it.
-    expect(words !== undefined).toBe((CONDITIONS as readonly string[]).includes(cause))
+    expect(words !== undefined).toBe(Object.hasOwn(CONDITIONS, cause))
     for (const one of Object.values(words ?? {})) expect(one).toMatch(/^[a-z].{3}/)
     if (words) expect([Object.keys(words), label === plain.label]).toEqual([['is', 'still', 'ended'], false])
     expect(runbook === 'probe-failing').toBe(cause === 'pots')
@@ -383,7 +374,7 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
   ) =>
     webhookRequest(to, {
       address: new URL('https://example.com/?chat_id=-100'),
-      message: { id: 'i', kind, incident: incident(parts), text: { title, lines: ['a > b'] } },
+      ...{ id: 'i', kind, incident: incident(parts), text: { title, lines: ['a > b'] } },
       secret: undefined,
       now: NOW + 999,
     })
@@ -397,7 +388,8 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
   })
   const discord = JSON.parse(request('discord', 'opened', '@everyone').body)
   expect(discord).toEqual({ content: '@everyone\na \\> b', allowed_mentions: { parse: [] }, flags: 4 })
-  expect(JSON.parse(request('discord', 'opened', 'x'.repeat(3000)).body).content).toHaveLength(2000)
+  for (const long of ['x', '*'])
+    expect(JSON.parse(request('discord', 'opened', long.repeat(3000)).body).content).toHaveLength(2000)
   expect(JSON.parse(request('teams', 'opened', 'A').body)).toEqual({
     type: 'message',
     attachments: [

@@ -47,7 +47,8 @@ const request = (
 ) =>
   webhookRequest(to, {
     address: new URL(address),
-    message: { ...message, ...parts },
+    ...message,
+    ...parts,
     secret: to === 'pagerduty' ? secret('k'.repeat(32)) : undefined,
     now: NOW,
   })
@@ -87,19 +88,19 @@ test('an alert names the cause, since when, what it means, the first command and
 test('the signature is that of the Standard Webhooks specification', () => {
   // The test vector of its reference implementations.
   expect(
-    signWebhook({
-      id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
-      timestamp: '1614265330',
-      body: '{"test": 2432232314}',
-      secret: secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
-    }),
+    signWebhook(
+      'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      '1614265330',
+      '{"test": 2432232314}',
+      secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
+    ),
   ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
 })
 
 test('any other address gets a signed event with every fact of the incident', () => {
   const { headers, body } = webhookRequest('json', {
+    ...message,
     address: ADDRESS,
-    message,
     secret: secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
     now: NOW,
   })

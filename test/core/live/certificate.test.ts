@@ -2,6 +2,7 @@ import { getEventListeners, once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
+import { NetworkFault } from '../../../src/core/live/live.ts'
 import { certificateOf } from '../../../src/core/live/network.ts'
 import { authority, loopbackLookup } from '../../support/outside.ts'
 
@@ -54,13 +55,11 @@ function mailServer(replies: readonly (readonly string[])[]) {
 const upgraded = async (replies: readonly (readonly string[])[]) => {
   const { lines, listening } = mailServer(replies)
   const { port } = await listening
-  const outcome = await certificateOf({
-    host: 'service.example',
-    port,
-    startTls: true,
+  const outcome = await certificateOf(
+    new URL(`smtp://service.example:${port}`),
     network,
-    signal: AbortSignal.timeout(2000),
-  }).catch((error: Error & { kind?: string }) => error.kind ?? 'no fault of ours')
+    AbortSignal.timeout(2000),
+  ).catch((error: unknown) => (error instanceof NetworkFault ? error.code : 'no fault of ours'))
   return { lines, outcome }
 }
 
@@ -80,7 +79,7 @@ test('a line is closed once the certificate is read, and nothing listens to the 
   const { port, sockets } = await listen(server)
   server.on('tlsClientError', () => {})
   const { signal } = new AbortController()
-  const read = await certificateOf({ host: 'service.example', port, startTls: false, network, signal })
+  const read = await certificateOf(new URL(`https://service.example:${port}`), network, signal)
   expect(read.fault).toBeUndefined()
   expect(read.validTo - read.validFrom).toBeGreaterThan(0)
   expect(names).toEqual(['service.example'])
@@ -93,27 +92,27 @@ test('a certificate for an address is held to the address', async () => {
   const at = async (host: string) => {
     const { port } = await listen(createTlsServer(await signed.issue({ host })))
     const { signal } = new AbortController()
-    return (await certificateOf({ host: '127.0.0.1', port, startTls: false, network, signal })).fault
+    return (await certificateOf(new URL(`https://127.0.0.1:${port}`), network, signal)).fault
   }
   expect(await at('127.0.0.1')).toBeUndefined()
   expect(await at('service.example')).toBe('ERR_TLS_CERT_ALTNAME_INVALID')
 })
 
 test.each([
-  ['to EHLO', true],
-  ['to its handshake', false],
-])('gives up on a server that does not answer %s when time is up', async (_, startTls) => {
+  ['to EHLO', 'smtp'],
+  ['to its handshake', 'https'],
+])('gives up on a server that does not answer %s when time is up', async (_, scheme) => {
   const asked = Promise.withResolvers<Socket>()
   const { port } = await listen(createServer(), (socket) => {
-    if (startTls) socket.write('220 mail.example\r\n')
+    if (scheme === 'smtp') socket.write('220 mail.example\r\n')
     socket.once('data', () => asked.resolve(socket))
   })
   const control = new AbortController()
-  const input = { host: 'service.example', port, startTls, network, signal: control.signal }
-  const fault = certificateOf(input).catch((error: unknown) => error)
+  const url = new URL(`${scheme}://service.example:${port}`)
+  const fault = certificateOf(url, network, control.signal).catch((error: unknown) => error)
   const closed = once(await asked.promise, 'close')
   control.abort()
-  expect(await fault).toMatchObject({ kind: 'timeout' })
+  expect(await fault).toMatchObject({ code: 'tls_timeout' })
   await closed
   expect(getEventListeners(control.signal, 'abort')).toEqual([])
 })
@@ -125,12 +124,12 @@ test('STARTTLS is asked for after EHLO, when it is offered', async () => {
 })
 
 test.each<[string, readonly (readonly string[])[], string, number]>([
-  ['offers no STARTTLS', [HELLO, ['250-mail.example\r\n250 SIZE 1000\r\n'], []], 'no tls', 1],
-  ['offers something that only begins like it', [HELLO, ['250 STARTTLSX\r\n'], []], 'no tls', 1],
-  ['takes it back', [HELLO, OFFER, ['454 not now\r\n'], []], 'no tls', 2],
-  ['hangs up before it greets', [], 'broken', 0],
-  ['hangs up instead of an answer', [HELLO], 'broken', 1],
-  ['talks on without a line end', [['2'.repeat(8193)]], 'broken', 0],
+  ['offers no STARTTLS', [HELLO, ['250-mail.example\r\n250 SIZE 1000\r\n'], []], 'no_starttls', 1],
+  ['offers something that only begins like it', [HELLO, ['250 STARTTLSX\r\n'], []], 'no_starttls', 1],
+  ['takes it back', [HELLO, OFFER, ['454 not now\r\n'], []], 'no_starttls', 2],
+  ['hangs up before it greets', [], 'connection_closed', 0],
+  ['hangs up instead of an answer', [HELLO], 'connection_closed', 1],
+  ['talks on without a line end', [['2'.repeat(8193)]], 'connection_closed', 0],
 ])('a mail server that %s is told so', async (_, replies, kind, asked) => {
   const { lines, outcome } = await upgraded(replies)
   expect(outcome).toBe(kind)

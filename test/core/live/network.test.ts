@@ -19,7 +19,7 @@ async function told(step: Step): Promise<string> {
 
 async function certificateTold(certificate: { key: string; cert: string }): Promise<string> {
   const { port } = await serve(answers({}), certificate)
-  return told(certificateStep(looks, { host: 'service.example', port, startTls: false }, 'X_URL'))
+  return told(certificateStep(looks, new URL(`https://service.example:${port}`), 'X_URL'))
 }
 
 test('reports the days left on a certificate', async () => {
@@ -48,7 +48,7 @@ test('after STARTTLS the certificate of a mail server is read; one that offers n
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
     const { port } = server.server.address() as { port: number }
-    return told(certificateStep(looks, { host: 'service.example', port, startTls: true }, 'MAILER_SMTP_URL'))
+    return told(certificateStep(looks, new URL(`smtp://service.example:${port}`), 'MAILER_SMTP_URL'))
   }
   expect(await listen(await signed.issue({}))).toBe('passed: 80 days left')
   expect(await listen({ hideSTARTTLS: true })).toBe('warning: is absent: the server offers no encryption')
@@ -63,7 +63,7 @@ test('reachability needs no valid certificate, and a request with a key does', a
       { url: `https://service.example:${port}/`, headers: { authorization: 'Bearer key' } },
       AbortSignal.timeout(5000),
     ),
-  ).rejects.toMatchObject({ kind: 'tls' })
+  ).rejects.toMatchObject({ code: 'tls_untrusted' })
   expect(requests).toHaveLength(1)
 })
 
@@ -102,7 +102,7 @@ test('a server that stays silent, breaks off or never stops uses up only its own
       )
     }),
   )
-  expect(results).toEqual(['timeout', 'broken', 200])
+  expect(results).toEqual(['answer_timeout', 'connection_closed', 200])
 })
 
 test('a redirect is not followed, so that a key never travels on', async () => {
@@ -127,10 +127,10 @@ test('a body is read up to 64 KB, and only where it is wanted', async () => {
   const body = (size: number, more: object) =>
     network.get({ url: `http://127.0.0.1:${port}/${size}`, ...more }, signal).then(
       ({ body: text }) => text.length,
-      ({ kind }: { kind?: string }) => kind,
+      ({ code }: { code?: string }) => code,
     )
   expect(await body(65_536, { wantsBody: true })).toBe(65_536)
-  expect(await body(65_537, { wantsBody: true })).toBe('unreadable')
+  expect(await body(65_537, { wantsBody: true })).toBe('too_large')
   expect(await body(65_537, {})).toBe(0)
   expect(await body(1, { headers: { accept: 'text/plain', apikey: 'key' } })).toBe(0)
   expect(requests.map(({ headers }) => [headers.accept, headers.apikey])).toEqual([
@@ -155,40 +155,45 @@ test('opens a connection, closes it again, and reports its fault', async () => {
   onTestFinished(() => void server.close())
   const { port } = server.address() as { port: number }
   const { signal } = new AbortController()
-  await network.connect('service.example', port, signal)
+  await network.connect(new URL(`http://service.example:${port}`), signal)
   await once(await accepted.promise, 'close')
-  await expect(network.connect('127.0.0.1', 1, signal)).rejects.toMatchObject({ kind: 'refused' })
-  await expect(network.connect('a.invalid', port, signal)).rejects.toMatchObject({ kind: 'no such name' })
+  await expect(network.connect(new URL('http://127.0.0.1:1'), signal)).rejects.toMatchObject({
+    code: 'connect_refused',
+  })
+  await expect(network.connect(new URL('http://a.invalid'), signal)).rejects.toMatchObject({
+    code: 'dns_not_found',
+  })
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
 test('gives up on a hanging resolver when time is up, and distinguishes its other faults', async () => {
   const { signal } = new AbortController()
-  expect(await network.addresses('[::1]', signal)).toBe(1)
+  expect(await network.addresses(new URL('http://[::1]'), signal)).toBe(1)
+  const url = new URL('http://a.example')
   const failing = (code: string) =>
     openNetwork({ lookup: () => Promise.reject(Object.assign(new Error(code), { code })) })
-  for (const [code, kind] of [
-    ['ENOTFOUND', 'no such name'],
-    ['EAI_AGAIN', 'name server'],
+  for (const [error, code] of [
+    ['ENOTFOUND', 'dns_not_found'],
+    ['EAI_AGAIN', 'dns_unavailable'],
   ] as const)
-    await expect(failing(code).addresses('a.example', signal)).rejects.toMatchObject({ kind })
+    await expect(failing(error).addresses(url, signal)).rejects.toMatchObject({ code })
   const hanging = openNetwork({ lookup: () => new Promise(() => {}) })
   const control = new AbortController()
   const waits = [
-    hanging.addresses('a.example', control.signal),
-    hanging.connect('a.example', 1, control.signal),
-    hanging.certificate({ host: 'a.example', port: 1, startTls: false }, control.signal),
-    hanging.get({ url: 'http://a.example' }, control.signal),
-    hanging.addresses('a.example', AbortSignal.abort()),
+    hanging.addresses(url, control.signal),
+    hanging.connect(url, control.signal),
+    hanging.certificate(url, control.signal),
+    hanging.get({ url: url.href }, control.signal),
+    hanging.addresses(url, AbortSignal.abort()),
   ].map((wait) => wait.catch((error: unknown) => error))
   control.abort()
-  expect((await Promise.all(waits)).map((fault) => (fault as { kind?: string }).kind)).toEqual([
-    'timeout',
-    'timeout',
-    'timeout',
+  expect((await Promise.all(waits)).map((fault) => (fault as { code?: string }).code)).toEqual([
+    'answer_timeout',
+    'answer_timeout',
+    'answer_timeout',
     // So far, only that no name server has answered.
-    'name server',
-    'timeout',
+    'dns_timeout',
+    'answer_timeout',
   ])
 })
 
@@ -205,6 +210,6 @@ test('gives up on unanswered TXT lookups when time is up', async () => {
   await asked
   const again = once(silent, 'message').then(() => 'asked again')
   control.abort()
-  expect(await Promise.race([records, again])).toMatchObject({ kind: 'name server' })
+  expect(await Promise.race([records, again])).toMatchObject({ code: 'dns_unavailable' })
   expect(getEventListeners(control.signal, 'abort')).toEqual([])
 })

@@ -8,11 +8,9 @@ import {
   keyStep,
   type LiveDependencies,
 } from '../../../src/core/live/endpoint.ts'
-import { liveFindings } from '../../../src/core/live/findings.ts'
 import {
-  type FaultKind,
-  faultOf,
   type LiveResult,
+  liveFindings,
   NetworkFault,
   outcomeOfFault,
   type Step,
@@ -28,7 +26,7 @@ const NOW = Date.UTC(2026, 10, 22)
 const DAY = 24 * 60 * 60 * 1000
 const { signal } = new AbortController()
 
-type Asked = Parameters<LiveNetwork['get']>[0] | { readonly host: string }
+type Asked = Parameters<LiveNetwork['get']>[0] | URL
 
 /** An outside that answers so, and notes what it was asked. */
 function outside(answers: Partial<Record<keyof LiveNetwork, unknown>> = {}) {
@@ -75,7 +73,7 @@ describe('an address', () => {
     ])
     expect(asked).toEqual([
       { url: 'https://api.example:8443/base', anyCertificate: true },
-      { host: 'api.example', port: 8443, startTls: false },
+      new URL('https://api.example:8443/base'),
     ])
     expect(steps.map(({ check, place, variables }) => [check, place, ...variables])).toEqual([
       ['name resolution', 'api.example', 'API_URL'],
@@ -131,7 +129,7 @@ test.each<[left: number, life: number, fault: string | undefined, expected: stri
 ])('a certificate with %d of %d days left and the fault %s: %#', async (left, life, fault, expected) => {
   const validTo = NOW + left * DAY
   const { network } = outside({ certificate: { fault, validTo, validFrom: validTo - life * DAY } })
-  const where = { host: 'api.example', port: 443, startTls: false }
+  const where = new URL('https://api.example')
   expect(await told(certificateStep({ network, now: NOW }, where, 'API_URL'))).toBe(expected)
 })
 
@@ -189,6 +187,7 @@ describe('targets', () => {
     const { network, asked: requests } = outside(answers)
     const all = liveTargets(
       {
+        name: learning.name,
         contract: learning.contract,
         services: learning.services,
         settings,
@@ -351,12 +350,12 @@ describe('targets', () => {
       'certificate MAILER_SMTP_URL passed: 30 days left',
       'authorisation MAILER_SMTP_URL passed: asks for no user',
     ])
-    expect(plain.certificate).toEqual({ host: 'mail.example.com', port: 587, startTls: true })
+    expect(plain.certificate).toEqual(new URL('smtp://mail.example.com'))
     const user = await mail({ MAILER_SMTP_URL: 'smtps://user@mail.example.com' })
     expect(user.results.at(-1)).toBe('authorisation MAILER_API_KEY passed: is accepted')
-    expect(user.certificate).toEqual({ host: 'mail.example.com', port: 465, startTls: false })
+    expect(user.certificate).toEqual(new URL('smtps://user@mail.example.com'))
     expect((await mail({ MAILER_SMTP_URL: 'smtps://mail.example.com:2465' })).certificate).toMatchObject({
-      port: 2465,
+      port: '2465',
     })
     const fails = (message: string) => () => Promise.reject(new Error(message))
     for (const [message, outcome] of [
@@ -386,6 +385,11 @@ describe('targets', () => {
 
   test.each<[unknown, string]>([
     [{ version: 3, latest: 3 }, 'passed: schema 3, nothing to migrate'],
+    [{ version: 3, latest: 3, owner: learning.name }, 'passed: schema 3, nothing to migrate'],
+    [
+      { version: 3, latest: 3, owner: 'Kiln School' },
+      `failed store-of-another: belongs to the platform "Kiln School", and this is "${learning.name}"`,
+    ],
     [{ version: 2, latest: 3 }, 'warning store-migration-pending: has schema 2, and this build brings 3'],
     [{ version: 4, latest: 3 }, 'warning store-schema-newer: has schema 4, and this build knows 3'],
     [undefined, 'skipped: there is no store yet; it is made at the first start'],
@@ -420,18 +424,44 @@ describe('targets', () => {
     await expect(targets(WHOLE, {}, { storeSchema }).run('store')).rejects.toThrow(TypeError)
   })
 
-  test.each<[FaultKind, string]>([
-    ['refused', 'warning live-unreachable: cannot be read: the connection is refused'],
-    ['no route', 'warning live-unreachable: cannot be read: no route leads there'],
-    ['timeout', 'warning live-unreachable: gives no answer in time'],
-    ['broken', 'warning live-unreachable: cannot be read: the connection breaks'],
-    ['no such name', 'failed live-name: does not resolve'],
-    ['tls', 'failed live-certificate: cannot be trusted: the certificate is not valid'],
-  ])('a site that does not answer (%s): %s', async (kind, outcome) => {
-    const results = await targets(WHOLE, { certificate: new NetworkFault(kind) }).run('site')
+  test.each<[CauseCode, string]>([
+    ['connect_refused', 'warning live-unreachable: cannot be read: the connection is refused'],
+    ['connect_unreachable', 'warning live-unreachable: cannot be read: no route leads there'],
+    ['answer_timeout', 'warning live-unreachable: gives no answer in time'],
+    ['connection_closed', 'warning live-unreachable: cannot be read: the connection breaks'],
+    ['dns_not_found', 'failed live-name: does not resolve'],
+    ['tls_expired', 'failed live-certificate: cannot be trusted: the certificate is not valid'],
+  ])('a site that does not answer (%s): %s', async (cause, outcome) => {
+    const results = await targets(WHOLE, { certificate: new NetworkFault(cause) }).run('site')
     expect(results).toEqual([
       'name resolution NEXT_PUBLIC_SITE_URL passed: 1 address',
       `certificate NEXT_PUBLIC_SITE_URL ${outcome}`,
+    ])
+  })
+
+  test.each([
+    [{ status: 405, body: '{"code":"method_not_allowed"}' }, 'passed: is ours'],
+    [
+      { status: 405, body: 'Method Not Allowed' },
+      'failed live-unhealthy: does not lead to this platform: /api/email/feedback/postmark answers with 405',
+    ],
+    [
+      { status: 200, body: '"method_not_allowed"' },
+      'failed live-unhealthy: does not lead to this platform: /api/email/feedback/postmark answers with 200',
+    ],
+    [
+      new NetworkFault('connect_refused'),
+      'warning live-unreachable: cannot be read: the connection is refused',
+    ],
+  ])('the webhook of the mail provider, where the site answers %#: %s', async (get, outcome) => {
+    const env = {
+      MAILER_FEEDBACK_PROVIDER: 'postmark',
+      MAILER_FEEDBACK_SECRET: 'of-the-webhook-and-long-enough',
+    }
+    const { run, requests } = targets({ NEXT_PUBLIC_SITE_URL: 'http://www.example.com', ...env }, { get })
+    expect((await run('site'))[2]).toBe(`webhook NEXT_PUBLIC_SITE_URL ${outcome}`)
+    expect(requests).toEqual([
+      { url: 'http://www.example.com/api/email/feedback/postmark', wantsBody: true, anyCertificate: true },
     ])
   })
 
@@ -443,38 +473,40 @@ describe('targets', () => {
   })
 })
 
-test('every cause of a request has its fault, and every fault its finding', () => {
-  const kinds: Partial<Record<CauseCode, FaultKind>> = {
-    dns_not_found: 'no such name',
-    dns_unavailable: 'name server',
-    dns_timeout: 'name server',
-    connect_refused: 'refused',
-    connect_unreachable: 'no route',
-    proxy_refused: 'refused',
-    connect_timeout: 'timeout',
-    tls_timeout: 'timeout',
-    answer_timeout: 'timeout',
-    body_timeout: 'timeout',
-    tls_expired: 'tls',
-    tls_not_yet_valid: 'tls',
-    tls_wrong_name: 'tls',
-    tls_untrusted: 'tls',
-    tls_failed: 'broken',
-    bad_http: 'unreadable',
-    headers_too_large: 'unreadable',
-    encoded: 'unreadable',
-    too_large: 'unreadable',
+test('every cause of a request has its finding', () => {
+  const refused = 'failed live-unreachable cannot be reached: the connection is refused'
+  const silent = 'failed live-name-server cannot be looked up: no name server answers'
+  const late = 'failed live-unreachable gives no answer in time'
+  const untrusted = 'failed live-certificate cannot be trusted: the certificate is not valid'
+  const unreadable = 'failed live-unhealthy gives an answer that cannot be read'
+  const outcomes: Partial<Record<CauseCode | 'no_starttls', string>> = {
+    dns_not_found: 'failed live-name does not resolve',
+    dns_unavailable: silent,
+    dns_timeout: silent,
+    connect_refused: refused,
+    connect_unreachable: 'failed live-unreachable cannot be reached: no route leads there',
+    proxy_refused: refused,
+    connect_timeout: late,
+    tls_timeout: late,
+    answer_timeout: late,
+    body_timeout: late,
+    tls_expired: untrusted,
+    tls_not_yet_valid: untrusted,
+    tls_wrong_name: untrusted,
+    tls_untrusted: untrusted,
+    bad_http: unreadable,
+    headers_too_large: unreadable,
+    encoded: unreadable,
+    too_large: unreadable,
+    no_starttls: 'warning live-plain-text is absent: the server offers no encryption',
   }
   // Every code there is.
-  for (const cause of Object.keys(CAUSES) as CauseCode[])
-    expect(faultOf(cause).kind).toBe(kinds[cause] ?? 'broken')
-  const outcome = (kind: FaultKind) => {
-    const found = outcomeOfFault(new NetworkFault(kind))
-    return 'id' in found && `${found.state} ${found.id} ${found.detail}`
+  for (const code of [...(Object.keys(CAUSES) as CauseCode[]), 'no_starttls' as const]) {
+    const found = outcomeOfFault(new NetworkFault(code))
+    expect('id' in found && `${found.state} ${found.id} ${found.detail}`).toBe(
+      outcomes[code] ?? 'failed live-unreachable cannot be reached: the connection breaks',
+    )
   }
-  expect(outcome('name server')).toBe('failed live-name-server cannot be looked up: no name server answers')
-  expect(outcome('no tls')).toBe('warning live-plain-text is absent: the server offers no encryption')
-  expect(outcome('unreadable')).toBe('failed live-unhealthy gives an answer that cannot be read')
   expect(outcomeOfFault(new Error('canary'))).toEqual({
     state: 'failed',
     id: 'live-unreachable',

@@ -2,25 +2,15 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseMailbox } from '../../../src/core/address.ts'
+import { seeded } from '../../../src/core/analytics/sample.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
-import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/forms.ts'
+import { mimeOf } from '../../../src/core/mail/transports/mime.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
-
-/** Uniform in [0, 1), the same sequence for the same seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 /** Pieces of attacks on mails, mixed with some innocent letters. */
 const PIECES = [

@@ -1,10 +1,9 @@
 import { parseDocument } from 'htmlparser2'
 import { describe, expect, test } from 'vitest'
-import type { MailBrand } from '../../../src/core/mail/brand.ts'
 import { cascade, elements, type Scheme } from '../../../src/core/mail/lint/cascade.ts'
 import { lintCompiled } from '../../../src/core/mail/lint/lint.ts'
 import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
-import type { Slot } from '../../../src/core/mail/template.ts'
+import type { MailBrand, Slot } from '../../../src/core/mail/template.ts'
 import { PAGES } from '../../../src/daemon/routes.ts'
 
 interface Given {

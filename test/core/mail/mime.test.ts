@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
+import type { Message } from '../../../src/core/mail/mailer.ts'
 import {
   headerDate,
   headerField,
@@ -8,8 +9,7 @@ import {
   headerText,
   mimeOf,
   quotedPrintable,
-} from '../../../src/core/mail/mime/mime.ts'
-import type { Message } from '../../../src/core/mail/transport.ts'
+} from '../../../src/core/mail/transports/mime.ts'
 
 const decode = (encoded: string) =>
   Buffer.from(
@@ -34,7 +34,7 @@ const tricky = () =>
 test('quoted-printable gives back what it was given, in pieces or whole, on lines of at most 76', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(text(), tricky()), { maxLength: 5 }), (pieces) => {
-      const encoded = pieces.map((piece) => quotedPrintable.encode(piece)).join('')
+      const encoded = pieces.map((piece) => quotedPrintable(piece)).join('')
       expect(decode(encoded)).toBe(
         pieces
           .join('')
@@ -101,6 +101,23 @@ test('the parts come back as they were, text before HTML, and the message is ASC
   expect(parsed).toMatchObject({ messageId: '<digest@example.com>', date: '2026-11-21T04:00:00.000Z' })
   expect(parsed.html?.trim()).toBe('<p>Grüße</p>')
   expect(parsed.text?.trim()).toBe('Grüße')
+})
+
+test.each([
+  'plan.pdf',
+  'a "b".pdf',
+  'back\\slash',
+  `${'long '.repeat(30)}.txt`,
+  'Grüße’s (1)*.pdf',
+  '100%.txt',
+])('the file %j comes back under its name, with its bytes', async (name) => {
+  const content = Buffer.from([0, 13, 10, 255])
+  const { attachments } = await PostalMime.parse(
+    mimeOf({ ...MESSAGE, attachments: [{ name, type: 'a/b', content }] }),
+  )
+  expect(attachments.map((one) => [one.filename, Buffer.from(one.content as ArrayBuffer)])).toEqual([
+    [name, content],
+  ])
 })
 
 test('an address beyond ASCII keeps its local part and has its domain in ASCII', () => {

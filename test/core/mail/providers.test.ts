@@ -251,6 +251,21 @@ test.each(PROVIDERS)('%s: the key is checked without sending anything', async (p
   if (provider === 'ses') await mailer.verify()
 })
 
+test('a message whose outcome is unknown is recorded before the next one leaves in its place', async () => {
+  const { received, origin } = await api('postmark', () => 'drop')
+  const transport = openApi({ url: origin, key: secret(KEYS.postmark), provider: 'postmark' })
+  onTestFinished(() => transport.close())
+  const mailer = openMailer({ mail: undefined, transport, from: WELCOME.to, compiled: compiledMails })
+  const message = await mailer.compose(WELCOME)
+  const record = Promise.withResolvers<void>()
+  expect(await transport.send(message, undefined, () => record.promise)).toMatchObject({ kind: 'unknown' })
+  const next = transport.send(message, undefined, async () => {})
+  expect(received).toHaveLength(1)
+  record.reject(new Error('disk full'))
+  expect(await next).toMatchObject({ kind: 'transient', reason: expect.stringContaining('record') })
+  expect(received).toHaveLength(1)
+})
+
 test.each(['postmark', 'ses'] as const)(
   '%s honors no key: each open request has at most one message whose outcome is not recorded',
   async (provider) => {

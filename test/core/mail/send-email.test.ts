@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
+import type { Transport } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
-import type { Transport } from '../../../src/core/mail/transport.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { isEmailConfigured } from '../../../src/daemon/index.ts'
 import { compiledMails } from '../../support/learning.ts'
@@ -149,6 +149,7 @@ test.each([
   ['a script as an address', { ...INPUT, slots: { ...INPUT.slots, resultUrl: 'javascript:alert(1)' } }],
   ['a line end in a slot', { ...INPUT, slots: { ...INPUT.slots, exam: 'a\r\nBcc: eve@example.com' } }],
   ['half a character in a slot', { ...INPUT, slots: { ...INPUT.slots, exam: '\ud800' } }],
+  ['a language that is no text', wrong({ ...INPUT, language: {} })],
   ['a subject that cannot be text', wrong({ ...INPUT, about: Symbol('about') })],
 ])('%s is refused with a reason', async (_, input) => {
   expect(await takes(input)).toEqual({ sent: false, reason: expect.stringMatching(/^[a-zA-Z ]+[^:]*$/) })

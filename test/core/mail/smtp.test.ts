@@ -107,7 +107,7 @@ test('the same mail sent again has the same bytes, Message-ID and Date', async (
 
 test('unconfigured, sending is a no-op that says so', async () => {
   const none = openMailer({ mail: undefined, compiled: compiledMails })
-  expect(none).toMatchObject({ configured: false, reason: 'mail is not configured' })
+  expect(none).toMatchObject({ configured: false })
   expect(await none.send(LESSON)).toEqual({ kind: 'not_configured', reason: 'mail is not configured' })
 })
 

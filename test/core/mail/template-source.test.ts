@@ -28,7 +28,6 @@ test('a template of only a subject has nothing else', () => {
     text: undefined,
     body: 'Hello.',
     language: 'markdown',
-    bodyLine: 4,
   })
 })
 
@@ -62,7 +61,6 @@ Two
     text: 'Short.',
     body: 'One\n\n---\n\nTwo',
     language: 'mjml',
-    bodyLine: 12,
   }
   expect(readTemplate('mail.mjml', source)).toMatchObject(expected)
   expect(readTemplate('mail.mjml', source.replaceAll('\n', '\r\n'))).toMatchObject(expected)
@@ -193,6 +191,13 @@ test.each([
   ['  <p>\n\n\n   a\t\n</p>  ', 'a'],
 ])('MJML of %j says %j', (mjml, markdown) => {
   expect(markdownOfMjml(mjml)).toBe(markdown)
+})
+
+test('the text part writes an address once, and a task beside its box', () => {
+  expect(
+    plainText('See https://www.example.com/a, [here](https://www.example.com/b), ada@example.com.'),
+  ).toBe('See https://www.example.com/a, here (https://www.example.com/b),\nada@example.com.')
+  expect(plainText('- [ ] sing\n- [x] listen')).toBe('- [ ] sing\n- [x] listen')
 })
 
 test('the text part keeps tables, quotes and lists within lists readable', () => {

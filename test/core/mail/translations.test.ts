@@ -113,13 +113,17 @@ test('a platform in German with a lesson in English has the preset’s mails in 
   await write('ton/en/1-ton.md', lesson('Clay'))
   const definition = {
     preset: 'base',
-    brand: { language: 'de' },
     courses: { ton: { lessons: './ton', every: '1d' } },
   }
-  const compiled = await resolvePlatform(definition, { folder }).mails.compiled()
-  for (const mail of ['subscription-confirmation', 'magic-link', 'welcome']) {
-    expect(mailIn(compiled, mail, 'en-GB')?.html[0]).toContain('lang="en"')
-    expect(mailIn(compiled, mail, 'fr')?.html[0]).toContain('lang="de"')
+  for (const language of ['de', 'de-AT', 'DE-at']) {
+    const compiled = await resolvePlatform(
+      { ...definition, brand: { language } },
+      { folder },
+    ).mails.compiled()
+    for (const mail of ['subscription-confirmation', 'magic-link', 'welcome']) {
+      expect(mailIn(compiled, mail, 'en-GB')?.html[0]).toContain('lang="en"')
+      expect(mailIn(compiled, mail, 'fr')?.html[0]).toMatch(/lang="de/i)
+    }
   }
 })
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { de } from '../../../src/core/messages/de.ts'
 import { en } from '../../../src/core/messages/en.ts'
 import { directionOf, messagesOf } from '../../../src/core/messages/messages.ts'
-import { timesIn } from '../../../src/core/messages/time.ts'
+import { timesIn } from '../../../src/core/messages/words.ts'
 import { base } from '../../../src/presets/base/platform.ts'
 
 test.each([
@@ -41,7 +41,14 @@ test('no text of the German messages was left in English', () => {
 
 test('in German every error says what happened, as its own sentence is English', () => {
   const { codes, noLesson, forPrograms, operatorsOnly, notCharged } = de.errors
-  for (const [, , what] of [...Object.values(codes), noLesson('', 0), forPrograms, operatorsOnly, notCharged])
+  for (const [, , what] of [
+    ...Object.values(codes),
+    noLesson,
+    de.errors.noLessons,
+    forPrograms,
+    operatorsOnly,
+    notCharged,
+  ])
     expect(what).toMatch(/^[A-ZÄÖÜ].*\.$/)
 })
 
@@ -63,7 +70,6 @@ test.each([
     en.course.confirmedEvery(2 * 86_400_000),
     'Your address is confirmed. A lesson comes every 2 days, beginning with the next delivery.',
   ],
-  [en.errors.noLesson('<a>', 7)[1], 'The course has seven: <a>.'],
 ])('%s', (text, expected) => {
   expect(text).toBe(expected)
 })

@@ -94,6 +94,18 @@ test('closes the connection without waiting for an unwanted body', async () => {
   if (socket && !socket.closed) await once(socket, 'close')
 })
 
+test('reports the Date of an answer with its host, and NaN without a Date', async () => {
+  const heard: [string, number][] = []
+  const network = { onDate: (host: string, at: number) => void heard.push([host, at]) }
+  const { url } = await saying(ok('yes', 'Content-Length: 3\r\nDate: Sun, 22 Nov 2026 08:00:00 GMT\r\n'))
+  await of(url, { network })
+  await of((await saying(ok('yes'))).url, { network })
+  expect(heard).toEqual([
+    ['127.0.0.1', Date.UTC(2026, 10, 22, 8)],
+    ['127.0.0.1', Number.NaN],
+  ])
+})
+
 test.each<[string, string, (stop: () => void) => Promise<Partial<GetInput> & { readonly url: URL }>]>([
   [
     'the name',
@@ -202,14 +214,14 @@ test('tries a second address after a quarter of a second of silence, and drops t
   const stop = new AbortController()
   const began = performance.now()
   const addresses = ['127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }))
-  const socket = await connectFirst({ addresses, port, signal: stop.signal })
+  const socket = await connectFirst(addresses, port, stop.signal)
   expect(socket.remoteAddress).toBe('127.0.0.1')
   expect(performance.now() - began).toBeGreaterThan(240)
   socket.destroy()
   // The attempt that lost is ended too.
   await expect.poll(attempts).toBe(before)
   // So is one that its caller gives up.
-  void connectFirst({ addresses: addresses.slice(0, 1), port, signal: stop.signal })
+  void connectFirst(addresses.slice(0, 1), port, stop.signal)
   await attempts()
   stop.abort()
   await expect.poll(attempts).toBe(before)
@@ -218,18 +230,15 @@ test('tries a second address after a quarter of a second of silence, and drops t
 test('moves on at once from an address that refuses, and reports a refusal before other faults if all fail', async () => {
   const { url } = await saying(ok(''))
   const port = Number(new URL(url).port)
-  const to = (...all: string[]) => ({
-    addresses: all.map((address) => ({ address, family: 4 })),
-    port,
-    signal: new AbortController().signal,
-  })
-  const socket = await connectFirst(to('127.0.0.9', '127.0.0.1'))
+  const to = (...all: string[]) => {
+    const addresses = all.map((address) => ({ address, family: 4 }))
+    return connectFirst(addresses, port, new AbortController().signal)
+  }
+  const socket = await to('127.0.0.9', '127.0.0.1')
   expect(socket.remoteAddress).toBe('127.0.0.1')
   socket.destroy()
-  await expect(connectFirst(to('127.0.0.9', '255.255.255.255'))).rejects.toMatchObject({
-    code: 'ECONNREFUSED',
-  })
-  await expect(connectFirst(to())).rejects.toMatchObject({ code: 'ENOTFOUND' })
+  await expect(to('127.0.0.9', '255.255.255.255')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(to()).rejects.toMatchObject({ code: 'ENOTFOUND' })
 })
 
 test.each(['http:', 'https:'])(
@@ -248,16 +257,12 @@ test('a connection leaves no timer and no listener behind, whether it succeeds o
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const { signal } = new AbortController()
-  const to = (port: number) => ({
-    addresses: ['127.0.0.1', '127.0.0.1'].map((address) => ({ address, family: 4 })),
-    port,
-    signal,
-  })
-  const socket = await connectFirst(to(Number(new URL(url).port)))
+  const addresses = ['127.0.0.1', '127.0.0.1'].map((address) => ({ address, family: 4 }))
+  const socket = await connectFirst(addresses, Number(new URL(url).port), signal)
   expect(vi.getTimerCount()).toBe(0)
   expect(getEventListeners(signal, 'abort')).toEqual([])
   socket.destroy()
-  await expect(connectFirst(to(1))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(connectFirst(addresses, 1, signal)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   expect(vi.getTimerCount()).toBe(0)
   expect(getEventListeners(signal, 'abort')).toEqual([])
   expect(sockets).toHaveLength(1)

@@ -5,12 +5,15 @@ import { sharedCounter } from '../../../src/core/access/limit/open.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { probeRemote } from '../../../src/core/health/prober.ts'
 import { webhookChannel } from '../../../src/core/incidents/channels.ts'
+import { nameStep } from '../../../src/core/live/endpoint.ts'
+import { type LiveNetwork, openNetwork } from '../../../src/core/live/network.ts'
 import { silentLog } from '../../../src/core/log.ts'
+import { createFetchText } from '../../../src/core/mail/feedback/ses.ts'
 import { openApi } from '../../../src/core/mail/transports/api.ts'
 import { proxyOf, useProxies } from '../../../src/core/network/proxy.ts'
 import { openCheckout } from '../../../src/core/payments/checkout.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { createPing } from '../../../src/daemon/ping.ts'
+import { createPing } from '../../../src/daemon/schedule.ts'
 import { pairOf } from '../../support/accounts.ts'
 import { testContext } from '../../support/context.ts'
 import { behindProxy } from '../../support/proxy.ts'
@@ -81,6 +84,12 @@ const CALLS: Readonly<Record<string, (origin: string) => unknown>> = {
       timeoutMs: 5000,
       clock: systemClock,
     }),
+  'a check whether an alert channel accepts connections': (origin) =>
+    openNetwork()
+      .connect(new URL(origin), AbortSignal.timeout(5000))
+      .catch(() => {}),
+  'the certificate of a feedback provider': (origin) =>
+    createFetchText()(`${origin}/signing.pem`).catch(() => {}),
   'the dispatch command': (origin) =>
     runProgram(
       ['dispatch', '--url', origin],
@@ -118,6 +127,19 @@ test('a health probe through a proxy reads the answer as it would without', asyn
   } as const
   const health = await probeRemote({ ...options, url: 'http://service.example', clock: systemClock })
   expect(health).toMatchObject({ reached: true, report: { state: 'ok' } })
+})
+
+test('preflight leaves the name of a server behind a proxy to the proxy, and not that of a mail server', async () => {
+  await behindProxy('http://127.0.0.1:9')
+  const network = { addresses: async () => 1 } as unknown as LiveNetwork
+  const checked = async (url: string) => {
+    const { state, detail } = await nameStep({ network, now: 0 }, new URL(url), 'X_URL').run(
+      AbortSignal.timeout(5000),
+    )
+    return `${state}: ${detail}`
+  }
+  expect(await checked('https://alerts.example')).toBe('skipped: the proxy resolves it')
+  expect(await checked('smtp://mail.example')).toBe('passed: 1 address')
 })
 
 test('loopback is never behind a proxy, and NO_PROXY names hosts, domains, ports or everything', () => {

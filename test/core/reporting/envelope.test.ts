@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
-import { type Envelope, scrubEnvelope } from '../../../src/core/reporting/envelope.ts'
+import {
+  dataCollection,
+  type Envelope,
+  scrubEnvelope,
+  sdkReporter,
+  traceSampleRate,
+} from '../../../src/core/reporting/envelope.ts'
 import { createScrub } from '../../../src/core/reporting/scrub.ts'
-import { dataCollection, sdkReporter, traceSampleRate } from '../../../src/core/reporting/sdk.ts'
 
 const scrub = createScrub({ secrets: ['canary'] })
 const sent = (payload: unknown, type = 'event') =>

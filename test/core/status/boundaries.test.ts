@@ -12,8 +12,7 @@ import {
 } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { rootIncidents, summarise } from '../../../src/core/status/summary.ts'
-import { verdict } from '../../../src/core/status/verdict.ts'
-import { createLabels } from '../../../src/core/status/words.ts'
+import { createLabels, verdict } from '../../../src/core/status/words.ts'
 
 const MINUTE = 60_000
 const NOW = Date.UTC(2026, 10, 22, 9, 0)

@@ -9,7 +9,7 @@ import { EMPTY, encode, observe } from '../../../src/core/status/histogram.ts'
 import { DAYS_KEPT, type History, HOURS_KEPT, WHOLE_SERVICE } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { type Line, summarise } from '../../../src/core/status/summary.ts'
-import { verdict } from '../../../src/core/status/verdict.ts'
+import { verdict } from '../../../src/core/status/words.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { LABELS, SERVICES } from '../../support/learning.ts'
@@ -25,13 +25,13 @@ async function recording(file?: string) {
   onTestFinished(() => history.close())
   let [now, monotonic] = [START, 5000]
   let rounds = createRounds()
-  let build = '1'
+  let build: string | null = '1'
   const it = {
     history,
     restart: () => {
       rounds = createRounds()
     },
-    deploy: (next: string) => {
+    deploy: (next: string | null) => {
       build = next
     },
     /** The clock is set; no time passes. */
@@ -269,16 +269,17 @@ test('a web service on its own shows the others as its probes see them, and a di
   expect(skew).toBe(true)
 })
 
-test('a redeployed build counts from its new deployment', async () => {
+test.each(['1', null])('a redeployed build %j counts from its new deployment', async (build) => {
   const it = await recording()
+  it.deploy(build)
   await it.look({ web: { store: 'ok' } })
   it.deploy('2')
   await it.look({ web: { store: 'ok' } })
-  it.deploy('1')
+  it.deploy(build)
   await it.look({ web: { store: 'ok' } })
   const since = it.now()
   await it.look({ web: { store: 'ok' } })
-  expect((await it.summary()).services[0]).toMatchObject({ build: '1', buildSince: since })
+  expect((await it.summary()).services[0]).toMatchObject({ build, buildSince: since })
 })
 
 test('records survive closing and reopening, and two processes may record into one file', async () => {

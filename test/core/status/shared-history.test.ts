@@ -6,7 +6,7 @@ import { type Round, WHOLE_SERVICE } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { summarise } from '../../../src/core/status/summary.ts'
 import { openHistory, openSharedHistory } from '../../../src/core/store/open.ts'
-import { shareHistory } from '../../../src/daemon/shared-history.ts'
+import { shareHistory } from '../../../src/daemon/history.ts'
 import { SERVICES } from '../../support/learning.ts'
 import { addressOf } from '../../support/stores.ts'
 

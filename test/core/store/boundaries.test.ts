@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Claim, CourseStore, Settlement } from '../../../src/core/course/store.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
-import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
 import type { Store } from '../../../src/core/store/store.ts'
@@ -101,12 +101,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const { course } = await storeWith(kind, ids)
     const tried = await claim(course, 'before', { limit: 3 })
     await course.settle(tried.map((one) => failed(one, 1)))
-    const before = new Set(tried.map(({ subscription }) => subscription))
+    const before = new Set(tried.map(({ id }) => id))
     const claims = await claim(course, 'a', { now: 5, limit: 3, retries: 1 })
-    expect(claims.filter(({ subscription }) => before.has(subscription))).toHaveLength(1)
+    expect(claims.filter(({ id }) => before.has(id))).toHaveLength(1)
     expect(claims).toHaveLength(3)
     const rest = await claim(course, 'a', { now: 5, limit: 10, retries: 0 })
-    expect([...claims, ...rest].map(({ subscription }) => subscription).sort()).toEqual(ids)
+    expect([...claims, ...rest].map(({ id }) => id).sort()).toEqual(ids)
   })
 
   test('the lessons that are due longest are claimed first, and problems are listed page by page, each once', async () => {
@@ -119,7 +119,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       await enrol(store, id, now)
     const claims: Claim[] = []
     for (const call of ['a', 'b', 'c']) claims.push(await only(claim(course, call, { now: 50, limit: 1 })))
-    expect(claims.map(({ subscription }) => subscription)).toEqual(['first', 'second', 'third'])
+    expect(claims.map(({ id }) => id)).toEqual(['first', 'second', 'third'])
     await course.settle(claims.map((one) => failed(one, 60)))
     const listed: string[] = []
     let after: { since: number; id: string } | undefined
@@ -265,7 +265,7 @@ test('a claim passes over rows that others have locked: fresh ones, failed ones 
   const ids = ['out-1', 'out-2', 'failed-1', 'failed-2', 'fresh-1', 'fresh-2', 'gone-1', 'gone-2']
   const { course, lease, url } = await storeWith('postgres', ids)
   const all = await claim(course, 'before')
-  const of = (name: string) => all.filter(({ subscription }) => subscription.startsWith(name))
+  const of = (name: string) => all.filter(({ id }) => id.startsWith(name))
   await course.settle([
     ...of('failed').map((one) => failed(one, 1)),
     ...of('fresh').map((one) => ({ ...failed(one, 1), failures: 0, problem: undefined })),
@@ -274,12 +274,7 @@ test('a claim passes over rows that others have locked: fresh ones, failed ones 
   const other = await besides(url)
   await other.query(`BEGIN; SELECT 1 FROM subscription WHERE id LIKE '%-1' FOR UPDATE`)
   const claims = await claim(course, 'now', { now: 5, retries: 5 })
-  expect(claims.map(({ subscription }) => subscription).sort()).toEqual([
-    'failed-2',
-    'fresh-2',
-    'gone-2',
-    'out-2',
-  ])
+  expect(claims.map(({ id }) => id).sort()).toEqual(['failed-2', 'fresh-2', 'gone-2', 'out-2'])
 }, 10_000)
 
 test('the rows of a group of outcomes are locked in the order of their ids', async () => {
@@ -288,9 +283,7 @@ test('the rows of a group of outcomes are locked in the order of their ids', asy
   const claims = await claim(course, 'now')
   const [holder, tester] = [await besides(url), await besides(url)]
   await holder.query(`BEGIN; SELECT 1 FROM subscription WHERE id = 'ada' FOR UPDATE`)
-  const settled = course.settle(
-    [...claims].sort((a, b) => (a.subscription < b.subscription ? 1 : -1)).map(done),
-  )
+  const settled = course.settle([...claims].sort((a, b) => (a.id < b.id ? 1 : -1)).map(done))
   const waits = `SELECT count(*)::int AS n FROM pg_stat_activity
     WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`
   await expect.poll(async () => (await tester.query(waits)).rows[0]?.n).toBe(1)

@@ -33,7 +33,7 @@ async function stores() {
   database.exec(`
     UPDATE subscription SET sent_days = '[1]', next_attempt_at = ${NOW + 86_400_000} WHERE id = 'ada';
     INSERT INTO suppression VALUES ('s', 1); INSERT OR IGNORE INTO handled_hour (hour) VALUES ('2026-11-21T04');
-    INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1');
+    INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1'), ('backup_at', '1');
     INSERT INTO organisation VALUES ('o', 'Org', NULL); INSERT INTO organisation_admin VALUES ('o', 'ada');
     INSERT INTO organisation_invite VALUES ('i', 'o', 'x@example.com', 'https://x', NULL);
     INSERT INTO message VALUES ('m', 'confirmation', 'confirmation.m', 'ada', '{}', 1, 2, 3, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'i', 'webhook');
@@ -54,7 +54,7 @@ async function stores() {
     INSERT INTO silence VALUES (1, 2, 'deploy', 'ci'); INSERT INTO heartbeat VALUES ('backup', 1, 2, 3, 4);
     INSERT INTO announcement VALUES ('a', 'Maintenance tonight.', 1, NULL, 'ops', '{"de":"Wartung heute."}');
     INSERT INTO status_update VALUES ('u', 'i', 4, 'Seen', 'identified', 'ops');
-    INSERT INTO notice VALUES (1, 'i', 'opened', 2, '{"from":1}');`)
+    INSERT INTO notice VALUES (1, 'i', 'opened', 2, '{"from":1}', 1);`)
   database.close()
   const server = await postgresServer()
   const url = await server.createDatabase()
@@ -88,6 +88,10 @@ test('a store is copied into PostgreSQL with every row of every table, and works
     { sent_days: [1] },
   ])
   expect(await query(`SELECT value FROM platformctl.meta WHERE name = 'link_key'`)).toEqual([{ value: 'k' }])
+  // When it was verified, backed up and so on is said of that store alone.
+  expect(await query(`SELECT name FROM platformctl.meta WHERE value = '1' OR name = 'journal_owed'`)).toEqual(
+    [],
+  )
   const { secret } = await import('../../../src/core/secret.ts')
   const store = await openStore({ kind: 'postgres', url: secret(url) })
   expect(await store.course.find('ada')).toMatchObject({ sentDays: [1], address: 'ada@example.com' })

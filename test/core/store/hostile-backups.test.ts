@@ -207,6 +207,8 @@ test('lines of a journal that no build of ours wrote change nothing, and the oth
     erased: 0,
     suppressed: 0,
     released: 0,
+    paused: 0,
+    resumed: 0,
   })
   expect(address.file).toBe(at('platform.sqlite'))
 })

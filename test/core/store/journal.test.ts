@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { storeState } from '../../../src/core/health/engine-probes.ts'
-import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { openMaintenance, openStore, readSchema, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { testContext } from '../../support/context.ts'
@@ -45,8 +45,8 @@ async function store() {
     const suppression = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
     return opened.feedback.apply([suppressionChange(`${name}@example.com`, suppression, () => [])], NOW)
   }
-  const backup = async (name: string) => {
-    const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  const backup = async (name: string, of = file) => {
+    const maintenance = await openMaintenance({ kind: 'sqlite', file: of })
     await maintenance.backup(at(name), NOW)
     await maintenance.close()
     return at(name)
@@ -87,13 +87,17 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   await expect(it.restore('new/platform.sqlite', {})).rejects.toThrow(
     /was made at 2026-11-21T00:00:00\.000Z, and there is no .*new\/platform-journal\.jsonl: .* would be mailed again/,
   )
-  const { replayed } = await it.restore('new/platform.sqlite', { journal: it.journal })
-  expect(replayed).toMatchObject({ unsubscribed: 1, erased: 1 })
+  // Without the replaced store nobody knows what a copy of the journal misses.
+  expect(await it.restore('new/platform.sqlite', { journal: it.journal })).toMatchObject({
+    replayed: { unsubscribed: 1, erased: 1 },
+    coveredTo: NOW + 1,
+  })
   expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'confirmed', undefined])
   // The journal moved with it: the next restore there needs no other.
   expect(await it.restore('new/platform.sqlite', { force: true, now: NOW + 5000 })).toMatchObject({
     replayed: { erased: 1, unsubscribed: 1 },
     uncoveredSince: undefined,
+    coveredTo: undefined,
   })
   expect(await it.restore('lost/platform.sqlite', { withoutJournal: true })).toMatchObject({
     uncoveredSince: NOW,
@@ -103,6 +107,7 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   const lost = await openStore({ kind: 'sqlite', file: it.at('lost/platform.sqlite') })
   await lost.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 10 })
   await lost.close()
+  await it.backup('later.sqlite', it.at('lost/platform.sqlite'))
   await expect(it.restore('lost/platform.sqlite', { force: true, now: NOW + 5000 })).rejects.toThrow(
     /is not the journal of its store/,
   )
@@ -162,17 +167,28 @@ test('an unsubscribe counts while the journal cannot be written, health fails, a
 
 test('what the replaced store could not write to its journal is replayed all the same', async () => {
   const it = await store()
+  await it.suppress('joan')
   await it.backup('b.sqlite')
   await rename(it.journal, it.at('aside'))
   mkdirSync(it.journal)
   await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  // No row says that an address was taken off the list.
+  await it.opened.feedback.apply(
+    [releaseChange('joan@example.com', { at: NOW + 1, source: 'operator', reason: 'new mailbox' })],
+    NOW + 1,
+  )
   rmdirSync(it.journal)
   await rename(it.at('aside'), it.journal)
   await it.opened.close()
-  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({ unsubscribed: 1 })
+  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({
+    unsubscribed: 1,
+    released: 1,
+  })
   // The store that was replaced is gone, so from now on the journal has to say it.
-  await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })
-  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  expect((await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })).replayed).toMatchObject({
+    released: 1,
+  })
+  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'unsubscribed'])
 })
 
 // Files of /proc can be read, and not even the superuser can append to them.
@@ -233,6 +249,29 @@ test('an older copy of the journal brings nobody back who left after it was made
   await it.opened.close()
   await it.restore('platform.sqlite', { force: true, journal: it.at('copy.jsonl') })
   expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+})
+
+test('an older copy in the place of the journal brings nobody back: the rows of the replaced store say who left', async () => {
+  const it = await store()
+  const ada = { id: 'ada', enrolment: 1 }
+  await it.backup('b.sqlite')
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 1 })
+  await it.opened.course.undoUnsubscribe({ ...ada, now: NOW + 2 })
+  copyFileSync(it.journal, it.at('copy.jsonl'))
+  await it.opened.course.unsubscribe({ ...ada, now: NOW + 3 })
+  await it.erase('grace')
+  await it.suppress('joan')
+  await it.opened.close()
+  copyFileSync(it.at('copy.jsonl'), it.journal)
+  const first = await it.restore('platform.sqlite', { force: true })
+  expect(first.replayed).toMatchObject({ unsubscribed: 1, erased: 1, suppressed: 1 })
+  // The store that was replaced is gone, so from now on the journal has to say it; a whole one gains nothing.
+  const text = await readFile(it.journal, 'utf8')
+  for (const now of [NOW + 5000, NOW + 6000]) {
+    await it.restore('platform.sqlite', { force: true, now })
+    expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', undefined, 'unsubscribed'])
+  }
+  expect(await readFile(it.journal, 'utf8')).toBe(text)
 })
 
 test('a journal that was deleted begins again with everybody who left', async () => {
@@ -300,7 +339,7 @@ test('a restore says how many lessons will be sent again, and takes their record
   )
   const again = await it.open()
   const next = () => ({ dueAt: NOW + 86_400_000, lessons: 7 })
-  const id = claims[0]?.subscription ?? ''
+  const id = claims[0]?.id ?? ''
   expect(await again.course.resolve({ id, as: 'sent', now: NOW + 2, next })).toBe(true)
   const repeated = await again.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 1, call: 'd' })
   expect(repeated).toHaveLength(2)
@@ -311,7 +350,7 @@ test('a restore says how many lessons will be sent again, and takes their record
   const restored = await openStore({ kind: 'sqlite', file: it.at('new/platform.sqlite') })
   onTestFinished(() => restored.close())
   const due = await restored.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 60_000, call: 'd' })
-  expect(due.map(({ subscription }) => subscription)).not.toContain(claims[0]?.subscription)
+  expect(due.map(({ id }) => id)).not.toContain(claims[0]?.id)
   expect(due).toHaveLength(1)
 })
 
@@ -345,7 +384,7 @@ test('sent records are also taken of those who left and came back by undoing it'
   expect(restored).toMatchObject({ taken: 2, repeats: 0, replayed: { unsubscribed: 1 } })
   const again = await it.open()
   const due = await again.course.claimDue({ now: NOW + 9, limit: 9, retries: 9, leaseMs: 1, call: 'd' })
-  expect(due.map(({ subscription, day }) => [subscription, day]).sort()).toEqual([
+  expect(due.map(({ id, day }) => [id, day]).sort()).toEqual([
     ['ada', 2],
     ['grace', 2],
   ])

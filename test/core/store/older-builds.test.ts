@@ -3,6 +3,7 @@ import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseDefinition } from '../../../src/core/course/definition.ts'
 import { NOTICES } from '../../../src/core/course/notices.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
+import { openMaintenance } from '../../../src/core/store/open.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { type OldVersion, olderBuild } from '../../support/older-builds.ts'
@@ -62,8 +63,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
        VALUES ('visitor', 'eve@example.com ${NOTICES}', 'eve@example.com', '${NOTICES}', '0', 1, 'eve@example.com', 'confirmed', 1, ${START}, ${START}, ${START})`,
     )
     expect(await it.old.dispatch('old call', it.now())).toMatchObject([claimed('p0@example.com')])
-    for (const name of ['ada', 'eve'])
-      expect(await it.find(name)).toMatchObject({ sentDays: [], claimedAt: undefined, nextAttemptAt: START })
+    expect(await it.find('ada')).toMatchObject({ sentDays: [], claimedAt: undefined, nextAttemptAt: START })
+    expect(await it.find('eve')).toMatchObject({ sentDays: [], claimedAt: undefined })
     await it.old.run(`DELETE FROM ${it.table} WHERE id = 'visitor'`)
     expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
     expect(it.messages.map(({ key }) => key)).toEqual([expect.stringMatching(/^pottery-1\./)])
@@ -78,6 +79,48 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       claimed('p0@example.com'),
     ])
     expect((await it.find('ada')).sentDays).toEqual([1])
+  })
+
+  test('what version 0.2.0 publishes about incidents is mailed by this build, once, and by no other', async () => {
+    const it = await beside('0.2.0', 0)
+    await it.enrol('eve', NOTICES)
+    const course = it.open(it.store.course, {
+      more: {
+        notices: {
+          isSilent: async () => false,
+          slots: ({ subject }) => ({
+            title: subject,
+            ...{ text: 'text', when: 'when', statusUrl: 'https://www.example.com/' },
+          }),
+        },
+      },
+    })
+    await it.store.incidents.announce(
+      { id: 'a1', text: 'Slow', from: START, until: undefined, by: 'ops' },
+      START,
+    )
+    expect(await course.deliverMessages()).toBe(1)
+    const schema = kind === 'postgres' ? 'platformctl.' : ''
+    await it.old.run(
+      `INSERT INTO ${schema}announcement (id, text, from_at, who) VALUES ('a2', 'Slower', ${START}, 'ops')`,
+    )
+    await it.old.run(
+      `INSERT INTO ${schema}notice (seq, subject, kind, at, facts) VALUES (2, 'a2', 'announced', ${START}, '{"from":1}')`,
+    )
+    await it.old.run(
+      `UPDATE ${it.table} SET lessons = 2, due_at = ${START}, next_attempt_at = ${START} WHERE course = '${NOTICES}'`,
+    )
+    expect(await it.old.dispatch('old call', it.now())).toEqual([])
+    await it.store.incidents.follow({
+      ...{ now: START, channels: [], visitorsHear: () => true },
+      decide: () => ({}),
+    })
+    expect([await course.deliverMessages(), await course.deliverMessages()]).toEqual([1, 0])
+    expect(it.messages.map(({ subject }) => subject)).toEqual(['a1', 'a2'])
+    if (it.address === undefined) throw new TypeError('this store has an address')
+    const maintenance = await openMaintenance(it.address)
+    onTestFinished(() => maintenance.close())
+    expect(await maintenance.verify(it.now())).toMatchObject({ ok: true, faults: [] })
   })
 
   test('a row that needs a later build is left alone by every earlier one, this one too, and their calls end', async () => {
@@ -103,7 +146,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const it = await beside('0.1.0')
     const [claim] = await it.claimDue('new call')
     if (claim === undefined) throw new TypeError('a lesson is due')
-    const link = { id: claim.subscription, enrolment: claim.enrolment, now: it.now() }
+    const link = { id: claim.id, enrolment: claim.enrolment, now: it.now() }
     await it.store.course.unsubscribe(link)
     await it.store.course.undoUnsubscribe(link)
     it.pass(MINUTE)

@@ -2,8 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AuditEntry, auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
-import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { DAYS_KEPT, HOURS_KEPT, INCIDENTS_KEPT_PER_PROBE } from '../../../src/core/status/history.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
@@ -90,7 +90,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       ['here', NOW],
       ['always', undefined],
     ] as const)
-      await incidents.announce({ id, text: id, from: 1, until, by: 'me' })
+      await incidents.announce({ id, text: id, from: 1, until, by: 'me' }, 1)
     await incidents.prune({ before: NOW, keep: 2 })
     expect((await incidents.list(9)).map(({ id }) => id).sort()).toEqual(['a', 'b', 'open'])
     await incidents.prune({ before: NOW, keep: 1 })
@@ -109,7 +109,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test('an announcement is there until its end or its withdrawal', async () => {
     const { incidents } = await opened()
     const announce = (id: string, from: number, until?: number) =>
-      incidents.announce({ id, text: `${id} \0`, from, until, by: 'me' })
+      incidents.announce({ id, text: `${id} \0`, from, until, by: 'me' }, NOW)
     await announce('later', NOW + 5)
     await announce('ends', NOW, NOW + 10)
     const shown = async (now: number) => (await incidents.announcements(now)).map(({ id }) => id)
@@ -135,27 +135,6 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await beat('a', 6)).toEqual({ name: 'a', since: 1, ...none, beatAt: 6 })
     expect(await beat('new', 7, 1)).toEqual({ name: 'new', since: 7, ...none, failedAt: 7, exitCode: 1 })
     expect(await beat('newer', 8)).toEqual({ name: 'newer', since: 8, ...none, beatAt: 8 })
-  })
-
-  test('notices are numbered one after the other, each subject once of a kind, and the newest is never deleted', async () => {
-    const { notices, incidents } = await opened()
-    const facts = { cause: 'mail', from: 1, until: undefined }
-    const publish = (subject: string, of: 'opened' | 'closed' | 'announced', at: number) =>
-      notices.publish({ subject, kind: of, at, facts })
-    expect(await notices.head()).toBe(0)
-    await incidents.announce({ id: 'c', text: 'c', from: 1, until: undefined, by: 'me' })
-    expect([await publish('a', 'opened', 1), await publish('a', 'opened', 2)]).toEqual([true, false])
-    expect([await publish('a', 'closed', 10), await publish('c', 'announced', 3)]).toEqual([true, true])
-    expect(await publish('b', 'opened', 4)).toBe(true)
-    const noticesAfter = async (seq: number) =>
-      (await notices.after(seq)).map(({ seq: at, subject, kind: of }) => `${at} ${subject} ${of}`)
-    expect(await noticesAfter(1)).toEqual(['2 a closed', '3 c announced', '4 b opened'])
-    expect((await notices.after(3))[0]?.facts).toEqual({ cause: 'mail', from: 1 })
-    await notices.prune(10)
-    expect(await noticesAfter(0)).toEqual(['2 a closed', '3 c announced', '4 b opened'])
-    await notices.prune(11)
-    expect(await noticesAfter(0)).toEqual(['3 c announced', '4 b opened'])
-    expect(await notices.head()).toBe(4)
   })
 
   test('courses pause by what the last 24 hours hold, to the minute, and not by what was there before they were resumed', async () => {

@@ -100,6 +100,17 @@ test('the server ends a statement that waits too long for a lock, and the connec
   })
 })
 
+test('a request that gets no connection of the pool in time fails as busy, and not as if the server were gone', async () => {
+  const { url } = await database()
+  const pool = poolOf(url, 1, 10_000)
+  await transaction(pool, async (on) => {
+    await on.query('SELECT 1')
+    const refused = await pool.query('SELECT 2').catch((error: unknown) => error)
+    expect(storeFault(refused)).toBe('busy')
+  })
+  expect((await pool.query('SELECT 3')).rowCount).toBe(1)
+})
+
 test('a migration takes the time it needs, whatever limit requests and the database have', async () => {
   const { url, query } = await database()
   await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '100ms'`)
@@ -120,7 +131,7 @@ test('a store whose disk was full is well only once there is room for more than 
       WHEN (length(NEW.value) > 10000) EXECUTE FUNCTION full_disk()`)
   const state = () => store.ping().then(() => 'well', storeFault)
   const write = () =>
-    store.incidents.announce({ id: 'a', text: 'Slow', from: 0, until: undefined, by: 'ada' })
+    store.incidents.announce({ id: 'a', text: 'Slow', from: 0, until: undefined, by: 'ada' }, 0)
   expect(await state()).toBe('well')
   await expect(write()).rejects.toThrow()
   expect([await state(), await state()]).toEqual(['disk_full', 'disk_full'])

@@ -1,10 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
-import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/migrations.ts'
@@ -12,7 +12,7 @@ import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
-import { postgresServer } from '../../support/stores.ts'
+import { addressOf, postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 const KEY = 'the key under which this store knows addresses'
@@ -20,9 +20,11 @@ const KEY = 'the key under which this store knows addresses'
 /** A store on a server, a dump of it, and what happened afterwards. */
 async function dumped() {
   const server = await postgresServer()
-  const url = await server.createDatabase()
-  const sql = (text: string) => server.query(url, text)
-  const open = () => openStore({ kind: 'postgres', url: secret(url) })
+  const address = await addressOf('postgres')
+  const url = address?.kind === 'postgres' ? address.url.reveal() : ''
+  /** By one connection, however many statements. */
+  const sql = (...statements: string[]) => server.query(url, statements.join(';'))
+  const open = () => openStore(address)
   const store = await open()
   const { course } = store
   await store.getOrCreate('address_key', () => KEY)
@@ -37,8 +39,8 @@ async function dumped() {
   await course.unsubscribe({ id: 'rose', enrolment: 1, now: NOW })
   await sql(`INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`)
   const keep = async (schema: string) => {
-    await sql(`CREATE SCHEMA ${schema}`)
-    for (const table of TABLES) await sql(`CREATE TABLE ${schema}.${table} AS TABLE platformctl.${table}`)
+    const copies = TABLES.map((table) => `CREATE TABLE ${schema}.${table} AS TABLE platformctl.${table}`)
+    await sql(`CREATE SCHEMA ${schema}`, ...copies)
   }
   await keep('dump')
   await course.claimDue({ now: NOW, limit: 1, retries: 1, leaseMs: 60_000, call: 'c' })
@@ -58,14 +60,18 @@ async function dumped() {
   })
   const suppression = { cause: 'complaint', at: NOW + 1, source: 'ses', reason: 'spam' } as const
   await store.feedback.apply([suppressionChange('grace@example.com', suppression, () => [])], NOW + 1)
+  const audit = auditEntry({ action: 'pause', operator: PROGRAM, now: NOW + 1, random: systemRandom })
+  await store.sending.pause({ streams: ['notice'], reason: 'wrong texts', now: NOW + 1, audit })
   await store.close()
   /** Puts the dump in the place of the store; `kept` is the schema that holds the replaced one. */
   const restore = async (kept?: string) => {
     if (kept !== undefined) await keep(kept)
-    await sql('ALTER TABLE platformctl.audit DISABLE TRIGGER ALL')
-    for (const table of [...TABLES].reverse()) await sql(`DELETE FROM platformctl.${table}`)
-    await sql('ALTER TABLE platformctl.audit ENABLE TRIGGER ALL')
-    for (const table of TABLES) await sql(`INSERT INTO platformctl.${table} SELECT * FROM dump.${table}`)
+    await sql(
+      'ALTER TABLE platformctl.audit DISABLE TRIGGER ALL',
+      ...[...TABLES].reverse().map((table) => `DELETE FROM platformctl.${table}`),
+      'ALTER TABLE platformctl.audit ENABLE TRIGGER ALL',
+      ...TABLES.map((table) => `INSERT INTO platformctl.${table} SELECT * FROM dump.${table}`),
+    )
   }
   const folder = await emptyFolder()
   const db = async (...args: string[]) => {
@@ -82,13 +88,15 @@ async function dumped() {
     )
     const claims = await again.course.claimDue({ now: NOW + 9, limit: 99, retries: 9, leaseMs: 1, call: 'd' })
     const left = await again.course.isSuppressed(suppressionHash(KEY, 'joan@example.com'))
+    const held = await again.sending.holds()
     const audit = (await again.audit.list(10)).map(({ action }) => action)
     await again.close()
     return {
       states: found.map((one) => one?.state),
-      mailed: claims.map((one) => one.subscription),
+      mailed: claims.map((one) => one.id),
       left,
       audit,
+      held,
     }
   }
   return { url, sql, restore, db, states, folder }
@@ -109,13 +117,14 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
     expect(done).toMatchObject({ exitCode: 0, stderr: '' })
     expect(done.stdout).toMatch(
       twice === 0
-        ? /happened after the backup: 2 unsubscribed, 1 subscribed again, 1 erased, 1 suppressed/
+        ? /happened after the backup: 2 unsubscribed, 1 subscribed again, 1 erased, 1 suppressed, 1 paused/
         : /the journal has no changes after the backup/,
     )
     expect(await it.states()).toMatchObject({
       states: OUT,
       left: true,
       audit: expect.arrayContaining(['erase', 'restore']),
+      held: [{ stream: 'notice', at: NOW + 1, reason: 'wrong texts' }],
     })
     expect((await it.sql('SELECT id FROM platformctl.login_request')).rows).toEqual([])
   }
@@ -129,9 +138,16 @@ test('a journal written before the database was lost restores the same', async (
   const journal = path.join(it.folder, 'journal.jsonl')
   expect(await it.db('journal', 'journal.jsonl')).toMatchObject({ exitCode: 0 })
   expect(await readFile(journal, 'utf8')).not.toContain('joan')
+  // It names suppressed addresses.
+  expect((await stat(journal)).mode & 0o777).toBe(0o600)
   await it.restore()
   expect(await it.db('after-restore', '--journal', 'journal.jsonl')).toMatchObject({ exitCode: 0 })
-  expect(await it.states()).toMatchObject({ states: OUT, mailed: ['rose'], left: true })
+  expect(await it.states()).toMatchObject({
+    states: OUT,
+    mailed: ['rose'],
+    left: true,
+    held: [{ stream: 'notice' }],
+  })
 }, 60_000)
 
 test('the journal of another store does not cover a restored database, and giving up is said with its time', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RECIPIENT_CAPS } from '../../../src/core/mail/sent-mail.ts'
+import { RECIPIENT_CAPS } from '../../../src/core/mail/send-once.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')

@@ -7,9 +7,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openAnalyticsStore, openHistory, openStore } from '../../../src/core/store/open.ts'
 import { operations } from '../../../src/core/store/operations.ts'
-import { courseParts } from '../../../src/core/store/parts.ts'
 import { type Guarded, guard } from '../../../src/core/store/sqlite/connection.ts'
-import { sqliteDispatch } from '../../../src/core/store/sqlite/dispatch.ts'
+import { rowByRow } from '../../../src/core/store/sqlite/dispatch.ts'
 import { openDatabase, sqliteSql } from '../../../src/core/store/sqlite/sql.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { storeFault } from '../../../src/core/store-fault.ts'
@@ -34,9 +33,7 @@ function courseOn(database: Database.Database, guarded: Guarded): Store['course'
     journal: undefined,
     file: undefined,
   }
-  const sql = sqliteSql(parts)
-  const shared = courseParts(sql)
-  return operations(sql, shared, sqliteDispatch(parts, shared)).course
+  return operations(sqliteSql(parts), rowByRow(database)).course
 }
 
 async function confirm(store: Pick<Store, 'course'>, n: number) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { HOUR_MS } from '../../../src/core/durations.ts'
 import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
 import { conditionsReport, lateBefore } from '../../../src/core/incidents/conditions.ts'
-import type { Outcome } from '../../../src/core/mail/transport.ts'
+import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { courseWith } from '../../support/course.ts'
 
 const LATER: Outcome = { kind: 'transient', scope: 'message', reason: '451 try again later' }

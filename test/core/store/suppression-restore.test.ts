@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
-import { applyFeedback, releaseChange, suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { applyFeedback, releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
+import type { StreamName } from '../../../src/core/mail/holds.ts'
+import { systemRandom } from '../../../src/core/random.ts'
 import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -95,7 +98,15 @@ test('a restore of an older backup forgets no suppression and no removal, and do
   // A restore keeps the replaced file under the second at which it was replaced.
   for (const now of [NOW + 1000, NOW + 2000]) {
     const { replayed } = await restoreStore({ kind: 'sqlite', file }, { from, force: true, now })
-    expect(replayed).toEqual({ suppressed: 2, released: 1, unsubscribed: 0, undone: 0, erased: 1 })
+    expect(replayed).toEqual({
+      suppressed: 2,
+      released: 1,
+      unsubscribed: 0,
+      undone: 0,
+      erased: 1,
+      paused: 0,
+      resumed: 0,
+    })
     const again = await opened(file)
     const listed = await again.feedback.listSuppressed(100)
     expect(listed.map(({ identity, cause }) => [identity, cause])).toEqual([
@@ -108,6 +119,39 @@ test('a restore of an older backup forgets no suppression and no removal, and do
     )
     expect(await again.course.findById('id-ada')).toEqual({ ...ended, fence: expect.any(Number) })
     expect((await again.course.findById('id-grace'))?.state).toBe('confirmed')
+    await again.close()
+  }
+})
+
+test('a restore of an older backup forgets no pause of mail, by an operator or by complaints, and no end of one', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const from = path.join(folder, 'backup.sqlite')
+  const store = await opened(file)
+  const audit = (action: 'pause' | 'resume', now: number) =>
+    auditEntry({ action, operator: PROGRAM, now, random: systemRandom })
+  const pause = (streams: readonly StreamName[], now: number) =>
+    store.sending.pause({ streams, reason: 'wrong texts', now, audit: audit('pause', now) })
+  await pause(['notice', 'confirmation'], NOW)
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  await maintenance.backup(from, NOW + 1)
+  await maintenance.close()
+  await pause(['mail'], NOW + 2)
+  await store.sending.resume({ streams: ['notice'], now: NOW + 3, audit: audit('resume', NOW + 3) })
+  await store.sending.count([
+    { at: NOW, kind: 'sent', source: 'smtp', domain: 'example.com', count: 1000 },
+    { at: NOW, kind: 'complaint', source: 'postmark', domain: 'example.com', count: 9 },
+  ])
+  expect(await store.sending.check(NOW + 4)).toMatchObject({ at: NOW + 4 })
+  const before = await store.sending.holds()
+  await store.close()
+  // Twice: a second restore finds in the first one's journal what it did again.
+  for (const now of [NOW + 1000, NOW + 2000]) {
+    const { replayed } = await restoreStore({ kind: 'sqlite', file }, { from, force: true, now })
+    expect(replayed).toMatchObject({ paused: 2, resumed: 1 })
+    const again = await opened(file)
+    expect(await again.sending.holds()).toEqual(before)
+    expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
     await again.close()
   }
 })

@@ -8,6 +8,8 @@ import { TEXTS as audit } from '../../../src/core/store/audit.ts'
 import { TEXTS as confirmations } from '../../../src/core/store/confirmations.ts'
 import { TEXTS as counts } from '../../../src/core/store/counts.ts'
 import { TEXTS as departures } from '../../../src/core/store/departures.ts'
+import { forPostgres, forSqlite } from '../../../src/core/store/dialect.ts'
+import { TEXTS as dispatch } from '../../../src/core/store/dispatch.ts'
 import { TEXTS as enrolments } from '../../../src/core/store/enrolments.ts'
 import { TEXTS as erasure } from '../../../src/core/store/erasure.ts'
 import { TEXTS as feedback } from '../../../src/core/store/feedback.ts'
@@ -17,22 +19,17 @@ import { TEXTS as history } from '../../../src/core/store/history.ts'
 import { TEXTS as hours } from '../../../src/core/store/hours.ts'
 import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
 import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
+import { TEXTS as maintenance } from '../../../src/core/store/maintenance.ts'
 import { TEXTS as messages } from '../../../src/core/store/messages.ts'
 import { TEXTS as meta } from '../../../src/core/store/meta.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openHistory, openStore } from '../../../src/core/store/open.ts'
 import { TEXTS as plans } from '../../../src/core/store/plans.ts'
-import { TEXTS as dispatch } from '../../../src/core/store/postgres/dispatch.ts'
-import { DIALECT as POSTGRES } from '../../../src/core/store/postgres/sql.ts'
-import { TEXTS as queue } from '../../../src/core/store/queue.ts'
 import { TEXTS as replay } from '../../../src/core/store/replay.ts'
 import { TEXTS as sending } from '../../../src/core/store/sending.ts'
-import { type Dialect, forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
 import { INCIDENTS } from '../../../src/core/store/sqlite/history.ts'
-import { DIALECT as SQLITE } from '../../../src/core/store/sqlite/sql.ts'
 import { TEXTS as subscriptions } from '../../../src/core/store/subscriptions.ts'
-import { TEXTS as upkeep } from '../../../src/core/store/upkeep.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { postgresServer } from '../../support/stores.ts'
 
@@ -43,6 +40,7 @@ const SUBJECTS = {
   departures: departures(),
   confirmations,
   counts,
+  dispatch,
   enrolments,
   erasure,
   feedback,
@@ -52,28 +50,24 @@ const SUBJECTS = {
   hours,
   incidents,
   mailboxes,
+  maintenance,
   messages,
   meta,
   notices,
   plans,
-  queue,
   replay,
   sending,
   subscriptions,
-  upkeep,
 }
 
 /** Every statement that a store runs, by subject and name. */
-const textsOf = (dialect: Dialect) =>
-  Object.entries(SUBJECTS).flatMap(([subject, texts]) =>
-    Object.entries<string | Readonly<Record<string, string>>>(
-      typeof texts === 'function' ? texts(dialect) : texts,
-    ).flatMap(([name, text]) =>
-      Object.entries(typeof text === 'string' ? { '': text } : text).map(
-        ([of, one]) => [`${subject}.${name}${of}`, one] as const,
-      ),
+const EVERY = Object.entries(SUBJECTS).flatMap(([subject, texts]) =>
+  Object.entries<string | Readonly<Record<string, string>>>(texts).flatMap(([name, text]) =>
+    Object.entries(typeof text === 'string' ? { '': text } : text).map(
+      ([of, one]) => [`${subject}.${name}${of}`, one] as const,
     ),
-  )
+  ),
+)
 
 /** The file that an SQLite store's machine keeps its recorded health in. */
 async function historyFile(): Promise<Database.Database> {
@@ -88,7 +82,7 @@ test('SQLite prepares every statement of the store against its newest schema', a
   onTestFinished(() => void recorded.close())
   for (const step of SQLITE_STEPS) database.exec(step)
   const incidentsOfFile = Object.entries(INCIDENTS).map(([name, text]) => [`health.${name}`, text] as const)
-  const faults = [...textsOf(SQLITE), ...incidentsOfFile].flatMap(([name, text]) => {
+  const faults = [...EVERY, ...incidentsOfFile].flatMap(([name, text]) => {
     try {
       ;(name.startsWith('health.') ? recorded : database).prepare(forSqlite(text).text)
       return []
@@ -107,7 +101,7 @@ test('PostgreSQL plans every statement of the store against its newest schema', 
   const faults: string[] = []
   const client = new pg.Client(url)
   await client.connect()
-  for (const [name, text] of [...textsOf(POSTGRES), ...Object.entries(dispatch)])
+  for (const [name, text] of EVERY)
     await client
       .query(`EXPLAIN (GENERIC_PLAN) ${forPostgres(text).text}`)
       .catch((error: unknown) => faults.push(`${name}: ${String(error)}`))
@@ -126,7 +120,6 @@ const INDEXED: Readonly<Record<string, RegExp>> = {
   'confirmations.asked': /confirmation_subscription/,
   'enrolments.pageOfCut': /subscription_cut/,
   'messages.due': /message_stream/,
-  'notices.isDue': /subscription_notice/,
   'mailboxes.suppressed': /mailbox_suppressed/,
   'feedback.prune': /feedback_event_received/,
 }
@@ -137,18 +130,17 @@ test('each store finds what is asked for often by an index', async () => {
   const server = await postgresServer()
   const url = await server.createDatabase()
   await (await openStore({ kind: 'postgres', url: secret(url) })).close()
-  const sqlite = new Map<string, string>(textsOf(SQLITE))
-  const postgres = new Map<string, string>(textsOf(POSTGRES))
+  const every = new Map<string, string>(EVERY)
   const faults: string[] = []
   for (const [name, index] of Object.entries(INDEXED)) {
-    const { text, names } = forSqlite(sqlite.get(name) ?? '')
+    const { text, names } = forSqlite(every.get(name) ?? '')
     const values = Object.fromEntries(names.map((parameter) => [parameter, null]))
     const plan = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all(values)
     if (!index.test(JSON.stringify(plan))) faults.push(`${name} on SQLite: ${JSON.stringify(plan)}`)
     // A table without rows is read whole if that is allowed.
     const rows = await server.query(
       url,
-      `SET enable_seqscan = off; EXPLAIN (GENERIC_PLAN) ${forPostgres(postgres.get(name) ?? '').text}`,
+      `SET enable_seqscan = off; EXPLAIN (GENERIC_PLAN) ${forPostgres(every.get(name) ?? '').text}`,
     )
     if (!index.test(JSON.stringify(rows))) faults.push(`${name} on PostgreSQL: ${JSON.stringify(rows)}`)
   }

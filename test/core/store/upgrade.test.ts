@@ -169,10 +169,10 @@ const addressOf = (name: string) => `${name}@example.com`
 const literal = (value: string | number) =>
   typeof value === 'number' ? String(Math.round(value)) : `'${value.replaceAll("'", "''")}'`
 
+type Insert = (table: string, row: Readonly<Record<string, string | number>>) => string
+
 /** The statements that fill a store of that time. */
-function filling(prefix = ''): string {
-  const insert = (table: string, row: Readonly<Record<string, string | number>>) =>
-    `INSERT INTO ${prefix}${table} (${Object.keys(row).join(', ')}) VALUES (${Object.values(row).map(literal).join(', ')});`
+function filling(insert: Insert): readonly string[] {
   return [
     ...Object.entries(ROWS).map(([name, [row]]) =>
       insert('subscription', {
@@ -221,29 +221,33 @@ function filling(prefix = ''): string {
       suppressed_at: NOW - 3 * DAY,
       source: 'ses',
     }),
-  ].join('\n')
+  ]
 }
 
-const before = (migrations: readonly string[]) =>
-  migrations.slice(
-    0,
-    migrations.findIndex((sql) => sql.includes('ADD COLUMN course ')),
-  )
-
-/** A store as the last build before there were courses left it. */
-async function oldStore(kind: 'sqlite' | 'postgres') {
+/** A store as the build before a step of the schema left it: the last before there were courses, unless another is named. */
+async function oldStore(kind: 'sqlite' | 'postgres', step = 'ADD COLUMN course ', fill = filling) {
+  const before = (steps: readonly string[]) =>
+    steps.slice(
+      0,
+      steps.findIndex((sql) => sql.includes(step)),
+    )
+  const filled = (prefix = '') =>
+    fill(
+      (table, row) =>
+        `INSERT INTO ${prefix}${table} (${Object.keys(row).join(', ')}) VALUES (${Object.values(row).map(literal).join(', ')});`,
+    ).join('\n')
   if (kind === 'sqlite') {
     const file = path.join(await emptyFolder(), 'platform.sqlite')
     const database = connect({ file })
     await migrateFile(database, file, before(SQLITE_STEPS))
-    database.exec(filling())
+    database.exec(filled())
     database.close()
     return { url: `file:${file}`, address: { kind, file } as const }
   }
   const url = await (await postgresServer()).createDatabase()
   const pool = createPool({ url: secret(url), size: 1 })
   await migratePostgres(pool, before(POSTGRES_STEPS))
-  await pool.query(filling('platformctl.'))
+  await pool.query(filled('platformctl.'))
   await pool.end()
   return { url, address: { kind, url: secret(url) } as const }
 }
@@ -347,6 +351,76 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const [, token = ''] = /token=([\w-]+)/.exec(texts.join()) ?? []
     expect(await course.confirm(token)).toBe('confirmed')
     expect(await course.find(addressOf('refused-a-confirmation'))).toMatchObject({ state: 'confirmed' })
+    await opened.close()
+  })
+})
+
+/** Subscribers of incidents, each with the notices sent, and three announcements that the build before has published. */
+const subscribers: Readonly<Record<string, Readonly<Record<string, string | number>>>> = {
+  'up-to-date': { sent_days: '[1,2,3]' },
+  behind: { sent_days: '[1]', next_attempt_at: NOW - HOUR },
+  failing: {
+    ...{ sent_days: '[1]', next_attempt_at: NOW - 1, first_attempt_at: NOW - HOUR, failures: 2 },
+    ...{ problem_kind: 'failed', problem_reason: 'busy', problem_since: NOW - HOUR },
+  },
+  claimed: {
+    ...{ sent_days: '[1]', next_attempt_at: NOW - HOUR, first_attempt_at: NOW - HOUR, lease_until: 1 },
+    ...{ claimed_by: 'a call that died', claimed_at: NOW - HOUR },
+  },
+  parked: {
+    sent_days: '[1]',
+    ...{ problem_kind: 'parked', problem_reason: 'refused', problem_since: NOW - HOUR },
+  },
+  late: { course_version: '2', next_attempt_at: NOW - HOUR },
+  damaged: { course_version: '', sent_days: '[]' },
+  left: { state: 'unsubscribed', unsubscribed_at: NOW - HOUR },
+}
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('notices that the build before had not sent, or had in hand, are mailed once, under the keys that it gave them', async () => {
+    const { url } = await oldStore(kind, 'notice ADD COLUMN queued', (insert) => [
+      ...Object.entries(subscribers).map(([name, row]) =>
+        insert('subscription', {
+          ...{ id: `id-${name}`, identity: `${addressOf(name)} status`, person: addressOf(name) },
+          ...{
+            address: addressOf(name),
+            course: 'status',
+            course_version: '0',
+            lessons: 3,
+            state: 'confirmed',
+          },
+          ...{ enrolment: 1, created_at: NOW - 9 * DAY, confirmed_at: NOW - 9 * DAY, ...row },
+        }),
+      ),
+      ...[1, 2, 3].flatMap((seq) => [
+        insert('announcement', { id: `a${seq}`, text: `News ${seq}`, from_at: NOW - DAY, who: 'ops' }),
+        insert('notice', {
+          ...{ seq, subject: `a${seq}`, kind: 'announced', at: NOW - DAY },
+          facts: `{"from":${NOW - DAY},"text":"News ${seq}"}`,
+        }),
+      ]),
+    ])
+    const mailed: string[] = []
+    const keys = new Map<string, string>()
+    const opened = openLearning({
+      env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
+      clock: { ...systemClock, now: () => NOW },
+      mailer: testTransport(async ({ key, to, subject }) => {
+        const said = `${to.address.split('@')[0]} ${/News \d/.exec(subject)?.[0]}`
+        mailed.push(said)
+        keys.set(said, key)
+        return { kind: 'sent', id: key }
+      }),
+    })
+    const course = await opened.course()
+    expect([await course.deliverMessages(), await course.deliverMessages()]).toEqual([8, 0])
+    expect(mailed.toSorted()).toEqual([
+      ...['behind', 'claimed', 'failing'].flatMap((name) => [`${name} News 2`, `${name} News 3`]),
+      ...['late News 3', 'parked News 3'],
+    ])
+    expect(keys.get('claimed News 2')).toMatch(/^status-2\./)
+    expect(keys.get('claimed News 3')).toMatch(/^status-notice\./)
+    expect(await course.dispatch({ limit: 100 })).toMatchObject({ processed: 0, remaining: 0 })
     await opened.close()
   })
 })

@@ -5,12 +5,11 @@ import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
 import type { DayState, Line, Summary } from '../../../src/core/status/summary.ts'
 import { createLabels, headline } from '../../../src/core/status/words.ts'
-import { badge } from '../../../src/daemon/pages/status/badge.ts'
 import { bars, legend, SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/bars.ts'
 import { announcementCalendar, incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
 import { buildName, written } from '../../../src/daemon/pages/status/format.ts'
 import { mailSection } from '../../../src/daemon/pages/status/mail.ts'
-import { statusPicture } from '../../../src/daemon/pages/status/picture.ts'
+import { badge, statusPicture } from '../../../src/daemon/pages/status/pictures.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12, 30)
@@ -119,6 +118,13 @@ test('an entry says what goes on and what is over, by the minute, without its re
   expect(text).toContain('<title>A &amp; &lt;B&gt;: incidents</title>')
   expect(text).not.toMatch(/canary|<b>|<B>/)
   expect(text.match(/<published>/g)).toHaveLength(2)
+})
+
+test('an announcement with control characters leaves the feed readable', () => {
+  const text = 'No\u001b[31m sign-in\u0007\ud800 ]]> today'
+  const told = feed([], { announcements: [{ id: 'a', text, from: NOW, until: undefined, by: 'ada' }] })
+  expect(told).toContain('<content type="text">No[31m sign-in ]]&gt; today</content>')
+  expect(told).not.toMatch(/(?!\n)\p{Cc}|\p{Cs}/u)
 })
 
 test('what failed because of a service is named apart from the services that saw it', () => {

@@ -1,9 +1,56 @@
-import type { Policy } from './policy.ts'
+/** `quota` requests of one client in `windowSeconds`, all at once or spread. */
+export interface Policy {
+  /** As the RateLimit fields name it: letters and hyphens. */
+  readonly name: string
+  readonly quota: number
+  readonly windowSeconds: number
+}
+
+const MINUTE = 60
+const DAY = 24 * 3600
+/** One client may request a tenth of a day's confirmations, or ten of a small budget. */
+const CLIENTS_TO_EXHAUST = 10
+const LEAST_SHARE = 10
+/**
+ * For routes that mail providers call, from a few addresses and for all subscribers: a report of each message of a
+ * dispatch, a one-click unsubscription of each reader who wants no more.
+ */
+const PROVIDER_PER_MINUTE = 6000
+
+/**
+ * The policies for a configured threshold (RATE_LIMIT_PER_MINUTE), above which the stricter ones of a minute never
+ * rise, and a configured budget (EMAIL_CONFIRMATIONS_PER_DAY), of which one client gets a share.
+ */
+export function policiesOf(perMinute = 300, confirmationsPerDay = 10_000) {
+  const policy = (name: string, quota: number): Policy => ({
+    name,
+    quota: Math.min(quota, perMinute),
+    windowSeconds: MINUTE,
+  })
+  const provider = (name: string): Policy => ({ name, quota: PROVIDER_PER_MINUTE, windowSeconds: MINUTE })
+  const share = Math.max(LEAST_SHARE, Math.ceil(confirmationsPerDay / CLIENTS_TO_EXHAUST))
+  return {
+    default: policy('default', perMinute),
+    subscribe: policy('subscribe', 30),
+    confirmations: { name: 'confirmations', quota: share, windowSeconds: DAY },
+    unsubscribe: provider('unsubscribe'),
+    feedback: provider('feedback'),
+    /** Wrong secrets and tokens, always counted in this process. */
+    authFailure: policy('auth-failure', 20),
+    /** The same, for all clients together behind a proxy that TRUST_PROXY does not name. */
+    authFailureOfProxy: policy('auth-failure-proxy', 200),
+  } as const satisfies Record<string, Policy>
+}
+
+export type Policies = ReturnType<typeof policiesOf>
+export type PolicyName = keyof Policies
 
 /** Whole microseconds, so that the script in the shared store computes the very same numbers. */
 export type Micros = number
 
-export interface GcraResult {
+/** A decision, and the policy it was made under (half the requested one while a shared store is down). */
+export interface RateLimitDecision {
+  readonly policy: Policy
   readonly allowed: boolean
   /** Requests that may follow at once. */
   readonly remaining: number
@@ -25,7 +72,7 @@ export function takeOne(
   arrival: Micros | undefined,
   now: Micros,
   policy: Policy,
-): GcraResult & { readonly arrival: Micros } {
+): Omit<RateLimitDecision, 'policy'> & { readonly arrival: Micros } {
   const each = interval(policy)
   const burst = each * policy.quota
   const from = arrival === undefined || arrival < now ? now : arrival
@@ -58,11 +105,6 @@ if wait > 0 then return {0, 0, from - now, wait} end
 redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after - now) / 1000))
 return {1, math.floor((burst - (after - now)) / each), after - now, 0}`
 
-/** A decision, and the policy it was made under (half the requested one while a shared store is down). */
-export interface RateLimitDecision extends GcraResult {
-  readonly policy: Policy
-}
-
 /** Where counts are kept now: in this process, in the shared store, or in this process because that one is down. */
 export type Counting = 'local' | 'shared' | 'fallback'
 
@@ -93,20 +135,10 @@ const MOST_CLIENTS = 50_000
 /** Each new client removes this many of the oldest that have expired: no timer, no sweep, no pause. */
 const CLEARED_AT_ONCE = 2
 
-export interface LocalLimiter extends RateLimiter {
-  take(policy: Policy, client: string): RateLimitDecision
-  /** Undoes one `take`. */
-  giveBack(policy: Policy, client: string): void
-  /** The decision that `take` would give, without counting. */
-  look(policy: Policy, client: string): RateLimitDecision
-  size(): number
-}
+export type LocalLimiter = ReturnType<typeof localLimiter>
 
 /** Counts in this process only. */
-export function localLimiter(input: {
-  readonly monotonic: () => number
-  readonly mostClients?: number
-}): LocalLimiter {
+export function localLimiter(input: { readonly monotonic: () => number; readonly mostClients?: number }) {
   const { monotonic, mostClients = MOST_CLIENTS } = input
   // In the order of last use: the first is the one to forget.
   const arrivals = new Map<string, Micros>()
@@ -119,11 +151,10 @@ export function localLimiter(input: {
       left -= 1
     }
   }
-  const look = (policy: Policy, client: string) =>
-    takeOne(arrivals.get(`${policy.name} ${client}`), now(), policy)
+  const keyOf = (policy: Policy, client: string) => `${policy.name} ${client}`
   return {
-    take(policy, client) {
-      const key = `${policy.name} ${client}`
+    take(policy: Policy, client: string): RateLimitDecision {
+      const key = keyOf(policy, client)
       const time = now()
       const known = arrivals.get(key)
       const { arrival, ...taken } = takeOne(known, time, policy)
@@ -134,52 +165,37 @@ export function localLimiter(input: {
       }
       return { ...taken, policy }
     },
-    giveBack(policy, client) {
-      const key = `${policy.name} ${client}`
+    /** Undoes one `take`. */
+    giveBack(policy: Policy, client: string): void {
+      const key = keyOf(policy, client)
       const known = arrivals.get(key)
       if (known !== undefined) arrivals.set(key, known - interval(policy))
     },
-    look(policy, client) {
-      const { arrival: _, ...taken } = look(policy, client)
+    /** The decision that `take` would give, without counting. */
+    look(policy: Policy, client: string): RateLimitDecision {
+      const { arrival: _, ...taken } = takeOne(arrivals.get(keyOf(policy, client)), now(), policy)
       return { ...taken, policy }
     },
-    counting: () => 'local',
+    counting: () => 'local' as const,
     size: () => arrivals.size,
     close: async () => {},
   }
 }
 
-/** A request with a secret, until it is known whether the secret is right. */
-export interface Attempt {
-  readonly allowed: true
-  /** Call it once the answer is known. Only the first call counts. */
-  settle(wrong: boolean): void
-}
-
 /** Keeps wrong secrets within a quota, including those still being checked (docs/limits.md). */
-export interface Guesses {
-  /** The decision at this moment, without waiting. */
-  look(client: string): RateLimitDecision
-  /**
-   * Lets only as many requests be checked at once as may still be wrong. The others wait until one of these
-   * is known to be right or wrong. Otherwise a burst of guesses would all be checked before the first one
-   * counts.
-   */
-  admit(client: string): Promise<Attempt | RateLimitDecision>
-  size(): number
-}
-
-export function createGuesses(local: LocalLimiter, policy: Policy): Guesses {
+export function createGuesses(local: LocalLimiter, policy: Policy) {
   const underway = new Map<string, { count: number; waiting: (() => void)[] }>()
 
-  function begin(client: string): Attempt {
+  /** A request with a secret, until it is known whether the secret is right. */
+  function begin(client: string) {
     const mine = underway.get(client) ?? { count: 0, waiting: [] }
     underway.set(client, mine)
     mine.count += 1
     let settled = false
     return {
-      allowed: true,
-      settle(wrong) {
+      allowed: true as const,
+      /** Call it once the answer is known. Only the first call counts. */
+      settle(wrong: boolean) {
         if (settled) return
         settled = true
         if (wrong) local.take(policy, client)
@@ -190,11 +206,16 @@ export function createGuesses(local: LocalLimiter, policy: Policy): Guesses {
     }
   }
 
+  /** The decision at this moment, without waiting. */
   const look = (client: string) => local.look(policy, client)
   return {
     look,
     size: () => underway.size,
-    async admit(client) {
+    /**
+     * Lets only as many requests be checked at once as may still be wrong. The others wait until one of these is known
+     * to be right or wrong. Otherwise a burst of guesses would all be checked before the first one counts.
+     */
+    async admit(client: string): Promise<ReturnType<typeof begin> | RateLimitDecision> {
       for (;;) {
         const verdict = look(client)
         if (!verdict.allowed) return verdict

@@ -3,19 +3,18 @@ import type { Settings } from '../../env/settings.ts'
 import type { Host } from '../../host.ts'
 import { once } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
-import { interval, localLimiter, type RateLimitDecision, type RateLimiter, SCRIPT } from './limiter.ts'
-import type { Policy } from './policy.ts'
+import {
+  interval,
+  localLimiter,
+  type Policy,
+  type RateLimitDecision,
+  type RateLimiter,
+  SCRIPT,
+} from './limiter.ts'
 
 const LARGEST_ANSWER_BYTES = 4096
 const CONNECTIONS = 32
 const SCRIPT_HASH = createHash('sha1').update(SCRIPT).digest('hex')
-
-/** The shared store as the limiter needs it. Rejects for any fault and any late answer. */
-export interface SharedCounter {
-  take(policy: Policy, client: string): Promise<RateLimitDecision>
-  ping(): Promise<void>
-  close(): Promise<void>
-}
 
 interface Answer {
   readonly result?: unknown
@@ -24,17 +23,15 @@ interface Answer {
 
 /**
  * Counts in a store that speaks Redis commands over HTTP, as Upstash and its gateways do: POST a command as a JSON
- * array with a bearer token, get `{ "result" }` or `{ "error" }`.
+ * array with a bearer token, get `{ "result" }` or `{ "error" }`. Rejects for any fault and any late answer.
  */
-export function sharedCounter(url: string, token: Secret, timeoutMs: number): SharedCounter {
+export function sharedCounter(url: string, token: Secret, timeoutMs: number) {
   const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' }
   // Loaded and opened at the first count: a platform that never counts pays for neither.
-  const opened = once(async () => ({
-    dispatcher: (await import('../../network/dispatcher.ts')).dispatcherTo(new URL(url).origin, {
-      connections: CONNECTIONS,
-    }),
-    exchange: (await import('../../network/exchange.ts')).exchange,
-  }))
+  const opened = once(async () => {
+    const { dispatcherTo, exchange } = await import('../../network/exchange.ts')
+    return { dispatcher: dispatcherTo(new URL(url).origin, { connections: CONNECTIONS }), exchange }
+  })
 
   async function command(...words: readonly string[]): Promise<Answer> {
     const { dispatcher, exchange } = await opened()
@@ -46,7 +43,7 @@ export function sharedCounter(url: string, token: Secret, timeoutMs: number): Sh
   }
 
   return {
-    async take(policy, client) {
+    async take(policy: Policy, client: string): Promise<RateLimitDecision> {
       const each = interval(policy)
       // A client's address does not belong in a shared store, and its hash counts as well.
       const hash = createHash('sha256').update(client).digest('base64url').slice(0, 22)
@@ -94,7 +91,7 @@ export function openLimiter(
  */
 export function withFallback(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
-  shared: SharedCounter,
+  shared: ReturnType<typeof sharedCounter>,
 ): RateLimiter {
   const local = localLimiter(clock)
   /** Counts what is on its way to the shared store, so that a burst cannot outrun a slow one. */

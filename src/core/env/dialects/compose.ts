@@ -1,7 +1,4 @@
-import type { DialectResult } from './template.ts'
-import { lineEnd, skip, substitute } from './template.ts'
-
-type Look = (name: string) => string | undefined
+import { type DialectResult, type Look, lineEnd, skip, substitute } from './template.ts'
 
 /** White space of one line, as compose-go counts it. */
 const SPACE = /[\t\v\f\r \u0085\u00a0]/
@@ -22,10 +19,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 /** `env_file` of Docker Compose, as compose-go reads it: statements rather than lines, so text after a quote is the next one. */
-export function readCompose(text: string, machine: Readonly<Record<string, string>>): DialectResult {
+export function readCompose(text: string, ofMachine: Look): DialectResult {
   const values = new Map<string, string>()
   // The machine's value wins in a reference, the file's as a value.
-  const ofMachine: Look = (name) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
   const look: Look = (name) => ofMachine(name) ?? values.get(name)
   const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
   const refused = (at: number): DialectResult => ({

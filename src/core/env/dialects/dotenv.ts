@@ -1,7 +1,4 @@
-import type { DialectResult } from './template.ts'
-import { LONGEST_VALUE, lineEnd, skip } from './template.ts'
-
-type Look = (name: string) => string | undefined
+import { type DialectResult, LONGEST_VALUE, type Look, lineEnd, skip } from './template.ts'
 
 const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/g
 /**
@@ -16,10 +13,9 @@ const MOST_INSERTED = 64 * LONGEST_VALUE
  * dotenv-expand on top of dotenv: names seen so far and the machine's are replaced, also inside single quotes, and the
  * machine's value wins over the file's. One difference is deliberate: `$(…)`, which it runs, is left as it is.
  */
-export function readDotenvExpand(text: string, machine: Readonly<Record<string, string>>): DialectResult {
+export function readDotenvExpand(text: string, ofMachine: Look): DialectResult {
   const values = new Map<string, string>()
   const written = readDotenv(text).values
-  const ofMachine: Look = (name) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
   // A machine's value that equals the file's unexpanded text counts as the file's own.
   const look: Look = (name) => {
     const outside = ofMachine(name)

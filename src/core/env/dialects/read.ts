@@ -1,7 +1,7 @@
 import { parseEnv } from 'node:util'
 import { readCompose } from './compose.ts'
 import { readDotenv, readDotenvExpand } from './dotenv.ts'
-import type { DialectResult } from './template.ts'
+import type { DialectResult, Look } from './template.ts'
 
 type State =
   | 'before-name'
@@ -105,7 +105,7 @@ function readSystemd(text: string): DialectResult {
 }
 
 /** `docker run --env-file` (docker/cli): lines are split at the first `=` and taken raw; white space in a name refuses the file. */
-function readDocker(text: string, machine: Readonly<Record<string, string>>): DialectResult {
+function readDocker(text: string, ofMachine: Look): DialectResult {
   const values = new Map<string, string>()
   for (const [index, whole] of text
     .replace(/^\uFEFF/, '')
@@ -117,9 +117,9 @@ function readDocker(text: string, machine: Readonly<Record<string, string>>): Di
     const name = equals === -1 ? line : line.slice(0, equals)
     if (name === '' || /[ \t]/.test(name))
       return { values: new Map(), rejected: true, rejectedLine: index + 1 }
-    if (equals !== -1) values.set(name, line.slice(equals + 1))
     // A name alone passes the machine's value on, when there is one.
-    else if (Object.hasOwn(machine, name)) values.set(name, machine[name] ?? '')
+    const value = equals === -1 ? ofMachine(name) : line.slice(equals + 1)
+    if (value !== undefined) values.set(name, value)
   }
   return { values, rejected: false }
 }
@@ -136,6 +136,7 @@ export function readAs(
   text: string,
   machine: Readonly<Record<string, string>> = {},
 ): DialectResult {
+  const ofMachine: Look = (name) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
   switch (dialect) {
     case 'node':
       // Node's own parser: the one that --env-file of this very Node uses.
@@ -143,11 +144,11 @@ export function readAs(
     case 'dotenv':
       return readDotenv(text)
     case 'dotenv-expand':
-      return readDotenvExpand(text, machine)
+      return readDotenvExpand(text, ofMachine)
     case 'compose':
-      return readCompose(text, machine)
+      return readCompose(text, ofMachine)
     case 'docker':
-      return readDocker(text, machine)
+      return readDocker(text, ofMachine)
     case 'systemd':
       return readSystemd(text)
   }

@@ -7,7 +7,8 @@ export interface DialectResult {
   readonly rejectedLine?: number
 }
 
-type Look = (name: string) => string | undefined
+/** What references may see of one name. */
+export type Look = (name: string) => string | undefined
 
 const NAME = /[_a-z][_a-z0-9]*/iy
 /** What may follow a dollar without a brace: a name; another dollar, to mean one; or nothing of these, and it is one. */

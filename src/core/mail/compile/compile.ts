@@ -1,14 +1,46 @@
+import path from 'node:path'
 import { marked } from 'marked'
 import mjml2html from 'mjml'
 import type { Messages } from '../../messages/en.ts'
 import { directionOf, messagesOf } from '../../messages/messages.ts'
-import { isBrandSlot, type MailBrand } from '../brand.ts'
 import { LESSON_SLOTS } from '../definition.ts'
-import { escapeHtml } from '../render.ts'
-import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
-import { LAYOUT, TemplateError } from './files.ts'
+import {
+  type CompiledMail,
+  type CompiledMails,
+  escapeHtml,
+  isBrandSlot,
+  type MailBrand,
+  type Part,
+  type Slot,
+  type SlotContext,
+  withBrand,
+} from '../template.ts'
+import { LAYOUT, readTemplateFiles, TemplateError, type TemplateFiles, type Templates } from './files.ts'
 import { markdownOfMjml, plainText, wrapText } from './plain-text.ts'
-import { readTemplate, type TemplateSource } from './source.ts'
+import { lineOf, readTemplate, type TemplateSource } from './source.ts'
+
+/** Compiles every mail of a set. Rejects with a TemplateError that names the whole path of the file. */
+export async function compileFolders(set: Templates): Promise<CompiledMails> {
+  const compiled = await Promise.all(
+    set.definitions.map(async (definition) => {
+      const files = await readTemplateFiles(set, definition).catch(inFolder)
+      return [definition.name, await compileFile(files).catch((error) => inFolder(error, files))] as const
+    }),
+  )
+  return Object.fromEntries(compiled)
+}
+
+function inFolder(error: unknown, files?: TemplateFiles): never {
+  if (!(error instanceof TemplateError)) throw error
+  const { file, line, sentence } = error
+  const folder = error.folder ?? (file === LAYOUT ? files?.layoutFolder : files?.folder) ?? ''
+  throw new TemplateError(path.join(folder, file), line, sentence)
+}
+
+export async function compileFile(files: TemplateFiles): Promise<CompiledMail> {
+  const compiled = await compileTemplate({ ...files, slots: files.definition.slots })
+  return files.brand === undefined ? compiled : withBrand(compiled, files.brand)
+}
 
 const SLOT = /\{\{([^{}]*)\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
@@ -36,15 +68,9 @@ const STAND_INS = Object.entries({
   accentInDark: '#0acce3',
 } satisfies Partial<Record<keyof MailBrand, string>>)
 
-export interface CompileInput {
-  /** For faults: `course-day-1.md`. A name that ends in `.mjml` has its body in MJML. */
-  readonly file: string
-  readonly source: string
-  readonly layout: string
-  /** Language tag of the template; English when left out. */
-  readonly language?: string | undefined
+export interface CompileInput extends Pick<TemplateFiles, 'file' | 'source' | 'layout' | 'language'> {
   /** Slots that the platform fills in: the template must have exactly these. Undefined: any. */
-  readonly slots?: Readonly<Record<string, Slot['type']>>
+  readonly slots?: Readonly<Record<string, Slot['type']>> | undefined
 }
 
 /**
@@ -60,7 +86,8 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   checkUsed(template, lines)
   const tokens = (text: string) => withTokens(text, lines)
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
-  const page = await marked.parse(tokens(markdown))
+  // Browsers center the head of a column that says nothing of its alignment.
+  const page = (await marked.parse(tokens(markdown))).replaceAll('<th>', '<th align="left">')
   const footer = `<p>${escapeHtml(tokens(template.because))}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(tokens(template.unsubscribe))}</a></p>` : ''}`
   const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
   const html = await layOut(
@@ -85,7 +112,7 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   return {
     slots: template.slots,
     subject: parts(tokens(template.subject), () => 'plain'),
-    html: parts(withBrandSlots(tidy(html)), inHtml),
+    html: parts(tidy(html), inHtml),
     text: parts(tokens(textPart(template, markdown)), () => 'plain'),
     body: parts(page, inHtml),
   }
@@ -113,7 +140,7 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
       1,
       `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`,
     )
-  return html
+  return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
 /** The error for a mail that loads something from elsewhere, at the line of the template or the layout that says so. */
@@ -142,10 +169,6 @@ function placed(
   return inBody > 0
     ? new TemplateError(file, inBody, fault.message)
     : new TemplateError(LAYOUT, find(layout.split(/\r?\n/)) || 1, fault.message)
-}
-
-function withBrandSlots(html: string): string {
-  return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
 function textPart(template: Complete, markdown: string): string {
@@ -226,10 +249,6 @@ function checkUsed(template: TemplateSource, lines: readonly string[]): void {
     )
 }
 
-function lineOf(lines: readonly string[], key: string): number {
-  return lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || 1
-}
-
 /** A slot carries its line number through Markdown and MJML, so that a later fault can name the line. */
 function withTokens(text: string, lines: readonly string[]): string {
   return text.replace(SLOT, (written: string, inside: string, at: number) => {
@@ -274,10 +293,7 @@ function parts(text: string, context: Context): Part[] {
   return from < text.length ? [...result, text.slice(from)] : result
 }
 
-/**
- * Drops the white space between tags on lines of their own: MJML indents deeply, and mail is paid for by the
- * byte.
- */
+/** Drops the white space between tags on lines of their own: MJML indents deeply, and mail is paid for by the byte. */
 function tidy(html: string): string {
-  return `${html.replace(/\n\s*/g, '\n').replace(/\n+/g, '\n').trim()}\n`
+  return `${html.replace(/\n\s*/g, '\n').trim()}\n`
 }

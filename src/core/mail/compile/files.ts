@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
 import { packageRoot, readBytes } from '../../package-files.ts'
-import type { MailBrand } from '../brand.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
+import type { MailBrand } from '../template.ts'
 
 /** The file that surrounds every mail of a folder. */
 export const LAYOUT = 'layout.mjml'

@@ -23,7 +23,11 @@ function block(token: Token, width: number): string | undefined {
       return list.items
         .map((item, index) => {
           const mark = list.ordered ? `${(list.start === '' ? 1 : list.start) + index}. ` : '- '
-          const text = blocks(item.tokens, width - mark.length).join('\n')
+          const [first, ...rest] = item.tokens
+          const text =
+            first?.type === 'checkbox'
+              ? first.raw + blocks(rest, width - mark.length - first.raw.length).join('\n')
+              : blocks(item.tokens, width - mark.length).join('\n')
           return mark + text.replaceAll('\n', `\n${' '.repeat(mark.length)}`)
         })
         .join('\n')
@@ -62,7 +66,10 @@ function table({ header, rows }: Tokens.Table, width: number): string {
 function inline(tokens: readonly Token[]): string {
   return tokens
     .map((token) => {
-      if (token.type === 'link') return `${inline(token.tokens ?? [])} (${(token as Tokens.Link).href})`
+      if (token.type === 'link') {
+        const [label, { href }] = [inline(token.tokens ?? []), token as Tokens.Link]
+        return label === href || `mailto:${label}` === href ? label : `${label} (${href})`
+      }
       if (token.type === 'br') return '\n'
       if ('tokens' in token && token.tokens) return inline(token.tokens)
       return decode('text' in token ? String(token.text) : token.raw)

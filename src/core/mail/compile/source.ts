@@ -20,8 +20,6 @@ export interface TemplateSource {
   readonly language: 'markdown' | 'mjml'
   /** Overrides the plain text that is made from the body. */
   readonly text: string | undefined
-  /** The line of the file on which the body begins. */
-  readonly bodyLine: number
 }
 
 /** Reads a template. Only `subject` is required. */
@@ -34,8 +32,6 @@ export function readTemplate(file: string, source: string): TemplateSource {
   const fail = (line: number, sentence: string): never => {
     throw new TemplateError(file, line, sentence)
   }
-  const lineOf = (key: string, otherwise = 1) =>
-    lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || otherwise
   let front: unknown
   try {
     front = parse(lines.slice(1, end).join('\n'))
@@ -47,7 +43,7 @@ export function readTemplate(file: string, source: string): TemplateSource {
   const known = ['subject', 'preheader', 'slots', 'action', 'because', 'unsubscribe', 'text']
   for (const key of Object.keys(front))
     if (!known.includes(key))
-      fail(lineOf(key), `${key} is not a key of front matter; those are ${known.join(', ')}`)
+      fail(lineOf(lines, key), `${key} is not a key of front matter; those are ${known.join(', ')}`)
   const text = (
     key: string,
     from: Record<string, unknown> = front as Record<string, unknown>,
@@ -56,23 +52,26 @@ export function readTemplate(file: string, source: string): TemplateSource {
     const value = from[key]
     if (typeof value === 'string' && value.trim() !== '') return value
     const fix = typeof value === 'number' ? `: put ${value} in quotes` : ''
-    return fail(lineOf(key, fromLine), `${key} is needed, as text${fix}`)
+    return fail(lineOf(lines, key, fromLine), `${key} is needed, as text${fix}`)
   }
   const optional = (key: string) => (front[key] === undefined ? undefined : text(key))
   const slots: Record<string, Slot> = {}
   const declared = front.slots ?? {}
   if (!isRecord(declared))
-    return fail(lineOf('slots'), 'slots holds a name with { type: text or url, sample: … } for each slot')
+    return fail(
+      lineOf(lines, 'slots'),
+      'slots holds a name with { type: text or url, sample: … } for each slot',
+    )
   for (const [name, slot] of Object.entries(declared)) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name))
-      fail(lineOf(name), `a slot is named in camelCase, and ${name} is not`)
+      fail(lineOf(lines, name), `a slot is named in camelCase, and ${name} is not`)
     if (!isRecord(slot) || (slot.type !== 'text' && slot.type !== 'url'))
-      return fail(lineOf(name), `the slot ${name} has the type text or url`)
-    slots[name] = { type: slot.type, sample: text('sample', slot, lineOf(name)) }
+      return fail(lineOf(lines, name), `the slot ${name} has the type text or url`)
+    slots[name] = { type: slot.type, sample: text('sample', slot, lineOf(lines, name)) }
   }
   const { action } = front
   if (action !== undefined && !isRecord(action))
-    return fail(lineOf('action'), 'action is { label: …, url: … }')
+    return fail(lineOf(lines, 'action'), 'action is { label: …, url: … }')
   return {
     file,
     // A header field: a folded text of YAML ends with a line break.
@@ -82,8 +81,8 @@ export function readTemplate(file: string, source: string): TemplateSource {
     preheader: optional('preheader') ?? '',
     slots,
     action: action && {
-      label: text('label', action, lineOf('action')),
-      url: text('url', action, lineOf('action')),
+      label: text('label', action, lineOf(lines, 'action')),
+      url: text('url', action, lineOf(lines, 'action')),
     },
     because: optional('because'),
     unsubscribe: optional('unsubscribe'),
@@ -93,8 +92,12 @@ export function readTemplate(file: string, source: string): TemplateSource {
       .join('\n')
       .trim(),
     language: file.endsWith('.mjml') ? 'mjml' : 'markdown',
-    bodyLine: end + 2,
   }
+}
+
+/** The first line that begins with a key. */
+export function lineOf(lines: readonly string[], key: string, otherwise = 1): number {
+  return lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || otherwise
 }
 
 /** The line in the front matter, from 1, and what is wrong in it. */

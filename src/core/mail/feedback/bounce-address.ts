@@ -5,33 +5,30 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const TOKEN_CHARACTERS = 26
 
 /** Makes the envelope senders of our messages, and tells genuine bounces to them from forged ones. */
-export interface BounceAddresses {
-  /** `bounce+TOKEN@example.com`: only the recipient of our mail to this address knows it. */
-  senderFor(address: string): string
-  /**
-   * Reads the envelope senders in a text (a bounce, its headers included) once, and gives whether that of an address is
-   * one of them.
-   */
-  namedIn(text: string): (identity: string) => boolean
-}
+export type BounceAddresses = ReturnType<typeof createBounceAddresses>
 
 /**
  * Envelope senders with a token each, an HMAC over the recipient under a key of the store. Lower-case letters and digits,
  * since mail servers may fold case; nothing is stored.
  */
-export function createBounceAddresses(bounceAddress: string, key: string): BounceAddresses {
+export function createBounceAddresses(bounceAddress: string, key: string) {
   const ascii = asciiAddress(bounceAddress)
   const at = ascii.lastIndexOf('@')
   const [prefix, suffix] = [`${ascii.slice(0, at)}+`, ascii.slice(at)]
   const sender = (identity: string) => `${prefix}${tokenOf(key, identity)}${suffix}`
   return {
-    senderFor(address) {
+    /** `bounce+TOKEN@example.com`: only the recipient of our mail to this address knows it. */
+    senderFor(address: string): string {
       const parsed = parseAddress(address)
       return parsed.ok ? sender(parsed.identity) : ascii
     },
-    namedIn(text) {
+    /**
+     * Reads the envelope senders in a text (a bounce, its headers included) once, and gives whether that of an address
+     * is one of them.
+     */
+    namedIn(text: string): (identity: string) => boolean {
       const tokens = tokensIn(text.toLowerCase(), prefix.toLowerCase(), suffix.toLowerCase())
-      return (identity) => tokens.has(tokenOf(key, identity))
+      return (identity: string) => tokens.has(tokenOf(key, identity))
     },
   }
 }

@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import PostalMime, { type Email } from 'postal-mime'
-import { bounceKind, enhancedCode, type FeedbackKind, reasonFor } from './event.ts'
+import { parseAddress } from '../../address.ts'
+import { bounceKind, enhancedCode, type FeedbackEvent, type FeedbackKind, reasonFor } from './event.ts'
+import type { SuppressionList } from './suppressions.ts'
 
 /** One recipient's part of a delivery status notification or an abuse report. */
 export interface ReportedMessage {
@@ -14,7 +17,6 @@ export interface ReportedMessage {
 export type MessageReport =
   | {
       readonly kind: 'report'
-      readonly source: 'dsn' | 'arf' | 'text'
       readonly reports: readonly ReportedMessage[]
       /** To whom the returned message says that it was addressed. */
       readonly recipients: readonly string[]
@@ -62,11 +64,16 @@ export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   const messageId = messageIdIn(original ?? '')
   const recipients = recipientsIn(original ?? '')
   const status = parts.get('message/delivery-status') ?? parts.get('message/global-delivery-status')
-  if (status !== undefined)
-    return withRecipients(deliveryStatus(status, messageId ?? messageIdIn(noticeOf(email))), recipients)
   const abuse = parts.get('message/feedback-report')
-  if (abuse !== undefined) return withRecipients(abuseReport(abuse, messageId), recipients)
-  return withRecipients(returnedText(email, messageId), recipients)
+  const reading =
+    status !== undefined
+      ? deliveryStatus(status, messageId ?? messageIdIn(noticeOf(email)))
+      : abuse !== undefined
+        ? abuseReport(abuse, messageId)
+        : returnedText(email, messageId)
+  return reading.kind === 'report'
+    ? { ...reading, reports: reading.reports.slice(0, MOST_RECIPIENTS), recipients }
+    : reading
 }
 
 /** The first lines, because each line costs the parser time, and each part memory. */
@@ -90,12 +97,6 @@ type Reading =
   | Exclude<MessageReport, { kind: 'report' }>
   | Omit<Extract<MessageReport, { kind: 'report' }>, 'recipients'>
 
-function withRecipients(reading: Reading, recipients: readonly string[]): MessageReport {
-  return reading.kind === 'report'
-    ? { ...reading, reports: reading.reports.slice(0, MOST_RECIPIENTS), recipients }
-    : reading
-}
-
 function deliveryStatus(status: string, messageId: string | undefined): Reading {
   // The first block is about the message, each further one about a recipient (RFC 3464 §2.1).
   const recipients = blocks(status).filter((block) => block.has('action') || block.has('final-recipient'))
@@ -112,7 +113,7 @@ function deliveryStatus(status: string, messageId: string | undefined): Reading 
     if (action === 'delivered') return [{ ...about, kind: 'delivered', reason: reasonFor('delivered', code) }]
     return []
   })
-  if (reports.length > 0) return { kind: 'report', source: 'dsn', reports }
+  if (reports.length > 0) return { kind: 'report', reports }
   return recipients.length > 0
     ? { kind: 'ignored', reason: 'the message is delayed, relayed or expanded, and not failed' }
     : { kind: 'not-understood', reason: 'the delivery status names no recipient' }
@@ -128,7 +129,6 @@ function abuseReport(report: string, messageId: string | undefined): Reading {
     return { kind: 'ignored', reason: 'the feedback report is not about abuse' }
   return {
     kind: 'report',
-    source: 'arf',
     reports: [
       {
         kind: 'complaint',
@@ -169,7 +169,6 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
   const kind = bounceKind(code)
   return {
     kind: 'report',
-    source: 'text',
     reports: [{ kind, address, messageId, reason: reasonFor(kind, code) }],
   }
 }
@@ -226,4 +225,54 @@ function messageIdIn(text: string): string | undefined {
 
 function textOf(content: ArrayBuffer | Uint8Array | string): string {
   return typeof content === 'string' ? content : new TextDecoder().decode(content)
+}
+
+/**
+ * The events of a report whose recipient is proven. Anybody can write a bounce, so its content is not believed: the
+ * report must name the envelope sender that only mail to this address carries, or the Message-ID of a message that was
+ * sent to it.
+ */
+export async function matchReports(
+  report: Extract<MessageReport, { kind: 'report' }>,
+  raw: string,
+  {
+    bounceAddresses,
+    wasSent,
+    now,
+  }: Pick<SuppressionList, 'bounceAddresses' | 'wasSent'> & { readonly now: number },
+): Promise<{ readonly events: readonly FeedbackEvent[]; readonly unmatched: readonly ReportedMessage[] }> {
+  const digest = createHash('sha256').update(raw).digest('base64url')
+  const isNamed = bounceAddresses?.namedIn(raw) ?? (() => false)
+  const events: FeedbackEvent[] = []
+  const unmatched: ReportedMessage[] = []
+  for (const one of report.reports) {
+    // A report about one recipient may name where the mail was forwarded to, or nobody: then the returned message says.
+    const named = [one.address, ...(report.reports.length === 1 ? report.recipients : [])]
+    const identity = await firstProven(named, one.messageId)
+    if (identity === undefined) {
+      unmatched.push(one)
+      continue
+    }
+    const about = one.messageId ?? digest
+    events.push({
+      id: `${about}/${identity}/${one.kind}`,
+      kind: one.kind,
+      address: identity,
+      messageId: one.messageId,
+      at: now,
+      reason: one.reason,
+    })
+  }
+  return { events, unmatched }
+
+  async function firstProven(named: readonly (string | undefined)[], messageId: string | undefined) {
+    for (const address of new Set(named)) {
+      const parsed = parseAddress(address ?? '')
+      if (!parsed.ok) continue
+      const { identity } = parsed
+      if (isNamed(identity)) return identity
+      if (messageId !== undefined && (await wasSent({ identity, messageId }))) return identity
+    }
+    return undefined
+  }
 }

@@ -2,20 +2,7 @@ import type { Timer } from '../../clock.ts'
 import type { MailCount, SendingStore } from './sending.ts'
 
 /** Keeps all senders of one store to MAILER_RATE messages a second. */
-export interface Pacer {
-  /**
-   * Resolves when it is the turn of one message, or of several within half a second, up to `most`: their times on the
-   * monotonic clock. Rejects when the signal aborts.
-   */
-  places(most: number, signal: AbortSignal): Promise<readonly number[]>
-  /** Returns places in which nothing was sent; the next caller gets them. */
-  giveBack(places: readonly number[]): void
-  /**
-   * Takes a slot for a mail that somebody is waiting for: the mail goes out at once, and the lessons behind
-   * it wait.
-   */
-  passed(): Promise<void>
-}
+export type Pacer = ReturnType<typeof createPacer>
 
 const SECOND_US = 1_000_000
 /** Places are reserved for this long at a time, so that even many dispatchers rarely ask the store. */
@@ -30,7 +17,7 @@ export function createPacer({
   readonly perSecond: number
   readonly store: () => Promise<Pick<SendingStore, 'reserve'>>
   readonly timer: Timer
-}): Pacer {
+}) {
   const intervalUs = Math.round(SECOND_US / perSecond)
   const together = Math.max(1, Math.round(perSecond * TOGETHER_SECONDS))
   /** Later than this after its time, a place is lost: old places would go out in a burst. */
@@ -53,13 +40,13 @@ export function createPacer({
     spare = spare.filter((place) => place >= oldest)
     return spare.splice(0, most)
   }
-  const giveBack = (places: readonly number[]) => {
-    keep(places)
-    for (const wake of waiting) wake()
-  }
 
   return {
-    async places(most, signal) {
+    /**
+     * Resolves when it is the turn of one message, or of several within half a second, up to `most`: their times on the
+     * monotonic clock. Rejects when the signal aborts.
+     */
+    async places(most: number, signal: AbortSignal): Promise<readonly number[]> {
       signal.throwIfAborted()
       let mine = takeSpare(most)
       if (mine.length === 0) mine = await reserve(most)
@@ -81,17 +68,19 @@ export function createPacer({
         }
       }
     },
-    giveBack,
-    async passed() {
+    /** Returns places in which nothing was sent; the next caller gets them. */
+    giveBack(places: readonly number[]): void {
+      keep(places)
+      for (const wake of waiting) wake()
+    },
+    /**
+     * Takes a slot for a mail that somebody is waiting for: the mail goes out at once, and the lessons behind
+     * it wait.
+     */
+    async passed(): Promise<void> {
       await (await store()).reserve({ messages: 1, intervalUs })
     },
   }
-}
-
-/** Counts messages in memory and writes them to the store together. */
-export interface Tally {
-  add(count: MailCount): Promise<void>
-  flush(): Promise<void>
 }
 
 const COUNTED_AT_ONCE = 1000
@@ -104,7 +93,7 @@ const COUNTED_FOR_MS = 1000
 export function createTally(
   store: () => Promise<Pick<SendingStore, 'count'>>,
   timer: Pick<Timer, 'monotonic'>,
-): Tally {
+) {
   let counts: MailCount[] = []
   let since = timer.monotonic()
   async function flush() {
@@ -115,7 +104,7 @@ export function createTally(
   }
   return {
     flush,
-    async add(count) {
+    async add(count: MailCount): Promise<void> {
       counts.push(count)
       if (counts.length >= COUNTED_AT_ONCE || timer.monotonic() - since >= COUNTED_FOR_MS) await flush()
     },

@@ -86,6 +86,8 @@ export function readItems(
 export const TOLERANCE_MS = 5 * 60 * 1000
 
 export const refused = (reason: string) => ({ kind: 'refused', reason }) as const
+/** Older, or from a clock that is ahead. */
+export const NOT_RECENT = refused('the signature is not from the last five minutes: compare the clocks')
 
 /** Unix seconds within the tolerance. */
 export function isRecent(text: string, now: number): boolean {

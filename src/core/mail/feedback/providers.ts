@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
 import { isAcceptedSecret } from '../../accepted-secret.ts'
-import type { FeedbackProviderName } from '../../feedback-providers.ts'
+import type { FeedbackProviderName } from '../../env/settings.ts'
 import { decodeWebhookKey } from '../../webhook-key.ts'
 import { bounceKind, enhancedCode, FEEDBACK_KINDS, type Feedback, type FeedbackKind } from './event.ts'
 import {
@@ -11,6 +11,7 @@ import {
   isRecent,
   list,
   lookup,
+  NOT_RECENT,
   NOTHING,
   optionalFields,
   optionalText,
@@ -23,7 +24,8 @@ import {
 import { ses } from './ses.ts'
 
 const UNFIT = refused('the signature does not fit')
-const TOO_OLD = refused('the signature is too old')
+/** A password can be guessed, so the caller counts wrong ones. */
+export const WRONG_PASSWORD = refused('the password is wrong')
 
 /** The body of a request whose signature fits. */
 function genuine(body: Uint8Array, deliveryId?: string): Verification {
@@ -48,7 +50,8 @@ function verifySigned(
 ): Verification {
   const [id, time, signatures] = ['id', 'timestamp', 'signature'].map((one) => header(`${name}-${one}`))
   if (!id || !time || !signatures) return refused('the signature headers are missing')
-  if (id.length > 255 || !isRecent(time, now)) return TOO_OLD
+  if (id.length > 255) return refused('the message id is longer than 255 characters')
+  if (!isRecent(time, now)) return NOT_RECENT
   const expected = secret.accepted.flatMap((one) => {
     const key = decodeWebhookKey(one.reveal())
     return key === undefined ? [] : [createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest()]
@@ -118,7 +121,7 @@ const mailgun: FeedbackProvider = {
       typeof one === 'number' ? String(one) : optionalText(one),
     )
     if (!time || !token || !given) return refused('the signature is missing')
-    if (!isRecent(time, now)) return TOO_OLD
+    if (!isRecent(time, now)) return NOT_RECENT
     if (!/^[0-9a-f]{64}$/i.test(given) || token.length > 100) return UNFIT
     const bytes = Buffer.from(given, 'hex')
     const macOf = (key: string) => createHmac('sha256', key).update(time + token)
@@ -177,7 +180,7 @@ const postmark: FeedbackProvider = {
     if (basic === undefined) return refused('the password is missing')
     const credentials = Buffer.from(basic, 'base64').toString()
     const password = credentials.slice(credentials.indexOf(':') + 1)
-    return isAcceptedSecret(password, secret) ? genuine(body) : refused('the password is wrong')
+    return isAcceptedSecret(password, secret) ? genuine(body) : WRONG_PASSWORD
   },
   items(body) {
     const event = fields(body, 'the body')
@@ -222,7 +225,7 @@ const sendgrid: FeedbackProvider = {
       header(`x-twilio-email-event-webhook-${one}`),
     )
     if (!time || !signature) return refused('the signature headers are missing')
-    if (!isRecent(time, now)) return TOO_OLD
+    if (!isRecent(time, now)) return NOT_RECENT
     const signed = Buffer.concat([Buffer.from(time), body])
     return secret.accepted.some((key) => isSignedBy(key.reveal(), signed, signature)) ? genuine(body) : UNFIT
   },

@@ -19,13 +19,9 @@ export interface MailCount {
   readonly known?: boolean
 }
 
-export interface MailDayCount {
+export interface MailDayCount extends Omit<MailCount, 'at' | 'known'> {
   /** `2026-11-22` */
   readonly day: string
-  readonly kind: CountedKind
-  readonly source: string
-  readonly domain: string
-  readonly count: number
 }
 
 interface Operation {
@@ -38,7 +34,7 @@ interface Operation {
 /** Sending state shared by all dispatchers of one store: counts, the breaker and the pace. */
 export interface SendingStore {
   count(counts: readonly MailCount[]): Promise<void>
-  /** The current pause of courses. Starts one if the counts of the last day call for it (CONTRACT §14.5). */
+  /** The current pause of courses. Starts one if the counts of the last day call for it (CONTRACT §12). */
   check(now: number): Promise<Pause | undefined>
   /** The streams that are paused. */
   holds(): Promise<readonly Hold[]>
@@ -84,10 +80,7 @@ export const dayNameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
 /** Counts summed up by minute and by day, in an order that two writers share. */
 export function sumCounts(counts: readonly MailCount[]) {
   const minutes = new Map<string, { minute: number; kind: BreakerKind; count: number }>()
-  const days = new Map<
-    string,
-    { day: string; kind: CountedKind; source: string; domain: string; count: number }
-  >()
+  const days = new Map<string, MailDayCount>()
   for (const one of counts) {
     const { at, kind, source, domain, count } = one
     const [minute, day] = [minuteOf(at), dayNameOf(at)]
@@ -118,14 +111,7 @@ export function countedDomain(identity: string): string {
 }
 
 /** Mails sent and feedback received on one UTC day. */
-export interface DayOfMail {
-  /** `2026-11-22` */
-  readonly day: string
-  readonly sent: number
-  readonly hardBounces: number
-  readonly softBounces: number
-  readonly complaints: number
-}
+export type DayOfMail = Readonly<ReturnType<typeof dailyMail>[number]>
 
 /** A time on the first of the last `days` days, of which today is one. */
 export function firstOfDays(days: number, now: number): number {
@@ -133,15 +119,13 @@ export function firstOfDays(days: number, now: number): number {
 }
 
 /** The last days, oldest first, over all sources and recipients; a day without mail is there with zeros. */
-export function dailyMail(
-  counts: readonly MailDayCount[],
-  { days, now }: { days: number; now: number },
-): readonly DayOfMail[] {
+export function dailyMail(counts: readonly MailDayCount[], { days, now }: { days: number; now: number }) {
   return Array.from({ length: days }, (_, index) => {
     const day = dayNameOf(firstOfDays(days, now) + index * DAY_MS)
     const of = (kind: MailDayCount['kind']) =>
       counts.reduce((sum, one) => (one.day === day && one.kind === kind ? sum + one.count : sum), 0)
     return {
+      /** `2026-11-22` */
       day,
       sent: of('sent'),
       hardBounces: of('hard-bounce'),
@@ -150,3 +134,41 @@ export function dailyMail(
     }
   })
 }
+
+/** CONTRACT §12: below these numbers a rate says nothing. Rates are shares of deliveries. */
+export const BREAKER = {
+  windowMs: DAY_MS,
+  fewestDeliveries: 50,
+  hardBounces: 0.05,
+  fewestComplaints: 5,
+  complaints: 0.003,
+} as const
+
+/** Deliveries and bad news of the last 24 hours, over all dispatchers of one store, from the sums of the minutes. */
+export function dayOfFeedback(sums: (kind: BreakerKind) => number) {
+  return {
+    deliveries: sums('sent'),
+    hardBounces: { proven: sums('hard-bounce'), byMail: sums('hard-bounce by mail') },
+    complaints: { proven: sums('complaint'), byMail: sums('complaint by mail') },
+  }
+}
+
+/** Why sending must pause, in one sentence; undefined while the rates are fine. */
+export function breach(day: ReturnType<typeof dayOfFeedback>): string | undefined {
+  const { deliveries } = day
+  if (deliveries === 0) return undefined
+  const [hardBounces, complaints] = [counted(day.hardBounces), counted(day.complaints)]
+  if (deliveries >= BREAKER.fewestDeliveries && hardBounces >= deliveries * BREAKER.hardBounces)
+    return `${hardBounces} of ${deliveries} messages of the last day bounced hard; providers block senders at ${percent(BREAKER.hardBounces)}`
+  if (complaints >= BREAKER.fewestComplaints && complaints >= deliveries * BREAKER.complaints)
+    return `${complaints} of ${deliveries} messages of the last day were reported as spam; providers block senders at ${percent(BREAKER.complaints)}`
+  return undefined
+}
+
+/**
+ * Those of a webhook or of a mail server's answer are proven. Anybody can write one by mail: these count up to the number
+ * of proven ones, so that forged reports alone never pause courses.
+ */
+const counted = ({ proven, byMail }: Record<'proven' | 'byMail', number>) => proven + Math.min(proven, byMail)
+
+const percent = (share: number) => `${share * 100}%`

@@ -1,6 +1,6 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { isAcceptedSecret } from '../../accepted-secret.ts'
-import { boundedBody } from '../../network/bounded-body.ts'
+import { boundedBody, proxiedFetch } from '../../network/proxy.ts'
 import { enhancedCode } from './event.ts'
 import {
   FeedbackFormatError,
@@ -9,13 +9,13 @@ import {
   type Item,
   list,
   lookup,
+  NOT_RECENT,
   NOTHING,
   optionalFields,
   optionalText,
   parseBody,
   refused,
   TOLERANCE_MS,
-  type Verification,
   type VerifyOptions,
 } from './provider.ts'
 
@@ -48,14 +48,16 @@ export const ses: FeedbackProvider = {
     if (!isAcceptedSecret(optionalText(message.TopicArn), options.secret))
       return refused('it comes from another topic')
     const age = options.now - Date.parse(optionalText(message.Timestamp) ?? '')
-    if (!(Math.abs(age) <= TOLERANCE_MS)) return refused('the signature is too old')
+    if (!(Math.abs(age) <= TOLERANCE_MS)) return NOT_RECENT
     const signed = names
       .flatMap((name) => (typeof message[name] === 'string' ? [`${name}\n${message[name]}\n`] : []))
       .join('')
     if (!(await isSigned(message, signed, options))) return refused('the signature does not fit')
-    return type === 'SubscriptionConfirmation'
-      ? confirmation(message.SubscribeURL)
-      : { kind: 'genuine', value }
+    if (type !== 'SubscriptionConfirmation') return { kind: 'genuine', value }
+    const url = snsUrl(message.SubscribeURL)
+    return url?.searchParams.get('Action') === 'ConfirmSubscription'
+      ? { kind: 'confirm', url: url.href }
+      : refused('the confirmation does not lead to SNS')
   },
   items(body) {
     const notification = fields(body, 'the body')
@@ -79,13 +81,6 @@ function snsUrl(value: unknown): URL | undefined {
     SNS_HOST.test(url.hostname)
     ? url
     : undefined
-}
-
-function confirmation(subscribeUrl: unknown): Verification {
-  const url = snsUrl(subscribeUrl)
-  return url?.searchParams.get('Action') === 'ConfirmSubscription'
-    ? { kind: 'confirm', url: url.href }
-    : refused('the confirmation does not lead to SNS')
 }
 
 async function isSigned(
@@ -158,7 +153,7 @@ const MOST_KEPT = 20
  * Fetches small texts over HTTPS and keeps the certificates among them: their names change with their content. Never
  * follows a redirect, which could lead away from the host that was checked.
  */
-export function createFetchText(get: typeof fetch = fetch): (url: string) => Promise<string> {
+export function createFetchText(get = proxiedFetch): (url: string) => Promise<string> {
   const kept = new Map<string, string>()
   return async (url) => {
     const known = kept.get(url)

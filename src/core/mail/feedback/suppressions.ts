@@ -1,13 +1,18 @@
 import { parseAddress } from '../../address.ts'
 import { type AuditEntry, auditEntry, type Operator } from '../../audit.ts'
 import type { Clock } from '../../clock.ts'
+import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { Random } from '../../random.ts'
 import type { BounceAddresses } from './bounce-address.ts'
-import { type ErasureHashes, releaseChange, suppressionChange } from './changes.ts'
-import type { SuppressionCause } from './mailbox.ts'
+import { bounceKind, enhancedCode, type SuppressionCause } from './event.ts'
 import type { SendingStore } from './sending.ts'
-import type { FeedbackStore, SuppressedAddress } from './store.ts'
-import type { CsvSuppression } from './suppression-csv.ts'
+import {
+  type ErasureHashes,
+  type FeedbackStore,
+  releaseChange,
+  type SuppressedAddress,
+  suppressionChange,
+} from './store.ts'
 
 /** The suppression list of a store, with the keys under which the store knows addresses. */
 export interface SuppressionList {
@@ -16,6 +21,7 @@ export interface SuppressionList {
   readonly erasureHashes: ErasureHashes
   /** Undefined without MAILER_BOUNCE_ADDRESS. */
   readonly bounceAddresses: BounceAddresses | undefined
+  /** Was this message sent to this address? */
   readonly wasSent: (input: { readonly identity: string; readonly messageId: string }) => Promise<boolean>
 }
 
@@ -76,19 +82,14 @@ export async function releaseAddress(
   return applied === 'changed'
 }
 
-export interface ImportCounts {
-  readonly added: number
-  /** On the list already. */
-  readonly known: number
-  /** Lines whose address is malformed, and addresses that were erased. */
-  readonly skipped: number
-}
-
-/** Puts the addresses of a provider's export on the list, a few hundred a commit; doing it twice changes nothing. */
+/**
+ * Puts the addresses of a provider's export on the list, a few hundred a commit; doing it twice changes nothing. `known`
+ * counts those on the list already; `skipped` lines whose address is malformed, and addresses that were erased.
+ */
 export async function importSuppressions(
   { store, erasureHashes }: SuppressionList,
   { rows, file, ...by }: ListChange & { readonly rows: readonly CsvSuppression[]; readonly file: string },
-): Promise<ImportCounts> {
+) {
   const now = by.clock.now()
   const changes = rows.flatMap(({ address, cause, at = now, reason }) => {
     const parsed = parseAddress(address)
@@ -113,4 +114,119 @@ function auditOf(
   subject?: string,
 ): AuditEntry {
   return auditEntry({ action, operator, now: clock.now(), random, details, ...(subject && { subject }) })
+}
+
+/** A file that is no list of suppressed addresses: one sentence with the fix. */
+export class SuppressionCsvError extends Error {
+  override readonly name = 'SuppressionCsvError'
+}
+
+export interface CsvSuppression {
+  readonly address: string
+  readonly cause: SuppressionCause
+  /** UTC milliseconds; undefined when the file does not say. */
+  readonly at: number | undefined
+  readonly reason: string
+}
+
+const COLUMNS = {
+  address: ['address', 'email', 'email address', 'emailaddress', 'recipient'],
+  said: ['cause', 'suppressionreason', 'type', 'status', 'code', 'reason', 'error', 'description'],
+  at: [
+    'at',
+    'created',
+    'created_at',
+    'createdat',
+    'created at',
+    'last update',
+    'lastupdatetime',
+    'date',
+    'bounced at',
+  ],
+} as const
+
+/** Matched against whole cells, because the text of a bounce may contain any word. */
+const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
+  [/^(?:spam[ _-]?(?:complaint|report)s?|complain(?:t|ed))$/i, 'complaint'],
+  [/^(?:hard[ _-]?bounced?|bounced?|bad ?email ?address|invalid(?: email)?(?: address)?)$/i, 'hard-bounce'],
+  [/^(?:manual(?: ?suppression)?|unsubscribed?)$/i, 'manual'],
+]
+
+/**
+ * Reads a provider's export of suppressed addresses, or our own: any CSV whose first line names a column of addresses.
+ * A cause comes from the words or status codes of a line. A line without either is an error unless `cause` says what
+ * all lines are: a hard bounce is never guessed.
+ */
+export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined) {
+  const lines: Iterator<CsvRow, undefined> = readCsv(text)
+  const names = (lines.next().value?.cells ?? []).map((name) => name.trim().toLowerCase())
+  const columnsOf = (known: readonly string[]) =>
+    known.flatMap((name) => (names.includes(name) ? [names.indexOf(name)] : []))
+  const [address] = columnsOf(COLUMNS.address)
+  if (address === undefined)
+    throw new SuppressionCsvError(
+      `the first line names no column of addresses. Name one of its columns ${COLUMNS.address[0]} or ${COLUMNS.address[1]}.`,
+    )
+  const [said, [at]] = [columnsOf(COLUMNS.said), columnsOf(COLUMNS.at)]
+  /** Lines about mail that may arrive later, or about a message that was refused: no reason to suppress. */
+  let passing = 0
+  const suppressions: CsvSuppression[] = []
+  // Line by line, because a file may hold millions.
+  for (let row = lines.next(); !row.done; row = lines.next()) {
+    const { line: number, cells: line, fault } = row.value
+    if (fault !== undefined) throw new SuppressionCsvError(`line ${number}: ${fault}. Correct it.`)
+    const cells = said.map((column) => (line[column] ?? '').trim()).filter((cell) => cell !== '')
+    const found = cause ?? causeOf(cells)
+    if (found === undefined)
+      throw new SuppressionCsvError(
+        `line ${number} does not say why the address is suppressed. Say it for all lines with --cause.`,
+      )
+    if (found === 'passing') {
+      passing += 1
+      continue
+    }
+    suppressions.push({
+      address: cellValue(line[address] ?? ''),
+      cause: found,
+      at: timeOf(at === undefined ? '' : (line[at] ?? '')),
+      reason: REASONS[found],
+    })
+  }
+  return { suppressions, passing }
+}
+
+/** Our own reasons. The provider's text is not kept, because it can contain anything, even an address. */
+const REASONS: Readonly<Record<SuppressionCause, string>> = {
+  'hard-bounce': 'the provider lists the address as bounced',
+  complaint: 'the provider lists the address as one that complained',
+  manual: 'the provider lists the address as suppressed',
+}
+
+function causeOf(cells: readonly string[]): SuppressionCause | 'passing' | undefined {
+  for (const cell of cells) {
+    const word = SAID.find(([pattern]) => pattern.test(cell))
+    if (word) return word[1]
+  }
+  const code = cells.map((cell) => enhancedCode(cell)).find((one) => one !== undefined)
+  if (code !== undefined) return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
+  return undefined
+}
+
+/** Unix seconds or a date; a date without a zone is taken as UTC. */
+function timeOf(text: string): number | undefined {
+  const trimmed = text.trim()
+  if (/^\d{9,11}$/.test(trimmed)) return Number(trimmed) * 1000
+  const zoned = /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(trimmed)
+    ? `${trimmed.replace(' ', 'T')}Z`
+    : trimmed
+  const at = Date.parse(zoned)
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** The suppression list as CSV, as `readSuppressionCsv` reads it. */
+export function suppressionCsv(addresses: readonly SuppressedAddress[]): string {
+  const lines = addresses.map(({ identity, cause, at, source, reason }) =>
+    csvLine([identity, cause, new Date(at).toISOString(), source, reason]),
+  )
+  return [csvLine(['address', 'cause', 'at', 'source', 'reason']), ...lines].join('')
 }

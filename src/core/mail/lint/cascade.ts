@@ -73,15 +73,12 @@ export function textOf(node: ParentNode): string {
     .join('')
 }
 
-interface Declaration {
-  readonly selector: string
-  readonly property: string
-  readonly value: string
-}
-
 type Rule = CssStylesheetAST['stylesheet']['rules'][number] | { readonly type: 'declaration' }
 
-function* declarationsOf(rules: readonly object[], scheme: Scheme): Generator<Declaration> {
+function* declarationsOf(
+  rules: readonly object[],
+  scheme: Scheme,
+): Generator<Readonly<Record<'selector' | 'property' | 'value', string>>> {
   // The parser's type leaves out declarations directly in a @media block; skip them.
   for (const rule of rules as readonly Rule[]) {
     if ('media' in rule && 'rules' in rule && typeof rule.media === 'string') {

@@ -1,6 +1,7 @@
-import type { Finding } from '../../finding.ts'
+import { type Finding, SEVERITY_RANK } from '../../finding.ts'
 import { messagesOf } from '../../messages/messages.ts'
 import { fileNames } from '../../package-files.ts'
+import { compileFile } from '../compile/compile.ts'
 import {
   LAYOUT,
   pathOf,
@@ -9,41 +10,19 @@ import {
   type TemplateFiles,
   type Templates,
 } from '../compile/files.ts'
-import { compileFile } from '../compile/folder.ts'
 import { type MailDefinition, translationName } from '../definition.ts'
-import { renderMail } from '../render.ts'
-import type { CompiledMail } from '../template.ts'
-import { checkContrast } from './contrast.ts'
-import { checkLinks } from './links.ts'
+import { type CompiledMail, renderMail } from '../template.ts'
 import { lintedMail, type Shown } from './mail.ts'
 import { lintFinding } from './rules.ts'
-import { checkStructure } from './structure.ts'
+import { checkContrast, checkLinks, checkStructure } from './structure.ts'
 import { checkSupport } from './support.ts'
 
-/** Result of `email lint` for one mail. Sizes are of the mail filled with its samples. */
-export interface LintedSummary {
-  readonly name: string
-  readonly subject: string
-  readonly htmlBytes: number
-  readonly textBytes: number
-  /** How many of each were found in it. */
-  readonly errors: number
-  readonly warnings: number
-}
-
-export interface LintReport {
-  readonly version: 1
-  readonly ok: boolean
-  readonly mails: readonly LintedSummary[]
-  readonly findings: readonly Finding[]
-}
-
-const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 }
+export type LintReport = Awaited<ReturnType<typeof lintMails>>
 
 function bySeverityAndPlace(a: Finding, b: Finding): number {
   const [one, other] = [a.location, b.location]
   return (
-    RANK[a.severity] - RANK[b.severity] ||
+    SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity] ||
     (one?.file ?? '').localeCompare(other?.file ?? '') ||
     (one?.line ?? 0) - (other?.line ?? 0) ||
     (one?.column ?? 0) - (other?.column ?? 0)
@@ -54,14 +33,9 @@ function bySeverityAndPlace(a: Finding, b: Finding): number {
  * Compiles and checks every mail of a set. `pages` are the paths that the platform serves, `language` is its language
  * tag.
  */
-export async function lintMails(
-  set: Templates,
-  shown: Shown,
-  pages: readonly string[],
-  language = 'en',
-): Promise<LintReport> {
+export async function lintMails(set: Templates, shown: Shown, pages: readonly string[], language = 'en') {
   const seen = new Map<string, Finding>()
-  const mails: LintedSummary[] = []
+  const mails: ReturnType<typeof lintCompiled>['summary'][] = []
   for (const definition of set.definitions) {
     const { summary, findings } = await lintTemplate({ ...set, language, pages }, definition, shown)
     mails.push(summary)
@@ -74,7 +48,7 @@ export async function lintMails(
     ...(await missingTranslations(set, shown)),
     ...unspokenLanguage(language),
   ].sort(bySeverityAndPlace)
-  return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
+  return { version: 1 as const, ok: findings[0]?.severity !== 'error', mails, findings }
 }
 
 /** Files that are no mail's template, in the folder where templates are looked up first and in those of translations. */
@@ -217,7 +191,7 @@ export function lintCompiled(input: {
   readonly shown: Shown
   /** The paths that links to the platform may have. */
   readonly pages: readonly string[]
-}): { readonly summary: LintedSummary; readonly findings: readonly Finding[] } {
+}) {
   const { files, compiled, shown, pages } = input
   const samples = Object.fromEntries(
     Object.entries(compiled.slots).map(([slot, { sample }]) => [slot, sample]),
@@ -227,11 +201,13 @@ export function lintCompiled(input: {
   for (const check of [checkLinks, checkStructure, checkContrast, checkSupport]) check(mail, pages)
   const findings = [...new Map(mail.findings.map((finding) => [keyOf(finding), finding])).values()]
   return {
+    /** For the mail filled with its samples. */
     summary: {
       name: files.definition.name,
       subject: rendered.subject,
       htmlBytes: Buffer.byteLength(rendered.html),
       textBytes: Buffer.byteLength(rendered.text),
+      /** How many of each were found in it. */
       errors: findings.filter(({ severity }) => severity === 'error').length,
       warnings: findings.filter(({ severity }) => severity === 'warning').length,
     },

@@ -1,11 +1,8 @@
-import type { Document } from 'domhandler'
 import { parseDocument } from 'htmlparser2'
-import type { Finding } from '../../finding.ts'
-import type { TemplateFiles } from '../compile/files.ts'
-import { LAYOUT } from '../compile/files.ts'
-import type { Rendered } from '../render.ts'
-import type { CompiledMail } from '../template.ts'
-import { type LintRule, lintFinding, type SourceLocation } from './rules.ts'
+import type { Finding, Location } from '../../finding.ts'
+import { LAYOUT, type TemplateFiles } from '../compile/files.ts'
+import type { CompiledMail, renderMail } from '../template.ts'
+import { type LintRule, lintFinding } from './rules.ts'
 
 /** A file of a folder, as findings name it. */
 export type Shown = (folder: string, file: string) => string
@@ -13,32 +10,18 @@ export type Shown = (folder: string, file: string) => string
 /** A text, or a pattern without the g flag. Empty texts are skipped. */
 export type Needle = string | RegExp
 
-/** One mail as the checks see it: its files, its sample rendering, and the HTML as a document. */
-export interface LintedMail {
-  readonly files: TemplateFiles
-  readonly compiled: CompiledMail
-  readonly rendered: Rendered
-  readonly document: Document
-  /**
-   * The place of the first needle that the template or the layout contains; the template's first line if
-   * neither contains any.
-   */
-  place(...needles: readonly Needle[]): SourceLocation
-  /** Notes a finding, at the template's first line if it names no place. */
-  report(id: LintRule, cause: string, location?: SourceLocation, fix?: string): void
-  readonly findings: readonly Finding[]
-  /** Like `place`, but undefined if neither file contains a needle: then nobody wrote it by hand. */
-  written(...needles: readonly Needle[]): SourceLocation | undefined
-}
+export type LintedMail = ReturnType<typeof lintedMail>
 
+/** One mail as the checks see it: its files, its sample rendering, and the HTML as a document. */
 export function lintedMail(
   files: TemplateFiles,
   compiled: CompiledMail,
-  rendered: Rendered,
+  rendered: ReturnType<typeof renderMail>,
   shown: Shown,
-): LintedMail {
+) {
   const template = shown(files.folder, files.file)
-  const written = (...needles: readonly Needle[]): SourceLocation | undefined => {
+  /** Like `place`, but undefined if neither file contains a needle: then nobody wrote it by hand. */
+  const written = (...needles: readonly Needle[]): Location | undefined => {
     for (const needle of needles.filter(Boolean))
       for (const [file, text] of [
         [template, files.source],
@@ -51,7 +34,11 @@ export function lintedMail(
       }
     return undefined
   }
-  const place: LintedMail['place'] = (...needles) =>
+  /**
+   * The place of the first needle that the template or the layout contains; the template's first line if
+   * neither contains any.
+   */
+  const place = (...needles: readonly Needle[]): Location =>
     written(...needles) ?? { file: template, line: 1, column: 1 }
   const findings: Finding[] = []
   return {
@@ -62,6 +49,9 @@ export function lintedMail(
     written,
     place,
     findings,
-    report: (id, cause, location = place(), fix) => void findings.push(lintFinding(id, cause, location, fix)),
+    /** Notes a finding, at the template's first line if it names no place. */
+    report(id: LintRule, cause: string, location: Location = place(), fix?: string): void {
+      findings.push(lintFinding(id, cause, location, fix))
+    },
   }
 }

@@ -1,4 +1,4 @@
-import type { Finding, Severity } from '../../finding.ts'
+import type { Finding, Location, Severity } from '../../finding.ts'
 
 /** Every id that `platformctl email lint` gives: how bad it is, what it means, and what to do. */
 export const LINT_RULES = {
@@ -147,15 +147,8 @@ export const LINT_RULES = {
 
 export type LintRule = keyof typeof LINT_RULES
 
-/** Where in the operator's files a finding points, when it can be found there. */
-export interface SourceLocation {
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
-
 /** A finding. `fix` is what to do, where the rule alone does not say. */
-export function lintFinding(id: LintRule, cause: string, location?: SourceLocation, fix?: string): Finding {
+export function lintFinding(id: LintRule, cause: string, location?: Location, fix?: string): Finding {
   const rule: { readonly severity: Severity; readonly fix?: string } = LINT_RULES[id]
   return {
     id,

@@ -2,11 +2,12 @@ import type { Dispatcher } from 'undici'
 import { systemClock } from '../../clock.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../error-code.ts'
-import { isRecord } from '../../is-record.ts'
-import { dispatcherTo } from '../../network/dispatcher.ts'
+import { jsonObject } from '../../is-record.ts'
+import { dispatcherTo } from '../../network/exchange.ts'
+import type { Network } from '../../network/get.ts'
 import type { Secret } from '../../secret.ts'
+import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../mailer.ts'
 import { httpOutcome } from '../outcome.ts'
-import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../transport.ts'
 import { API_FORMS, type ProviderResponse } from './forms.ts'
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
@@ -81,12 +82,14 @@ export function openApi({
   key,
   provider = 'resend',
   now = systemClock.now,
+  onDate,
 }: {
   readonly url: string
   readonly key: Secret
   readonly provider?: ApiProvider | undefined
   /** The real time, which signatures hold. */
   readonly now?: () => number
+  readonly onDate?: Network['onDate']
 }): Transport {
   const form = API_FORMS[provider]
   const url = new URL(text)
@@ -111,7 +114,8 @@ export function openApi({
       const typed = { 'content-type': 'application/json', ...headers }
       const answer = await exchange(pool, { origin, method: 'POST', path, headers: typed, body }, signal)
       const { status } = answer
-      const read = objectIn(answer.text)
+      // Any 2xx says that the mail was taken, whatever the body holds.
+      const read = jsonObject(answer.text)
       if (status < 200 || status >= 300)
         return httpOutcome(
           { status, errno: undefined, row: form.rowOf?.(answer, read) },
@@ -145,6 +149,7 @@ export function openApi({
         },
       )
       const { status } = answer
+      onDate?.(url.hostname, Date.parse(answer.date ?? ''))
       if ((status === 401 || status === 403) && !form.knowsKey?.(answer))
         throw new Error(httpOutcome({ status, errno: undefined }).reason)
     },
@@ -171,16 +176,6 @@ function freeSlots() {
     const outcome = await post()
     free.push(outcome.kind === 'sent' || outcome.kind === 'unknown' ? recorded : undefined)
     return outcome
-  }
-}
-
-/** The JSON object of an answer, or an empty one: any 2xx says that the mail was taken, whatever the body holds. */
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : {}
-  } catch {
-    return {}
   }
 }
 

@@ -1,11 +1,12 @@
 import { asciiAddress, type Mailbox } from '../../address.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { awsRegion, awsSigned } from '../../network/aws-signature.ts'
+import { perObject } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
-import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
-import { mimeOf } from '../mime/mime.ts'
+import { encodedFill, joinPieces, type Piece } from '../encoding.ts'
+import type { Message } from '../mailer.ts'
 import type { HttpFault } from '../outcome.ts'
-import type { Message } from '../transport.ts'
+import { mimeOf } from './mime.ts'
 
 export interface ProviderResponse {
   readonly status: number
@@ -53,16 +54,14 @@ const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 const WIDE = /[\u0080-\uffff]/g
 
 /** ASCII only, so that bytes and characters are the same and are written as they are. */
-const asciiJson: Encoding = {
-  encode: (text) =>
-    PLAIN.test(text)
-      ? text
-      : JSON.stringify(text)
-          .slice(1, -1)
-          .replace(WIDE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
-}
-const fill = encodedFill(asciiJson)
-const quoted = (text: string): string => `"${asciiJson.encode(text)}"`
+const asciiJson = (text: string) =>
+  PLAIN.test(text)
+    ? text
+    : JSON.stringify(text)
+        .slice(1, -1)
+        .replace(WIDE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const fillPart = encodedFill(asciiJson)
+const quoted = (text: string): string => `"${asciiJson(text)}"`
 
 /** An address with its name, as a mail API parses it. */
 function quotedMailbox({ name, address }: Mailbox): string {
@@ -89,19 +88,8 @@ function piecesOf(
   return pieces
 }
 
-function fillPart(message: Message, part: 'html' | 'text', pieces: Piece[]): void {
-  if (message.source === undefined) pieces.push(asciiJson.encode(message[part]))
-  else fill(message.source.compiled[part], message.source.slots, pieces)
-}
-
-const senders = new WeakMap<Mailbox, string>()
-
 /** The sender is nearly always the same. */
-function senderOf(from: Mailbox): string {
-  const written = senders.get(from) ?? quotedMailbox(from)
-  senders.set(from, written)
-  return written
-}
+const senderOf = perObject(quotedMailbox)
 
 /** The body of a request to Resend (docs/mail-api.md). */
 export function jsonPiecesOf(message: Message): readonly Piece[] {

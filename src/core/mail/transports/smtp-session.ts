@@ -1,7 +1,7 @@
 import type { Readable, Transform } from 'node:stream'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import type { WaitUntilRecorded } from '../mailer.ts'
 import type { SmtpFault } from '../outcome.ts'
-import type { WaitUntilRecorded } from '../transport.ts'
 
 /** One open, authenticated connection to the mail server. */
 export interface SmtpSession {
@@ -166,7 +166,13 @@ function needsEscapes(bytes: Buffer): boolean {
   )
 }
 
-const NO_REPLY: SmtpFault = { code: undefined, enhanced: undefined, command: 'connect', handedOver: false }
+/** Nothing was sent. */
+export const NO_REPLY: SmtpFault = {
+  code: undefined,
+  enhanced: undefined,
+  command: 'connect',
+  handedOver: false,
+}
 
 /** The fault that nodemailer's error describes. The error's text is the server's own and is not passed on. */
 function faultOf(error: unknown, handedOver: boolean): SmtpFault {

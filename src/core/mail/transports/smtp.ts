@@ -2,31 +2,22 @@ import { isIP } from 'node:net'
 import { asciiAddress } from '../../address.ts'
 import type { Secret } from '../../secret.ts'
 import type { BounceAddresses } from '../feedback/bounce-address.ts'
-import { mimeOf } from '../mime/mime.ts'
+import { LINES, PATIENCE_MS, type Transport, type WaitUntilRecorded } from '../mailer.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'
-import { LINES, PATIENCE_MS, type Transport, type WaitUntilRecorded } from '../transport.ts'
-import type { DkimSigner } from './dkim.ts'
-import { openSession, type SessionOptions, type SmtpMessage, type SmtpSession } from './smtp-session.ts'
-
-export interface SmtpPool {
-  /** Undefined: the server has taken the message. Never rejects. */
-  send(
-    message: SmtpMessage,
-    signal: AbortSignal | undefined,
-    recorded?: WaitUntilRecorded,
-  ): Promise<SmtpFault | undefined>
-  /** Rejects with an SmtpFault. */
-  verify(signal: AbortSignal | undefined): Promise<void>
-  close(): void
-}
-
-const CLOSED: SmtpFault = { code: undefined, enhanced: undefined, command: 'connect', handedOver: false }
+import { mimeOf, type SignMessage } from './mime.ts'
+import {
+  NO_REPLY,
+  openSession,
+  type SessionOptions,
+  type SmtpMessage,
+  type SmtpSession,
+} from './smtp-session.ts'
 
 /**
  * Opens up to `size` connections as they are needed and keeps them while they live. Further messages wait in
  * turn.
  */
-export function smtpPool(options: SessionOptions, size: number): SmtpPool {
+export function smtpPool(options: SessionOptions, size: number) {
   const idle: SmtpSession[] = []
   const waiting: (() => void)[] = []
   let open = 0
@@ -39,7 +30,7 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
 
   async function take(signal: AbortSignal | undefined): Promise<SmtpSession> {
     for (;;) {
-      if (closed || signal?.aborted) throw CLOSED
+      if (closed || signal?.aborted) throw NO_REPLY
       const kept = idle.pop()
       if (kept?.alive) return kept
       if (kept) continue
@@ -62,23 +53,20 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
     }
   }
 
-  async function attempt(
-    message: SmtpMessage,
-    signal: AbortSignal | undefined,
-    recorded?: WaitUntilRecorded,
-  ) {
-    const session = await take(signal)
-    const kept = session.sent > 0
-    const fault = await session.send(message, signal, recorded)
-    giveBack(session)
-    return { fault, ended: kept && !session.alive }
-  }
-
   return {
-    async send(message, signal, recorded) {
+    /** Undefined: the server has taken the message. Never rejects. */
+    async send(
+      message: SmtpMessage,
+      signal: AbortSignal | undefined,
+      recorded?: WaitUntilRecorded,
+    ): Promise<SmtpFault | undefined> {
       try {
         for (;;) {
-          const { fault, ended } = await attempt(message, signal, recorded)
+          const session = await take(signal)
+          const kept = session.sent > 0
+          const fault = await session.send(message, signal, recorded)
+          giveBack(session)
+          const ended = kept && !session.alive
           // The server may have ended a kept connection (idle, or too many messages on it) without our
           // knowing. As long as nothing was handed over, that says nothing about the server: try the next
           // connection, until a fresh one.
@@ -91,12 +79,13 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
         return fault as SmtpFault
       }
     },
-    async verify(signal) {
-      if (signal?.aborted) throw CLOSED
+    /** Rejects with an SmtpFault. */
+    async verify(signal: AbortSignal | undefined): Promise<void> {
+      if (signal?.aborted) throw NO_REPLY
       const session = await openSession(options, () => {}, signal)
       session.quit()
     },
-    close() {
+    close(): void {
       closed = true
       for (const session of idle.splice(0)) session.quit()
       for (const wake of waiting.splice(0)) wake()
@@ -126,7 +115,7 @@ export function openSmtp({
   readonly url: Secret
   readonly key?: Secret | undefined
   readonly bounceAddresses?: BounceAddresses | undefined
-  readonly dkim?: DkimSigner | undefined
+  readonly dkim?: SignMessage | undefined
   readonly silenceMs?: number
   readonly finalReplyMs?: number
 }): Transport {
@@ -156,7 +145,7 @@ export function openSmtp({
     patienceMs: PATIENCE_MS.smtp,
     async send(message, signal, recorded) {
       const plain = mimeOf(message)
-      const bytes = dkim === undefined ? plain : await dkim.sign(plain)
+      const bytes = dkim === undefined ? plain : await dkim(plain)
       const fault = await pool.send(
         {
           from: bounceAddresses?.senderFor(message.to.address) ?? asciiAddress(message.from.address),

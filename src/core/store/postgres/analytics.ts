@@ -49,18 +49,15 @@ function named(table: string, ending = ''): string {
 /** Additive only, and by one process at a time: two that make a schema at once would both fail. */
 async function createTables(pool: Pool, table: string): Promise<void> {
   await transaction(pool, async (connection) => {
-    await connection.query('SELECT pg_advisory_xact_lock(7305823190018)')
-    await connection.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`)
-    await connection.query(`
+    await connection.query(`SELECT pg_advisory_xact_lock(7305823190018);
+      CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
       CREATE TABLE IF NOT EXISTS ${named(table)} (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, batch bytea UNIQUE, received_at bigint NOT NULL,
         size integer NOT NULL, counts json NOT NULL, events json NOT NULL
-      )`)
-    await connection.query(`
+      );
       CREATE OR REPLACE VIEW ${named(table, '_daily')} AS
         SELECT one ->> 0 AS day, one ->> 1 AS kind, sum((one ->> 2)::bigint)::bigint AS count
-        FROM ${named(table)} AS stored, json_array_elements(stored.counts) AS one GROUP BY 1, 2`)
-    await connection.query(`
+        FROM ${named(table)} AS stored, json_array_elements(stored.counts) AS one GROUP BY 1, 2;
       CREATE OR REPLACE VIEW ${named(table, '_events')} AS
         SELECT stored.id AS batch, stored.received_at, one ->> 0 AS kind, (one ->> 1)::bigint AS at, one -> 2 AS properties
         FROM ${named(table)} AS stored, json_array_elements(stored.events) AS one`)
@@ -68,11 +65,9 @@ async function createTables(pool: Pool, table: string): Promise<void> {
       named(table, '_bytes'),
     ])
     if (counted.rowCount === 1) return
-    await connection.query(
-      `CREATE TABLE ${named(table, '_bytes')} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot))`,
-    )
     // Events stored by an earlier build are counted once, when the table of counts is created.
     await connection.query(`
+      CREATE TABLE ${named(table, '_bytes')} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot));
       INSERT INTO ${named(table, '_bytes')}
         SELECT received_at / ${DAY_MS}, 0, sum(octet_length(counts::text) + octet_length(events::text)) FROM ${named(table)} GROUP BY 1`)
   })

@@ -6,10 +6,12 @@ import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
+import { POOL_BUSY } from '../../store-fault.ts'
 import { within } from '../../wait.ts'
 import {
   CONNECT_MS,
   isAnswer,
+  isPoolExhausted,
   isServerAtFault,
   READ_ONLY,
   ReadOnlyServerError,
@@ -138,6 +140,7 @@ export function createPool(input: {
         if (ended !== undefined || tried > servers.length) throw error
         // Another caller has already replaced this pool: try the new one.
         if (from !== current) continue
+        if (isPoolExhausted(error)) throw Object.assign(error, { code: POOL_BUSY })
         if (parameters && refusedParameter(error) === 'statement_timeout') {
           parameters = false
           leave(from)

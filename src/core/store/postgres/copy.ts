@@ -5,7 +5,6 @@ import {
   type CopiedRow,
   type CopyResult,
   type CopySource,
-  columnsOf,
   compareRows,
   copyRows,
   PAGE,
@@ -13,10 +12,11 @@ import {
 } from '../copy.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
+import { schemaVersion } from '../schema.ts'
 import { first, rowReader } from '../sql.ts'
 import { createPool, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { explained } from './faults.ts'
-import { DIALECT, migrate, performer, plainSql } from './sql.ts'
+import { migrate, performer, plainSql } from './sql.ts'
 
 /** A connection that was closed on this side is still listed by the server for a moment. */
 const LOOKS = 10
@@ -28,7 +28,7 @@ const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`
 /** What reads as a table and is none, or has rows that depend on who reads it. */
 const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM ${DIALECT.each('@tables')})
+  WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM {each @tables})
     AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
 
 const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
@@ -39,9 +39,7 @@ export async function copyIntoPostgres(source: CopySource, url: Secret): Promise
   const run = performer()
   try {
     await migrate(pool)
-    return await explained(() =>
-      transaction(pool, (on) => copyRows(source, { dialect: DIALECT, perform: (steps) => run(on, steps) })),
-    )
+    return await explained(() => transaction(pool, (on) => copyRows(source, (steps) => run(on, steps))))
   } finally {
     await pool.end()
   }
@@ -54,9 +52,7 @@ export async function compareWithPostgres(
 ): Promise<readonly TableDifference[]> {
   const pool = open(url)
   const { one } = plainSql(pool)
-  return compareRows(source, { dialect: DIALECT, perform: one }, POSTGRES_STEPS.length).finally(() =>
-    pool.end(),
-  )
+  return compareRows(source, one, POSTGRES_STEPS.length).finally(() => pool.end())
 }
 
 /** Lends a PostgreSQL store to copy from: brought up to date, and held against writers. */
@@ -67,7 +63,7 @@ export async function withPostgresSource<T>(
   const pool = open(url)
   const { one, read } = plainSql(pool)
   try {
-    if ((await read(() => DIALECT.version())) === 0)
+    if ((await read(schemaVersion)) === 0)
       throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
     const foreign = await one(first<{ name: string }>(FOREIGN, { tables: TABLES }))
     if (foreign)
@@ -95,20 +91,16 @@ function refuseIfHeld(error: unknown): never {
 
 /** Faults are explained here: the caller would report them as faults of the other store. */
 function sourceOn(on: Queryable): CopySource {
-  const run = performer()
   const query = (text: string) => explained(() => on.query<CopiedRow>(text))
-  return {
-    columns: (table) => explained(() => run(on, columnsOf(DIALECT, table))),
-    async *pages(table) {
-      const read = rowReader()
-      await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
-      for (let full = true; full; ) {
-        const { rows } = await query(`FETCH ${PAGE} FROM copied`)
-        if (rows.length > 0) yield rows.map(read)
-        full = rows.length === PAGE
-      }
-      await query('CLOSE copied')
-    },
+  return async function* (table) {
+    const read = rowReader()
+    await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
+    for (let full = true; full; ) {
+      const { rows } = await query(`FETCH ${PAGE} FROM copied`)
+      if (rows.length > 0) yield rows.map(read)
+      full = rows.length === PAGE
+    }
+    await query('CLOSE copied')
   }
 }
 

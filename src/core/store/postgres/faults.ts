@@ -37,7 +37,7 @@ export function refusedParameter(error: unknown): string | undefined {
 }
 
 /** Every connection was in use until the time limit; the words are those of the package pg-pool. */
-function isPoolExhausted(error: unknown): boolean {
+export function isPoolExhausted(error: unknown): error is Error {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
@@ -51,26 +51,30 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** What is wrong with the server, by the code of the error. */
+const FAULTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refused the connection: check that it runs, and its host and port.',
+  ENOTFOUND: 'has a host name that does not resolve.',
+  EAI_AGAIN: 'has a host name that does not resolve.',
+  '28P01': 'refused the user or the password.',
+  '28000': 'refused the user or the password.',
+  '3D000': 'has no such database: create it, or correct the name in STORE_URL.',
+  '42501': 'does not let this user create the schema "platformctl": grant CREATE on the database.',
+  '53300': 'has no connection left: lower STORE_POOL_SIZE, or raise max_connections.',
+  '57014': 'ended a statement that took too long: check its load, and what holds its locks.',
+  [READ_ONLY]:
+    'can only be read: name the primary, or all servers, separated by commas, to find it among them.',
+}
+
 /** Why the server cannot be used, free of its address and credentials. */
 function sentence(error: unknown): string {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : ''
-  if (code === 'ECONNREFUSED')
-    return `${PLACE} refused the connection: check that it runs, and its host and port.`
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${PLACE} has a host name that does not resolve.`
-  if (code === '28P01' || code === '28000') return `${PLACE} refused the user or the password.`
-  if (code === '3D000') return `${PLACE} has no such database: create it, or correct the name in STORE_URL.`
-  if (code === '42501')
-    return `${PLACE} does not let this user create the schema "platformctl": grant CREATE on the database.`
-  if (code === '53300')
-    return `${PLACE} has no connection left: lower STORE_POOL_SIZE, or raise max_connections.`
-  if (code === READ_ONLY)
-    return `${PLACE} can only be read: name the primary, or all servers, separated by commas, to find it among them.`
+  const known = Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined
+  if (known !== undefined) return `${PLACE} ${known}`
   const parameter = refusedParameter(error)
   if (parameter !== undefined)
     return `${PLACE} is behind a PgBouncer that refuses the start-up parameter "${parameter}": remove it from STORE_URL, or add it to ignore_startup_parameters of PgBouncer.`
-  if (code === '57014')
-    return `${PLACE} ended a statement that took too long: check its load, and what holds its locks.`
   if (isPoolExhausted(error))
     return `${PLACE} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
   if (/SSL|certificate|self.signed/i.test(`${code} ${message}`))

@@ -1,15 +1,19 @@
+import type { AuditEntry } from '../../audit.ts'
 import { postgresLocation } from '../../env/values.ts'
 import type { Secret } from '../../secret.ts'
-import { anchorOf, departures } from '../departures.ts'
+import { addAudit } from '../audit.ts'
+import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError } from '../errors.ts'
-import type { StoreMaintenance } from '../maintenance.ts'
-import { setMeta } from '../meta.ts'
+import { ANCHOR, covers, type JournalEntry, readNamedJournal, uncovered } from '../journal.ts'
+import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
+import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { assertReadable, readSchema } from '../schema.ts'
-import { first } from '../sql.ts'
+import { type Replayed, replay } from '../replay.ts'
+import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
+import { first, type Sql } from '../sql.ts'
 import type { StoreSchema } from '../store.ts'
-import { checkRows, upkeep, VERIFIED_AT, verifyResult } from '../upkeep.ts'
-import { createPool } from './connection.ts'
+import { createPool, UNLIMITED } from './connection.ts'
+import { assertUnused } from './copy.ts'
 import { PLACE, ReadOnlyServerError } from './faults.ts'
 import { bytesOf, migrate, plainSql } from './sql.ts'
 
@@ -19,7 +23,6 @@ const LONGEST_LOOK_MS = 10 * 60_000
 export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
   const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS })
   const sql = plainSql(pool)
-  const { dialect } = sql
   const schema = { steps: POSTGRES_STEPS, place: PLACE }
   const alike = upkeep(sql, schema, () => migrate(pool))
   return {
@@ -33,10 +36,9 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     }),
     verify: (now) =>
       sql.read(function* () {
-        if ((yield* assertReadable(dialect, schema)) === 0)
-          return verifyResult({ checked: 0, faults: [] }, false)
+        if ((yield* assertReadable(schema)) === 0) return verifyResult({ checked: 0, faults: [] }, false)
         // That pages and references are sound is the server's own to watch.
-        const result = verifyResult(yield* checkRows(dialect, now), false)
+        const result = verifyResult(yield* checkRows(now), false)
         if (result.ok) yield* setMeta(VERIFIED_AT, String(now))
         return result
       }),
@@ -57,11 +59,100 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
 /** The schema of the store on a server, read and never changed; undefined when there is nothing of ours yet. */
 export async function postgresSchema(url: Secret): Promise<StoreSchema | undefined> {
   const pool = createPool({ url, size: 1 })
-  const { read, dialect } = plainSql(pool)
+  const { read } = plainSql(pool)
   return read(function* () {
-    const { version, latest } = yield* readSchema(dialect, POSTGRES_STEPS.length)
+    const { version, latest } = yield* readSchema(POSTGRES_STEPS.length)
     const server = yield* first<{ transactionReadOnly: string }>('SHOW transaction_read_only')
     if (server?.transactionReadOnly !== 'off') throw new ReadOnlyServerError('the server can only be read')
-    return version === 0 ? undefined : { version, latest }
+    return version === 0 ? undefined : { version, latest, owner: yield* metaIn(OWNER) }
   }).finally(() => pool.end())
+}
+
+const HAS_HISTORY = 'SELECT to_regclass(@table) IS NOT NULL AS found'
+const LAST_CHANGE = `SELECT greatest((SELECT max(created_at) FROM platformctl.subscription), (SELECT max(confirmed_at) FROM platformctl.subscription),
+    (SELECT max(unsubscribed_at) FROM platformctl.subscription), (SELECT max(at) FROM platformctl.subscription_event),
+    (SELECT max(at) FROM platformctl.audit), 0) AS at`
+
+export interface AfterRestoreOptions {
+  /** The replaced store: the address of its database, or the name of its schema in the restored one. */
+  readonly from?: Secret | { readonly schema: string } | undefined
+  /** A journal of the replaced store, as `db journal` wrote it. */
+  readonly journal?: string | undefined
+  readonly withoutJournal?: boolean | undefined
+  readonly now: number
+  readonly audit?: AuditEntry | undefined
+}
+
+export interface AfterRestoreResult {
+  readonly replayed: Replayed
+  /** The last change that the restored database has, in UTC milliseconds. */
+  readonly restoredTo: number
+  /** Up to when the journal has every change; undefined without one. */
+  readonly coveredTo: number | undefined
+}
+
+/** Does again in a database that was restored to an older state what people and operators ended since. */
+export async function afterPostgresRestore(
+  url: Secret,
+  { from, journal, withoutJournal = false, now, audit }: AfterRestoreOptions,
+): Promise<AfterRestoreResult> {
+  const pool = open(url)
+  const other = from !== undefined && 'reveal' in from ? open(from) : undefined
+  const sql = plainSql(pool)
+  try {
+    if ((await sql.read(schemaVersion)) === 0)
+      throw new StoreMaintenanceError('the database holds no store: restore the dump into it first.')
+    await assertUnused(pool, 'nothing was changed')
+    await migrate(pool)
+    const schema = from !== undefined && 'schema' in from ? from.schema : 'platformctl'
+    const replaced = from === undefined ? [] : await entriesOfReplaced(sql, plainSql(other ?? pool), schema)
+    const named = readNamedJournal(journal)
+    const restoredTo = (await sql.one(first<{ at: number }>(LAST_CHANGE)))?.at ?? 0
+    const isCovered = from !== undefined || covers(named, await sql.one(getMeta(ANCHOR)))
+    if (!isCovered && !withoutJournal)
+      throw uncovered(
+        `the restored database ends at ${new Date(restoredTo).toISOString()}`,
+        journal === undefined
+          ? 'neither --from nor --journal was given'
+          : `${journal} is not the journal of this store`,
+        'Name the replaced database or schema with --from, or a journal with --journal',
+      )
+    const entries = [...(named ?? []), ...replaced]
+    const replayed = await replay(sql, entries)
+    await sql.write(() => addAudit(audit))
+    const coveredTo = entries.reduce(
+      (last, { at }) => Math.max(last, at),
+      Math.max(restoredTo, ...(from ? [now] : [])),
+    )
+    return { replayed, restoredTo, coveredTo: isCovered ? coveredTo : undefined }
+  } finally {
+    await other?.end()
+    await pool.end()
+  }
+}
+
+const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
+
+/** What the rows of the replaced store say, once it is known to be the same store. */
+async function entriesOfReplaced(
+  restored: Sql,
+  other: Sql,
+  schema: string,
+): Promise<readonly JournalEntry[]> {
+  if (!/^[a-z_]\w{0,62}$/.test(schema))
+    throw new StoreMaintenanceError(
+      `${schema} is neither the address of a database nor the name of a schema: --from postgres://… or --from platformctl_before.`,
+    )
+  if (
+    !(await other.one(first<{ found: boolean }>(HAS_HISTORY, { table: `${schema}.subscription_event` })))
+      ?.found
+  )
+    throw new StoreMaintenanceError(
+      `the replaced store was not found in the schema ${schema}, or an older build made it: check --from, or run platformctl db migrate on it.`,
+    )
+  const key = await restored.one(storeKey())
+  const found = await other.read(() => departuresOf(key, `${schema}.`))
+  if (found === undefined)
+    throw new StoreMaintenanceError('--from names another store, not the one that this dump was made of.')
+  return found
 }

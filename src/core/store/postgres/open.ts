@@ -1,18 +1,16 @@
+import { trailing } from '../../calls.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import type { SharedHistory } from '../../status/history.ts'
 import { storeFault } from '../../store-fault.ts'
-import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
 import { sharedHistory } from '../health.ts'
 import { ping } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
-import { courseParts } from '../parts.ts'
 import { readSchema } from '../schema.ts'
 import type { Store } from '../store.ts'
 import { createPool, guarded, silentServer } from './connection.ts'
-import { postgresDispatch } from './dispatch.ts'
 import { bytesOf, migrate, performer, postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
@@ -52,16 +50,15 @@ export async function openPostgres(
     await performer()({ query: (text, values) => pool.queryWithin(PING_MS, text, values) }, ping())
   })
   const sql = postgresSql(pool, { leaseClock })
-  const shared = courseParts(sql)
   const kind = 'postgres'
   return {
     kind,
     persistent: true,
-    ...operations(sql, shared, postgresDispatch(sql, shared)),
+    ...operations(sql),
     ping: () => guarded(() => within(PING_MS, pingOnce(), silentServer)),
     status: () =>
       sql.read(function* () {
-        const { version, latest } = yield* readSchema(sql.dialect, POSTGRES_STEPS.length)
+        const { version, latest } = yield* readSchema(POSTGRES_STEPS.length)
         // Its own tools make its backups.
         return { kind, version, latest, bytes: yield* bytesOf(), backupAt: undefined }
       }),

@@ -1,19 +1,15 @@
+import { type Compiled, forPostgres, spelled } from '../dialect.ts'
 import { StoreOpenError } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { migrate as bringUpToDate, hasTable } from '../schema.ts'
+import { migrate as bringUpToDate } from '../schema.ts'
 import {
   type Answer,
   boundValue,
-  type Compiled,
-  type Dialect,
   first,
-  forPostgres,
-  quoted,
   rowReader,
   type Sql,
   type Step,
   type Steps,
-  script,
   storableText,
 } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
@@ -22,41 +18,6 @@ import { explained, PLACE } from './faults.ts'
 /** Older servers get no fixes. */
 const OLDEST_SERVER = 140_000
 const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
-const NEW_SCHEMA = `CREATE SCHEMA IF NOT EXISTS platformctl;
-  CREATE TABLE IF NOT EXISTS platformctl.schema_version (version integer NOT NULL);
-  INSERT INTO platformctl.schema_version VALUES (0)`
-
-export const DIALECT: Dialect = {
-  length: (column) =>
-    `CASE jsonb_typeof(${column}) WHEN 'array' THEN jsonb_array_length(${column}) ELSE 0 END`,
-  each: (array) => `jsonb_array_elements_text(CAST(${array} AS jsonb)) AS value`,
-  rows: (table) => `jsonb_populate_recordset(NULL::platformctl.${table}, CAST(@rows AS jsonb))`,
-  integer: (column) => `CASE WHEN ${column} ~ '^[0-9]{1,9}$' THEN ${column}::bigint ELSE 2000000000 END`,
-  bytes: (column) => column,
-  inserted: 'place',
-  by: () => '',
-  // The predicates of the two partial indexes, word for word: the planner takes an index only for its own words.
-  hasFailed: (failed) => (failed ? 'failures > 0' : 'failures = 0'),
-  byBytes: (column) => `${column} COLLATE "C"`,
-  isForeign: (column) => `${column} ~ '[^ -~]'`,
-  hasTable: "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = @table",
-  tables: `SELECT tablename AS name FROM pg_tables
-    WHERE schemaname = 'platformctl' AND tablename <> 'schema_version' ORDER BY tablename`,
-  columns: `SELECT column_name AS name FROM information_schema.columns
-    WHERE table_schema = 'platformctl' AND table_name = @table`,
-  named: (table) => `platformctl.${quoted(table)}`,
-  *version() {
-    if (!(yield* hasTable(DIALECT, 'schema_version'))) return 0
-    return (yield* first<{ version: number }>('SELECT version FROM platformctl.schema_version'))?.version ?? 0
-  },
-  setVersion: (version) =>
-    script(version === 0 ? NEW_SCHEMA : `UPDATE platformctl.schema_version SET version = ${version}`),
-  closeTo: (schema) => `INSERT INTO meta (name, value)
-    SELECT 'readable_from', version || ':' || greatest(${schema}, substring(value from ':([0-9]+)$')::integer)
-    FROM platformctl.schema_version LEFT JOIN meta ON name = 'readable_from'
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-}
-
 interface Runs {
   /** Measures leases instead of the server's clock. */
   readonly leaseClock?: (() => number) | undefined
@@ -69,7 +30,6 @@ interface Runs {
 export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }: Runs = {}): Sql {
   const run = performer(leaseClock)
   return {
-    dialect: DIALECT,
     one: (statement) => guard(() => run(pool, statement)),
     read: (work) => guard(() => run(pool, work())),
     write: (work) => guard(() => transaction(pool, (on) => run(on, work()), limitMs)),
@@ -103,7 +63,10 @@ export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_ST
 /** Runs steps on a connection, within whatever transaction it has open. */
 export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
-  const query = async (on: Queryable, source: string, values: object): Promise<Answer> => {
+  const query = async (
+    on: Queryable,
+    { text: source, values, raw }: Extract<Step, { text: string }>,
+  ): Promise<Answer> => {
     let statement = compiled.get(source)
     if (statement === undefined) {
       statement = { ...forPostgres(source, leaseClock ? undefined : NOW_MS), read: rowReader() }
@@ -115,12 +78,12 @@ export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: 
         name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : boundValue(values, name),
       ),
     )
-    return { rows: rows.map(statement.read), changes: rowCount ?? 0 }
+    return { rows: raw ? rows : rows.map(statement.read), changes: rowCount ?? 0 }
   }
   const answer = async (on: Queryable, step: Step): Promise<Answer> => {
-    if ('text' in step) return query(on, step.text, step.values)
+    if ('text' in step) return query(on, step)
     if ('script' in step) {
-      await on.query(step.script)
+      await on.query(spelled(step.script, 'postgres'))
       return NOTHING
     }
     return 'space' in step ? hold(on, step) : { rows: [], changes: 1 }

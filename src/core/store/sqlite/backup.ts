@@ -2,14 +2,19 @@ import { existsSync, lstatSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
 import { StoreMaintenanceError } from '../errors.ts'
-import { BACKUP_AT, type BackupOptions, type BackupResult, type StoreContent } from '../maintenance.ts'
+import {
+  BACKUP_AT,
+  type BackupOptions,
+  type BackupResult,
+  countRows,
+  type StoreContent,
+} from '../maintenance.ts'
 import { setMeta } from '../meta.ts'
-import { countRows } from '../upkeep.ts'
 import { foreignObject } from './check.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
-import { failed, makeFile, makeScratch, moveIntoPlace, type Scratch, syncFolder } from './files.ts'
+import { makeFile, making } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
-import { DIALECT, plainPerformer } from './sql.ts'
+import { plainPerformer } from './sql.ts'
 
 /**
  * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
@@ -35,34 +40,23 @@ export async function backup(
     throw new StoreMaintenanceError(
       `${path.dirname(file)} does not exist: make the folder for backups first.`,
     )
-  let scratch: Scratch | undefined
-  try {
-    scratch = makeScratch(path.dirname(file))
-    const [image, packed] = [scratch.file('image.sqlite'), scratch.file('packed')]
+  const { version, counts } = await making(file, async (scratch) => {
+    const [image, packed] = [scratch('image.sqlite'), scratch('packed')]
     makeFile(image)
     database.prepare('VACUUM INTO ?').run(image)
-    const { version, counts } = checkImage(image, holds, now)
+    const checked = checkImage(image, holds, now)
     const { image: hash, written } = await pack(image, packed, { packing, recipients })
     // Only its recipients can read an encrypted backup: then the bytes are compared.
     const same =
       recipients.length > 0 ? (await hashOf(packed)) === written : (await unpack(packed, undefined)) === hash
     if (!same)
       throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
-    moveIntoPlace(packed, file)
-    syncFolder(path.dirname(file))
-    return { file, bytes: statSync(file).size, version, counts }
-  } catch (error) {
-    throw failed(file, error)
-  } finally {
-    scratch?.remove()
-  }
+    return { made: packed, ...checked }
+  })
+  return { file, bytes: statSync(file).size, version, counts }
 }
 
-function checkImage(
-  image: string,
-  holds: StoreContent,
-  now: number,
-): { version: number; counts: Record<string, number> } {
+function checkImage(image: string, holds: StoreContent, now: number) {
   const copy = connect({ file: image })
   try {
     const foreign = foreignObject(copy, holds)
@@ -77,7 +71,7 @@ function checkImage(
       )
     // A restore names the time since then.
     if (holds === 'course' && schemaVersion(copy) > 0) plainPerformer(copy)(setMeta(BACKUP_AT, String(now)))
-    return { version: schemaVersion(copy), counts: plainPerformer(copy)(countRows(DIALECT)) }
+    return { version: schemaVersion(copy), counts: plainPerformer(copy)(countRows()) }
   } finally {
     // Back to one file without a log of its own, as it is to be packed.
     copy.pragma('journal_mode = DELETE')

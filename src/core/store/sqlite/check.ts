@@ -1,11 +1,10 @@
 import Database from 'better-sqlite3'
 import { StoreMaintenanceError } from '../errors.ts'
-import type { StoreContent, VerifyResult } from '../maintenance.ts'
+import { checkRows, type StoreContent, type VerifyResult, verifyResult } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
-import { checkRows, verifyResult } from '../upkeep.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
-import { DIALECT, plainPerformer } from './sql.ts'
+import { plainPerformer } from './sql.ts'
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
@@ -26,7 +25,7 @@ export function verifyDatabase(
       faults.push(`${table}: a row refers to a ${parent} that does not exist`)
     // A store that was never migrated has no rows to look at.
     if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
-      const found = plainPerformer(database)(checkRows(DIALECT, now))
+      const found = plainPerformer(database)(checkRows(now))
       faults.push(...found.faults)
       checked = found.checked
     }

@@ -1,15 +1,15 @@
 import { lstatSync } from 'node:fs'
 import path from 'node:path'
-import { type CopiedRow, type CopyResult, type CopySource, columnsOf, copyRows, PAGE } from '../copy.ts'
+import { type CopiedRow, type CopyResult, type CopySource, copyRows, PAGE } from '../copy.ts'
 import { departures } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { rowReader } from '../sql.ts'
 import { explainDamage } from './backup.ts'
 import { assertMadeHere } from './check.ts'
 import { connect, holdAlone, type SqliteDatabase } from './connection.ts'
-import { failed, makeFolder, makeScratch, moveIntoPlace, shareOwner, syncFolder } from './files.ts'
+import { makeFolder, making, shareOwner } from './files.ts'
 import { appendToJournal } from './journal.ts'
-import { DIALECT, migrateFile, plainPerformer } from './sql.ts'
+import { migrateFile, plainPerformer } from './sql.ts'
 
 /** Lends an SQLite store to copy from: brought up to date, and held against writers. */
 export async function withSqliteSource<T>(
@@ -29,15 +29,12 @@ export async function withSqliteSource<T>(
     } catch (error) {
       damaged(error)
     }
-    return await work({
-      columns: async (table) => plainPerformer(database)(columnsOf(DIALECT, table)),
-      *pages(table) {
-        try {
-          yield* pagesOf(database, table)
-        } catch (error) {
-          damaged(error)
-        }
-      },
+    return await work(function* (table) {
+      try {
+        yield* pagesOf(database, table)
+      } catch (error) {
+        damaged(error)
+      }
     })
   } finally {
     database.close()
@@ -83,31 +80,24 @@ export function assertNoFile(file: string): void {
 export async function copyIntoSqlite(source: CopySource, file: string): Promise<CopyResult> {
   assertNoFile(file)
   makeFolder(path.dirname(path.resolve(file)))
-  const scratch = makeScratch(path.dirname(file))
-  try {
-    const image = scratch.file('image.sqlite')
-    const database = connect({ file: image })
+  const { counts } = await making(file, async (scratch) => {
+    const made = scratch('image.sqlite')
+    const database = connect({ file: made })
     const perform = plainPerformer(database)
     try {
-      await migrateFile(database, image)
+      await migrateFile(database, made)
       database.exec('BEGIN IMMEDIATE')
-      const result = await copyRows(source, { dialect: DIALECT, perform: async (steps) => perform(steps) })
+      const result = await copyRows(source, async (steps) => perform(steps))
       database.exec('COMMIT')
       // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
       appendToJournal(file, perform(departures()))
       // One file: what is left in the log would stay behind under the name that this one had.
       database.pragma('journal_mode = DELETE')
-      database.close()
-      shareOwner(image, file)
-      moveIntoPlace(image, file)
-      syncFolder(path.dirname(file))
-      return result
+      shareOwner(made, file)
+      return { made, ...result }
     } finally {
       database.close()
     }
-  } catch (error) {
-    throw failed(file, error)
-  } finally {
-    scratch.remove()
-  }
+  })
+  return { counts }
 }

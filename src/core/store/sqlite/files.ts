@@ -40,11 +40,13 @@ export function shareOwner(file: string, store: string): void {
  * recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc.
  */
 export function makeFolder(folder: string): readonly string[] {
-  if (existsSync(folder)) return []
-  const above = makeFolder(path.dirname(folder))
+  const parent = path.dirname(folder)
+  // A drive that is missing has no folder above it.
+  if (existsSync(folder) || parent === folder) return []
+  const above = makeFolder(parent)
   try {
     mkdirSync(folder, { mode: 0o700 })
-    shareOwner(folder, path.dirname(folder))
+    shareOwner(folder, parent)
     return [...above, folder]
   } catch (error) {
     // Another process that starts beside this one may have made it.
@@ -77,6 +79,25 @@ export function makeScratch(folder: string): Scratch {
   return {
     file: (name) => path.join(made, name),
     remove: () => rmSync(made, { recursive: true, force: true }),
+  }
+}
+
+/** Makes a file that is complete when it gets its name; `work` gives the place where it made it, and a failure leaves nothing. */
+export async function making<T extends { readonly made: string }>(
+  file: string,
+  work: (scratch: Scratch['file']) => Promise<T>,
+): Promise<T> {
+  let scratch: Scratch | undefined
+  try {
+    scratch = makeScratch(path.dirname(file))
+    const result = await work(scratch.file)
+    moveIntoPlace(result.made, file)
+    syncFolder(path.dirname(file))
+    return result
+  } catch (error) {
+    throw failed(file, error)
+  } finally {
+    scratch?.remove()
   }
 }
 

@@ -8,7 +8,7 @@ import {
   SAME_INCIDENT_MS,
   WHOLE_SERVICE,
 } from '../../status/history.ts'
-import { healthSteps } from '../health.ts'
+import { health } from '../health.ts'
 import { SQLITE_HEALTH } from '../migrations.ts'
 import { all, run, type Steps } from '../sql.ts'
 import type { OnLost } from '../store.ts'
@@ -130,8 +130,7 @@ export async function openSqliteHistory(file: string | undefined, onLost?: OnLos
   const database = await openDatabase(file ?? IN_MEMORY, 'NORMAL', MIGRATIONS)
   // After a rollback an earlier build recorded into its own tables.
   if (database.prepare(IS_BEHIND).pluck().get() === 1) database.exec(`BEGIN IMMEDIATE; ${TAKE_OVER}; COMMIT`)
-  const { dialect, read, write } = plainSql(database, guard(database, onLost))
-  const health = healthSteps(dialect)
+  const { read, write } = plainSql(database, guard(database, onLost))
   return {
     persistent: file !== undefined,
     record: (round) =>

@@ -20,7 +20,6 @@ import {
   covers,
   entriesOf,
   entryOf,
-  type Journal,
   type JournalEntry,
   journalFile,
   linesOf,
@@ -33,7 +32,7 @@ import { shareOwner } from './files.ts'
 import { plainPerformer } from './sql.ts'
 
 /** The journal beside a store. */
-export function openJournal(database: SqliteDatabase, storeFile: string): Journal {
+export function openJournal(database: SqliteDatabase, storeFile: string) {
   const file = journalFile(storeFile)
   const perform = plainPerformer(database)
   const owedLines = () => perform(getMeta(OWED)) ?? ''
@@ -51,7 +50,11 @@ export function openJournal(database: SqliteDatabase, storeFile: string): Journa
   }
 
   return {
-    add(...entries) {
+    /**
+     * Call it within the transaction of the change: on the disk when it returns, all of them by one write. What cannot be
+     * written is kept in the store by the same commit, and appended later.
+     */
+    add(...entries: readonly JournalEntry[]) {
       if (entries.length === 0) return
       const lines = linesOf(entries)
       try {
@@ -60,7 +63,8 @@ export function openJournal(database: SqliteDatabase, storeFile: string): Journa
         perform(setMeta(OWED, owedLines() + lines))
       }
     },
-    forget(identity) {
+    /** Takes out every line that names the address; false if it must wait until the file can be written. */
+    forget(identity: string) {
       try {
         dropLines(file, (named) => named === identity)
         return true
@@ -68,6 +72,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string): Journa
         return false
       }
     },
+    /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
     catchUp() {
       try {
         accessSync(existsSync(file) ? file : path.dirname(file), constants.W_OK)
@@ -78,7 +83,8 @@ export function openJournal(database: SqliteDatabase, storeFile: string): Journa
         })
       }
     },
-    anchor(now) {
+    /** Ties backups to this journal, which then has every change that the store knows of. */
+    anchor(now: number) {
       const id = perform(anchorOf())
       const written = readableJournal(file)
       if (covers([...(written ?? []), ...entriesOf(owedLines())], id)) return

@@ -4,18 +4,23 @@ import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../error-code.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
-import { type AnalyticsMaintenance, BACKUP_AT, type StoreMaintenance } from '../maintenance.ts'
-import { getMeta, setMeta } from '../meta.ts'
+import {
+  type AnalyticsMaintenance,
+  BACKUP_AT,
+  type StoreMaintenance,
+  upkeep,
+  VERIFIED_AT,
+} from '../maintenance.ts'
+import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
-import { assertReadable, hasTable, migrate } from '../schema.ts'
+import { assertReadable, hasTable, metaIn, migrate } from '../schema.ts'
 import type { StoreSchema } from '../store.ts'
-import { upkeep, VERIFIED_AT } from '../upkeep.ts'
 import { backup, explainDamage } from './backup.ts'
 import { verifyDatabase } from './check.ts'
 import { connectAnyway, type Guarded, schemaVersion } from './connection.ts'
 import { isDiskFull, isForeign } from './files.ts'
 import { openJournal } from './journal.ts'
-import { DIALECT, plainPerformer, plainSql } from './sql.ts'
+import { plainPerformer, plainSql } from './sql.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
@@ -47,7 +52,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       walBytes: sizeOf(`${file}-wal`),
     }),
     verify: async (now) => {
-      perform(assertReadable(DIALECT, schema))
+      perform(assertReadable(schema))
       const found = verifyDatabase(database, { now, holds: 'course' })
       const fault = found.damaged ? undefined : journalFault()
       const result = fault === undefined ? found : { ...found, ok: false, faults: [...found.faults, fault] }
@@ -88,7 +93,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
 
   /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
   function note(write: () => void): void {
-    if (!sound(() => perform(hasTable(DIALECT, 'meta')))) return
+    if (!sound(() => perform(hasTable('meta')))) return
     try {
       write()
     } catch (error) {
@@ -115,7 +120,8 @@ export function sqliteSchema(file: string): StoreSchema | undefined {
     assertWritable(file)
     if (!existsSync(file)) return undefined
     database = new Database(file, { readonly: true, fileMustExist: true })
-    return { version: schemaVersion(database), latest: SQLITE_STEPS.length }
+    const owner = plainPerformer(database)(metaIn(OWNER))
+    return { version: schemaVersion(database), latest: SQLITE_STEPS.length, owner }
   } catch (error) {
     throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })
   } finally {

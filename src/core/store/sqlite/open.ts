@@ -6,11 +6,10 @@ import { BACKUP_AT } from '../maintenance.ts'
 import { getTime, ping } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
-import { courseParts } from '../parts.ts'
 import { readSchema } from '../schema.ts'
 import type { OnLost, Store } from '../store.ts'
 import { closeFile, guard, IN_MEMORY, UNAVAILABLE } from './connection.ts'
-import { sqliteDispatch } from './dispatch.ts'
+import { rowByRow } from './dispatch.ts'
 import { isDiskFull } from './files.ts'
 import { openJournal } from './journal.ts'
 import { createPageCheck } from './page-check.ts'
@@ -42,14 +41,12 @@ export async function openSqlite(
   })
   const journal = file === undefined ? undefined : openJournal(database, file)
   const pages = file === undefined ? undefined : createPageCheck(file)
-  const parts = { database, guarded, leaseClock, journal, file }
-  const steps = sqliteSql(parts)
-  const shared = courseParts(steps)
+  const steps = sqliteSql({ database, guarded, leaseClock, journal, file })
   const kind = file === undefined ? 'memory' : 'sqlite'
   return {
     kind,
     persistent: file !== undefined,
-    ...operations(steps, shared, sqliteDispatch(parts, shared)),
+    ...operations(steps, rowByRow(database)),
     async ping({ pages: everyPage = false } = {}) {
       if (damaged !== undefined) throw unavailable(damaged)
       if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))
@@ -71,7 +68,7 @@ export async function openSqlite(
     },
     status: () =>
       steps.read(function* () {
-        const { version, latest } = yield* readSchema(steps.dialect, SQLITE_STEPS.length)
+        const { version, latest } = yield* readSchema(SQLITE_STEPS.length)
         const bytes = file === undefined ? undefined : statSync(file).size
         return { kind, version, latest, bytes, backupAt: yield* getTime(BACKUP_AT) }
       }),

@@ -31,33 +31,25 @@ export function createPageCheck(
   let worker: Worker | undefined
   let loaded = Promise.resolve()
 
-  /**
-   * Keeps a result. Undefined: the file could not be read now (locked, or being restored), which says nothing
-   * about its pages.
-   */
-  function note(result: boolean | undefined, readMs: number): void {
+  function note({ result, tookMs }: ReturnType<typeof readPages>): void {
     if (result !== undefined) sound = result
-    nextAt = performance.now() + Math.max(leastPauseMs, readMs * SHARE)
+    nextAt = performance.now() + Math.max(leastPauseMs, tookMs * SHARE)
   }
 
   function start(): Promise<void> {
-    // Time the reading alone: on a busy machine a thread starts late, and that must not delay the next check.
-    let found: { readonly result: boolean | undefined; readonly tookMs: number } = {
-      result: undefined,
-      tookMs: 0,
-    }
+    let found: ReturnType<typeof readPages> = { result: undefined, tookMs: 0 }
+    const { promise, resolve: ready } = Promise.withResolvers<void>()
+    loaded = promise
     return new Promise((resolve) => {
       worker = new Worker(inThread(), { eval: true, workerData: { file, lockedMs: 500 } })
       worker.unref()
-      const { promise, resolve: ready } = Promise.withResolvers<void>()
-      loaded = promise
       worker.on('message', (message: typeof found | 'loaded') => {
         if (message === 'loaded') ready()
         else found = message
       })
       worker.once('error', () => {})
       worker.once('exit', () => {
-        note(found.result, found.tookMs)
+        note(found)
         running = undefined
         worker = undefined
         ready()
@@ -66,15 +58,10 @@ export function createPageCheck(
     })
   }
 
-  function readHere(): void {
-    const { result, tookMs } = readPages({ Driver: Database, file, lockedMs: 0 })
-    note(result, tookMs)
-  }
-
   return {
     async check() {
       if (running === undefined && performance.now() >= nextAt)
-        if (sizeOf(file) <= smallBytes) readHere()
+        if (sizeOf(file) <= smallBytes) note(readPages({ Driver: Database, file, lockedMs: 0 }))
         else running = start()
       if (running) await within(patienceMs, running, () => {})
       return sound
@@ -88,8 +75,9 @@ export function createPageCheck(
 }
 
 /**
- * Reads every page. The thread runs the source text of this function, so it may use only its parameters and
- * globals.
+ * Reads every page. `result` is undefined if the file could not be read now (locked, or being restored), which says
+ * nothing about its pages; `tookMs` is the reading alone, since a thread starts late on a busy machine. The thread runs
+ * the source text of this function, so it may use only its parameters and globals.
  */
 function readPages({
   Driver,

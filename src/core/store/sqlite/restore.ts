@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
 import { storeFault } from '../../store-fault.ts'
 import { addAudit } from '../audit.ts'
+import { departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import {
   ANCHOR,
@@ -11,23 +12,23 @@ import {
   entriesOf,
   type JournalEntry,
   journalFile,
+  laterThan,
   OWED,
   readJournal,
   readNamedJournal,
   uncovered,
 } from '../journal.ts'
-import { BACKUP_AT, type StoreContent } from '../maintenance.ts'
+import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { getMeta, getTime, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
-import { countRows } from '../upkeep.ts'
-
+import type { Steps } from '../sql.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
 import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { failed, makeFolder, makeScratch, type Scratch, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
-import { DIALECT, migrateFile, plainPerformer, plainSql } from './sql.ts'
+import { migrateFile, plainPerformer, plainSql } from './sql.ts'
 
 export interface RestoreResult {
   readonly version: number
@@ -38,6 +39,8 @@ export interface RestoreResult {
   readonly replayed: Replayed
   /** Since when changes are missing (UTC milliseconds), because no journal covered them. */
   readonly uncoveredSince: number | undefined
+  /** The last change in the journal (UTC milliseconds), where the replaced store could not be read: later ones are lost. */
+  readonly coveredTo: number | undefined
   /** Lessons that the replaced store sent after the backup, and will be sent again; undefined if it could not be read. */
   readonly repeats: number | undefined
   /** Lessons whose record was taken from the store named for it. */
@@ -91,14 +94,13 @@ export async function restore(
     const scratch = makeScratch(path.dirname(part.to))
     scratches.push(scratch)
     const image = scratch.file('image.sqlite')
-    return { part, image, checked: await unpackAndCheck(part, image, options) }
+    return { part, image, ...(await unpackAndCheck(part, image, options)) }
   }
   try {
     const ready: Awaited<ReturnType<typeof prepare>>[] = []
     for (const part of parts) ready.push(await prepare(part).catch(failing(part.to)))
     const results: RestoreResult[] = []
-    for (const { part, image, checked } of ready) {
-      const { missing, ...result } = checked
+    for (const { part, image, missing, ...result } of ready) {
       results.push({ ...result, kept: await putInPlace(part.to, image, now).catch(failing(part.to)) })
       const audited = audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []
       // Known to the restore after this one too.
@@ -152,10 +154,8 @@ function removeIfEmpty(folder: string): void {
   }
 }
 
-interface Checked extends Omit<RestoreResult, 'kept'> {
-  /** Entries that the journal beside the store does not have. */
-  readonly missing: readonly JournalEntry[]
-}
+/** `missing`: entries that the journal beside the store does not have. */
+type Checked = Omit<RestoreResult, 'kept'> & { readonly missing: readonly JournalEntry[] }
 
 async function unpackAndCheck(part: RestorePart, image: string, options: RestoreOptions): Promise<Checked> {
   try {
@@ -202,17 +202,12 @@ async function check(
   if (isStore) perform(addAudit(options.audit))
   const { damaged, faults } = verifyDatabase(database, { now: options.now, holds })
   if (damaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
-  return { version: schemaVersion(database), counts: perform(countRows(DIALECT)), faults, ...done }
+  return { version: schemaVersion(database), counts: perform(countRows()), faults, ...done }
 }
 
-type Done = Pick<Checked, 'replayed' | 'uncoveredSince' | 'repeats' | 'taken' | 'missing'>
-
-const NOTHING_DONE: Done = {
-  replayed: NOTHING_REPLAYED,
-  uncoveredSince: undefined,
-  repeats: undefined,
-  taken: 0,
-  missing: [],
+const NOTHING_DONE = {
+  ...{ replayed: NOTHING_REPLAYED, uncoveredSince: undefined, coveredTo: undefined },
+  ...{ repeats: undefined, taken: 0, missing: [] },
 }
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
@@ -220,7 +215,7 @@ async function catchUp(
   database: SqliteDatabase,
   { from, to }: Pick<RestorePart, 'from' | 'to'>,
   { journal, withoutJournal = false, sentFrom, now }: RestoreOptions,
-): Promise<Done> {
+) {
   const sql = plainSql(database)
   const perform = plainPerformer(database)
   const own = readJournal(journalFile(to))
@@ -247,7 +242,12 @@ async function catchUp(
   const others = [...owedThen, ...(named ?? []), ...owedBy(to)].filter(
     (entry) => !known.has(JSON.stringify(entry)),
   )
-  const entries = [...(own ?? []), ...others]
+  // The journal itself may be an older copy: what happened later, the rows of the replaced store say.
+  const key = perform(storeKey())
+  const rows = askReplaced(sentFrom ?? to, () => departuresOf(key))
+  const journaled = [...(own ?? []), ...others]
+  const later = laterThan(journaled, rows ?? [])
+  const entries = [...journaled, ...later]
   const replayed = await replay(sql, entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
@@ -257,25 +257,33 @@ async function catchUp(
   return {
     replayed,
     uncoveredSince: isCovered ? undefined : madeAt,
+    coveredTo:
+      isCovered && rows === undefined
+        ? journaled.reduce((last, { at }) => Math.max(last, at), madeAt)
+        : undefined,
     repeats: countRepeats(database, sentFrom ?? to),
     taken,
     // A copy of a journal may be older than an erasure.
-    missing: others.filter((entry) => !('identity' in entry && isErased(entry.identity))),
+    missing: [...others, ...later].filter((entry) => !('identity' in entry && isErased(entry.identity))),
   }
 }
 
-/** What the replaced store could not write to its journal; nothing if it is too damaged to be read. */
-function owedBy(to: string): readonly JournalEntry[] {
+/** What the replaced store says; undefined if it is too damaged to be read, or made by a build without it. Throws if it is in use. */
+function askReplaced<Value>(file: string, steps: () => Steps<Value>): Value | undefined {
   let database: SqliteDatabase | undefined
   try {
-    database = openedForReading(to)
-    return entriesOf(plainPerformer(database)(getMeta(OWED)) ?? '')
-  } catch {
-    return []
+    database = openedForReading(file)
+    return plainPerformer(database)(steps())
+  } catch (error) {
+    const refused = inUse(error, file, 'changed')
+    if (refused instanceof StoreMaintenanceError) throw refused
+    return undefined
   } finally {
     database?.close()
   }
 }
+
+const owedBy = (file: string) => entriesOf(askReplaced(file, () => getMeta(OWED)) ?? '')
 
 /** Swaps the files while holding every lock on the old one, so that no process can be writing to either; gives its new name. */
 async function putInPlace(to: string, image: string, now: number): Promise<string | undefined> {

@@ -53,13 +53,12 @@ function assertSameSchema(restored: SqliteDatabase, replaced: string): void {
 
 function take(restored: SqliteDatabase): number {
   const newer = restored.prepare(`SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`).all()
-  const columns = (restored.pragma('table_info(subscription)') as { name: string }[])
-    .map(({ name }) => name)
-    .join(', ')
+  const columns = restored.prepare(`SELECT group_concat(name, ', ') FROM pragma_table_info('subscription')`)
+  const row = columns.pluck().get()
   for (const table of ['course_text', 'course_plan'])
     restored.exec(`INSERT OR IGNORE INTO ${table} SELECT * FROM replaced.${table}`)
   const progress = restored.prepare(
-    `UPDATE subscription SET (${columns}) = (SELECT ${columns} FROM replaced.subscription WHERE id = @id) WHERE id = @id`,
+    `UPDATE subscription SET (${row}) = (SELECT ${row} FROM replaced.subscription WHERE id = @id) WHERE id = @id`,
   )
   const history = restored.prepare(
     'INSERT OR IGNORE INTO subscription_event SELECT * FROM replaced.subscription_event WHERE subscription = @id',
@@ -78,7 +77,7 @@ function take(restored: SqliteDatabase): number {
  * there; alone, because a full disk may have no room for the index of the log.
  */
 export function openedForReading(file: string): SqliteDatabase {
-  const database = new Database(file, { fileMustExist: true })
+  const database = new Database(file, { fileMustExist: true, timeout: 0 })
   database.pragma('locking_mode = EXCLUSIVE')
   return database
 }

@@ -1,53 +1,11 @@
 import type Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
-import type { Journal } from '../journal.ts'
+import { forSqlite, spelled } from '../dialect.ts'
+import type { JournalEntry } from '../journal.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { migrate } from '../schema.ts'
-import {
-  type Answer,
-  boundValue,
-  type Dialect,
-  first,
-  forSqlite,
-  quoted,
-  rowReader,
-  type Sql,
-  type Step,
-  type Steps,
-  script,
-} from '../sql.ts'
-import { asOpening, connect, type Guarded, type SqliteDatabase } from './connection.ts'
-import { scrubFile } from './scrub.ts'
-
-export const DIALECT: Dialect = {
-  length: (column) => `CASE WHEN json_valid(${column}) THEN json_array_length(${column}) ELSE 0 END`,
-  each: (array) => `json_each(${array})`,
-  rows: (_table, columns) =>
-    // As JSONB each row is parsed once, and not for each of its columns.
-    `(SELECT ${columns.map((column) => `value ->> '${column}' AS ${column}`).join(', ')} FROM jsonb_each(@rows))`,
-  integer: (column) =>
-    `CASE WHEN ${column} NOT GLOB '*[^0-9]*' THEN CAST(${column} AS INTEGER) ELSE 2000000000 END`,
-  bytes: (column) => `unhex(${column}, '\\x')`,
-  inserted: 'rowid',
-  by: (index) => `INDEXED BY ${index}`,
-  hasFailed: (failed) => `(failures > 0) = ${Number(failed)}`,
-  byBytes: (column) => column,
-  isForeign: (column) => `${column} GLOB '*[^ -~]*'`,
-  hasTable: 'SELECT 1 FROM sqlite_schema WHERE name = @table',
-  tables: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-  columns: 'SELECT name FROM pragma_table_info(@table)',
-  named: quoted,
-  *version() {
-    return (
-      (yield* first<{ version: number }>('SELECT user_version AS version FROM pragma_user_version'))
-        ?.version ?? 0
-    )
-  },
-  setVersion: (version) => script(`PRAGMA user_version = ${version}`),
-  closeTo: (schema) => `INSERT OR REPLACE INTO meta (name, value)
-    SELECT 'readable_from', user_version || ':' || max(${schema}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
-    FROM pragma_user_version LEFT JOIN meta ON name = 'readable_from'`,
-}
+import { type Answer, boundValue, rowReader, type Sql, type Step, type Steps } from '../sql.ts'
+import { asOpening, connect, type Guarded, type SqliteDatabase, scrubFile } from './connection.ts'
 
 /** What the steps of an SQLite file need. */
 export interface SqliteParts {
@@ -55,8 +13,10 @@ export interface SqliteParts {
   readonly guarded: Guarded
   /** Milliseconds by a clock that all processes share, and nobody can set. */
   readonly leaseClock: () => number
-  /** Undefined: it has none, as a store in memory. */
-  readonly journal: Journal | undefined
+  /** The journal beside the file; undefined: it has none, as a store in memory. */
+  readonly journal:
+    | { add(...entries: readonly JournalEntry[]): void; forget(identity: string): boolean }
+    | undefined
   /** Undefined: in memory. */
   readonly file: string | undefined
 }
@@ -66,7 +26,6 @@ export function sqliteSql(parts: SqliteParts): Sql {
   const { database, guarded, journal, file } = parts
   const perform = performer(parts)
   return {
-    dialect: DIALECT,
     one: async (statement) => guarded(() => perform(statement)),
     read: async (work) => guarded(() => perform(work())),
     // IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it.
@@ -128,16 +87,16 @@ export const migrateFile = (
   )
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
-export function performer({
+function performer({
   database,
   leaseClock,
   journal,
 }: Pick<SqliteParts, 'database' | 'leaseClock' | 'journal'>): <T>(steps: Steps<T>) => T {
-  const prepared = new Map<string, (values: object) => Answer>()
+  const prepared = new Map<string, (values: object, raw?: boolean) => Answer>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
     if ('script' in step) {
-      database.exec(step.script)
+      database.exec(spelled(step.script, 'sqlite'))
       return NOTHING
     }
     if ('journal' in step) {
@@ -150,7 +109,7 @@ export function performer({
       execute = prepare(database, leaseClock, step.text)
       prepared.set(step.text, execute)
     }
-    return execute(step.values)
+    return execute(step.values, step.raw)
   }
   return (steps) => {
     let next = steps.next()
@@ -165,17 +124,17 @@ function prepare(
   database: SqliteDatabase,
   leaseClock: () => number,
   source: string,
-): (values: object) => Answer {
+): (values: object, raw?: boolean) => Answer {
   const { text, names } = forSqlite(source)
   const statement: Database.Statement = database.prepare(text)
   const read = rowReader()
-  return (values) => {
+  return (values, raw) => {
     const bound: Record<string, unknown> = {}
     for (const name of names)
       bound[name] = name === 'leaseNow' ? Math.floor(leaseClock()) : bindable(values, name)
     if (!statement.reader) return { rows: [], changes: statement.run(bound).changes }
-    const rows = (statement.all(bound) as Record<string, unknown>[]).map(read)
-    return { rows, changes: rows.length }
+    const rows = statement.all(bound) as Record<string, unknown>[]
+    return { rows: raw ? rows : rows.map(read), changes: rows.length }
   }
 }
 

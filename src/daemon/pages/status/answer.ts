@@ -3,8 +3,8 @@ import { DAY_MS } from '../../../core/durations.ts'
 import { announcementKind, type StatusUpdate, UPDATE_STATES } from '../../../core/incidents/incident.ts'
 import { DAYS_KEPT } from '../../../core/status/history.ts'
 import type { DayState, Line, Window } from '../../../core/status/summary.ts'
-import { verdict } from '../../../core/status/verdict.ts'
-import { incidentKey } from '../../../core/status/words.ts'
+import { incidentKey, verdict } from '../../../core/status/words.ts'
+import { iso } from './format.ts'
 import { incidentTitle } from './incidents.ts'
 import type { StatusPageInput } from './page.ts'
 
@@ -234,7 +234,6 @@ function windowJson(input: Window): StatusJson['services'][number]['last24Hours'
   }
 }
 
-const iso = (ms: number) => new Date(ms).toISOString()
 const inSeconds = (ms: number) => Math.round(ms / 1000)
 /** Three digits are more than the histograms know. */
 const round = (ms: number) => Number(ms.toPrecision(3))

@@ -5,29 +5,11 @@ import type { CurrentState, DayState, Line } from '../../../core/status/summary.
 const DAY = 4
 /** Each state has a class, and a shape of its own in a height of 24: full, short with a dot above, broken in two, a low tick. */
 const STATES = [
-  ['ok', 'o', [[0, 24]]],
-  [
-    'degraded',
-    'd',
-    [
-      [0, 6],
-      [10, 24],
-    ],
-  ],
-  [
-    'failing',
-    'f',
-    [
-      [0, 10],
-      [14, 24],
-    ],
-  ],
-  ['none', 'n', [[21, 24]]],
-] as const satisfies readonly (readonly [
-  DayState,
-  string,
-  readonly (readonly [from: number, to: number])[],
-])[]
+  ['ok', 'o', 'M0 0h4v24H0z'],
+  ['degraded', 'd', 'M0 0h4v6H0zM0 10h4v14H0z'],
+  ['failing', 'f', 'M0 0h4v10H0zM0 14h4v10H0z'],
+  ['none', 'n', 'M0 21h4v3H0z'],
+] as const satisfies readonly (readonly [DayState, string, string])[]
 
 /** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
 export function bars({ status }: Messages, { service, probe, days }: Line): string {
@@ -72,77 +54,24 @@ export function legend({ status }: Messages): string {
   return `<ul class="legend" aria-label="${status.barsMean}">${items.join('')}</ul>`
 }
 
-/** The strokes of each state's sign, so that none is shown by color alone: a tick, an exclamation mark, a cross, a dash, a question mark. */
-export const SIGNS: Readonly<
-  Record<CurrentState, readonly (readonly (readonly [x: number, y: number])[])[]>
-> = {
-  ok: [
-    [
-      [4.6, 8.4],
-      [7, 10.8],
-      [11.6, 5.6],
-    ],
-  ],
-  degraded: [
-    [
-      [8, 4],
-      [8, 9],
-    ],
-    [
-      [8, 11.7],
-      [8, 11.8],
-    ],
-  ],
-  failing: [
-    [
-      [5.2, 5.2],
-      [10.8, 10.8],
-    ],
-    [
-      [10.8, 5.2],
-      [5.2, 10.8],
-    ],
-  ],
-  skipped: [
-    [
-      [5, 8],
-      [11, 8],
-    ],
-  ],
-  unknown: [
-    [
-      [6, 6.2],
-      [6.8, 4.8],
-      [8, 4.4],
-      [9.3, 4.9],
-      [9.9, 6.1],
-      [9.2, 7.6],
-      [8, 8.4],
-      [8, 9.4],
-    ],
-    [
-      [8, 11.7],
-      [8, 11.8],
-    ],
-  ],
+/** The strokes of each state's sign in a square of 16, so that none is shown by color alone: a tick, an exclamation mark, a cross, a dash, a question mark. */
+export const SIGNS: Readonly<Record<CurrentState, string>> = {
+  ok: 'M4.6 8.4L7 10.8L11.6 5.6',
+  degraded: 'M8 4L8 9M8 11.7L8 11.8',
+  failing: 'M5.2 5.2L10.8 10.8M10.8 5.2L5.2 10.8',
+  skipped: 'M5 8L11 8',
+  unknown: 'M6 6.2L6.8 4.8L8 4.4L9.3 4.9L9.9 6.1L9.2 7.6L8 8.4L8 9.4M8 11.7L8 11.8',
 }
-const PATHS = Object.entries(SIGNS).map(
-  ([state, strokes]) =>
-    [
-      state,
-      `<path d="${strokes.map((points) => `M${points.map((point) => point.join(' ')).join('L')}`).join('')}"/>`,
-    ] as const,
-)
 
 /** Once a page, before the first sign and the first bars. */
 export const SHAPES = `<svg class="shapes" aria-hidden="true">${[
-  ...PATHS.map(
+  ...Object.entries(SIGNS).map(
     ([state, path]) =>
-      `<symbol id="s-${state}" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8"/>${path}</symbol>`,
+      `<symbol id="s-${state}" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8"/><path d="${path}"/></symbol>`,
   ),
   ...STATES.map(
-    ([state, name, parts]) =>
-      `<pattern id="p-${name}" class="p-${state}" patternUnits="userSpaceOnUse" width="4" height="24"><path d="${parts.map(([from, to]) => `M0 ${from}h4v${to - from}h-4z`).join('')}"/></pattern>`,
+    ([state, name, path]) =>
+      `<pattern id="p-${name}" class="p-${state}" patternUnits="userSpaceOnUse" width="4" height="24"><path d="${path}"/></pattern>`,
   ),
 ].join('')}</svg>`
 
@@ -161,7 +90,6 @@ export const STATE_COLORS: Readonly<Record<CurrentState, string>> = {
 
 /** The sign of a state as a favicon, in a data URL. */
 export function stateIcon(state: CurrentState): string {
-  const path = PATHS.find(([name]) => name === state)?.[1] ?? ''
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="${STATE_COLORS[state]}"/><g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">${path}</g></svg>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="${STATE_COLORS[state]}"/><g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><path d="${SIGNS[state]}"/></g></svg>`
   return `data:image/svg+xml,${encodeURIComponent(svg)}`
 }

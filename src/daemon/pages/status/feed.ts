@@ -1,21 +1,13 @@
 import { type Announcement, type StatusUpdate, saidIn } from '../../../core/incidents/incident.ts'
-import { escapeHtml } from '../../../core/mail/render.ts'
-import { timesIn } from '../../../core/messages/time.ts'
+import { timesIn } from '../../../core/messages/words.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
 import type { Summary } from '../../../core/status/summary.ts'
 import { headline, incidentKey, type Labels } from '../../../core/status/words.ts'
+import { escapeXml } from '../../../core/xml.ts'
+import { iso } from './format.ts'
 import { incidentName, incidentTitle } from './incidents.ts'
 
 const ENTRIES = 50
-
-interface Entry {
-  readonly id: string
-  readonly title: string
-  readonly link: string
-  readonly began: number
-  readonly changed: number
-  readonly text: readonly string[]
-}
 
 /** Incidents and announcements as an Atom feed (RFC 4287), newest first; an entry keeps its id and is updated with its timeline. */
 export function incidentFeed(
@@ -32,7 +24,7 @@ export function incidentFeed(
     updates.map(({ at, state, text }) => `${T.updateStates[state ?? 'update']}, ${moment(at)}: ${text}`)
   const newest = (from: number, updates: readonly StatusUpdate[] = []) =>
     Math.max(from, ...updates.map(({ at }) => at))
-  const ofIncident = (one: RootIncident): Entry => {
+  const ofIncident = (one: RootIncident) => {
     const { what, felt } = incidentName(one, labels)
     const { beganAt, endedAt, state, updates } = one
     const key = incidentKey(one)
@@ -48,7 +40,7 @@ export function incidentFeed(
       text: [when, ...(felt.length === 0 ? [] : [T.feltBy(felt)]), ...said(updates)],
     }
   }
-  const ofAnnouncement = (announcement: Announcement): Entry => {
+  const ofAnnouncement = (announcement: Announcement) => {
     const { id, from, updates } = announcement
     const text = saidIn(announcement, labels.messages.language)
     const link = `${origin}/#announcement-${id}`
@@ -72,28 +64,26 @@ export function incidentFeed(
   )
   const entries = all.map(
     ({ id, title, link, began, changed, text }) => `<entry>
-<id>${escapeHtml(id)}</id>
-<title>${escapeHtml(title)}</title>
+<id>${escapeXml(id)}</id>
+<title>${escapeXml(title)}</title>
 <published>${iso(began)}</published>
 <updated>${iso(changed)}</updated>
-<link href="${escapeHtml(link)}"/>
-<content type="text">${escapeHtml(text.join('\n'))}</content>
+<link href="${escapeXml(link)}"/>
+<content type="text">${escapeXml(text.join('\n'))}</content>
 </entry>`,
   )
   return `<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
-<id>${escapeHtml(`${origin}/status.atom`)}</id>
-<title>${escapeHtml(T.feedTitle(name))}</title>
-<author><name>${escapeHtml(name)}</name></author>
+<id>${escapeXml(`${origin}/status.atom`)}</id>
+<title>${escapeXml(T.feedTitle(name))}</title>
+<author><name>${escapeXml(name)}</name></author>
 <updated>${iso(updated)}</updated>
-<link rel="self" href="${escapeHtml(`${origin}/status.atom`)}"/>
-<link href="${escapeHtml(`${origin}/`)}"/>
+<link rel="self" href="${escapeXml(`${origin}/status.atom`)}"/>
+<link href="${escapeXml(`${origin}/`)}"/>
 ${entries.join('\n')}
 </feed>
 `
 }
-
-const iso = (ms: number) => new Date(ms).toISOString()
 
 /** What is announced, as a calendar (RFC 5545) that can be subscribed to; an event keeps its id. */
 export function announcementCalendar(

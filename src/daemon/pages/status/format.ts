@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../../../core/durations.ts'
-import { escapeHtml } from '../../../core/mail/render.ts'
+import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
-import { timesIn } from '../../../core/messages/time.ts'
+import { timesIn } from '../../../core/messages/words.ts'
 import type { Line, Window } from '../../../core/status/summary.ts'
 
 /** Rounded down: only time without a single failing minute reads 100 %. */
@@ -22,7 +22,7 @@ export function latencies(latency: Window['latency']): string {
   return `${figures.join(' · ')} ${inSeconds ? 's' : 'ms'}`
 }
 
-const iso = (ms: number) => new Date(ms).toISOString()
+export const iso = (ms: number) => new Date(ms).toISOString()
 
 /** A moment that programs can read too, in UTC. The page's script writes it in the reader's time zone. */
 export function moment({ language }: Messages, ms: number): string {

@@ -1,21 +1,13 @@
 import { DAY_MS } from '../../../core/durations.ts'
 import { announcementKind, type StatusUpdate, saidIn } from '../../../core/incidents/incident.ts'
-import { escapeHtml } from '../../../core/mail/render.ts'
+import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
 import { DAYS_KEPT } from '../../../core/status/history.ts'
-import type { Summary } from '../../../core/status/summary.ts'
 import { incidentKey, type Labels } from '../../../core/status/words.ts'
 import { sign } from './bars.ts'
 import { moment, span, written } from './format.ts'
-
-/** What lists of incidents need of the page that they are on. */
-export interface IncidentView {
-  readonly summary: Summary
-  readonly labels: Labels
-  /** Shown to operators only. */
-  readonly details: object | undefined
-}
+import type { StatusView } from './services.ts'
 
 const CARDS_SHOWN = 5
 const CLOSED_SHOWN = 12
@@ -47,7 +39,7 @@ export function incidentTitle(incident: RootIncident, labels: Labels): string {
   return `${what} ${endedAt === undefined ? T.hasBeen(state, lengthMs) : T.was(state, lengthMs)}`
 }
 
-function facts(incident: RootIncident, { labels, details }: IncidentView): string {
+function facts(incident: RootIncident, { labels, details }: StatusView): string {
   const { beganAt, endedAt, reason } = incident
   const { messages } = labels
   const T = messages.status
@@ -91,7 +83,7 @@ const latest = (updates: readonly StatusUpdate[] | undefined, messages: Messages
   timeline(stepsOf(updates, messages).slice(-UPDATES_SHOWN), messages)
 
 /** The incidents that go on: the newest with what operators say about them, many more in a line each. */
-export function ongoing(view: IncidentView): string[] {
+export function ongoing(view: StatusView): string[] {
   const { messages } = view.labels
   const open = view.summary.incidents.filter(({ endedAt }) => endedAt === undefined)
   const cards = open.slice(0, CARDS_SHOWN).map((incident) => {
@@ -104,7 +96,7 @@ ${facts(incident, view)}${latest(incident.updates, messages)}</article>`
 }
 
 /** What operators announced: what goes on first, then what is planned, then what is over. */
-export function announcements({ summary, labels: { messages } }: IncidentView): string[] {
+export function announcements({ summary, labels: { messages } }: StatusView): string[] {
   const T = messages.status
   const kinds = ['current', 'planned', 'resolved'] as const
   return kinds.flatMap((kind) =>
@@ -125,7 +117,7 @@ export function announcements({ summary, labels: { messages } }: IncidentView): 
 }
 
 /** The incidents that are over. */
-export function closed(view: IncidentView): string {
+export function closed(view: StatusView): string {
   const T = view.labels.messages.status
   const over = view.summary.incidents.filter(({ endedAt }) => endedAt !== undefined)
   const shown = over.slice(0, CLOSED_SHOWN)
@@ -134,7 +126,7 @@ ${shown.length === 0 ? `<p>${T.noIncidents(sinceWhen(view))}</p>` : list(shown, 
 ${over.length > shown.length ? `<p><a href="incidents/index.html">${T.allIncidents(view.summary.incidents.length)}</a></p>` : ''}`
 }
 
-function list(incidents: readonly RootIncident[], view: IncidentView, folder: string): string {
+function list(incidents: readonly RootIncident[], view: StatusView, folder: string): string {
   const one = (incident: RootIncident) => {
     const key = escapeHtml(incidentKey(incident))
     return `<li id="incident-${key}">${sign(incident.state)}<div><a href="${folder}${key}.html">${escapeHtml(incidentTitle(incident, view.labels))}</a>${facts(incident, view)}</div></li>`
@@ -142,14 +134,14 @@ function list(incidents: readonly RootIncident[], view: IncidentView, folder: st
   return `<ul class="list">${incidents.map(one).join('\n')}</ul>`
 }
 
-function sinceWhen({ summary: { since, now }, labels: { messages } }: IncidentView): string {
+function sinceWhen({ summary: { since, now }, labels: { messages } }: StatusView): string {
   return since === undefined || now - since > DAYS_KEPT * DAY_MS
     ? messages.status.inLastDays(DAYS_KEPT)
     : messages.status.sinceRecord(moment(messages, since))
 }
 
 /** The body of the page of all incidents. */
-export function allIncidents(view: IncidentView): string {
+export function allIncidents(view: StatusView): string {
   const T = view.labels.messages.status
   const { incidents } = view.summary
   const more = incidents.length - MOST_LISTED
@@ -159,7 +151,7 @@ ${more > 0 ? `<p class="quiet">${T.moreIncidents(more)}</p>` : ''}`
 }
 
 /** The body of an incident's own page: who felt it, all that was said about it, and what came of it. */
-export function incidentBody(incident: RootIncident, view: IncidentView): string {
+export function incidentBody(incident: RootIncident, view: StatusView): string {
   const { messages } = view.labels
   const T = messages.status
   const { state, beganAt, endedAt, updates = [] } = incident

@@ -1,7 +1,6 @@
-import { BREAKER } from '../../../core/mail/feedback/breaker.ts'
-import type { DayOfMail } from '../../../core/mail/feedback/sending.ts'
+import { BREAKER, type DayOfMail } from '../../../core/mail/feedback/sending.ts'
 import { type Hold, heldTogether } from '../../../core/mail/holds.ts'
-import { escapeHtml } from '../../../core/mail/render.ts'
+import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import { moment } from './format.ts'
 
@@ -25,7 +24,7 @@ export function mailSection({ days, holds }: MailReport, messages: Messages): st
     { name: T.complaints, limit: BREAKER.complaints, pick: (day: DayOfMail) => day.complaints },
   ].map(({ name, limit, pick }) => {
     const said = T.rate(name, share(sum(pick), sent), sum(pick), sent, `${limit * 100} %`)
-    return `<figure>${chart({ days, limit, pick, label: said })}<figcaption>${said}</figcaption></figure>`
+    return `<figure>${chart(days, limit, pick, said)}<figcaption>${said}</figcaption></figure>`
   })
   const note = heldTogether(holds)
     .map(({ streams, at, reason }) => {
@@ -58,13 +57,12 @@ ${note}<div class="charts">${charts.join('\n')}</div>
 }
 
 /** A column for each day, as high as its share of what was sent, and a line at the limit. */
-function chart(input: {
-  readonly days: readonly DayOfMail[]
-  readonly limit: number
-  readonly pick: (day: DayOfMail) => number
-  readonly label: string
-}): string {
-  const { days, limit, pick, label } = input
+function chart(
+  days: readonly DayOfMail[],
+  limit: number,
+  pick: (day: DayOfMail) => number,
+  label: string,
+): string {
   const rates = days.map((day) => (pick(day) === 0 ? 0 : pick(day) / Math.max(day.sent, pick(day))))
   const top = Math.max(limit * 1.25, ...rates)
   const height = (rate: number) => (rate === 0 ? 0 : Math.max(1, Math.round((rate / top) * HEIGHT)))

@@ -1,33 +1,25 @@
-import { escapeHtml } from '../../../core/mail/render.ts'
+import { escapeHtml } from '../../../core/mail/template.ts'
 import type { RootIncident } from '../../../core/status/history.ts'
-import { verdict } from '../../../core/status/verdict.ts'
+import { verdict } from '../../../core/status/words.ts'
 import { type Frame, type Page, page } from '../layout.ts'
 import { SUBSCRIBE_STYLE } from '../pages.ts'
 import { SHAPES, sign, stateIcon } from './bars.ts'
 import { ago, buildName, moment } from './format.ts'
-import {
-  allIncidents,
-  announcements,
-  closed,
-  type IncidentView,
-  incidentBody,
-  incidentTitle,
-  ongoing,
-} from './incidents.ts'
-import { MAIL_STYLE, type MailReport, mailSection } from './mail.ts'
-import { type ServicesView, services } from './services.ts'
+import { allIncidents, announcements, closed, incidentBody, incidentTitle, ongoing } from './incidents.ts'
+import { MAIL_STYLE, mailSection } from './mail.ts'
+import { type StatusView, services } from './services.ts'
 import { STATUS_STYLE } from './style.ts'
 
-export interface StatusPageInput extends IncidentView, ServicesView {
+export interface StatusPageInput extends StatusView {
   readonly frame: Frame
   /** The prefix of links to pages that are not kept with this one: empty on the platform itself. */
   readonly home: string
   /** Description of the course, in our own HTML; undefined without a course. */
-  readonly invitation: string | undefined
+  readonly invitation?: string | undefined
   /** The form that subscribes to the course; undefined where nobody can. */
-  readonly signUp: string | undefined
+  readonly signUp?: string | undefined
   /** The form that subscribes to incidents; undefined where they are not mailed. */
-  readonly signUpForNotices: string | undefined
+  readonly signUpForNotices?: string | undefined
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */
   readonly sampleUntil: number | undefined
@@ -35,18 +27,10 @@ export interface StatusPageInput extends IncidentView, ServicesView {
   readonly off: readonly string[]
   /** Groups and probes that are not configured, with the consequence for operators. */
   readonly notConfigured: readonly { readonly name: string; readonly means: string }[]
-  /** Reasons and addresses, for requests with the health token. */
-  readonly details:
-    | {
-        readonly targetOf: (probe: string) => string | undefined
-        /** Undefined while mail is not configured or no store is open. */
-        readonly mail: MailReport | undefined
-      }
-    | undefined
   /** Makes the page refresh itself and its days answer; the page is whole without it. */
-  readonly script: string | undefined
+  readonly script?: string | undefined
   /** Where a person signs in for the details; undefined when nobody can. */
-  readonly detailsLink: string | undefined
+  readonly detailsLink?: string | undefined
 }
 
 /** The first page that visitors see: from the record alone, whole without its script, in at most 60 KB. */

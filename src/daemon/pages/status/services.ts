@@ -1,16 +1,23 @@
-import { escapeHtml } from '../../../core/mail/render.ts'
+import { escapeHtml } from '../../../core/mail/template.ts'
 import { DAYS_KEPT } from '../../../core/status/history.ts'
 import type { Line, ServiceStatus, Summary } from '../../../core/status/summary.ts'
 import type { Labels } from '../../../core/status/words.ts'
 import { bars, legend, sign } from './bars.ts'
 import { ago, buildName, latencies, percent, responseTimes } from './format.ts'
+import type { MailReport } from './mail.ts'
 
-/** What the services need of the page that they are on. */
-export interface ServicesView {
+/** What the parts of the status pages are written from. */
+export interface StatusView {
   readonly summary: Summary
   readonly labels: Labels
-  /** Shown to operators only. */
-  readonly details: { readonly targetOf: (probe: string) => string | undefined } | undefined
+  /** Reasons, addresses and mail: for requests with the health token. */
+  readonly details?:
+    | {
+        readonly targetOf: (probe: string) => string | undefined
+        /** Undefined while mail is not configured or no store is open. */
+        readonly mail: MailReport | undefined
+      }
+    | undefined
 }
 
 /** From this many on, each service takes one line, in groups and with a filter, and lists its parts only in trouble. */
@@ -26,7 +33,7 @@ const RANK: Readonly<Record<Line['state'], number>> = {
 const isTrouble = ({ whole: { state } }: ServiceStatus) => state !== 'ok' && state !== 'skipped'
 
 /** The services with the days of each. */
-export function services(view: ServicesView): string[] {
+export function services(view: StatusView): string[] {
   const { messages, groupOf } = view.labels
   const T = messages.status
   const all = view.summary.services
@@ -49,7 +56,7 @@ export function services(view: ServicesView): string[] {
   ]
 }
 
-function section(status: ServiceStatus, view: ServicesView): string {
+function section(status: ServiceStatus, view: StatusView): string {
   const { service } = status
   return `<section class="service" id="service-${service}" aria-labelledby="${service}"><header>${heading(status, view)}
 ${days(status, view)}</header>
@@ -57,7 +64,7 @@ ${probeTable(status, view)}</section>`
 }
 
 /** One of many: a line, and the rest behind it. What has trouble is open. */
-function folded(status: ServiceStatus, view: ServicesView): string {
+function folded(status: ServiceStatus, view: StatusView): string {
   const isOpen = isTrouble(status)
   const parts = isOpen || view.details !== undefined ? probeTable(status, view) : ''
   return `<details class="service" id="service-${status.service}"${isOpen ? ' open data-trouble' : ''}><summary>${heading(status, view)}</summary>
@@ -65,13 +72,13 @@ function folded(status: ServiceStatus, view: ServicesView): string {
 ${parts}</details>`
 }
 
-function heading({ service, whole }: ServiceStatus, { labels }: ServicesView): string {
+function heading({ service, whole }: ServiceStatus, { labels }: StatusView): string {
   const T = labels.messages.status
   const uptime = whole.allDays.uptime === undefined ? '' : T.uptime(percent(whole.allDays.uptime))
   return `<div class="head"><h3 id="${service}">${escapeHtml(labels.service(service))}</h3><span class="word ${whole.state}">${sign(whole.state)} ${T.states[whole.state]}</span><span class="up">${uptime}</span></div>`
 }
 
-function days({ whole, seenFrom, build, buildSince }: ServiceStatus, view: ServicesView): string {
+function days({ whole, seenFrom, build, buildSince }: ServiceStatus, view: StatusView): string {
   const { labels, details, summary } = view
   const { messages } = labels
   const T = messages.status
@@ -87,7 +94,7 @@ function days({ whole, seenFrom, build, buildSince }: ServiceStatus, view: Servi
 <p class="axis"><span>${T.daysAgo(DAYS_KEPT)}</span><span>${facts.join(' · ')}</span><span>${T.today}</span></p>${why(whole, view)}${responseTimes(whole, summary.now, messages)}`
 }
 
-function probeTable({ probes }: ServiceStatus, view: ServicesView): string {
+function probeTable({ probes }: ServiceStatus, view: StatusView): string {
   // Probes that were never configured have a list of their own.
   const shown = probes.filter(({ state, days }) => state !== 'skipped' || days.some((day) => day !== 'none'))
   if (shown.length === 0) return ''
@@ -97,7 +104,7 @@ function probeTable({ probes }: ServiceStatus, view: ServicesView): string {
   return `<table><thead><tr><th scope="col">${isOperators ? T.probe : T.part}</th><th scope="col">${T.dayColumn}</th><th scope="col" class="num">${T.uptimeColumn}</th>${times}</tr></thead><tbody>${shown.map((probe) => row(probe, view)).join('\n')}</tbody></table>`
 }
 
-function row(line: Line, view: ServicesView): string {
+function row(line: Line, view: StatusView): string {
   const { messages, probe: nameOf } = view.labels
   const { state, probe, allDays } = line
   const times = view.details === undefined ? '' : `<td class="num">${latencies(allDays.latency)}</td>`
@@ -106,7 +113,7 @@ function row(line: Line, view: ServicesView): string {
 }
 
 /** Reasons and addresses are for operators. */
-function why({ probe, state, reason }: Line, { details }: ServicesView): string {
+function why({ probe, state, reason }: Line, { details }: StatusView): string {
   const target = details?.targetOf(probe)
   const texts = [state === 'ok' || details === undefined ? undefined : reason, target].filter(
     (text) => text !== undefined,

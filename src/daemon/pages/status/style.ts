@@ -84,7 +84,7 @@ details.service { margin-bottom: .45rem; } details.service > summary { display: 
   .axis { flex-wrap: wrap; } .axis span:nth-child(2) { order: 3; flex: 1 0 100%; text-align: start; }
   .off div { grid-template-columns: 1fr; }
 }
-@media (forced-colors: active) { .bars, .sign, .times path, .times span::before { forced-color-adjust: none; } .menu > summary, button { border: 1px solid ButtonBorder; } }
+@media (forced-colors: active) { .bars, .sign, .times path, .times span::before { forced-color-adjust: none; } .menu > summary, button { color: ButtonText; background: ButtonFace; border: 1px solid ButtonBorder; } }
 @media print {
   :root { --ground: #fff; --paper: #fff; --wash: #fff; --ink: #000; --quiet: #444; --line: #999; --none: #b9b6ad; --accent: #3147a8; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; }
   .service, .incident, .list li, .off { break-inside: avoid; } .bars, .times { print-color-adjust: exact; } footer a, .menu, .filter { display: none; }

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createBounceAddresses } from '../../../../src/core/mail/feedback/bounce-address.ts'
 import { bounceKind, enhancedCode, reasonFor } from '../../../../src/core/mail/feedback/event.ts'
-import { matchReports } from '../../../../src/core/mail/feedback/match.ts'
-import type { ReportedMessage } from '../../../../src/core/mail/feedback/message.ts'
+import { matchReports, type ReportedMessage } from '../../../../src/core/mail/feedback/message.ts'
 import { createPacer, createTally } from '../../../../src/core/mail/feedback/pacer.ts'
 import {
   type CountedKind,

@@ -1,14 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BREAKER, breach } from '../../../../src/core/mail/feedback/breaker.ts'
-import { FEEDBACK_KINDS, type FeedbackKind } from '../../../../src/core/mail/feedback/event.ts'
 import {
   afterFeedback,
+  FEEDBACK_KINDS,
+  type FeedbackKind,
   type MailboxRecord,
   mayMail,
   newMailbox,
+  released,
   SOFT_BOUNCES,
-} from '../../../../src/core/mail/feedback/mailbox.ts'
+} from '../../../../src/core/mail/feedback/event.ts'
+import { BREAKER, breach } from '../../../../src/core/mail/feedback/sending.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const START = Date.parse('2026-11-22T00:00:00Z')
@@ -61,6 +63,11 @@ describe('a mailbox', () => {
   test('takes no bounces together that a delivery lies between, however late the news of it comes', () => {
     const { mailbox } = replay([...soft(0, 1, 2, 4 * DAY), ['delivered', START + DAY], ...soft(5 * DAY)])
     expect(mailbox.suppression).toBeUndefined()
+  })
+
+  test('taken off the list, forgets the soft bounces that put it there', () => {
+    const { mailbox, effect } = released(replay(soft(0, 1, 2, 3, 3 * DAY)).mailbox)
+    expect([mailbox, effect]).toEqual([newMailbox('ada@example.com'), 'release'])
   })
 
   test('is unsubscribed, and not suppressed, by an unsubscribe at the provider', () => {

@@ -68,7 +68,6 @@ describe('a delivery status notification', () => {
   ])('with status %s is a %s', async (status, kind, reason) => {
     expect(await read(dsn(failed(status)))).toEqual({
       kind: 'report',
-      source: 'dsn',
       recipients: ['ada@example.com'],
       reports: [{ kind, address: 'ada@example.com', messageId: ID, reason }],
     })
@@ -156,7 +155,6 @@ describe('an abuse report', () => {
   test.each(['abuse', 'fraud', 'virus', 'other', 'Abuse'])('of type %s is a complaint', async (type) => {
     expect(await read(arf(type))).toEqual({
       kind: 'report',
-      source: 'arf',
       recipients: ['bob@example.com'],
       reports: [
         {
@@ -274,7 +272,6 @@ describe('a returned message that is no proper notification', () => {
   ])('of %s is classified by the code in its text', async (_, text, kind) => {
     expect(await read(text)).toMatchObject({
       kind: 'report',
-      source: 'text',
       reports: [{ kind, address: 'ada@example.com', messageId: ID }],
     })
   })

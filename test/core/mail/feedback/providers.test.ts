@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
+import type { FeedbackProviderName } from '../../../../src/core/env/settings.ts'
 import { FeedbackFormatError, readItems } from '../../../../src/core/mail/feedback/provider.ts'
 import { FEEDBACK_PROVIDERS, readWebhook } from '../../../../src/core/mail/feedback/providers.ts'
 import { SAMPLES } from './samples.ts'

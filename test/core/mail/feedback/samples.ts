@@ -1,4 +1,4 @@
-import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
+import type { FeedbackProviderName } from '../../../../src/core/env/settings.ts'
 import type { FeedbackKind } from '../../../../src/core/mail/feedback/event.ts'
 
 /** One payload as the provider's documentation shows it, or a documented variation of it. */

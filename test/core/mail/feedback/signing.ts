@@ -1,7 +1,7 @@
 import { createHmac, createSign, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import selfsigned from 'selfsigned'
 import { Webhook } from 'standardwebhooks'
-import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
+import type { FeedbackProviderName } from '../../../../src/core/env/settings.ts'
 import type { FeedbackRequest, VerifyOptions } from '../../../../src/core/mail/feedback/provider.ts'
 import { secretPair } from '../../../../src/core/secret.ts'
 

@@ -2,12 +2,8 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { FIRST_COURSE } from '../../../../src/core/course/definition.ts'
 import { suppressionHash } from '../../../../src/core/course/links.ts'
-import {
-  applyFeedback,
-  releaseChange,
-  suppressionChange,
-} from '../../../../src/core/mail/feedback/changes.ts'
 import type { FeedbackEvent } from '../../../../src/core/mail/feedback/event.ts'
+import { applyFeedback, releaseChange, suppressionChange } from '../../../../src/core/mail/feedback/store.ts'
 import type { Store } from '../../../../src/core/store/store.ts'
 import { begin, nextAfter } from '../../../support/learning.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
@@ -83,7 +79,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     const bounce = eventOf('hard-bounce')
     expect(await apply(store, [bounce, bounce])).toMatchObject({ changed: 1, repeated: 1 })
     expect(await apply(store, [bounce], NOW + HOUR)).toMatchObject({ changed: 0, repeated: 1 })
-    expect((await due(store)).map(({ subscription }) => subscription)).toEqual(['id-grace'])
+    expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
     expect(await store.course.findById('id-ada')).toMatchObject({
       state: 'unsubscribed',
       problem: { kind: 'bounced', reason: 'a hard-bounce in a test' },
@@ -104,6 +100,14 @@ describe.each(STORES)('on the store %s', (kind) => {
       reason: 'a hard-bounce in a test',
       messageId: 'm-1@example.com',
     })
+  })
+
+  test('an event about a recipient with a display name, as a provider may repeat it, is about the address', async () => {
+    const store = await open()
+    await confirmed(store)
+    const event = { ...eventOf('hard-bounce'), address: '"Lovelace, Ada" <Ada@Example.com>' }
+    expect(await apply(store, [event])).toMatchObject({ changed: 1 })
+    expect(await store.feedback.listSuppressed(10)).toMatchObject([{ identity: 'ada@example.com' }])
   })
 
   test('a token that came without an event is taken, for its provider alone', async () => {
@@ -139,7 +143,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       softBounces: 2,
       suppression: undefined,
     })
-    expect((await due(store, NOW + 4 * DAY)).map(({ subscription }) => subscription)).toEqual(['id-grace'])
+    expect((await due(store, NOW + 4 * DAY)).map(({ id }) => id)).toEqual(['id-grace'])
   })
 
   test('after a complaint neither undoing, an old link nor the operator’s resolve starts mail again', async () => {
@@ -232,7 +236,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       eventOf('unsubscribed'),
       eventOf('unsubscribed', { name: 'grace', at: NOW - 2 * DAY }),
     ])
-    expect((await due(store)).map(({ subscription }) => subscription)).toEqual(['id-grace'])
+    expect((await due(store)).map(({ id }) => id)).toEqual(['id-grace'])
     expect(await store.feedback.listSuppressed(10)).toEqual([])
   })
 

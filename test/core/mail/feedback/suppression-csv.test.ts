@@ -5,7 +5,7 @@ import {
   readSuppressionCsv,
   SuppressionCsvError,
   suppressionCsv,
-} from '../../../../src/core/mail/feedback/suppression-csv.ts'
+} from '../../../../src/core/mail/feedback/suppressions.ts'
 
 const read = (text: string, cause?: 'manual' | 'complaint' | 'hard-bounce') => {
   const { suppressions, passing } = readSuppressionCsv(text, cause)

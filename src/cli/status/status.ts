@@ -1,0 +1,292 @@
+import path from 'node:path'
+import { type DaemonRecord, isRunning, readRecord, recordFile } from '../../core/daemon-record.ts'
+import { HOUR_MS } from '../../core/durations.ts'
+import type { Environment } from '../../core/env/environment.ts'
+import { readSettings } from '../../core/env/settings.ts'
+import { probeRemote, type RemoteHealth } from '../../core/health/prober.ts'
+import { isRefused } from '../../core/health/verdict.ts'
+import { rootCauses } from '../../core/incidents/causes.ts'
+import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
+import { isRecord, jsonObject } from '../../core/is-record.ts'
+import { heldTogether, type Pause } from '../../core/mail/holds.ts'
+import { splitSecrets } from '../../core/secret.ts'
+import type { Service } from '../../core/service.ts'
+import { trimEnd } from '../../core/trim-end.ts'
+import { type Context, dataFolder, platformText } from '../context.ts'
+import type { DocumentOf } from '../documents/documents.ts'
+import { assertNotDenied, loadEnvironment } from '../environment.ts'
+import { CommandError, wrongUsage } from '../exit.ts'
+import { agoText } from '../output/text.ts'
+
+/** Everything that an operator wants to know at first, as data. */
+export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>
+export type ServiceReport = PlatformStatus['services'][number]
+
+/** As long as `health` waits. */
+const PATIENCE_MS = 5000
+const LARGEST_PAGE_BYTES = 1024 * 1024
+/** The worst first. */
+const STATES = ['stopped', 'unreached', 'failing', 'degraded'] as const
+/** That the status page knows. */
+const PAGE_STATES = ['failing', 'degraded', 'ok'] as const
+const ALERT_CHANNELS = [
+  'ALERT_WEBHOOK_URL',
+  'ALERT_ESCALATION_URL',
+  'ALERT_EMAIL_TO',
+  'HEARTBEAT_PING_URL',
+] as const
+
+/** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
+export async function gatherStatus(
+  context: Context,
+  options: { readonly data: string | undefined; readonly envFile: readonly string[] },
+): Promise<PlatformStatus> {
+  const folder = dataFolder(context, options.data)
+  const record = readRecord(folder)
+  if (record === undefined) {
+    assertNotDenied(recordFile(folder))
+    const { dataHint } = await import('../running-daemons.ts')
+    throw wrongUsage(`no daemon has run with the data folder ${folder}: ${dataHint(context.env)}.`)
+  }
+  const env = await environmentOf(context, options.envFile, record)
+  // Earlier starts are for the daemon's own alert.
+  const others = (record.others ?? []).filter(isRunning).map(({ starts: _, ...one }) => one)
+  const [token] = splitSecrets(env.HEALTH_DEEP_TOKEN ?? '')
+  const answers = await Promise.all(
+    [record, ...others].flatMap((one) =>
+      context.platform.services.flatMap(({ name: service, health }) => {
+        const url = one.urls[service]
+        if (url === undefined) return []
+        return isRunning(one)
+          ? answerOf(context, { service, url, health, token })
+          : { service, url, health: undefined }
+      }),
+    ),
+  )
+  const services = await serviceReports(context, env, answers)
+  const { starts: _, ...own } = record
+  return {
+    daemon: { ...own, ...(others.length > 0 && { others }), running: isRunning(record) },
+    state: STATES.find((state) => services.some((one) => one.state === state)) ?? 'ok',
+    services,
+    store: await storeStatus(context, env, options.data, record),
+    alerts: ALERT_CHANNELS.filter((name) => env[name]?.trim()),
+  }
+}
+
+/** The files named, or else those that the daemon was started with, as far as this user may read them. */
+async function environmentOf(
+  context: Context,
+  named: readonly string[],
+  record: DaemonRecord,
+): Promise<Environment> {
+  if (named.length > 0) return (await loadEnvironment(context, named)).env
+  const readable: string[] = []
+  for (const file of record.envFiles) {
+    try {
+      await loadEnvironment(context, [file])
+      readable.push(file)
+    } catch {
+      context.stderr.write(`not read: ${file}, which the daemon was started with\n`)
+    }
+  }
+  return (await loadEnvironment(context, readable)).env
+}
+
+interface Answer {
+  readonly service: Service
+  readonly url: string
+  /** Undefined: the daemon is not running. */
+  readonly health: RemoteHealth | undefined
+  /** What the status page says of a service that gives its deep health to nobody without the token. */
+  readonly page?: (typeof PAGE_STATES)[number] | 'unknown'
+}
+
+async function answerOf(
+  { clock, signal }: Context,
+  target: Pick<Parameters<typeof probeRemote>[0], 'service' | 'url' | 'health' | 'token'>,
+): Promise<Answer> {
+  const asked = { ...target, timeoutMs: PATIENCE_MS, clock, signal }
+  const deep = await probeRemote({ ...asked, deep: true })
+  if (!isRefused(deep)) return { ...target, health: deep }
+  // Without the token, what a visitor may know is better than nothing: the shallow answer, and what the page says.
+  const { exchange } = await import('../../core/network/exchange.ts')
+  const [health, answer] = await Promise.all([
+    probeRemote({ ...asked, deep: false }),
+    exchange(
+      `${trimEnd(target.url, '/')}/status.json`,
+      { method: 'GET', headers: {}, signal },
+      LARGEST_PAGE_BYTES,
+      PATIENCE_MS,
+    ).catch(() => undefined),
+  ])
+  const { services } = jsonObject(answer?.text ?? '')
+  const said = [services].flat().find((one) => isRecord(one) && one.service === target.service)
+  const page = PAGE_STATES.find((state) => isRecord(said) && said.state === state) ?? 'unknown'
+  return { ...target, health, page }
+}
+
+/** What each service answered. A probe that fails because of another one names it. */
+async function serviceReports(
+  { platform }: Context,
+  env: Environment,
+  answers: readonly Answer[],
+): Promise<ServiceReport[]> {
+  const failing = answers.flatMap(({ service, health }) =>
+    Object.entries(health?.reached ? health.report.probes : {}).flatMap(([probe, { state }]) =>
+      state === 'failing' ? [{ service, probe }] : [],
+    ),
+  )
+  const roots = rootCauses(failing, prerequisitesOf(platform, readSettings(platform, env)))
+  return answers.map(({ service, url, health, page }): ServiceReport => {
+    if (health === undefined) return { service, url, state: 'stopped' }
+    if (!health.reached) return { service, url, state: 'unreached', reason: health.reason }
+    const { state, probes } = health.report
+    const reasons = Object.entries(probes).flatMap(([probe, { state: found, reason = found }]) => {
+      if (found !== state || state === 'ok') return []
+      const one = failing.find((each) => each.service === service && each.probe === probe)
+      const causes = (one && roots.get(one)?.filter((root) => root !== one)) ?? []
+      const because =
+        causes.length === 0 ? '' : ` (because of ${causes.map((cause) => cause.probe).join(', ')})`
+      return [`${probe}: ${reason}${because}`]
+    })
+    if (page !== undefined)
+      reasons.push(`its reasons need the service’s HEALTH_DEEP_TOKEN; the status page says ${page}`)
+    const isWorse = page === 'failing' || (page === 'degraded' && state === 'ok')
+    return {
+      service,
+      url,
+      state: isWorse ? page : state,
+      ...(reasons.length > 0 && { reason: reasons.join('; ') }),
+    }
+  })
+}
+
+async function storeStatus(
+  context: Context,
+  env: Environment,
+  data: string | undefined,
+  record: DaemonRecord,
+): Promise<PlatformStatus['store']> {
+  const { kind, location } = record.store
+  try {
+    const { openLocal } = await import('../local.ts')
+    const { platform, close } = await openLocal(
+      context,
+      env,
+      data ?? path.relative(context.cwd, dataFolder(context, data)),
+    )
+    try {
+      const store = await platform.store()
+      const [{ version, latest, backupAt }, lastHour, counts, paused, lastMail] = await Promise.all([
+        store.status(),
+        store.lastHour(),
+        (await platform.course()).counts(),
+        store.sending.holds(),
+        store.sending.lastMail(),
+      ])
+      return { kind, location, version, latest, backupAt, lastHour, counts, paused, lastMail }
+    } finally {
+      await close()
+    }
+  } catch (error) {
+    if (error instanceof CommandError) return { kind, location, fault: error.message }
+    const { storeFaultReason } = await import('../../core/store-fault.ts')
+    return { kind, location, fault: storeFaultReason(error) }
+  }
+}
+
+type StoreReport = Extract<PlatformStatus['store'], { counts: unknown }>
+
+/** The whole platform on one screen: a label and a sentence a line. */
+export function statusText(
+  { daemon, services, store, alerts }: PlatformStatus,
+  /** `platform`: which one this command is for, if the daemon did not record a definition. */
+  { now, platform }: { readonly now: number; readonly platform: string },
+): string {
+  const rows: [string, string][] = [
+    ['platform', daemon.platform?.definition ? platformText(daemon.platform) : platform],
+    ['daemon', daemonText(daemon, now)],
+    ...(daemon.others ?? []).map((other): [string, string] => [
+      'daemon too',
+      `${daemonText({ ...other, running: true }, now)}, with the same folder`,
+    ]),
+    ...services.map((one): [string, string] => [
+      one.service,
+      `${one.state}, ${one.url}${one.reason === undefined ? '' : `: ${one.reason}`}`,
+    ]),
+    ['store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`],
+  ]
+  if (!('fault' in store)) {
+    const { counts, version, latest, backupAt, lastHour, paused, lastMail } = store
+    rows.push(
+      ['schema', version === latest ? `${version}, up to date` : `${version}; this build has ${latest}`],
+      ['backup', backupAt === undefined ? 'never by platformctl db backup' : agoText(backupAt, now)],
+      ['schedule', scheduleText(daemon, lastHour, now)],
+      ['backlog', backlogText(counts, now)],
+      ['problems', problemsText(counts)],
+      ['last mail', lastMailText(lastMail, now)],
+      ...heldTogether(paused).map(({ streams, at, reason }): [string, string] => [
+        'paused',
+        `${streams.join(', ')}, since ${new Date(at).toISOString()}: ${reason}; platformctl mail resume`,
+      ]),
+    )
+  }
+  rows.push(
+    ['env files', daemon.envFiles.join(', ') || 'none: its settings come from its process environment'],
+    [
+      'alerts',
+      alerts.length > 0
+        ? alerts.join(', ')
+        : 'none in this environment; problems show in the log, on the status page and in /metrics',
+    ],
+  )
+  return `${rows.map(([label, text]) => `${label.padEnd(11)}${text}`).join('\n')}\n`
+}
+
+function daemonText(daemon: PlatformStatus['daemon'], now: number): string {
+  const build = daemon.build === null ? '' : `, build ${daemon.build}`
+  if (daemon.running)
+    return `running as process ${daemon.pid} since ${daemon.startedAt} (${agoText(Date.parse(daemon.startedAt), now)})${build}`
+  return daemon.stoppedAt === undefined
+    ? `not running; it ended without stopping in order, after ${daemon.startedAt}${build}`
+    : `stopped ${agoText(Date.parse(daemon.stoppedAt), now)}${build}`
+}
+
+function scheduleText(
+  { running, others = [], ...own }: PlatformStatus['daemon'],
+  lastHour: string | undefined,
+  now: number,
+): string {
+  const last = lastHour === undefined ? 'no hour handled yet' : `last hour ${lastHour}:00Z`
+  const pids = [...(running ? [own] : []), ...others].filter(({ schedule }) => schedule).map(({ pid }) => pid)
+  if (pids.length > 0) return `on in process ${pids.join(' and ')}, every minute, ${last}`
+  const isHandled = lastHour !== undefined && lastHour >= new Date(now - HOUR_MS).toISOString().slice(0, 13)
+  return `off, ${last}: ${isHandled ? 'another process of this store runs it, or did' : 'something else must call the dispatch endpoint'}`
+}
+
+function lastMailText({ sentAt, refused, failed }: StoreReport['lastMail'], now: number): string {
+  const of = (what: string, found: Pause | undefined) =>
+    found ? [`${what} ${agoText(found.at, now)}: ${found.reason}`] : []
+  const sent = sentAt === undefined ? 'none sent lately' : `sent ${agoText(sentAt, now)}`
+  return [sent, ...of('refused', refused), ...of('failed', failed)].join('; ')
+}
+
+function backlogText(
+  { dueNow, waiting, nextTryAt, oldestDueAt }: StoreReport['counts'],
+  now: number,
+): string {
+  if (dueNow + waiting === 0) return 'nothing is due'
+  const oldest = oldestDueAt === undefined ? '' : `, the oldest due ${agoText(oldestDueAt, now)}`
+  const backoff =
+    waiting === 0 || nextTryAt === undefined
+      ? ''
+      : `; ${waiting} after a failure, next try ${new Date(nextTryAt).toISOString()}`
+  return `${dueNow} due${oldest}${backoff}`
+}
+
+function problemsText({ parked, unknown }: StoreReport['counts']): string {
+  return parked + unknown === 0
+    ? 'none'
+    : `${parked} parked, ${unknown} unknown: platformctl course status lists them`
+}

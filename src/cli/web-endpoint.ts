@@ -1,0 +1,167 @@
+import type { DispatchProgress, DispatchResult } from '../core/course/course.ts'
+import type { Subscription } from '../core/course/store.ts'
+import type { Environment } from '../core/env/environment.ts'
+import { parsedJson } from '../core/is-record.ts'
+import { exchange } from '../core/network/exchange.ts'
+import { PATHS } from '../core/paths.ts'
+import { isBearerToken, splitSecrets } from '../core/secret.ts'
+import { trimEnd } from '../core/trim-end.ts'
+import type { Context } from './context.ts'
+import { CommandError, EXIT, wrongUsage } from './exit.ts'
+
+const unreached = (message: string, options?: { readonly cause: unknown }) =>
+  new CommandError(EXIT.remote, message, options)
+
+/** A summary names up to 10,000 lessons. */
+const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
+
+/** One POST of JSON, or without a body, and its whole answer after up to `patienceMs`. */
+function post(
+  { signal }: Pick<Context, 'signal'>,
+  { url, secret }: Endpoint,
+  patienceMs: number,
+  body?: unknown,
+) {
+  const headers = {
+    authorization: `Bearer ${secret}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+  const asked = {
+    method: 'POST',
+    headers,
+    signal,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  } as const
+  return exchange(url.href, asked, LARGEST_ANSWER_BYTES, patienceMs)
+}
+
+interface Endpoint {
+  readonly url: URL
+  readonly secret: string
+}
+
+/** An endpoint of the running web service, and the secret that opens it. */
+export function webEndpoint(
+  env: Environment,
+  given: string | undefined,
+  path: string,
+  daemon?: Context['daemon'],
+): Endpoint {
+  // While it is rotated the variable holds two: the first is the one to send.
+  const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
+  const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || daemon?.urls.web)
+  if (!site)
+    throw wrongUsage(
+      'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
+    )
+  if (!/^https?:\/\//.test(site) || !URL.canParse(site))
+    throw wrongUsage('the address of the web service is not an http:// or https:// address.')
+  if (!secret)
+    throw wrongUsage(
+      'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
+    )
+  if (!isBearerToken(secret))
+    throw wrongUsage(
+      'EMAIL_DISPATCH_SECRET has a character that is not allowed in an HTTP header: choose another secret, for the web service too.',
+    )
+  return { url: new URL(`${trimEnd(site, '/')}${path}`), secret }
+}
+
+const PATIENCE_MS = 5000
+const PAUSES_MS = [1000, 3000]
+
+/** Posts to such an endpoint, three times if the service is away, and gives its answer; otherwise says why there is none. */
+export async function postToWeb(
+  context: Pick<Context, 'clock' | 'signal'>,
+  { url, secret, body }: Endpoint & { readonly body: unknown },
+): Promise<Readonly<Record<string, unknown>>> {
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await post(context, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
+    if (answer?.status === 200) return objectOf(answer.text)
+    if (answer?.status === 401) throw refused()
+    const pause = PAUSES_MS[attempt]
+    if (answer === undefined || answer.status >= 500) {
+      if (pause !== undefined && !context.signal.aborted) {
+        await context.clock.sleep(pause, context.signal).catch(() => {})
+        continue
+      }
+      throw unreached(
+        answer === undefined
+          ? `${url.origin} could not be reached: is the web service running, and is the address right?`
+          : `the service answered ${answer.status}.`,
+      )
+    }
+    const { message } = objectOf(answer.text)
+    throw unreached(
+      `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : '.'}`,
+    )
+  }
+}
+
+const refused = () =>
+  unreached(
+    'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
+  )
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  const value = parsedJson(text)
+  // A JSON object has string keys, and its values are checked where they are used.
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+/** The inputs of `dispatch` that say what it sends, and from where. */
+export interface DispatchOptions {
+  readonly limit?: number | undefined
+  readonly drain?: true | undefined
+  readonly url?: string | undefined
+  readonly local?: true | undefined
+  readonly data?: string | undefined
+}
+
+/** Where lessons are dispatched: here, or at an endpoint. */
+export interface Source {
+  /** One dispatch call; a remote one tells its progress only when it has ended. */
+  readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
+  readonly remaining?: () => Promise<number>
+  /** What a call would send. */
+  readonly due?: () => Promise<readonly Subscription[]>
+  readonly close: () => Promise<void>
+}
+
+/** A call sends up to 10,000 mails: it may take its time. */
+const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
+
+/** Dispatch through the endpoint of a running web service. */
+export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
+  const { url, secret } = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
+  if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
+  // One name for all calls of a drain: no subscription gets two lessons in it.
+  if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
+  return { call: () => call(context, url, secret), close: async () => {} }
+}
+
+async function call(context: Context, url: URL, secret: string): Promise<DispatchResult> {
+  const response = await post(context, { url, secret }, DISPATCH_PATIENCE_MS).catch((error: unknown) => {
+    if (context.signal.aborted)
+      throw unreached(
+        'stopped before the service answered; the service goes on with this call and records it.',
+      )
+    throw unreached(
+      error instanceof Error && error.name === 'TimeoutError'
+        ? `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`
+        : `${url.origin} could not be reached: is the web service running, and is the address right?`,
+      { cause: error },
+    )
+  })
+  if (response.status === 401) throw refused()
+  const { DispatchAnswer } = await import('../daemon/routes/dispatch.ts')
+  const body = objectOf(response.text)
+  // Loose: a newer service may say more.
+  const answer = DispatchAnswer.loose().safeParse(body)
+  if (response.status === 200 && answer.success) return answer.data
+  const { code, message } = body
+  const isProblem = typeof code === 'string' && typeof message === 'string'
+  throw unreached(
+    `the service answered ${response.status}${isProblem ? `: ${message}` : ', and not as a dispatch endpoint'}`,
+  )
+}

@@ -1,0 +1,91 @@
+/**
+ * Makes calls share runs: a caller never joins a run that began before its call, but all callers during one
+ * run share the next. So every answer is fresh, and any number of simultaneous callers cause at most two
+ * runs.
+ */
+export function trailing<T>(run: () => Promise<T>): () => Promise<T> {
+  let current: Promise<unknown> | undefined
+  let next: Promise<T> | undefined
+  const begin = (): Promise<T> => {
+    const started = run()
+    current = started
+    const done = () => {
+      if (current === started) current = undefined
+    }
+    started.then(done, done)
+    return started
+  }
+  return () => {
+    if (next !== undefined) return next
+    if (current === undefined) return begin()
+    next = current.then(startNext, startNext)
+    return next
+  }
+  function startNext(): Promise<T> {
+    next = undefined
+    return begin()
+  }
+}
+
+/** Lets all calls in one turn of the event loop share a run, which begins after the last of them. */
+export function perTick<T>(run: () => Promise<T>): () => Promise<T> {
+  let next: Promise<T> | undefined
+  return () => {
+    next ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
+      next = undefined
+      return run()
+    })
+    return next
+  }
+}
+
+/** Answers all questions of one turn of the event loop with one call. */
+export function batchPerTick<Q, A>(
+  ask: (questions: readonly Q[]) => Promise<readonly A[]>,
+): (question: Q) => Promise<A> {
+  let questions: Q[] = []
+  const answers = perTick(() => {
+    const asked = questions
+    questions = []
+    return ask(asked)
+  })
+  return async (question) => {
+    const index = questions.push(question) - 1
+    const answer = (await answers())[index]
+    if (answer === undefined) throw new TypeError('the store left a question unanswered')
+    return answer
+  }
+}
+
+/** Calls `read` at most once in `ms` and gives everybody its answer, which is never older than that. A fault is not kept. */
+export function recent<T>(ms: number, now: () => number, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly answer: Promise<T> } | undefined
+  return () => {
+    const at = now()
+    if (last === undefined || at - last.at >= ms) {
+      const asked = { at, answer: read() }
+      last = asked
+      asked.answer.catch(() => {
+        if (last === asked) last = undefined
+      })
+    }
+    return last.answer
+  }
+}
+
+/** Limits how many run at once; the others wait in line. */
+export function createSemaphore(width: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const line: (() => void)[] = []
+  let free = width
+  return async (work) => {
+    if (free > 0) free -= 1
+    else await new Promise<void>((resolve) => line.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = line.shift()
+      if (next) next()
+      else free += 1
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import { batchPerTick } from '../calls.ts'
+import type { HistoryEntry } from '../course/history.ts'
+import type { Claim, CourseStore, Settlement, SubscriptionRecord } from '../course/store.ts'
+import {
+  attemptEntry,
+  claimOf,
+  compareClaims,
+  lostAttempt,
+  record,
+  setAside,
+  take,
+} from '../course/subscription.ts'
+import { IS_GENTLE, SENT_NOTE } from './counts.ts'
+import { history } from './history.ts'
+import { setMeta } from './meta.ts'
+import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { claimedAs, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
+
+/** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
+const NOTED_EVERY_MS = 10_000
+
+const due = (
+  which: string,
+  half: string,
+) => `SELECT ${ROW_COLUMNS}{rowid} FROM subscription {by subscription_due}
+  WHERE ${which} next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= @now AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM @call
+  ORDER BY next_attempt_at LIMIT @most FOR UPDATE SKIP LOCKED`
+/** A lease that ends later than `longest` was taken before the clock of leases was set back, so it is over. */
+const INTERRUPTED = `SELECT ${ROW_COLUMNS}{rowid} FROM subscription {by subscription_claimed}
+  WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM @call
+    AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now ELSE lease_until <= @leaseNow OR lease_until > @longest END
+  ORDER BY first_attempt_at LIMIT @most FOR UPDATE SKIP LOCKED`
+/** A claim moves the row's next attempt to the end of its lease, so the one index on it hides what is claimed. */
+const dueTexts = (which: string) => ({
+  interrupted: INTERRUPTED,
+  fresh: due(which, '{neverFailed}'),
+  failed: due(which, '{failed}'),
+})
+
+export const TEXTS = {
+  lessons: dueTexts(''),
+  gentle: dueTexts(`${IS_GENTLE} AND`),
+  leaseNow: 'SELECT @leaseNow AS now',
+  // Without a next attempt the subscriber has left: don't give them a new one.
+  keep: `UPDATE subscription SET lease_until = @leaseNow + @leaseMs,
+      next_attempt_at = CASE WHEN subscription.next_attempt_at IS NOT NULL THEN CAST(@nextAttemptAt AS bigint) END
+    FROM {rows subscription: id, enrolment} AS r
+    WHERE subscription.id = r.id AND subscription.enrolment = r.enrolment AND subscription.claimed_by = @call AND subscription.claimed_at IS NOT NULL`,
+  holds: `SELECT id, fence FROM subscription WHERE id IN (SELECT value FROM {each @ids}) AND state = 'confirmed'`,
+}
+
+/** A row that is due; where rows have numbers, with the one that it has within the transaction. */
+export interface DueRow extends Row {
+  readonly rowid?: number
+}
+
+/** What a store of one process writes row by row, faster than by the general statements. */
+export interface RowByRow {
+  readonly claim: (taken: SubscriptionRecord, row: DueRow) => void
+  /** Records a sent lesson and its attempt without reading its row; false if the claim no longer holds. */
+  readonly markSent: (settlement: Settlement) => boolean
+}
+
+/** What a dispatcher does for every lesson. Locked rows are skipped, so that dispatchers never wait for each other. */
+export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
+  let notedAt = Number.NEGATIVE_INFINITY
+  return {
+    async claimDue({ now, limit, retries, leaseMs, call: name, gentle = false }) {
+      const call = claimedAs(name)
+      const text = TEXTS[gentle ? 'gentle' : 'lessons']
+      function* find(query: string, most: number, leaseUntil: number): Steps<readonly DueRow[]> {
+        // The clock of a server may go back a little between two statements.
+        const longest = leaseUntil + (rowByRow ? 0 : leaseMs)
+        return yield* all<DueRow>(query, { now, call, most, longest }, true)
+      }
+      function* leaseEnd(): Steps<number> {
+        return ((yield* first<{ now: number }>(TEXTS.leaseNow))?.now ?? 0) + leaseMs
+      }
+      function* isAnyDue(): Steps<boolean> {
+        const leaseUntil = yield* leaseEnd()
+        for (const query of [text.interrupted, text.fresh, text.failed])
+          if ((yield* find(query, 1, leaseUntil)).length > 0) return true
+        return false
+      }
+      // Look before asking for the one write lock of a file, so that a call with nothing to do holds up no writer.
+      if (rowByRow && !(await read(isAnyDue))) return []
+      return write(function* () {
+        const leaseUntil = yield* leaseEnd()
+        const taken: SubscriptionRecord[] = []
+        function* takeDue(query: string, most: number): Steps<void> {
+          if (most <= 0) return
+          const changed: SubscriptionRecord[] = []
+          const lost: (readonly [string, HistoryEntry])[] = []
+          for (const row of yield* find(query, most, leaseUntil)) {
+            const found = recordOf(row)
+            if (found.unreadableDays !== undefined) {
+              changed.push(setAside(found, now))
+              continue
+            }
+            const one = take(found, { now, leaseMs, leaseUntil, call })
+            taken.push(one)
+            if (rowByRow && one.problem === found.problem) rowByRow.claim(one, row)
+            else changed.push(one)
+            const entry = lostAttempt(found, one)
+            if (entry) lost.push([found.id, entry])
+          }
+          yield* subscriptions.save(changed)
+          yield* history.remember(...lost)
+        }
+        yield* takeDue(text.interrupted, limit)
+        yield* takeDue(text.failed, Math.min(retries, limit - taken.length))
+        yield* takeDue(text.fresh, limit - taken.length)
+        yield* takeDue(text.failed, limit - taken.length)
+        return taken.flatMap((one) => claimOf(one) ?? []).sort(compareClaims)
+      })
+    },
+    async keep({ claims, call, now, leaseMs }) {
+      const rows = claims.map(({ id, enrolment }) => ({ id, enrolment }))
+      await one(run(TEXTS.keep, { rows, call: claimedAs(call), leaseMs, nextAttemptAt: now + leaseMs }))
+    },
+    stillHolds: batchPerTick<Claim, boolean>(async (claims) => {
+      const ids = claims.map(({ id }) => id)
+      const rows = await one(all<{ id: string; fence: number }>(TEXTS.holds, { ids }))
+      const fences = new Map(rows.map(({ id, fence }) => [id, fence]))
+      return claims.map((claim) => fences.get(claim.id) === claim.fence)
+    }),
+    async settle(settlements) {
+      const last = settlements.findLast(({ attempt }) => attempt?.outcome === 'sent')
+      const sentAt = last && Math.abs(last.now - notedAt) >= NOTED_EVERY_MS ? last.now : undefined
+      await write(function* () {
+        if (sentAt !== undefined) yield* setMeta(SENT_NOTE, String(sentAt))
+        const others = settlements.filter((one) => !one.sent || rowByRow?.markSent(one) !== true)
+        if (rowByRow) yield* subscriptions.sayNames(settlements.flatMap(({ progress }) => progress ?? []))
+        if (others.length === 0) return
+        const rows = yield* subscriptions.lockAll(others.map(({ claim }) => claim.id))
+        const current = new Map(rows.map((row) => [row.id, row]))
+        const changed = new Map<string, SubscriptionRecord>()
+        for (const settlement of others) {
+          const before = current.get(settlement.claim.id)
+          const after = before && record(before, settlement)
+          if (after === undefined) continue
+          const { id, enrolment, state } = after
+          current.set(id, after)
+          changed.set(id, after)
+          if (state === 'unsubscribed' && before?.state === 'confirmed')
+            yield* journal({ what: 'unsubscribed', at: settlement.now, id, enrolment })
+        }
+        yield* subscriptions.save([...changed.values()])
+        // An outcome that came too late to change the row still belongs in the history.
+        yield* history.remember(
+          ...others.flatMap((settlement) => {
+            const entry = attemptEntry(settlement)
+            return entry ? [[settlement.claim.id, entry] as const] : []
+          }),
+        )
+      })
+      notedAt = sentAt ?? notedAt
+    },
+  } satisfies Partial<CourseStore>
+}
