@@ -21,7 +21,7 @@ export async function commandsPage(): Promise<string> {
     .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
   return `${[
     '# Commands',
-    'Made from the command tree by `npm run make`. `platformctl help COMMAND` prints the same. What `--format json` writes has [a JSON Schema for each command](schemas).',
+    'Made from the command tree by `npm run make`. `platformctl help COMMAND` prints the same, with the names of your services and mails. What `--format json` writes has [a JSON Schema for each command](schemas).',
     ['| Command | Does |', '|---|---|', ...index].join('\n'),
     'Everywhere: `--help`, and `--no-color` (as `NO_COLOR` does). Only what was asked for goes to standard output; progress, warnings and faults go to standard error.',
     [

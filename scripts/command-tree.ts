@@ -2,13 +2,13 @@ import type { CommandNode } from '../src/cli/command.ts'
 import { commandTree } from '../src/cli/program.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { systemRandom } from '../src/core/random.ts'
-import { learning } from '../src/presets/learning/platform.ts'
+import { reference } from './reference/platform.ts'
 
-/** The command tree of the default platform. */
+/** The command tree, with the names of the platform that the reference pages show. */
 export function documentedTree(): Promise<CommandNode> {
   const sink = { write: () => true }
   return commandTree({
-    platform: learning,
+    platform: reference,
     env: {},
     cwd: '/',
     stdin: (async function* () {})(),

@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 import { TARGETS } from '../src/cli/commands/deploy.ts'
 import { describe } from '../src/cli/deploy/subject.ts'
-import { DAY_MS, HOUR_MS } from '../src/core/durations.ts'
 import { exampleFile } from '../src/core/env/schema.ts'
 import { outcomeRules } from '../src/daemon/metrics/outcomes.ts'
 import { openapiDocument } from '../src/daemon/routes/openapi.ts'
@@ -21,14 +20,15 @@ import { errorReference, httpReference } from './reference/http.ts'
 import { kindsReference } from './reference/kinds.ts'
 import { mailReference } from './reference/mail.ts'
 import { metricsReference } from './reference/metrics.ts'
+import { reference } from './reference/platform.ts'
 import { referencePage } from './reference/variables.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** The default platform with what a definition can add: every route. */
-const EVERY_ROUTE = { ...learning, heartbeats: [{ name: 'backup', everyMs: DAY_MS, graceMs: HOUR_MS }] }
+/** The schemas name what the default platform has, and a heartbeat for its route; `env schema` prints those of another. */
+const DEFAULT = { ...learning, heartbeats: reference.heartbeats }
 const MADE_RULES = '      # From here on made from src/daemon/metrics/outcomes.ts by npm run make.\n'
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': () => exampleFile(learning.contract),
@@ -36,8 +36,8 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/errors.md': errorReference,
   'docs/reference/http.md': async () =>
     httpReference(
-      await openapiDocument(EVERY_ROUTE, routesOf(EVERY_ROUTE), (service) => {
-        const port = learning.services.find(({ name }) => name === service)?.port
+      await openapiDocument(reference, routesOf(reference), (service) => {
+        const port = reference.services.find(({ name }) => name === service)?.port
         return `http://${service === 'web' ? 'localhost' : '127.0.0.1'}:${port}`
       }),
     ),
@@ -47,20 +47,18 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/commands.md': commandsPage,
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
-  'docs/reference/health.md': () => healthReference(learning.services),
-  'docs/reference/mail.md': () => mailReference(learning.mails.definitions),
+  'docs/reference/health.md': () => healthReference(reference.services),
+  'docs/reference/mail.md': () => mailReference(reference.mails.definitions),
   'docs/reference/metrics.md': metricsReference,
   'runbooks/alerts.yaml': async () => {
     const [own = ''] = (await readFile(path.join(root, 'runbooks/alerts.yaml'), 'utf8')).split(MADE_RULES)
     return own + MADE_RULES + outcomeRules()
   },
   ...Object.fromEntries(
-    Object.entries({ ...jsonSchemas(EVERY_ROUTE), http: await httpSchema(EVERY_ROUTE) }).map(
-      ([name, schema]) => [
-        `docs/reference/schemas/${name}.schema.json`,
-        () => `${JSON.stringify(schema, null, 2)}\n`,
-      ],
-    ),
+    Object.entries({ ...jsonSchemas(DEFAULT), http: await httpSchema(DEFAULT) }).map(([name, schema]) => [
+      `docs/reference/schemas/${name}.schema.json`,
+      () => `${JSON.stringify(schema, null, 2)}\n`,
+    ]),
   ),
   ...COMPILED_MAILS,
   ...Object.fromEntries(

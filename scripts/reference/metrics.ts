@@ -20,7 +20,7 @@ scrape_configs:
   - job_name: platformctl
     authorization: { credentials_file: /etc/prometheus/health-token }
     static_configs:
-      - targets: ['127.0.0.1:3000'] # and each api and agent that runs in a process of its own
+      - targets: ['127.0.0.1:3000'] # and each service that runs in a process of its own
 \`\`\`
 
 Rules for alerts are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json), and [alerts](../../runbooks/alerts.md) says what to do.

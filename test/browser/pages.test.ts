@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -80,6 +83,60 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
       expect(faults.filter((fault) => !/status of 4\d\d/.test(fault))).toEqual([])
     },
   )
+
+  test('the form of the examples subscribes from a site of its own if its origin is listed, and says why it cannot', async () => {
+    const form = await readFile(new URL('../../examples/subscribe-form.html', import.meta.url), 'utf8')
+    const recipients: string[] = []
+    let service = ''
+    const site = createServer((_, response) => {
+      response
+        .writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' })
+        .end(form.replace('https://platform.example.com', service))
+    })
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => new Promise<void>((resolve) => void site.close(() => resolve())))
+    onTestFinished(() => site.closeAllConnections())
+    const listed = `http://localhost:${(site.address() as AddressInfo).port}`
+    const platform = openPlatform({
+      env: { CORS_ALLOWED_ORIGINS: listed },
+      mailer: testTransport(async ({ to, key }) => {
+        recipients.push(to.address)
+        return { kind: 'sent', id: key }
+      }),
+    })
+    const listener = await listen('127.0.0.1', 0)
+    listener.serve(platform.web)
+    onTestFinished(async () => {
+      await listener.close()
+      await platform.close()
+    })
+    service = `http://127.0.0.1:${listener.port}`
+
+    const { page, faults } = await open(listed, { phone: true })
+    const subscribe = async (address: string) => {
+      await page.getByRole('textbox', { name: 'E-mail address' }).fill(address)
+      await page.getByRole('button', { name: 'Subscribe' }).click()
+    }
+    const answer = page.getByRole('status')
+    await subscribe('reader@example.com')
+    await expect
+      .poll(() => answer.textContent())
+      .toBe('Look into your mail: a link to confirm the address is on its way.')
+    await expect.poll(() => recipients).toEqual(['reader@example.com'])
+    expect(faults).toEqual([])
+    expect(await violations(page)).toEqual([])
+    expect(await overflows(page)).toBe(false)
+    await subscribe('reader@example')
+    await expect.poll(() => answer.textContent()).toBe('This is not a complete e-mail address.')
+
+    const { page: unlisted } = await open(listed.replace('localhost', '127.0.0.1'))
+    await unlisted.getByRole('textbox', { name: 'E-mail address' }).fill('other@example.com')
+    await unlisted.getByRole('button', { name: 'Subscribe' }).click()
+    await expect
+      .poll(() => unlisted.getByRole('status').textContent())
+      .toBe('The server cannot be reached. Please try again later.')
+    expect(recipients).toEqual(['reader@example.com'])
+  })
 
   test('a visitor subscribes by the keyboard, without scripts, on the page of a lesson and on a phone', async () => {
     const recipients: string[] = []

@@ -23,7 +23,7 @@ const histogram = (help: string, buckets: readonly number[], labels?: MetricLabe
   ({ type: 'histogram', help, buckets, ...(labels && { labels }) }) as const
 const personal = <Row extends MetricRow>(row: Row) => ({ ...row, personal: true }) as const
 
-const SERVICE = '`web`, `api`, `agent`'
+const SERVICE = 'the name of a service'
 const PROBE = 'the probes of the service'
 const STATE = ['ok', 'degraded', 'failing', 'skipped']
 export const FEEDBACK_RESULTS = ['recorded', 'confirmed', 'not_understood', 'refused'] as const
