@@ -58,6 +58,21 @@ test('what is required stops a boot, degrades the health of an embedding program
   expect(JSON.stringify(app)).toBe('{"APP_TITLE":"Choir"}')
 })
 
+test('forty missing variables refuse a boot in less than 2 kB', () => {
+  const names = Array.from({ length: 40 }, (_, index) => `MEMBERS_VARIABLE_${index + 1}`)
+  const variables = Object.fromEntries(names.map((name) => [name, { kind: 'text', required: true } as const]))
+  const crowded: PlatformDefinition = {
+    preset: 'base',
+    groups: { members: { unlocks: 'the members', absent: 'there are none', always: true, variables } },
+  }
+  const refused = () => registerPlatform(crowded, {})
+  expect(refused).toThrow(
+    'The environment has 40 errors.\n  required-missing: MEMBERS_VARIABLE_1 is required',
+  )
+  expect(refused).toThrow(/\n {2}and \d\d more \(required-missing\): platformctl preflight$/)
+  expect(refused).not.toThrow(/^.{1600}/s)
+})
+
 test('variables of the default platform mean nothing to another', () => {
   const env = { HARDWARE_A_TOKEN: 'x'.repeat(32), MODEL_A_MODEL: 'large' }
   expect(validatePlatformEnv(platform, env).findings.filter(({ severity }) => severity === 'error')).toEqual(

@@ -20,7 +20,7 @@ export function registerEnvironment(
   if (!report.ok) {
     const errors = sentences('error')
     const count = errors.length === 1 ? 'an error' : `${errors.length} errors`
-    const error = new Error(`The environment has ${count}.\n  ${errors.join('\n  ')}`)
+    const error = new Error(`The environment has ${count}.\n  ${fitting(errors).join('\n  ')}`)
     // Node prints the line on which an uncaught error arose. This makes it the caller's, and not a bundle of 60 kB.
     Error.captureStackTrace(error, entry)
     AbortSignal.abort(error).throwIfAborted()
@@ -39,3 +39,19 @@ export function registerEnvironment(
   }
   return report
 }
+
+/** As many sentences as fit beside a stack within 2 kB, then the ids of all others. */
+function fitting(errors: readonly string[]): readonly string[] {
+  let fits = 0
+  for (let length = 0; fits < errors.length && length < MOST_CHARACTERS; fits += 1)
+    length += errors[fits]?.length ?? 0
+  const others = errors.slice(fits)
+  if (others.length === 0) return errors
+  const ids = new Set(others.map((error) => error.slice(0, error.indexOf(':'))))
+  return [
+    ...errors.slice(0, fits),
+    `and ${others.length} more (${[...ids].join(', ')}): platformctl preflight`,
+  ]
+}
+
+const MOST_CHARACTERS = 1200
