@@ -163,6 +163,17 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await page.locator('#mail-welcome .badge', { hasText: '▲ 1 warning' }).waitFor()
   })
 
+  test('for each mail client it says what the client shows without, and that the rest is everything', async () => {
+    const { page } = await openPreview({ hash: '#welcome' })
+    await tab(page, 'Clients')
+    const row = (client: string) => page.locator(`#view dt:text-is("${client}") + dd`)
+    expect(await row('Outlook on Windows').textContent()).toMatch(/^without .*border-radius/)
+    expect(await page.locator('#view dt').count()).toBe(14)
+    expect(await findingsOf(page)).toEqual([])
+    expect(await fitsWidth(page)).toBe(true)
+    await keepScreenshot(page, 'preview-clients')
+  })
+
   test('sample values are beside the mail: it changes as one types, a wrong one says why, and the samples come back', async () => {
     const { page } = await openPreview({ hash: '#exam-passed' })
     await page.getByLabel(/^exam /).fill('<b>Entanglement</b> & more')

@@ -53,7 +53,7 @@ export const mailsPreview = (): Response =>
     heading: 'Mails',
     nav: pageLinks('mails'),
     gallery: true,
-    views: { findings: 'Findings' },
+    views: { findings: 'Findings', clients: 'Clients' },
     tools:
       '<button id="send" aria-expanded="false" aria-controls="sender">Send to me</button> <span id="said" role="status"></span>',
     below:

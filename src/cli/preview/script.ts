@@ -44,7 +44,7 @@ const page = {
     if (!isKept || filledFor !== mail.id) fillSlots(mail)
     check()
   },
-  views: { findings: findingsView },
+  views: { findings: findingsView, clients: clientsView },
 }
 page.before()
 
@@ -76,6 +76,13 @@ function findingsView() {
     element('strong', { textContent: severity[0].toUpperCase() + severity.slice(1) }), ' ', element('code', { textContent: id + ' · ' + location.file + ':' + location.line + ':' + location.column }),
     element('p', {}, ...linked(cause)), element('p', {}, ...linked(fix)), element('p', {}, outside('/findings#' + id, 'What ' + id + ' means')))))
   return element('div', { className: 'findings' }, ...own, ...(layout.length ? [element('h3', { textContent: 'In the layout, and so in every mail' })] : []), ...layout)
+}
+
+function clientsView() {
+  const table = element('dl', { textContent: 'Checking …' })
+  json('/mails/' + chosen + '.clients').then((clients) => table.replaceChildren(...clients.flatMap(({ client, missing, partial }) => [element('dt', { textContent: client }),
+    element('dd', { textContent: [missing.length ? 'without ' + missing.join(', ') : '', partial.length ? 'partly ' + partial.join(', ') : ''].filter(Boolean).join('; ') || '✔ everything' })])), () => { table.textContent = 'The mail does not compile.' })
+  return element('div', {}, element('p', { className: 'parts', textContent: 'What each client shows the mail without. What MJML writes has a fallback there; Findings name what you wrote.' }), table)
 }
 
 /* The sample values stand beside the mail, so that it changes while one types. */

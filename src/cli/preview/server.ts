@@ -72,10 +72,11 @@ export async function servePreview(
       isHeldBy(c) ? c.json({ missing: sender.missing, recipients: sender.recipients }) : notYours(c),
     )
     .all('/mails/*', short, async (c, next) => {
-      const [, named, view] = /^\/mails\/(.+)\.(findings|send)$/.exec(c.req.path) ?? []
+      const [, named, view] = /^\/mails\/(.+)\.(findings|clients|send)$/.exec(c.req.path) ?? []
       const name = workshop.names.find((template) => template === named)
       if (name === undefined) return next()
       if (view === 'findings') return c.json(await workshop.findings(name))
+      if (view === 'clients') return c.json(await workshop.clients(name))
       if (c.req.method !== 'POST' || !isHeldBy(c)) return notYours(c)
       const to = await fieldIn(c, 'to')
       if (to === undefined || !sender.recipients.includes(to))

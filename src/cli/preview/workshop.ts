@@ -159,6 +159,11 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
         return [brokenTemplate(error, shown, '')]
       }
     },
+    /** What mail clients lack of this mail, filled with its samples. */
+    async clients(name: string) {
+      const { supportOf } = await import('../../core/mail/lint/support.ts')
+      return supportOf((await this.rendered(name, {})).html)
+    },
     onSave: (tell: (names: readonly string[]) => void) => void listeners.push(tell),
     /** Calls back with the path of a template that was not there when the workshop opened, and so is not in it. */
     onNew: (tell: (file: string) => void) => void newListeners.push(tell),

@@ -31,23 +31,16 @@ const GRACEFUL =
  * for these clients, with tables and conditional comments for those that lack more, and is not reported.
  */
 export function checkSupport(mail: LintedMail): void {
-  fillGaps()
-  const { issues } = caniemail({ clients: NAMES, html: mail.rendered.html })
-  for (const [id, byClient] of [
-    ['support-missing', issues.errors],
-    ['support-partial', issues.warnings],
+  const support = supportOf(mail.rendered.html)
+  for (const [id, lacks, level] of [
+    ['support-missing', 'do not support', 'missing'],
+    ['support-partial', 'only partly support', 'partial'],
   ] as const) {
-    const clientsOf = new Map<string, Set<Client>>()
-    // The map's keys are the clients that were asked about.
-    for (const [client, features] of byClient)
-      for (const { title } of features)
-        clientsOf.set(title, (clientsOf.get(title) ?? new Set()).add(client as Client))
-    for (const [title, clients] of clientsOf) {
+    for (const title of new Set(support.flatMap((one) => one[level]))) {
       const place = GRACEFUL.test(title) ? undefined : placeOf(title, mail)
       if (place === undefined) continue
-      const names = [...clients].map((client) => CLIENTS[client]).join(', ')
+      const names = support.flatMap((one) => (one[level].includes(title) ? one.client : [])).join(', ')
       const url = rawData.data.find((feature) => feature.title === title)?.url ?? 'https://www.caniemail.com'
-      const lacks = id === 'support-missing' ? 'do not support' : 'only partly support'
       mail.report(
         id,
         `Mail clients ${lacks} ${title}: ${names}.`,
@@ -56,6 +49,20 @@ export function checkSupport(mail: LintedMail): void {
       )
     }
   }
+}
+
+/** What each of the clients that matter lacks of a mail, whoever wrote it, by titles of caniemail.com. */
+export function supportOf(html: string) {
+  fillGaps()
+  const { issues } = caniemail({ clients: NAMES, html })
+  const titles = (found: (typeof issues)['errors'], client: Client) => [
+    ...new Set((found.get(client) ?? []).map(({ title }) => title)),
+  ]
+  return NAMES.map((client) => ({
+    client: CLIENTS[client],
+    missing: titles(issues.errors, client),
+    partial: titles(issues.warnings, client),
+  }))
 }
 
 /** Where the operator wrote a feature, by hand or in Markdown; undefined if only MJML's output has it. */
