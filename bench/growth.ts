@@ -5,7 +5,7 @@ import { readGrowths, writeGrowths, writePages } from './pages.ts'
 
 /**
  * `npm run bench:growth` measures how ingest, claims, health and drains grow with what they work on,
- * `npm run bench:growth -- NAME …` those named; both write their part of docs/performance.md.
+ * `npm run bench:growth -- NAME …` those named; both write their part of docs/reference/performance.md.
  */
 const names = process.argv.slice(2)
 const unknown = names.filter((name) => !Object.hasOwn(GROWTHS, name))

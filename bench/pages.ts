@@ -11,7 +11,7 @@ export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
 const [GROWTH, WHERE] = ['growth.json', 'where.json']
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
-/** Makes docs/performance.md, its charts and bench/README.md from every result in bench/results, with a link to the newest proof. */
+/** Makes docs/reference/performance.md, its charts and bench/README.md from every result in bench/results, with a link to the newest proof. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
   for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
@@ -25,7 +25,7 @@ export async function writePages(): Promise<void> {
     await writeFile(`${docs}images/performance/growth-${growth.name}.svg`, growthChart(growth))
   const proof = globSync('proof-*.md', { cwd: RESULTS }).sort().at(-1)
   await writeFile(
-    `${docs}performance.md`,
+    `${docs}reference/performance.md`,
     page(measured, { proof: proof && `bench/results/${proof}` }) + growthSection(growths),
   )
   await writeFile(

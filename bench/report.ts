@@ -6,7 +6,7 @@ interface Links {
   readonly proof?: string | undefined
 }
 
-/** docs/performance.md: a table of every promise. Made from the results alone. */
+/** docs/reference/performance.md: a table of every promise. Made from the results alone. */
 export function page(results: readonly Result[], { proof }: Links = {}): string {
   const rows = results.flatMap(promises)
   const kept = rows.filter(({ kept }) => kept).length
@@ -40,7 +40,7 @@ ${rows.map(({ cells }) => `| ${cells.join(' | ')} |`).join('\n')}
 export function measurements(results: readonly Result[]): string {
   return `# How performance is measured
 
-Made by \`npm run bench\`; do not edit. The promises and their figures are in [docs/performance.md](../docs/performance.md).
+Made by \`npm run bench\`; do not edit. The promises and their figures are in [docs/reference/performance.md](../docs/reference/performance.md).
 
 \`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians. \`bench/peers/package-lock.json\` pins what we compare with.
 

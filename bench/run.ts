@@ -10,7 +10,7 @@ import { RESULTS, writePages } from './pages.ts'
 import { told } from './report.ts'
 
 const USAGE = `npm run bench [-- OPTIONS] [NAME …]
-  Measures every benchmark, or those named, and makes docs/performance.md from the results of all that were ever
+  Measures every benchmark, or those named, and makes docs/reference/performance.md from the results of all that were ever
   measured on this checkout.
   --check          only says whether what they need is there
   --trial FOLDER   one round without a warm-up; leaves the result in that folder, and the page as it is`

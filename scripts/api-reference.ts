@@ -211,6 +211,6 @@ function docText(comment: string): string {
     .map((line) => line.trim().replace(/^\* ?/, ''))
     .join(' ')
     .replace(/\s+/g, ' ')
-    .replace(/CONTRACT §[\d.]+/g, '[$&](../contract.md)')
+    .replace(/CONTRACT §[\d.]+/g, '[$&](contract.md)')
     .trim()
 }

@@ -29,7 +29,7 @@ export function eventsPage(): string {
   const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(', ')
   return `# Events
 
-Made from \`src/core/analytics\` by \`npm run make\`; not edited by hand. What it means for visitors is said in [privacy](../privacy.md).
+Made from \`src/core/analytics\` by \`npm run make\`; not edited by hand. What it means for visitors is said in [privacy](../guides/privacy.md).
 
 ## Kinds
 

@@ -61,7 +61,7 @@ ${wrong.length === 0 ? 'Nothing: every part passed, and every promised figure wa
 ${tests.map((one) => section(one, commit)).join('\n')}
 ## Benchmarks
 
-${benches.length} with \`BENCH_LARGE=1 npm run bench -- NAME\`; [performance](../../docs/performance.md) has their figures. ${unfinished(benches)}
+${benches.length} with \`BENCH_LARGE=1 npm run bench -- NAME\`; [performance](../../docs/reference/performance.md) has their figures. ${unfinished(benches)}
 `
 }
 

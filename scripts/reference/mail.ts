@@ -11,7 +11,7 @@ export function mailReference(definitions: readonly MailDefinition[]): string {
   )
   return `# Mail
 
-Made from \`src/core/mail\` by \`npm run make\`; not edited by hand. How templates are written: [templates](../templates.md). What a mail API is sent: [mail API](../mail-api.md). What lint finds: [findings](findings.md#mails).
+Made from \`src/core/mail\` by \`npm run make\`; not edited by hand. How templates are written: [templates](../guides/templates.md). What a mail API is sent: [mail API](mail-api.md). What lint finds: [findings](findings.md#mails).
 
 ## The mails and what is filled in
 

@@ -10,7 +10,7 @@ const NEEDS_POSTGRES = 'moving-day.md'
 /** The pages whose console blocks are run on a machine of their own. */
 export const PAGES: readonly string[] = [
   'README.md',
-  'docs/getting-started.md',
+  'docs/guides/getting-started.md',
   ...readdirSync(path.join(root, 'runbooks'))
     .filter((name) => name.endsWith('.md') && name !== NEEDS_POSTGRES)
     .map((name) => `runbooks/${name}`),

@@ -34,7 +34,7 @@ test.each(BLOCKS)(
   async ({ name, text }) => {
     const [format, body = /^$/] = EXPECTED[name] ?? []
     const cwd = await emptyFolder()
-    const [, mail = ''] = /```env\n([\s\S]+?)```/.exec(page('docs/mail-providers')) ?? []
+    const [, mail = ''] = /```env\n([\s\S]+?)```/.exec(page('docs/guides/mail-providers')) ?? []
     await writeFile(path.join(cwd, '.env'), text.includes('EMAIL_TO') ? `${mail}${text}` : text)
     const checked = testContext({ cwd })
     expect(await runProgram(['env', 'check', '.env', '--strict'], checked.context), checked.stdout()).toBe(0)

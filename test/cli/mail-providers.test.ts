@@ -9,7 +9,7 @@ import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
-const PAGE = readFileSync(new URL('../../docs/mail-providers.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/guides/mail-providers.md', import.meta.url), 'utf8')
 const BLOCKS = [...PAGE.matchAll(/^## (.+)\n\n```env\n([\s\S]+?)```/gm)].map(([, name = '', text = '']) => ({
   name,
   text,

@@ -303,7 +303,7 @@ test.skipIf(!isRoot)(
       mail('Kneten'),
       'cat $file; mkdir -p /run/systemd/system; cd /root',
       /`(apt-get install [^`]+)`/
-        .exec(await readFile(path.join(root, 'docs/upgrading.md'), 'utf8'))?.[1]
+        .exec(await readFile(path.join(root, 'docs/guides/upgrading.md'), 'utf8'))?.[1]
         ?.replace('install', 'install --reinstall -y') ?? '',
       'platformctl health --wait 30s --url web=http://127.0.0.1:3000; grep -c \'"stopped"\' /run/platformctl.service.log',
       'kill $(cat /run/platformctl.service.pid)',

@@ -71,16 +71,16 @@ test.each([
 
 test('pages with more words than the limit are a fault, the contract and the figures aside', async () => {
   const root = await emptyFolder()
-  await mkdir(path.join(root, 'docs'))
+  await mkdir(path.join(root, 'docs/reference'), { recursive: true })
   const write = (file: string, words: number) => writeFile(path.join(root, file), 'word '.repeat(words))
   await write('README.md', 601)
   await write('docs/page.md', 30_000)
-  await write('docs/contract.md', 9000)
-  await write('docs/performance.md', 3000)
+  await write('docs/reference/contract.md', 9000)
+  await write('docs/reference/performance.md', 3000)
   const faults = () =>
     docFaults({
       root,
-      files: ['README.md', 'docs/page.md', 'docs/contract.md', 'docs/performance.md'],
+      files: ['README.md', 'docs/page.md', 'docs/reference/contract.md', 'docs/reference/performance.md'],
       commands,
       scripts: {},
     })

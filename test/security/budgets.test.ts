@@ -56,7 +56,7 @@ test.each(BODIED)(
 )
 
 test('each of these routes has its row in the table of budgets', () => {
-  const table = readFileSync('docs/security.md', 'utf8')
+  const table = readFileSync('docs/why/security.md', 'utf8')
   for (const [path, bytes] of BODIED) {
     const size = bytes === KB * KB ? '1 MB' : `${bytes / KB} KB`
     const cell = path.replace(/:(\w+)/g, '\\{$1\\}')
@@ -114,6 +114,6 @@ test('every file that reads foreign bytes has its row in the table of budgets', 
     if (!file.startsWith('src/browser/') && READS.test(readFileSync(file, 'utf8')))
       found.push(file.slice('src/'.length))
   expect(found.toSorted()).toEqual(Object.values(READERS).flat().toSorted())
-  const table = readFileSync('docs/security.md', 'utf8')
+  const table = readFileSync('docs/why/security.md', 'utf8')
   for (const row of Object.keys(READERS)) expect(table).toContain(row && `\n| ${row} |`)
 })

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-const rows = readFileSync('docs/security.md', 'utf8')
+const rows = readFileSync('docs/why/security.md', 'utf8')
   .split('\n')
   .filter((line) => /^\| (?!Threat|Input)/.test(line))
 

@@ -337,11 +337,11 @@ smtp unix - - n - - smtp
 postlog unix-dgram n - n - 1 postlogd
 `
 
-/** The alias line of docs/feedback.md, for the built command and files of this test. */
+/** The alias line of docs/guides/feedback.md, for the built command and files of this test. */
 async function documentedAlias(folder: string): Promise<string> {
-  const page = await readFile(path.join(project, 'docs/feedback.md'), 'utf8')
+  const page = await readFile(path.join(project, 'docs/guides/feedback.md'), 'utf8')
   const line = /^bounce: "\|platformctl .*"$/m.exec(page)?.[0]
-  if (line === undefined) throw new Error('docs/feedback.md shows no alias')
+  if (line === undefined) throw new Error('docs/guides/feedback.md shows no alias')
   const command = `${process.execPath} ${path.join(project, 'bin/platformctl.js')}`
   return `${line.replace('platformctl', () => command).replace('/etc/platformctl.env', `${folder}/alias/platformctl.env`)}\n`
 }

@@ -35,7 +35,7 @@ CMD ${list([...daemonWords(subject, service), '--data', '/data'])}
   const dockerfile = `# syntax=docker/dockerfile:1
 # One image a service, from the folder of ${definition ?? 'the tarball'}:
 #   docker build -f ${file} --target web --build-arg BUILD_STAMP="$(git rev-parse HEAD)" -t ${name}-web .
-# A witness on another machine runs the same image (docs/witness.md):
+# A witness on another machine runs the same image (docs/guides/witness.md):
 #   docker run --detach --restart unless-stopped --no-healthcheck --env-file witness.env --volume witness:/data \\
 #     --publish 127.0.0.1:${WITNESS_PORT}:${WITNESS_PORT} ${name}-web ${WITNESS_WORDS.join(' ')} --host 0.0.0.0 --data /data
 # By digest, so that a build is of what was looked at; Dependabot and Renovate raise it.

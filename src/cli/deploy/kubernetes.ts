@@ -167,7 +167,7 @@ ${head('networking.k8s.io/v1', 'NetworkPolicy', yamlName(role))}spec:
 function witness({ name }: Subject): string {
   const words = [...WITNESS_WORDS, '--host', '0.0.0.0', '--env-file', `${SECRETS}/env`, '--data', '/data']
   const labels = `{ app.kubernetes.io/part-of: ${yamlName(name)}, app.kubernetes.io/name: witness }`
-  return `# A witness, in another cluster than the platform (docs/witness.md). witness.env holds WITNESS_SECRET, which the platform
+  return `# A witness, in another cluster than the platform (docs/guides/witness.md). witness.env holds WITNESS_SECRET, which the platform
 # lists as NAME:SECRET, and the variables of an alert channel:
 #   kubectl create secret generic ${name}-witness --from-file=env=witness.env
 # Replace the registry and BUILD_STAMP, the address of the platform and the name of the witness; add --peer and the address

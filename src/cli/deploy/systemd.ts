@@ -142,7 +142,7 @@ Persistent=yes
 [Install]
 WantedBy=timers.target
 `
-  const witness = `# A witness, on another machine than the platform (docs/witness.md). There, as root, platformctl as for the platform, and:
+  const witness = `# A witness, on another machine than the platform (docs/guides/witness.md). There, as root, platformctl as for the platform, and:
 #   install -D -m 600 witness.env /etc/platformctl/witness.env
 #   cp platformctl-witness.service /etc/systemd/system/
 #   systemctl daemon-reload

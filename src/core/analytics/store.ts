@@ -80,7 +80,7 @@ const READ_EVERY_MS = 10_000
 const DISK_RESERVE_BYTES = 1024 ** 3
 const DISK_RESERVE_PART = 5
 
-/** Keeps events from filling the disk that subscriptions are on (docs/limits.md). */
+/** Keeps events from filling the disk that subscriptions are on (docs/reference/limits.md). */
 export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: AnalyticsBudget) {
   let known: { readonly day: number; readonly until: number; used: AnalyticsUsage } | undefined
   let shares = { day: 0, spent: new Map<string, number>() }

@@ -6,7 +6,7 @@ import type { Claim, Next, Settlement, Subscription } from './store.ts'
 
 /** A confirmation link works for seven days (CONTRACT §4). */
 export const TOKEN_LIFE_MS = 7 * DAY_MS
-/** An address that was never confirmed is deleted this long after its last link was mailed (docs/privacy.md). */
+/** An address that was never confirmed is deleted this long after its last link was mailed (docs/guides/privacy.md). */
 export const UNCONFIRMED_KEPT_MS = 30 * DAY_MS
 /** Local time, as the schedule needs it. A day is counted from 1 January 1970. */
 export interface Zones {

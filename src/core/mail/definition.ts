@@ -125,7 +125,7 @@ export const NOTICE_SLOTS = {
 /**
  * The records that decide who may have which mail sent, to whom, and with which link (CONTRACT §4). A record that
  * the caller may not use is `undefined`, exactly as one that does not exist. `url` is absolute, or a path on the
- * site. The store has an adapter over SQL tables (docs/directory.md); an embedding program may give its own.
+ * site. The store has an adapter over SQL tables (docs/guides/directory.md); an embedding program may give its own.
  */
 export interface Directory {
   /** An open invite of an organisation of which `admin` is an admin. */

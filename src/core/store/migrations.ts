@@ -85,7 +85,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL) STRICT, WITHOUT ROWID;
   `,
   ],
-  // Accounts (docs/directory.md says what a host keeps in them), mails sent for them, events of the payments provider.
+  // Accounts (docs/guides/directory.md says what a host keeps in them), mails sent for them, events of the payments provider.
   `
   CREATE TABLE organisation (id text PRIMARY KEY, name text NOT NULL, locked_at bigint) STRICT, WITHOUT ROWID;
   CREATE TABLE organisation_admin (

@@ -173,7 +173,7 @@ export interface BodyShare {
 const CLIENT_PART = 8
 
 /**
- * Bounds the bytes of request bodies that are held at once, in all and by one client (docs/limits.md). Counted as they
+ * Bounds the bytes of request bodies that are held at once, in all and by one client (docs/reference/limits.md). Counted as they
  * arrive and given back with the answer, because until then the text and what was parsed of it are in memory.
  */
 export function bodyMemory(mostBytes: number): (client: string) => BodyShare {

@@ -182,7 +182,7 @@ export function localLimiter(input: { readonly monotonic: () => number; readonly
   }
 }
 
-/** Keeps wrong secrets within a quota, including those still being checked (docs/limits.md). */
+/** Keeps wrong secrets within a quota, including those still being checked (docs/reference/limits.md). */
 export function createGuesses(local: LocalLimiter, policy: Policy) {
   const underway = new Map<string, { count: number; waiting: (() => void)[] }>()
 

@@ -91,7 +91,7 @@ function piecesOf(
 /** The sender is nearly always the same. */
 const senderOf = perObject(quotedMailbox)
 
-/** The body of a request to Resend (docs/mail-api.md). */
+/** The body of a request to Resend (docs/reference/mail-api.md). */
 export function jsonPiecesOf(message: Message): readonly Piece[] {
   const { from, to, replyTo, subject, headers, messageId } = message
   const reply = replyTo === undefined ? '' : `"reply_to":${quotedMailbox(replyTo)},`
