@@ -80,8 +80,8 @@ export function enrolments(sql: Sql) {
   function* admit(arrival: Arrival, now: number, dryRun: boolean): Steps<Admitted> {
     const { identity, mailboxKey, course, consent } = arrival
     yield* lock(1, mailboxKey)
+    const suppressed = yield* mailboxes.isSuppressed(identity)
     const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-    const suppressed = (yield* mailboxes.find(identity))?.suppression !== undefined
     const refusal = suppressed ? 'suppressed' : known && admitRefusal(known)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = arrive(known ?? newSubscription({ ...arrival, now }), arrival)
@@ -112,8 +112,8 @@ export function enrolments(sql: Sql) {
           const before = yield* first<{ id: string; enrolment: number }>(TEXTS.requested, { key })
           if (before) return { enrolled: true, ...before }
         }
+        const suppressed = yield* mailboxes.isSuppressed(identity)
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-        const suppressed = (yield* mailboxes.find(identity))?.suppression !== undefined
         const reason = suppressed ? 'suppressed' : known && enrolRefusal(known)
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
