@@ -71,10 +71,8 @@ export function confirmations(sql: Sql) {
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         yield* lock(1, mailboxKey)
         const created = newSubscription(asked)
-        // Locked before it is inserted: what an erasure deletes meanwhile is inserted anew.
-        const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
         const isNew = yield* subscriptions.insert({ ...created, mailboxKey })
-        const current = known ?? created
+        const current = (yield* subscriptions.lockKey(enrolmentKey(identity, course))) ?? created
         yield* run(TEXTS.setMailboxKey, { mailboxKey, id: current.id })
         // One at a time for the platform from here on: all who ask at once would each find room in its budget.
         yield* lock(2, 'confirmations')

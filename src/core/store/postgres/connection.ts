@@ -58,7 +58,8 @@ const KEEPALIVE_AFTER_MS = 10_000
 const INT8 = 20
 /** Attempts at what fails for a conflict or because the server only reads; the last failure is thrown. */
 const ATTEMPTS = 3
-const CONFLICTS = ['40001', '40P01', READ_ONLY]
+/** 23503: a row was inserted for one that another transaction deleted meanwhile, such as a mail for an erased subscriber. */
+const CONFLICTS = ['40001', '40P01', '23503', READ_ONLY]
 
 /** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
