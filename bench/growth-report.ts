@@ -78,7 +78,7 @@ export function floorOf({ lines }: Growth): Line | undefined {
   return lines.find(({ floor }) => floor)
 }
 
-/** The section of docs/reference/performance.md on how costs grow with size. */
+/** The section of bench/README.md on how costs grow with size, and how each was measured. */
 export function growthSection(growths: readonly Growth[]): string {
   if (growths.length === 0) return ''
   const rows = growths.flatMap((growth) =>
@@ -86,7 +86,7 @@ export function growthSection(growths: readonly Growth[]): string {
       const { exponent, lastDecade, verdict } = growthOf(line, line.floor ? undefined : floorOf(growth))
       const sound = verdict === 'worse than linear' && !line.floor ? `**${verdict}**` : verdict
       const [first, last] = [line.points[0], line.points.at(-1)]
-      const title = index === 0 ? `[${growth.title}](../images/performance/growth-${growth.name}.svg)` : ''
+      const title = index === 0 ? `[${growth.title}](../docs/images/performance/growth-${growth.name}.svg)` : ''
       const sizes = index === 0 ? `${count(first?.size ?? 0)}–${count(last?.size ?? 0)} ${growth.size}` : ''
       const cost = `${figure(first?.value ?? 0)}–${figure(last?.value ?? 0)} ${growth.unit}`
       return `| ${[title, sizes, line.label, cost, exponent.toFixed(2), lastDecade.toFixed(2), sound].join(' | ')} |`
@@ -100,13 +100,8 @@ The exponent e in cost = c × size^e, fitted over all sizes and over the last de
 | | size | | cost, first to last | exponent | last decade | |
 |---|---|---|---|---|---|---|
 ${rows.join('\n')}
-`
-}
 
-/** The section of bench/README.md that says how each was measured. */
-export function growthNotes(growths: readonly Growth[]): string {
-  const notes = growths.map(({ name, notes }) => `- **${name}**: ${notes}\n`)
-  return notes.length === 0 ? '' : `\n## Growth\n\n${notes.join('')}`
+${growths.map(({ name, notes }) => `- **${name}**: ${notes}\n`).join('')}`
 }
 
 const [LEFT, TOP, WIDTH, HEIGHT] = [80, 34, 600, 250]

@@ -1,7 +1,7 @@
 import { existsSync, globSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type Growth, growthChart, growthNotes, growthSection } from './growth-report.ts'
+import { type Growth, growthChart, growthSection } from './growth-report.ts'
 import type { Result } from './harness.ts'
 import { chart, measurements, page } from './report.ts'
 import { type Where, whereSection } from './where-report.ts'
@@ -26,11 +26,11 @@ export async function writePages(): Promise<void> {
   const proof = globSync('proof-*.md', { cwd: RESULTS }).sort().at(-1)
   await writeFile(
     `${docs}reference/performance.md`,
-    page(measured, { proof: proof && `bench/results/${proof}` }) + growthSection(growths),
+    page(measured, { proof: proof && `bench/results/${proof}` }),
   )
   await writeFile(
     fileURLToPath(new URL('README.md', import.meta.url)),
-    measurements(measured) + growthNotes(growths) + whereSection(await readResult<Where>(WHERE)),
+    measurements(measured) + growthSection(growths) + whereSection(await readResult<Where>(WHERE)),
   )
 }
 

@@ -14,21 +14,7 @@ export function page(results: readonly Result[], { proof }: Links = {}): string 
   const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; do not edit. Ours and what it is compared with run in turn, round by round, so ratios hold where the machine’s speed drifts. Figures are medians; parentheses hold the middle half of the rounds. If that half spans more than 40 % of the median, only the range is given. Measured with ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; each round, date and load is in \`bench/results\`.
-
-To repeat it on a quiet machine with Redis and Chromium:
-
-\`\`\`sh
-npm ci
-npm run bench:peers
-npm run bench
-\`\`\`
-
-\`npm run proof\` also runs what takes hours: simulation, kills, fuzz, restarts, soak and backups under load${proof === undefined ? '' : ` (newest report: \`${proof}\`)`}.
-
-## Promises
-
-${kept} of ${rows.length} are kept. A ratio is ours divided by the other. \`bench/README.md\` says how each was measured and where the time goes.
+Made by \`npm run bench\`; do not edit. ${kept} of ${rows.length} promises are kept. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. In the repository, \`bench/README.md\` says how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
 
 | | ours | compared with | ratio | promised | |
 |---|---|---|---|---|---|
@@ -42,7 +28,7 @@ export function measurements(results: readonly Result[]): string {
 
 Made by \`npm run bench\`; do not edit. The promises and their figures are in [docs/reference/performance.md](../docs/reference/performance.md).
 
-\`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians. \`bench/peers/package-lock.json\` pins what we compare with.
+On a quiet machine with Redis and Chromium, \`npm run bench:peers\` and then \`npm run bench\` repeats all, \`npm run bench -- NAME\` one. Each name links to a chart of all medians. \`bench/peers/package-lock.json\` pins what we compare with.
 
 ${results.map(measurement).join('\n')}
 `

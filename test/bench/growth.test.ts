@@ -52,7 +52,7 @@ test('the section names what is a defect, and the chart stays in its box', () =>
     machine: { node: 'v24', cores: 2, load: 0 },
   }
   expect(growthSection([growth])).toContain(
-    '| [Doing <x>](../images/performance/growth-x.svg) | 10–100,000 things | cost | 100–10,000,000,000 ms | 2.00 | 2.00 | **worse than linear** |',
+    '| [Doing <x>](../docs/images/performance/growth-x.svg) | 10–100,000 things | cost | 100–10,000,000,000 ms | 2.00 | 2.00 | **worse than linear** |',
   )
   const chart = growthChart(growth)
   expect(chart).toContain('Doing &lt;x>')

@@ -96,7 +96,7 @@ test('the page has a row for each promise, kept or not, and another page the oth
   const broken = await run(benchmark({}, [0, 30, 30, 30], [0, 10, 10, 10]))
   const free = await run(benchmark({ title: 'Free', promises: [] }, [0, 30, 30, 30], [0, 10, 10, 10]))
   const text = page([kept, broken, free])
-  expect(text).toContain('1 of 2 are kept')
+  expect(text).toContain('1 of 2 promises are kept')
   expect(text).toContain('| Idle: memory | 10.0 ms | the floor | 1.00 (1.00–1.00) | ≤ 2 | kept |')
   expect(text).toContain('| A figure | 30.0 ms | the floor | 3.00 (3.00–3.00) | ≤ 2 | **not kept** |')
   expect(measurements([kept, broken, free])).toContain('Free: 30.0 ms. Ratios: the floor 3.00 (3.00–3.00).')
@@ -105,6 +105,6 @@ test('the page has a row for each promise, kept or not, and another page the oth
 test('the page names the newest proof', async () => {
   const result = await run(benchmark({}, [1, 1, 1], [1, 1, 1]))
   const text = page([result], { proof: 'bench/results/proof-2026-11-21.md' })
-  expect(text).toContain('newest report: `bench/results/proof-2026-11-21.md`')
+  expect(text).toContain('`bench/results/proof-2026-11-21.md` is the newest report')
   expect(page([result])).not.toContain('newest report')
 })

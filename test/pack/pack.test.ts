@@ -47,7 +47,7 @@ because: You booked a kiln.
 
 /** Every file that may be in the package; what matches none is a stray. */
 const CONTENTS = [
-  /^(?:CHANGELOG|CONTRIBUTING|README|SECURITY)\.md$|^LICENSE$|^package\.json$/,
+  /^(?:CHANGELOG|README|SECURITY)\.md$|^LICENSE$|^package\.json$/,
   /^bin\/platformctl(?:-windows)?\.js$/,
   /^man\/platformctl\.1$/,
   /^dist\/(?:cli\/main|index|config|env|reporting|browser)\.js$/,
@@ -57,8 +57,8 @@ const CONTENTS = [
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/sbom\.cdx\.json$/,
   /^templates\/(?:base\/(?:de\/)?)?[\w-]+\.(?:md|mjml)$/,
-  /^docs\/(?:reference\/)?[\w.-]+\.md$|^docs\/reference\/schemas\/[\w-]+\.schema\.json$/,
-  /^docs\/images\/(?:performance\/[\w-]+|concepts)\.svg$|^docs\/images\/(?:live|status)\.png$/,
+  /^docs\/(?:guides|reference)\/[\w.-]+\.md$|^docs\/why\/(?:comparison|concepts)\.md$|^docs\/reference\/schemas\/[\w-]+\.schema\.json$/,
+  /^docs\/images\/concepts\.svg$|^docs\/images\/live\.png$/,
   /^examples\//,
   /^runbooks\/(?:[\w-]+\.(?:md|sql)|alerts\.yaml|dashboard\.json)$/,
   /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose(?:\.(?:secrets|witness))?\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml)|proxy\/(?:nginx\.conf|Caddyfile)|offsite\/platformctl-offsite(?:\.service|\.timer)?)$/,
