@@ -103,7 +103,7 @@ ${POD_SECURITY}      initContainers:
         - name: migrate
           ${container(['db', 'migrate'])}
       containers:
-        # ${role === WEB ? 'All replicas have the schedule: each hour, the store gives it to one of them.' : 'The schedule is run by web.'}
+        # ${role === WEB ? 'All replicas look for due lessons and share them.' : 'The schedule is run by web.'}
         - name: ${yamlName(role)}
           ${container(daemonWords(subject, role))}
           ports:

@@ -149,7 +149,7 @@ function timeline(view: CoursesView, choice: CourseChoice): string {
 <p class="quiet">${facts.join(' · ')}</p>
 <p>${summary.join(' ')}</p>
 ${byMonth(rows, zone)}
-<p class="quiet">These are due times, if every lesson goes out when it is due. A lesson goes out with the first dispatch after its due time; the daemon dispatches every hour.</p>`
+<p class="quiet">These times assume that every lesson goes out when it is due. The daemon sends a lesson within a minute of its due time.</p>`
 }
 
 const RAIL = '<span class="rail" aria-hidden="true"><i></i></span>'
