@@ -86,7 +86,8 @@ export function growthSection(growths: readonly Growth[]): string {
       const { exponent, lastDecade, verdict } = growthOf(line, line.floor ? undefined : floorOf(growth))
       const sound = verdict === 'worse than linear' && !line.floor ? `**${verdict}**` : verdict
       const [first, last] = [line.points[0], line.points.at(-1)]
-      const title = index === 0 ? `[${growth.title}](../docs/images/performance/growth-${growth.name}.svg)` : ''
+      const title =
+        index === 0 ? `[${growth.title}](../docs/images/performance/growth-${growth.name}.svg)` : ''
       const sizes = index === 0 ? `${count(first?.size ?? 0)}–${count(last?.size ?? 0)} ${growth.size}` : ''
       const cost = `${figure(first?.value ?? 0)}–${figure(last?.value ?? 0)} ${growth.unit}`
       return `| ${[title, sizes, line.label, cost, exponent.toFixed(2), lastDecade.toFixed(2), sound].join(' | ')} |`

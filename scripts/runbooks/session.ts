@@ -35,7 +35,7 @@ export function stepsOf(text: string): RecordedCommand[] {
 
 /**
  * Runs commands one after the other in one shell, on a machine of their own: a network with nothing but loopback, and
- * empty folders at /srv, /var/lib and /var/backups. `platformctl` is the built one.
+ * empty folders at /run, /srv, /var/lib and /var/backups. `platformctl` is the built one.
  */
 export async function runSteps(
   steps: readonly RecordedCommand[],
@@ -48,7 +48,7 @@ export async function runSteps(
     await writeFile(path.join(folder, 'bin/platformctl'), shim, { mode: 0o755 })
     await symlink(process.execPath, path.join(folder, 'bin/node'))
     const script = [
-      'for folder in /srv /var/lib /var/backups; do mount -t tmpfs tmpfs "$folder"; done',
+      'for folder in /run /srv /var/lib /var/backups; do mount -t tmpfs tmpfs "$folder"; done',
       'ip link set lo up',
       'mkdir -p /srv/platform /var/lib/platformctl && cd /srv/platform',
       `ln -s '${root}node_modules' node_modules`,

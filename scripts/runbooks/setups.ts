@@ -49,7 +49,8 @@ MAILER_SMTP_URL=smtp://127.0.0.1:2525
 MAILER_FROM=Kiln <hello@example.com>
 END`,
   'runbooks/store-failing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
-  'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
+  'README.md':
+    "echo DATABASE_URL=postgres://shop@localhost/shop > .env.example; echo 'DATABASE_URL=postgres://shop:k#pass@db.example.com/shop' > .env",
   'runbooks/dispatch-stalled.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/backlog-growing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=due',
   'runbooks/unknown-deliveries.md':

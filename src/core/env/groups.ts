@@ -330,7 +330,8 @@ export const baseGroups = {
         adjusts: true,
         range: [1, 10000],
         example: '100',
-        summary: 'How many lessons one dispatch call sends at most. The daemon itself sends all that are due.',
+        summary:
+          'How many lessons one dispatch call sends at most. The daemon itself sends all that are due.',
       },
       EMAIL_LINK_SECRET: {
         kind: 'secret',
