@@ -94,23 +94,19 @@ export async function runSteps(
   }
 }
 
-/**
- * A line without what differs from one run to the next: times, sizes, counts, ids, the width of columns. The numbers of
- * the schema, of all groups and of all mails stay, as letters: a page that shows others has grown old.
- */
+/** A line without what differs from one run to the next: times, sizes, process ids and random ids, the width of columns. */
 export function shapeOf(line: string): string {
   return line
-    .replace(/\bschema +(?:\d+ to )?\d+|\bof \d+ groups|\bin \d+ mails/g, (said) =>
-      said.replace(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit))),
-    )
     .replace(/\d{4}-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(?:\.\d+)?Z/g, 'TIME')
+    .replace(/\d{4}-\d\d-\d\d/g, 'DATE')
+    .replace(/(?<![:\d])\d\d:\d\d(?::\d\d(?:\.\d+)?)?/g, 'TIME')
     .replace(/\/tmp\/\S+/g, 'TMP')
     .replace(/[·▁▂▃▄▅▆▇█]+/g, 'BARS')
-    .replace(/from \d\d:\d\d UTC/, 'from TIME')
     .replace(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'ID')
     .replace(/\b(?=[\w-]*\d)[\w-]{16,}\b/g, 'ID')
     .replace(/\d+(?:\.\d+)? ?(?:ms|s|min|h|d|B|kB|MB|GB)\b/g, 'SIZE')
-    .replace(/\d+(?:\.\d+)*/g, 'N')
+    .replace(/\b(process|mail_minute|mail_day) \d+/g, '$1 N')
+    .replace(/("durationMs":|,)\d+(?:\.\d+)?(?=[,}\]])/g, '$1N')
     .replace(/\s+/g, ' ')
     .trim()
 }
