@@ -19,5 +19,7 @@ export async function waiting(beside: pg.Client): Promise<{ readonly query: stri
     return found
   }
   await expect.poll(look, { interval: 5, timeout: 4000 }).toBeDefined()
+  // The statement is read a moment before what it waits for, so the first look may show the one before it.
+  await look()
   return found ?? { query: '', lock: '' }
 }

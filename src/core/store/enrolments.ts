@@ -80,9 +80,8 @@ export function enrolments(sql: Sql) {
   function* admit(arrival: Arrival, now: number, dryRun: boolean): Steps<Admitted> {
     const { identity, mailboxKey, course, consent } = arrival
     yield* lock(1, mailboxKey)
-    const suppressed = yield* mailboxes.isSuppressed(identity)
     const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-    const refusal = suppressed ? 'suppressed' : known && admitRefusal(known)
+    const refusal = known && admitRefusal(known)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = arrive(known ?? newSubscription({ ...arrival, now }), arrival)
     yield* begin(arrived, { ...arrival, isNew: known === undefined })
@@ -105,6 +104,7 @@ export function enrolments(sql: Sql) {
     enrol: ({ begin: startOf, key, audit, ...who }) =>
       write(function* (): Steps<EnrolAnswer> {
         const { identity, mailboxKey, course, timeZone, language, now } = who
+        const suppressed = yield* mailboxes.suppressedOf([identity])
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
         yield* lock(1, mailboxKey)
         if (key !== undefined) {
@@ -112,9 +112,8 @@ export function enrolments(sql: Sql) {
           const before = yield* first<{ id: string; enrolment: number }>(TEXTS.requested, { key })
           if (before) return { enrolled: true, ...before }
         }
-        const suppressed = yield* mailboxes.isSuppressed(identity)
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-        const reason = suppressed ? 'suppressed' : known && enrolRefusal(known)
+        const reason = suppressed.has(identity) ? 'suppressed' : known && enrolRefusal(known)
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
@@ -130,8 +129,10 @@ export function enrolments(sql: Sql) {
       }),
     admit: ({ arrivals, now, dryRun, audit }) =>
       write(function* () {
+        const suppressed = yield* mailboxes.suppressedOf(arrivals.map(({ identity }) => identity))
         const became: Admitted[] = []
-        for (const arrival of arrivals) became.push(yield* admit(arrival, now, dryRun))
+        for (const arrival of arrivals)
+          became.push(suppressed.has(arrival.identity) ? 'suppressed' : yield* admit(arrival, now, dryRun))
         if (!dryRun && became.includes('imported')) yield* addAudit(audit)
         return became
       }),

@@ -1,7 +1,7 @@
 import type { CourseStore } from '../course/store.ts'
 import { addAudit } from './audit.ts'
 import { mailboxes } from './mailboxes.ts'
-import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { all, first, journal, lock, run, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
@@ -46,6 +46,8 @@ export function erasure({ one, write, scrub }: Sql) {
       const erased = await write(function* () {
         // First, so that feedback about the address waits, and then finds it erased.
         yield* mailboxes.lockAll([identity])
+        // A mail that is being asked for is erased whole, or asked for afterwards.
+        for (const recipient of recipients.toSorted()) yield* lock(0, recipient)
         yield* run(TEXTS.suppress, { hash, now })
         yield* mailboxes.drop([identity])
         const subscriptions = yield* all<Held>(TEXTS.subscriptions, { identity })

@@ -55,11 +55,11 @@ export const mailboxes = {
       made: made.map(({ identity }) => identity),
     }
   },
-  /** Waits for feedback about the address that is under way, which does not see an enrolment that is not committed yet. */
-  *isSuppressed(identity: string): Steps<boolean> {
-    const { known, made } = yield* mailboxes.lockAll([identity])
+  /** Which of them are suppressed. Waits for feedback that is under way: it sees no enrolment that is not committed yet. */
+  *suppressedOf(identities: readonly string[]): Steps<ReadonlySet<string>> {
+    const { known, made } = yield* mailboxes.lockAll(identities)
     yield* mailboxes.drop(made)
-    return known.get(identity)?.suppression !== undefined
+    return new Set(identities.filter((identity) => known.get(identity)?.suppression !== undefined))
   },
   *save(records: readonly MailboxRecord[]): Steps<void> {
     if (records.length > 0) yield* run(TEXTS.save, { rows: records.map(rowOf) })

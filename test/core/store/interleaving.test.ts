@@ -69,6 +69,7 @@ type Acts = Readonly<Record<string, (scene: Scene) => Promise<unknown>>>
 type Scenes = Readonly<Record<string, (store: Store) => Promise<Held>>>
 
 const FOUND: [string, string, string, boolean[]][] = [
+  ['nothing', 'erase its reader', 'ask for another under its key', turns('111111101100')],
   ['somebody unknown', 'enrol under a key', 'complain', turns('1110101001')],
   ['somebody who was asked to confirm', 'ask again', 'erase', turns('01000101')],
   [
@@ -354,7 +355,8 @@ test.each([
         },
       ),
       {
-        // Found by chance: a suppressed address that stayed enrolled, and two answers that were a fault of the store.
+        // Found by chance: a suppressed address that stayed enrolled, a mail without its record,
+        // and two answers that were a fault of the store.
         examples: FOUND.filter(([scene]) => Object.hasOwn(scenes, scene)),
         numRuns: Number(process.env.INTERLEAVINGS ?? 150),
       },
