@@ -11,10 +11,19 @@ interface Actor {
 }
 
 const actors = new AsyncLocalStorage<Actor>()
+/** A program of which one statement fails: how many it has sent, and which one is not sent. */
+const failures = new AsyncLocalStorage<{ sent: number; readonly fails: number }>()
 // The driver's client is the only place that every statement of a program passes.
 const query = pg.Client.prototype.query as (this: pg.Client, ...given: unknown[]) => unknown
 pg.Client.prototype.query = function turnByTurn(this: pg.Client, ...given: unknown[]): unknown {
   const actor = actors.getStore()
+  const failing = failures.getStore()
+  if (failing) {
+    failing.sent += 1
+    // As a server that ends a statement for its time: the connection is kept.
+    if (failing.sent === failing.fails)
+      return Promise.reject(Object.assign(new Error('the statement took too long'), { code: '57014' }))
+  }
   if (actor === undefined) return query.apply(this, given)
   return new Promise<void>((send) => {
     actor.next = send
@@ -73,3 +82,10 @@ const stop = (actor: Actor) =>
   new Promise<void>((resolve) => {
     actor.stopped = resolve
   })
+
+/** Runs a program whose statement of this number fails; gives false if it has no such statement, and so ends well. */
+export async function failingAt(fails: number, program: () => Promise<unknown>): Promise<boolean> {
+  const count = { sent: 0, fails }
+  await failures.run(count, program).catch(() => {})
+  return count.sent >= fails
+}

@@ -10,7 +10,7 @@ import { releaseChange, suppressionChange } from '../../../src/core/mail/feedbac
 import type { Store } from '../../../src/core/store/store.ts'
 import { besides } from '../../support/beside.ts'
 import { incidentWith } from '../../support/incidents.ts'
-import { interleaved } from '../../support/interleaving.ts'
+import { failingAt, interleaved } from '../../support/interleaving.ts'
 import { begin, nextAfter } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
@@ -267,46 +267,53 @@ const PLATFORMS: Scenes = {
   },
 }
 
-test.each([
+/** A database to act on, and what is left in it. */
+async function openStage() {
+  const address = await addressOf('postgres')
+  if (address?.kind !== 'postgres') throw new TypeError('this is its address')
+  const store = await openTestStore(address, () => 1_000_000)
+  const beside = await besides(address.url.reveal())
+  const isBlocked = async () => {
+    const { rows } = await beside.query(
+      `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+    )
+    return rows.length > 0
+  }
+  const tables = (
+    await beside.query<{ tablename: string }>(
+      `SELECT tablename FROM pg_tables WHERE schemaname = 'platformctl'
+      AND tablename NOT IN ('schema_version', 'meta', 'audit', 'plan', 'lesson_text')`,
+    )
+  ).rows.map(({ tablename }) => tablename)
+  const dump = tables.map(
+    (table) => `'${table}', (SELECT jsonb_agg(t ORDER BY t::text) FROM platformctl.${table} t)`,
+  )
+  const left = async () =>
+    (await beside.query(`SELECT jsonb_strip_nulls(jsonb_build_object(${dump.join(', ')})) AS rows`)).rows[0]
+      ?.rows
+  const clear = tables.map((table) => `DELETE FROM platformctl.${table}`).join('; ')
+  return { store, isBlocked, left, clear: () => beside.query(clear) }
+}
+
+const SUBJECTS: [string, Scenes, Acts][] = [
   ['a person', PEOPLE, TO_A_PERSON],
   ['the platform', PLATFORMS, TO_THE_PLATFORM],
-])(
+]
+
+test.each(SUBJECTS)(
   'two who act on %s at once leave what one after the other would leave, in whatever order their statements come',
   {
     timeout: 240_000,
   },
   async (_, scenes, acts) => {
-    const address = await addressOf('postgres')
-    if (address?.kind !== 'postgres') throw new TypeError('this is its address')
-    const store = await openTestStore(address, () => 1_000_000)
-    const beside = await besides(address.url.reveal())
-    const isBlocked = async () => {
-      const { rows } = await beside.query(
-        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-      )
-      return rows.length > 0
-    }
-    const tables = (
-      await beside.query<{ tablename: string }>(
-        `SELECT tablename FROM pg_tables WHERE schemaname = 'platformctl'
-        AND tablename NOT IN ('schema_version', 'meta', 'audit', 'plan', 'lesson_text')`,
-      )
-    ).rows.map(({ tablename }) => tablename)
-    const dump = tables.map(
-      (table) => `'${table}', (SELECT jsonb_agg(t ORDER BY t::text) FROM platformctl.${table} t)`,
-    )
-    const left = async () =>
-      (await beside.query(`SELECT jsonb_strip_nulls(jsonb_build_object(${dump.join(', ')})) AS rows`)).rows[0]
-        ?.rows
-    const clear = tables.map((table) => `DELETE FROM platformctl.${table}`).join('; ')
-
+    const { store, isBlocked, left, clear } = await openStage()
     /** What both answer, and what is left, under an order. */
     const outcome = async (
       scene: string,
       [first, second]: readonly [string, string],
       run: (one: () => Promise<unknown>, other: () => Promise<unknown>) => Promise<readonly unknown[]>,
     ) => {
-      await beside.query(clear)
+      await clear()
       const held = await scenes[scene]?.(store)
       const act = (name: string, by: string) => () =>
         acts[name]?.({ store, by, ...held }) ?? Promise.resolve()
@@ -358,8 +365,40 @@ test.each([
         // Found by chance: a suppressed address that stayed enrolled, a mail without its record,
         // and two answers that were a fault of the store.
         examples: FOUND.filter(([scene]) => Object.hasOwn(scenes, scene)),
-        numRuns: Number(process.env.INTERLEAVINGS ?? 150),
+        numRuns: Number(process.env.INTERLEAVINGS ?? 60),
       },
+    )
+  },
+)
+
+test.each(SUBJECTS)(
+  'what is done to %s is done whole or not at all, whichever of its statements fails, and can be done again',
+  { timeout: 240_000 },
+  async (_, scenes, acts) => {
+    const { store, left, clear } = await openStage()
+    const begin = async (scene: string) => {
+      await clear()
+      return (await scenes[scene]?.(store)) ?? {}
+    }
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...Object.keys(scenes)),
+        fc.constantFrom(...Object.keys(acts)),
+        fc.integer({ min: 1, max: 12 }),
+        async (scene, name, fails) => {
+          const act = acts[name]
+          if (act === undefined) return
+          const whole = { store, by: 'first', ...(await begin(scene)) }
+          const answer = await act(whole)
+          const done = JSON.stringify([answer, await left()])
+          const held = { store, by: 'first', ...(await begin(scene)) }
+          const before = JSON.stringify(await left())
+          if (!(await failingAt(fails, () => act(held)))) return
+          expect(JSON.stringify(await left())).toBe(before)
+          expect(JSON.stringify([await act(held), await left()])).toBe(done)
+        },
+      ),
+      { numRuns: Number(process.env.INTERLEAVINGS ?? 60) },
     )
   },
 )
