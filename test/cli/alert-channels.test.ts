@@ -21,7 +21,7 @@ const EXPECTED: Readonly<Record<string, readonly [format: string, body: RegExp]>
   Telegram: ['telegram', /^\{"chat_id":"-1001837465920","text":/],
   ntfy: ['ntfy', /^[^{]/],
   PagerDuty: ['pagerduty', /"routing_key":"f3a9c1e75b2d48608e4c7a1d90b5f362","event_action":"trigger"/],
-  'A program of your own': ['json', /^\{"type":"alert.test"/],
+  'Your own program': ['json', /^\{"type":"alert.test"/],
   'By mail, and to a second place': ['slack', /^\{"text":/],
 }
 

@@ -21,7 +21,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
   Resend: { route: { kind: 'api', provider: 'resend' }, feedback: 'resend' },
   Mailgun: { route: { kind: 'smtp' }, feedback: 'mailgun' },
   SendGrid: { route: { kind: 'smtp' }, feedback: 'sendgrid' },
-  'A mail server of your own': { route: { kind: 'smtp' }, feedback: undefined },
+  'Your own mail server': { route: { kind: 'smtp' }, feedback: undefined },
 }
 
 test('each provider of the page has a block', () => {
