@@ -293,7 +293,7 @@ export const baseGroups = {
   mail: {
     services: ['web'],
     unlocks: 'transactional mail, courses by mail',
-    absent: 'mail is a no-op that reports sent: false',
+    absent: 'no mail is sent; programs get sent: false and the reason',
     visitors: 'Mail is off: no messages are sent.',
     variables: {
       MAILER_API_KEY: {
@@ -338,7 +338,7 @@ export const baseGroups = {
         chosen: true,
         adjusts: true,
         rotates: true,
-        summary: 'Signs unsubscribe links; a key made once and kept in the store when absent.',
+        summary: 'Signs unsubscribe links. Default: a key made once and kept in the store.',
       },
     },
     rules: [
@@ -464,8 +464,8 @@ export const baseGroups = {
   },
   health: {
     services: ['web'],
-    unlocks: 'a gate on deep checks',
-    absent: 'deep checks are not gated',
+    unlocks: 'a token for deep checks',
+    absent: 'anybody can run deep checks',
     variables: {
       HEALTH_DEEP_TOKEN: {
         kind: 'secret',
@@ -478,7 +478,7 @@ export const baseGroups = {
   },
   limits: {
     services: 'all',
-    unlocks: 'a threshold of your own',
+    unlocks: 'your own thresholds',
     absent: 'the default thresholds',
     variables: {
       RATE_LIMIT_PER_MINUTE: {
@@ -491,7 +491,7 @@ export const baseGroups = {
   },
   identity: {
     services: ['web'],
-    unlocks: 'tokens held to one audience and one issuer',
+    unlocks: 'tokens are accepted only for one audience and issuer',
     absent: 'tokens of any audience and issuer are accepted',
     variables: {
       DATASTORE_JWT_AUDIENCE: {
@@ -522,7 +522,7 @@ export const baseGroups = {
   },
   budgets: {
     services: ['web'],
-    unlocks: 'budgets of your own',
+    unlocks: 'your own budgets',
     absent: 'the default budgets',
     variables: {
       ANALYTICS_TOTAL_MB: {
@@ -556,8 +556,9 @@ export const baseGroups = {
   },
   feedback: {
     services: ['web'],
-    unlocks: 'bounces and complaints that end subscriptions by themselves',
-    absent: 'bounces and complaints go unnoticed, unless platformctl email feedback reads them from a pipe',
+    unlocks: 'bounces and complaints end subscriptions automatically',
+    absent:
+      'nobody hears of bounces and complaints, unless platformctl email feedback reads them from a pipe',
     variables: {
       MAILER_FEEDBACK_PROVIDER: {
         kind: 'enum',
@@ -737,7 +738,7 @@ export const baseGroups = {
   },
   heartbeats: {
     services: ['web'],
-    unlocks: 'watchers outside: a call after each hour of the schedule, and witnesses',
+    unlocks: 'watchers outside: a ping after each hour of the schedule, and witnesses',
     absent: 'nobody outside notices when the whole machine goes silent',
     variables: {
       HEARTBEAT_PING_URL: {
