@@ -1,4 +1,4 @@
-import { chownSync, copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync, symlinkSync } from 'node:fs'
+import { chownSync, copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync, symlinkSync, truncateSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -283,6 +283,25 @@ test('a journal that was deleted begins again with everybody who left', async ()
   await it.opened.close()
   expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({ unsubscribed: 1 })
 })
+
+test.each(['deleted', 'emptied'])(
+  'a journal that was %s and went on covers no backup until it has everybody who left before',
+  async (how) => {
+    const it = await store()
+    await it.backup('b.sqlite')
+    await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+    await it.erase('joan')
+    if (how === 'deleted') await rm(it.journal)
+    else truncateSync(it.journal)
+    await it.opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 2 })
+    const elsewhere = (to: string) => it.restore(to, { journal: it.journal })
+    await expect(elsewhere('early/platform.sqlite')).rejects.toThrow('is not the journal of its store')
+    await it.backup('later.sqlite')
+    await it.opened.close()
+    await elsewhere('new/platform.sqlite')
+    expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'unsubscribed', undefined])
+  },
+)
 
 test.skipIf(process.getuid?.() !== 0)(
   'files that the superuser makes belong to the owner of the store, and one that does not is found',

@@ -17,6 +17,7 @@ import { codeOf } from '../../error-code.ts'
 import { secret } from '../../secret.ts'
 import { anchorOf, departures } from '../departures.ts'
 import {
+  ANCHOR,
   covers,
   entriesOf,
   entryOf,
@@ -85,12 +86,13 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
     },
     /** Ties backups to this journal, which then has every change that the store knows of. */
     anchor(now: number) {
+      const before = perform(getMeta(ANCHOR))
       const id = perform(anchorOf())
       const written = readableJournal(file)
       if (covers([...(written ?? []), ...entriesOf(owedLines())], id)) return
-      // A journal that was lost begins again with what the rows say.
-      const lost = written === undefined ? perform(departures()) : []
-      this.add(...lost, { what: 'anchor', at: now, id })
+      // One that was lost begins again with what the rows say, also if changes since have begun it.
+      const isLost = !existsSync(file) || (before !== undefined && written !== undefined)
+      this.add(...(isLost ? perform(departures()) : []), { what: 'anchor', at: now, id })
     },
   }
 }
@@ -113,12 +115,12 @@ function appendText(storeFile: string, text: string): void {
   }
 }
 
-/** A journal that this user may not read is there all the same. */
+/** Undefined also for a journal that this user may not read. */
 function readableJournal(file: string): readonly JournalEntry[] | undefined {
   try {
     return readJournal(file)
   } catch {
-    return []
+    return undefined
   }
 }
 
