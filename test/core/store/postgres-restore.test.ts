@@ -133,6 +133,22 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
   expect(await maintenance.verify(NOW + 10)).toMatchObject({ ok: true, checked: 5 })
 }, 60_000)
 
+test('the restored store itself is not taken for the one that it replaced, nor a fault of that one for its own', async () => {
+  const it = await dumped()
+  await it.restore('platformctl_before')
+  const refused = async (from: string) => {
+    const { exitCode, stderr } = await it.db('after-restore', '--from', from)
+    return `${exitCode} ${stderr}`
+  }
+  for (const itself of ['platformctl', it.url])
+    expect(await refused(itself)).toMatch(/^1 .*--from names the restored store itself/)
+  const elsewhere = new URL(it.url)
+  elsewhere.pathname = '/nowhere'
+  expect(await refused(elsewhere.href)).toMatch(
+    /^3 .*The PostgreSQL of --from has no such database: create it, or correct the name in --from/,
+  )
+}, 60_000)
+
 test('a journal written before the database was lost restores the same', async () => {
   const it = await dumped()
   const journal = path.join(it.folder, 'journal.jsonl')

@@ -3,7 +3,7 @@ import { postgresLocation } from '../../env/values.ts'
 import type { Secret } from '../../secret.ts'
 import { addAudit } from '../audit.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
-import { StoreMaintenanceError } from '../errors.ts'
+import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { ANCHOR, covers, type JournalEntry, readNamedJournal, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { getMeta, OWNER, setMeta } from '../meta.ts'
@@ -14,7 +14,7 @@ import { first, type Sql } from '../sql.ts'
 import type { StoreSchema } from '../store.ts'
 import { createPool, UNLIMITED } from './connection.ts'
 import { assertUnused } from './copy.ts'
-import { PLACE, ReadOnlyServerError } from './faults.ts'
+import { explained, PLACE, ReadOnlyServerError } from './faults.ts'
 import { bytesOf, migrate, plainSql } from './sql.ts'
 
 /** An operator waits longer than a request does: rows are counted one by one. */
@@ -68,7 +68,9 @@ export async function postgresSchema(url: Secret): Promise<StoreSchema | undefin
   }).finally(() => pool.end())
 }
 
-const HAS_HISTORY = 'SELECT to_regclass(@table) IS NOT NULL AS found'
+/** Tells tables apart, from wherever they are reached; no row if there is none of this name. */
+const PLACE_OF = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), current_database(), CAST(to_regclass(@table) AS oid)) AS place
+    WHERE to_regclass(@table) IS NOT NULL`
 const LAST_CHANGE = `SELECT greatest((SELECT max(created_at) FROM platformctl.subscription), (SELECT max(confirmed_at) FROM platformctl.subscription),
     (SELECT max(unsubscribed_at) FROM platformctl.subscription), (SELECT max(at) FROM platformctl.subscription_event),
     (SELECT max(at) FROM platformctl.audit), 0) AS at`
@@ -105,7 +107,8 @@ export async function afterPostgresRestore(
     await assertUnused(pool, 'nothing was changed')
     await migrate(pool)
     const schema = from !== undefined && 'schema' in from ? from.schema : 'platformctl'
-    const replaced = from === undefined ? [] : await entriesOfReplaced(sql, plainSql(other ?? pool), schema)
+    const read = () => entriesOfReplaced(sql, plainSql(other ?? pool), schema)
+    const replaced = from === undefined ? [] : await ofReplaced(read)
     const named = readNamedJournal(journal)
     const restoredTo = (await sql.one(first<{ at: number }>(LAST_CHANGE)))?.at ?? 0
     const isCovered = from !== undefined || covers(named, await sql.one(getMeta(ANCHOR)))
@@ -133,6 +136,14 @@ export async function afterPostgresRestore(
 
 const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
 
+/** A fault of the server named by --from is not one of STORE_URL. */
+const ofReplaced = <T>(work: () => Promise<T>): Promise<T> =>
+  explained(work).catch((error: unknown) => {
+    throw error instanceof StoreOpenError
+      ? new StoreOpenError(error.message.replaceAll('STORE_URL', '--from'), { cause: error })
+      : error
+  })
+
 /** What the rows of the replaced store say, once it is known to be the same store. */
 async function entriesOfReplaced(
   restored: Sql,
@@ -143,12 +154,16 @@ async function entriesOfReplaced(
     throw new StoreMaintenanceError(
       `${schema} is neither the address of a database nor the name of a schema: --from postgres://… or --from platformctl_before.`,
     )
-  if (
-    !(await other.one(first<{ found: boolean }>(HAS_HISTORY, { table: `${schema}.subscription_event` })))
-      ?.found
-  )
+  const placeIn = async (sql: Sql, name: string) =>
+    (await sql.one(first<{ place: string }>(PLACE_OF, { table: `${name}.subscription_event` })))?.place
+  const place = await placeIn(other, schema)
+  if (place === undefined)
     throw new StoreMaintenanceError(
       `the replaced store was not found in the schema ${schema}, or an older build made it: check --from, or run platformctl db migrate on it.`,
+    )
+  if (place === (await placeIn(restored, 'platformctl')))
+    throw new StoreMaintenanceError(
+      '--from names the restored store itself, which knows nothing of what happened since: name the one that it replaced.',
     )
   const key = await restored.one(storeKey())
   const found = await other.read(() => departuresOf(key, `${schema}.`))
