@@ -1,9 +1,12 @@
 import type { AuditEntry } from '../audit.ts'
+import { suppressionHash } from '../course/links.ts'
 import { systemRandom } from '../random.ts'
+import { TEXTS as ERASURE } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'
 import { getMeta, TEXTS as META } from './meta.ts'
 import { all, run, type Steps } from './sql.ts'
+import { enrolmentKey } from './subscriptions.ts'
 
 const ANCHOR_BYTES = 12
 
@@ -20,8 +23,46 @@ export function* anchorOf(): Steps<string> {
   return (yield* getMeta(ANCHOR)) ?? value
 }
 
+/** Begins the hashes of those who left a course; an erasure’s are bare. */
+const LEFT = 'left:'
+
+function* leftHash(schema?: string): Steps<(key: string) => string | undefined> {
+  const secret = yield* storeKey(schema)
+  return (key) => secret && `${LEFT}${suppressionHash(secret, key)}`
+}
+
+interface Enrolment {
+  readonly id: string
+  readonly enrolment: number
+  readonly identity: string
+  readonly course: string
+}
+
+/** What the journal says of people who leave a course. */
+export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<readonly JournalEntry[]> {
+  if (people.length === 0) return []
+  const hashOf = yield* leftHash()
+  return people.map(({ id, enrolment, identity, course }) => ({
+    what: 'unsubscribed',
+    ...{ at, id, enrolment, hash: hashOf(enrolmentKey(identity, course)) },
+  }))
+}
+
+/** Of the keys of enrolments those that somebody left before a restore forgot them: only they themselves begin again. */
+export function* leftOf(
+  people: readonly Pick<Enrolment, 'identity' | 'course'>[],
+): Steps<ReadonlySet<string>> {
+  const hashOf = yield* leftHash()
+  const keys = people.map(({ identity, course }) => enrolmentKey(identity, course))
+  const hashes = keys.flatMap((key) => hashOf(key) ?? [])
+  if (hashes.length === 0) return new Set()
+  const kept = yield* all<{ readonly hash: string }>(ERASURE.kept, { hashes })
+  const left = new Set(kept.map(({ hash }) => hash))
+  return new Set(keys.filter((key) => left.has(hashOf(key) ?? '')))
+}
+
 export const TEXTS = (schema = '') => ({
-  left: `SELECT id, enrolment, unsubscribed_at AS at FROM ${schema}subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
+  left: `SELECT id, enrolment, unsubscribed_at AS at, identity AS key FROM ${schema}subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
   // Of earlier enrolments what their history says; of the current one only a return, which its row does not show.
   past: `SELECT s.id, e.enrolment, e.at, e.kind AS what FROM ${schema}subscription_event e JOIN ${schema}subscription s ON s.id = e.subscription
     WHERE e.kind IN ('unsubscribed', 'undone')
@@ -37,7 +78,8 @@ export const TEXTS = (schema = '') => ({
 export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const text = TEXTS(schema)
   const past = yield* all<Left & { readonly what: 'unsubscribed' | 'undone' }>(text.past)
-  const left = yield* all<Left>(text.left)
+  const left = yield* all<Left & { readonly key: string }>(text.left)
+  const hashOf = yield* leftHash(schema)
   const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
   const erased = yield* all<{ readonly hash: string; readonly at: number }>(text.erased)
   const held = yield* all<{
@@ -50,11 +92,15 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const noRows = { subscription: undefined, invites: [], logins: [] }
   return [
     ...past,
-    ...left.map((row) => ({ what: 'unsubscribed' as const, ...row })),
+    ...left.map(({ key, ...row }) => ({ what: 'unsubscribed' as const, ...row, hash: hashOf(key) })),
     ...mailboxes.flatMap(({ identity, suppression }) =>
       suppression ? { what: 'suppressed' as const, at: suppression.at, identity, suppression } : [],
     ),
-    ...erased.map((row) => ({ what: 'erased' as const, ...row, rows: noRows })),
+    ...erased.map(({ hash, at }) =>
+      hash.startsWith(LEFT)
+        ? { what: 'unsubscribed' as const, at, id: hash, enrolment: 0, hash }
+        : { what: 'erased' as const, at, hash, rows: noRows },
+    ),
     ...held.map(({ name, pausedAt, reason = '', resumedAt = 0 }) =>
       pausedAt === undefined
         ? { what: 'resumed' as const, at: resumedAt, name }

@@ -11,6 +11,7 @@ import {
   take,
 } from '../course/subscription.ts'
 import { IS_GENTLE, SENT_NOTE } from './counts.ts'
+import { leaving } from './departures.ts'
 import { history } from './history.ts'
 import { setMeta } from './meta.ts'
 import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
@@ -139,11 +140,11 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
           const before = current.get(settlement.claim.id)
           const after = before && record(before, settlement)
           if (after === undefined) continue
-          const { id, enrolment, state } = after
+          const { id, state } = after
           current.set(id, after)
           changed.set(id, after)
           if (state === 'unsubscribed' && before?.state === 'confirmed')
-            yield* journal({ what: 'unsubscribed', at: settlement.now, id, enrolment })
+            yield* journal(...(yield* leaving(settlement.now, after)))
         }
         yield* subscriptions.save([...changed.values()])
         // An outcome that came too late to change the row still belongs in the history.

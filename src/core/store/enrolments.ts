@@ -22,6 +22,7 @@ import {
   unsubscribe,
 } from '../course/subscription.ts'
 import { addAudit } from './audit.ts'
+import { leaving, leftOf } from './departures.ts'
 import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
@@ -60,7 +61,7 @@ export function enrolments(sql: Sql) {
     const { enrolment } = after
     yield* subscriptions.save([after])
     const day = entry.kind === 'resolved' ? (nextDay(before) ?? 0) : 0
-    if (entry.kind === 'unsubscribed') yield* journal({ what: 'unsubscribed', at, id, enrolment })
+    if (entry.kind === 'unsubscribed') yield* journal(...(yield* leaving(at, after)))
     yield* history.remember([id, { at, enrolment, day, ...entry }])
     yield* addAudit(audit)
     return { before, enrolment }
@@ -77,11 +78,15 @@ export function enrolments(sql: Sql) {
     yield* subscriptions.save([enrolled])
     yield* run(TEXTS.replaceLinks, { id: enrolled.id })
   }
-  function* admit(arrival: Arrival, now: number, dryRun: boolean): Steps<Admitted> {
+  function* admit(
+    arrival: Arrival,
+    { now, dryRun, left }: { now: number; dryRun: boolean; left: ReadonlySet<string> },
+  ): Steps<Admitted> {
     const { identity, mailboxKey, course, consent } = arrival
     yield* lock(1, mailboxKey)
-    const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-    const refusal = known && admitRefusal(known)
+    const key = enrolmentKey(identity, course)
+    const known = yield* subscriptions.lockKey(key)
+    const refusal = known ? admitRefusal(known) : left.has(key) ? 'unsubscribed' : undefined
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = arrive(known ?? newSubscription({ ...arrival, now }), arrival)
     yield* begin(arrived, { ...arrival, isNew: known === undefined })
@@ -113,7 +118,8 @@ export function enrolments(sql: Sql) {
           if (before) return { enrolled: true, ...before }
         }
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-        const reason = suppressed.has(identity) ? 'suppressed' : known && enrolRefusal(known)
+        const unknown = (yield* leftOf([who])).size > 0 ? 'unsubscribed' : undefined
+        const reason = suppressed.has(identity) ? 'suppressed' : known ? enrolRefusal(known) : unknown
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
@@ -130,9 +136,12 @@ export function enrolments(sql: Sql) {
     admit: ({ arrivals, now, dryRun, audit }) =>
       write(function* () {
         const suppressed = yield* mailboxes.suppressedOf(arrivals.map(({ identity }) => identity))
+        const left = yield* leftOf(arrivals)
         const became: Admitted[] = []
         for (const arrival of arrivals)
-          became.push(suppressed.has(arrival.identity) ? 'suppressed' : yield* admit(arrival, now, dryRun))
+          became.push(
+            suppressed.has(arrival.identity) ? 'suppressed' : yield* admit(arrival, { now, dryRun, left }),
+          )
         if (!dryRun && became.includes('imported')) yield* addAudit(audit)
         return became
       }),

@@ -14,6 +14,7 @@ const byTable = <T extends string>(tables: readonly T[], text: (table: T) => str
 
 export const TEXTS = {
   suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
+  kept: 'SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})',
   isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
   subscriptions:
     'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',

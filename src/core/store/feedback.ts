@@ -1,4 +1,5 @@
 import type { HistoryEntry } from '../course/history.ts'
+import type { SubscriptionRecord } from '../course/store.ts'
 import { endByFeedback } from '../course/subscription.ts'
 import { newMailbox } from '../mail/feedback/event.ts'
 import {
@@ -9,6 +10,8 @@ import {
   type SuppressedAddress,
 } from '../mail/feedback/store.ts'
 import { addAudit } from './audit.ts'
+import { leaving } from './departures.ts'
+import { TEXTS as ERASURE } from './erasure.ts'
 import { history } from './history.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
@@ -22,7 +25,6 @@ const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 export const TEXTS = {
   note: `INSERT INTO feedback_event (key, received_at) SELECT value, CAST(@now AS bigint) FROM {each @keys} WHERE true
     ON CONFLICT DO NOTHING RETURNING key`,
-  erased: `SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})`,
   subscriptions: `SELECT * FROM subscription
     WHERE identity IN (SELECT value FROM {each @identities}) OR person IN (SELECT value FROM {each @identities})
     ORDER BY id FOR UPDATE`,
@@ -50,7 +52,7 @@ export function feedback(sql: Sql): FeedbackStore {
     // that an erasure that is under way is waited for and seen.
     const { known, made } = yield* mailboxes.lockAll(identities)
     const hashes = changes.flatMap(({ erasureHashes }) => erasureHashes)
-    const erased = new Set((yield* all<{ hash: string }>(TEXTS.erased, { hashes })).map(({ hash }) => hash))
+    const erased = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))
     for (const { identity, erasureHashes } of changes)
       if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)
     const rows = yield* all<Row>(TEXTS.subscriptions, { identities })
@@ -59,6 +61,7 @@ export function feedback(sql: Sql): FeedbackStore {
     const ended = new Set<string>()
     const entries: (readonly [subscription: string, entry: HistoryEntry])[] = []
     const lines: JournalEntry[] = []
+    const left: SubscriptionRecord[] = []
     const applied = changes.map((one): AppliedChange => {
       const { key, identity, change, at, reason, entry } = one
       // The second of two equal keys in one delivery finds its key taken.
@@ -85,7 +88,7 @@ export function feedback(sql: Sql): FeedbackStore {
         if (after) {
           enrolments.set(id, after)
           ended.add(id)
-          if (state === 'confirmed') lines.push({ what: 'unsubscribed', at: now, id, enrolment })
+          if (state === 'confirmed') left.push(after)
           changed = true
         }
         if (entry) entries.push([id, { at, enrolment, day: 0, reason, ...entry }])
@@ -98,7 +101,7 @@ export function feedback(sql: Sql): FeedbackStore {
     yield* subscriptions.save([...enrolments.values()].filter(({ id }) => ended.has(id)))
     yield* history.remember(...entries)
     yield* addCounts(countsOf(changes, applied))
-    return { applied, lines }
+    return { applied, lines: [...lines, ...(yield* leaving(now, ...left))] }
   }
 
   return {

@@ -25,6 +25,8 @@ export type JournalEntry =
       readonly at: number
       readonly id: string
       readonly enrolment: number
+      /** Keeps the person out of the course where the enrolment is not known; missing where an older build wrote it. */
+      readonly hash?: string | undefined
     }
   | { readonly what: 'erased'; readonly at: number; readonly hash: string; readonly rows: ErasedRows }
   | {
@@ -46,7 +48,7 @@ export const isTime = (value: unknown): value is number =>
 
 /** An example of each kind of entry, to which one has to be like: a file from elsewhere may hold anything. */
 const LIKE: Readonly<Record<JournalEntry['what'], object>> = {
-  unsubscribed: { id: '', enrolment: 0 },
+  unsubscribed: { id: '', enrolment: 0, 'hash?': '' },
   undone: { id: '', enrolment: 0 },
   erased: { hash: '', rows: { 'subscription?': '', 'others?': [''], invites: [''], logins: [''] } },
   suppressed: { identity: '', suppression: { cause: '', at: 0, source: '', reason: '' } },

@@ -2,6 +2,7 @@ import type { CourseMessageSettlement } from '../course/store.ts'
 import { endByFeedback } from '../course/subscription.ts'
 import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
 import { DAY_MS } from '../durations.ts'
+import { leaving } from './departures.ts'
 import { history } from './history.ts'
 import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
@@ -127,7 +128,7 @@ export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlem
         const { since: at, reason } = record.problem
         const ended = current && endByFeedback(current, 'end-dead', { at, reason, now })
         if (ended === undefined) continue
-        yield* journal({ what: 'unsubscribed', at: now, id, enrolment: ended.enrolment })
+        yield* journal(...(yield* leaving(now, ended)))
         yield* subscriptions.save([ended])
       }
     }),

@@ -88,9 +88,15 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
   const last = new Map(
     entries.filter(is('unsubscribed', 'undone')).map((one) => [`${one.id} ${one.enrolment}`, one]),
   )
+  const gone = new Set(
+    entries.filter(is('erased')).flatMap(({ rows }) => [rows.subscription, ...(rows.others ?? [])]),
+  )
   for (const entry of last.values()) {
-    const { id, at: now } = entry
+    const { id, at: now, hash } = entry
     const before = await findById(id)
+    // Their enrolment began after the backup: what is left of it is that they ended it.
+    if (before === undefined && hash !== undefined && !gone.has(id))
+      count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hash, now }))
     const change = changeAfterRestore(before, entry)
     if (change === undefined) continue
     const { what, enrolment } = change

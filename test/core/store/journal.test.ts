@@ -1,5 +1,14 @@
-import { chownSync, copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync, symlinkSync, truncateSync } from 'node:fs'
-import { readFile, rename, rm } from 'node:fs/promises'
+import {
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+} from 'node:fs'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
@@ -213,6 +222,43 @@ test.skipIf(process.platform !== 'linux')(
     await restored.close()
     await it.restore('platform.sqlite', { force: true, now: NOW + 5000 })
     expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  },
+)
+
+test.each([
+  ['its journal', false],
+  ['its rows', true],
+])(
+  'who joined after the backup and left is kept out by %s, until they subscribe themselves',
+  async (_, replaced) => {
+    const it = await store()
+    await it.backup('b.sqlite')
+    const identity = 'mary@example.com'
+    const who = {
+      ...{ course: 'quantum', identity, address: identity, mailboxKey: identity, id: 'mary' },
+      now: NOW,
+    }
+    const enrolment = { ...who, begin, timeZone: undefined, language: undefined }
+    await it.opened.course.enrol(enrolment)
+    await it.opened.course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW + 1 })
+    const journal = await readFile(it.journal, 'utf8')
+    expect(journal).not.toContain('mary@')
+    await it.opened.close()
+    if (replaced) await writeFile(it.journal, journal.replace(/.*left:.*\n/, ''))
+    for (const now of [NOW + 2, NOW + 2000]) {
+      const to = replaced ? 'platform.sqlite' : 'new/platform.sqlite'
+      await it.restore(to, { force: true, journal: replaced ? undefined : it.journal, now })
+      const restored = await openStore({ kind: 'sqlite', file: it.at(to) })
+      onTestFinished(() => restored.close())
+      const refused = { enrolled: false, reason: 'unsubscribed' }
+      expect(await restored.course.enrol({ ...enrolment, id: 'again' })).toEqual(refused)
+      if (now > NOW + 2) {
+        await restored.course.requestConfirmation({ ...who, id: 'again', tokenHash: 'again' })
+        await restored.course.confirm({ begin, tokenHash: 'again', now })
+        expect((await restored.course.find(identity))?.state).toBe('confirmed')
+      }
+      await restored.close()
+    }
   },
 )
 
