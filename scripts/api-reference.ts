@@ -51,7 +51,7 @@ export function apiReference(input: {
     'What each subpath exports, and below the types that those name.',
     ...sections,
     '## Types that these name',
-    'Not exported by name; TypeScript infers them.',
+    'Not exported by name; TypeScript infers them. The parts of a `Store`, and what is computed from a definition, are only in the declarations (`dist/types`).',
     ...used.map((symbol) => entryOf(symbol.name, symbol, '###')),
   ].join('\n\n')}\n`
 }
@@ -178,6 +178,9 @@ function find(file: string, name: string, load: (file: string) => Module): Sym |
   return imported && find(imported.file, imported.name, load)
 }
 
+/** Types whose parts nobody names: the store's, and those that TypeScript computes from a definition. */
+const OPAQUE: ReadonlySet<string> = new Set(['Store', 'Checked', 'DefinedPlatform', 'PlatformEnvironment'])
+
 /** Types of ours that a told declaration names, and those that these name. */
 function reachable(
   start: readonly Sym[],
@@ -188,6 +191,7 @@ function reachable(
   const seen = new Set(queue.map(key))
   const found: Sym[] = []
   for (let next = queue.shift(); next; next = queue.shift()) {
+    if (OPAQUE.has(next.name)) continue
     for (const name of new Set(next.text.match(/\b[A-Z]\w+\b/g))) {
       const symbol = find(next.file, name, load)
       if (symbol === undefined || seen.has(key(symbol))) continue

@@ -10,6 +10,9 @@ const EXIT_CODES = [
   ['70', 'an internal fault; please report it'],
 ] as const
 
+/** An option that so many commands have is described once. */
+const MANY = 5
+
 const nameOf = ({ path }: CommandNode) => ['platformctl', ...path].join(' ')
 
 /** `docs/reference/commands.md`: every command, its arguments, options, exit codes and examples. */
@@ -19,6 +22,8 @@ export async function commandsPage(): Promise<string> {
   const index = commands
     .filter(({ path }) => path.length === 1)
     .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
+  const rows = commands.flatMap(({ options }) => options.map((option) => row(option.flags, option)))
+  const common = [...new Set(rows)].filter((text) => rows.filter((other) => other === text).length >= MANY)
   return `${[
     '# Commands',
     'Made from the command tree by `npm run make`. `platformctl help COMMAND` prints the same, with the names of your services and mails. What `--format json` writes has [a JSON Schema for each command](schemas).',
@@ -29,15 +34,19 @@ export async function commandsPage(): Promise<string> {
       '|---|---|',
       ...EXIT_CODES.map(([code, means]) => `| ${code} | ${means} |`),
     ].join('\n'),
-    ...commands.map(section),
+    '## Options of many commands',
+    ['| Option | Means |', '|---|---|', ...common].join('\n'),
+    ...commands.map((command) => section(command, new Set(common))),
   ].join('\n\n')}\n`
 }
 
-function section(command: CommandNode): string {
-  const { args, options, commands } = command
+function section(command: CommandNode, common: ReadonlySet<string>): string {
+  const { args, commands } = command
+  const options = command.options.map((option) => ({ flags: option.flags, text: row(option.flags, option) }))
+  const shared = options.filter(({ text }) => common.has(text))
   const rows = [
     ...args.map((arg) => row(`<${arg.name}>`, arg)),
-    ...options.map((option) => row(option.flags, option)),
+    ...options.flatMap(({ text }) => (common.has(text) ? [] : [text])),
   ]
   const parts = [
     `${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`,
@@ -53,6 +62,10 @@ function section(command: CommandNode): string {
       ].join('\n'),
     )
   if (rows.length > 0) parts.push(['| Argument or option | Means |', '|---|---|', ...rows].join('\n'))
+  if (shared.length > 0)
+    parts.push(
+      `[As in many commands](#options-of-many-commands): ${shared.map(({ flags }) => `\`${flags}\``).join(', ')}.`,
+    )
   if (command.after !== '') parts.push(...afterParts(command.after))
   return parts.join('\n\n')
 }
