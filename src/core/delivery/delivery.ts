@@ -124,11 +124,10 @@ const RECORD: Rules = {
     const { stream, now } = at
     const failures = job.failures + 1
     const problem = { kind: 'unknown', reason, since: job.unknownSince ?? now } as const
-    return retried(
-      job,
-      { problem, failures, leastMs: 0, isLast: stream.countsAll && failures >= stream.most },
-      at,
-    )
+    const isLast = stream.countsAll && failures >= stream.most
+    // Each repeat may be a second delivery: where no operator decides, they become rarer for as long as it goes on.
+    const leastMs = stream.parksUnknown ? 0 : now - problem.since
+    return retried(job, { problem, failures, leastMs, isLast }, at)
   },
   transient(job, { reason, scope, retryAfterMs = 0 }, at) {
     const { unknownSince } = job
@@ -137,7 +136,9 @@ const RECORD: Rules = {
     const failures = job.failures + (scope === 'message' || stream.countsAll ? 1 : 0)
     const kind = unknownSince === undefined ? 'failed' : 'unknown'
     const problem = { kind, reason, since: unknownSince ?? now } as const
-    return retried(job, { problem, failures, leastMs: retryAfterMs, isLast: failures >= stream.most }, at)
+    // A transport from outside may ask for anything.
+    const leastMs = retryAfterMs > 0 ? Math.min(retryAfterMs, HOUR_MS) : 0
+    return retried(job, { problem, failures, leastMs, isLast: failures >= stream.most }, at)
   },
 }
 

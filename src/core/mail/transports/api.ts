@@ -72,7 +72,6 @@ function exchange(
 
 const CONNECT_MS = 10_000
 const ANSWER_MS = 30_000
-const LONGEST_WAIT_MS = 3_600_000
 /** Mail APIs take addresses as text and parse them, and quoted local parts are where such parsers go wrong. */
 const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 
@@ -179,11 +178,11 @@ function freeSlots() {
   }
 }
 
-/** Seconds or a date (RFC 9110 §10.2.3), at most an hour. */
+/** Seconds or a date (RFC 9110 §10.2.3). */
 function retryAfterMs({ retryAfter, date }: ProviderResponse): number | undefined {
   if (retryAfter === undefined) return undefined
   const ms = /^\d{1,6}$/.test(retryAfter)
     ? Number(retryAfter) * 1000
     : Date.parse(retryAfter) - Date.parse(date ?? '')
-  return ms >= 0 ? Math.min(ms, LONGEST_WAIT_MS) : undefined
+  return ms >= 0 ? ms : undefined
 }
