@@ -11,7 +11,7 @@ const LIMITS = [
   { name: 'README.md', matches: /^README\.md$/, words: 600 },
   {
     name: 'docs and runbooks',
-    matches: /^(?:docs\/(?!reference\/(?!limits|mail-api))|runbooks\/).+\.md$/,
+    matches: /^(?:docs\/(?!reference\/(?!definition|limits|mail-api))|runbooks\/).+\.md$/,
     words: 30_000,
   },
 ] as const

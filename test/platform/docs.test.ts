@@ -7,7 +7,7 @@ import { course, heartbeat, template } from '../../src/platform/check/mails.ts'
 import { probe, service } from '../../src/platform/check/services.ts'
 import { variable } from '../../src/platform/check/variables.ts'
 
-const page = readFileSync(new URL('../../docs/guides/definition.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/reference/definition.md', import.meta.url), 'utf8')
 
 /** The first column of the table below a heading. */
 function fieldsUnder(heading: string): string[] {
