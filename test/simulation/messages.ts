@@ -18,7 +18,7 @@ const PEOPLE = 30
 const READERS = 8
 const PROCESSES = 2
 /** Faults end this long before the end, so that what waits for its next attempt can still leave. */
-const CALM_MS = 4 * HOUR
+const CALM_MS = 7 * HOUR
 const [school] = learning.courses
 
 /** A mail as a visitor sees it in the inbox. */

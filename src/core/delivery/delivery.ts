@@ -69,6 +69,8 @@ interface At {
  * measures them may be stepped back meanwhile, and an attempt takes its time to arrive.
  */
 export const KEY_LIFE_MS = 20 * HOUR_MS
+/** The longest pause before a repeat that may be a second delivery. */
+const REPEAT_MS = 6 * HOUR_MS
 
 type Rules = {
   readonly [Kind in Delivery['kind']]: (
@@ -125,8 +127,7 @@ const RECORD: Rules = {
     const failures = job.failures + 1
     const problem = { kind: 'unknown', reason, since: job.unknownSince ?? now } as const
     const isLast = stream.countsAll && failures >= stream.most
-    // Each repeat may be a second delivery: where no operator decides, they become rarer for as long as it goes on.
-    const leastMs = stream.parksUnknown ? 0 : now - problem.since
+    const leastMs = stream.repeatsRarely ? Math.min(now - problem.since, REPEAT_MS) : 0
     return retried(job, { problem, failures, leastMs, isLast }, at)
   },
   transient(job, { reason, scope, retryAfterMs = 0 }, at) {

@@ -45,7 +45,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
   const event = name.replaceAll('-', '_')
   const source: Source<QueuedMessage> = {
     ...more,
-    stream,
+    stream: { ...stream, repeatsRarely: mailer.transport !== 'api' },
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
     async held() {

@@ -12,6 +12,8 @@ export interface Stream {
   readonly countsAll: boolean
   /** Left to an operator once a provider may have forgotten the key of an unknown outcome. */
   readonly parksUnknown: boolean
+  /** Nobody recognizes a repeat: after an unknown outcome they become rarer for as long as that goes on. */
+  readonly repeatsRarely?: boolean
   /**
    * Many leave at once: they are claimed ahead and recorded together, a failure of the connection ends the run, and a
    * refusal is judged by what becomes of the others.
