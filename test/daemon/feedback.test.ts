@@ -161,6 +161,24 @@ test('a signed event in an undocumented form is logged and ignored, and not requ
   expect((await deliver(it, 'standard', 'ada@example.com')).status).toBe(400)
 })
 
+test('courses are paused by the share of all that was sent, also of what the same process sent a moment ago', async () => {
+  const it = await platformWith('standard')
+  await countSent(it.file, 1600)
+  for (let n = 0; n < 100; n += 1)
+    await it.platform.sendEmail({
+      template: 'welcome',
+      to: `reader-${n}@example.com`,
+      slots: { startUrl: 'https://www.example.com/' },
+      about: `a${n}`,
+    })
+  const complaint = (n: number) => deliver(it, 'standard', event('complaint', `reader-${n}@example.com`))
+  // 0.294 %, and without the hundred 0.3125 %.
+  for (let n = 0; n < 5; n += 1) await complaint(n)
+  expect(await it.platform.dispatch()).not.toHaveProperty('reason')
+  await complaint(5)
+  expect(await it.platform.dispatch()).toMatchObject({ reason: 'paused' })
+})
+
 test('metrics count feedback by provider and kind, each event once, and say what was sent and whether courses are paused', async () => {
   const it = await platformWith('standard')
   const here = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }

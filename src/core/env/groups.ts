@@ -572,7 +572,7 @@ export const baseGroups = {
         adjusts: true,
         example: '14',
         summary:
-          'Messages a second that all dispatchers of one store send together, as your provider allows; sign-in mail does not wait.',
+          'Lessons and incident mails a second from all dispatchers of one store, as your provider allows; other mail takes their places and does not wait.',
       },
       MAILER_BOUNCE_ADDRESS: {
         kind: 'email',

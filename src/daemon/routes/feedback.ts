@@ -87,6 +87,7 @@ export const route = () =>
         }
         const { store, sending, erasureHashes } = await mailService.suppressionList()
         const { feedback } = reading
+        await mailService.tally.flush().catch(() => {})
         const applied = await applyFeedback({
           feedback,
           source: provider,

@@ -56,7 +56,7 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
     tag: 'Course',
     summary: 'Subscribes an address to the course',
     description:
-      'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address. The form on the pages of the course posts here too, and a browser that sent it gets a page; forms on other sites are refused. Scripts of the origins in CORS_ALLOWED_ORIGINS may post JSON.',
+      'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour for a course and three times a day to an address. The form on the pages of the course posts here too, and a browser that sent it gets a page; forms on other sites are refused. Scripts of the origins in CORS_ALLOWED_ORIGINS may post JSON.',
     body: jsonBody(
       MOST_BYTES,
       'SubscribeRequest',
