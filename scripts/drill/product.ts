@@ -1,7 +1,7 @@
 import { seeded } from '../../test/simulation/seeded.ts'
 
 /** What can fail, how, and when: the drill is the product of the three. */
-const COMPONENTS = [
+export const COMPONENTS = [
   'store',
   'mail',
   'DNS',
@@ -91,6 +91,10 @@ const OUT: Readonly<Record<string, string>> = {
 
   'second daemon/gone': 'one daemon alone is the usual case',
   'second daemon/expired': 'a daemon has no date; one that is old is of the wrong version',
+  'second daemon/full/drain': 'two that drain share the work, and neither needs what the other holds',
+  'second daemon/flapping/drain': 'two that drain share the work, also when one comes and goes',
+  'second daemon/wrong owner/restore':
+    'a restore puts back what the backup holds; the start after it compares the names',
   'second daemon/lying/drain': 'a drain is of one build, whatever another daemon says of its own',
   'second daemon/lying/restore': 'a restore is of one build, whatever another daemon says of its own',
 }
