@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { progressLine } from '../../src/cli/commands/dispatch.ts'
@@ -139,8 +140,15 @@ test('names the next command if lessons are still due or failed', async () => {
   expect((await run(args, { env })).stdout).toMatch(
     `still due\nNext: platformctl dispatch --drain --local --data ${data} sends the rest.\n`,
   )
-  const nowhere = { ...env, MAILER_SMTP_URL: 'smtp://127.0.0.1:1' }
-  expect((await run(args, { env: nowhere })).stdout).toMatch(/ failed, .*\nNext: platformctl course status/)
+  const { MAILER_SMTP_URL: _, ...rest } = env
+  await writeFile(path.join(data, 'it is.env'), 'MAILER_SMTP_URL=smtp://127.0.0.1:1\n')
+  const nowhere = [...args, '--env-file', path.join(data, 'it is.env')]
+  const { stdout } = await run(nowhere, { env: rest })
+  const files = `--env-file '${data}/it is.env'`
+  expect(stdout).toContain(' failed, ')
+  expect(stdout).toContain(
+    `\nNext: platformctl course status ${files} --data ${data} shows what waits for a decision; platformctl preflight --deep ${files} looks for the cause.\n`,
+  )
 })
 
 test('a dry run says what is due, oldest first, and sends nothing', async () => {

@@ -1,5 +1,6 @@
 import { type DispatchProgress, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
 import { nextDay } from '../../core/course/schedule.ts'
+import { shellWord } from '../../core/daemon-record.ts'
 import { durationText } from '../../core/durations.ts'
 import type { Environment } from '../../core/env/environment.ts'
 import { readSettings } from '../../core/env/settings.ts'
@@ -7,7 +8,7 @@ import { type Answer, command, type Define } from '../command.ts'
 import type { Context } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { EXIT, wrongUsage } from '../exit.ts'
-import { ENV_FILE, value, wholeNumber } from '../inputs.ts'
+import { ENV_FILE, type Values, value, wholeNumber } from '../inputs.ts'
 import { thousands } from '../output/text.ts'
 import { openProgress } from '../terminal.ts'
 import type { DispatchOptions, Source } from '../web-endpoint.ts'
@@ -87,7 +88,10 @@ async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
   return { json: { due }, text: `${lines.join('')}${end}\n` }
 }
 
-function resultOf(total: DispatchResult, options: DispatchOptions, tookMs: number): Answer<'dispatch'> {
+/** What the next command needs too. */
+type NextOptions = DispatchOptions & Pick<Values<typeof ENV_FILE>, 'envFile'>
+
+function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): Answer<'dispatch'> {
   const { processed, sent, failed, unknown, remaining, waiting = 0, nextTryAt, reason } = total
   const unsent = total.results
     .filter((result) => !result.sent)
@@ -114,12 +118,17 @@ function resultOf(total: DispatchResult, options: DispatchOptions, tookMs: numbe
 }
 
 /** The command to type next, if this run leaves something to do. */
-function nextStep(total: DispatchResult, { drain, local, url, data }: DispatchOptions): string {
+function nextStep(total: DispatchResult, options: NextOptions): string {
+  const { drain, local, url, data } = options
+  const files = options.envFile.map((file) => ` --env-file ${shellWord(file)}`).join('')
+  const store = data === undefined ? files : `${files} --data ${shellWord(data)}`
   if (total.failed + total.unknown > 0)
-    return 'Next: platformctl course status, on the machine of the store, shows what waits for a decision.\n'
+    return local
+      ? `Next: platformctl course status${store} shows what waits for a decision; platformctl preflight --deep${files} looks for the cause.\n`
+      : 'Next: platformctl course status, on the machine of the store, shows what waits for a decision.\n'
   if (total.reason !== undefined || total.remaining === 0 || drain) return ''
-  const where = [local && '--local', url && `--url ${url}`, data && `--data ${data}`].filter(Boolean)
-  return `Next: ${['platformctl dispatch --drain', ...where].join(' ')} sends the rest.\n`
+  const where = local ? ` --local${store}` : `${url === undefined ? '' : ` --url ${url}`}${files}`
+  return `Next: platformctl dispatch --drain${where} sends the rest.\n`
 }
 
 const BAR = 24
