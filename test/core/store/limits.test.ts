@@ -346,7 +346,13 @@ test.each([
   expect((answer as Error).message).toMatch(sentence)
   expect([database.open, lost, faults]).toEqual([!closes, closes ? [fault] : [], [fault]])
   expect(caught(() => database.prepare('SELECT 1').pluck().get())).toEqual(
-    closes ? expect.objectContaining({ code: 'store_unavailable', final: true }) : 1,
+    closes
+      ? expect.objectContaining({
+          code: 'store_unavailable',
+          final: true,
+          message: expect.stringMatching(sentence),
+        })
+      : 1,
   )
   // A fault of ours stays what it is.
   const own = new RangeError('ours')
@@ -387,6 +393,15 @@ test.each([
     name: 'StoreMaintenanceError',
     message: expect.stringContaining(sentence),
     cause: fault,
+  })
+})
+
+test('a backup that meets a file of another user names that file', async () => {
+  const journal = path.join(await emptyFolder(), 'platform-journal.jsonl')
+  await writeFile(journal, '')
+  const fault = Object.assign(new Error('x'), { code: 'EACCES', path: journal })
+  expect(failed('/backups/a.sqlite', fault)).toMatchObject({
+    message: `${journal} cannot be read or written by this user: correct its owner.`,
   })
 })
 

@@ -188,13 +188,14 @@ export function guard(
   onLost?: (cause: unknown) => void,
   onFault?: (error: unknown) => void,
 ): Guarded {
+  let lost = false
   return (work) => {
     try {
       return work()
     } catch (error) {
       onFault?.(error)
-      const lost = UNCONFIRMED.has(codeOf(error))
-      if (lost) {
+      if (UNCONFIRMED.has(codeOf(error))) {
+        lost = true
         database.close()
         onLost?.(error)
       }

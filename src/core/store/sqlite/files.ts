@@ -164,7 +164,12 @@ export function syncFolder(folder: string): void {
 export function failed(file: string, cause: unknown): unknown {
   // It may be about another file.
   if (cause instanceof StoreMaintenanceError) return cause
-  const said = sentence(file, codeOf(cause), storeFault(cause) === 'disk_full')
+  // Only what is there can belong to somebody else: a new file is refused by its folder.
+  const met = cause instanceof Error && 'path' in cause ? String(cause.path) : ''
+  const said =
+    existsSync(met) && /^(?:EACCES|EPERM)$/.test(codeOf(cause))
+      ? `${met} cannot be read or written by this user: correct its owner.`
+      : sentence(file, codeOf(cause), storeFault(cause) === 'disk_full')
   return said === undefined ? cause : new StoreMaintenanceError(said, { cause })
 }
 
