@@ -11,3 +11,9 @@ export const systemRandom: Random = {
   bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   fraction: () => Math.random(),
 }
+
+/** Random and URL-safe. Never with a hyphen first: a command would take it for an option. */
+export function newId({ bytes }: Pick<Random, 'bytes'>, length: number): string {
+  const id = Buffer.from(bytes(length)).toString('base64url')
+  return id.startsWith('-') ? `0${id.slice(1)}` : id
+}

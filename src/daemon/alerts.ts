@@ -21,11 +21,13 @@ import { prerequisitesOf } from '../core/incidents/prerequisites.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Held } from '../core/mail/holds.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
+import { newId } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
 import type { Store } from '../core/store/store.ts'
 import { type KnownAlerts, keptAlerts, openSpareAlerts, type SpareAlerts } from './spare-alerts.ts'
 import { meaningOf } from './status.ts'
 
+const ID_BYTES = 9
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
 /** Every machine looks at its probes at least once within this. */
@@ -238,7 +240,7 @@ export function startAlerts(
   async function follow(reports: readonly RoundReport[]): Promise<boolean> {
     let next: Streaks
     try {
-      const idOf = () => Buffer.from(random.bytes(9)).toString('base64url')
+      const idOf = () => newId(random, ID_BYTES)
       if (spare !== undefined) {
         await telling
         const used = await spare

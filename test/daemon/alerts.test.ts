@@ -94,6 +94,18 @@ function alertsOf(
   return { round, time, stop: alerts.stop }
 }
 
+test('the id of an incident never begins with a hyphen, which alert ack would take for an option', async () => {
+  const store = await (await openFile()).open()
+  const bytes = (count: number) => new Uint8Array(count).fill(0xfb)
+  const alerts = startAlerts(
+    { ...hostAt(Date.now), random: { bytes, fraction: () => 0 } },
+    { store, platform: learning, settings: readSettings(learning, {}), channels: [] },
+  )
+  onTestFinished(() => alerts.stop())
+  for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
+  expect((await store.incidents.list(1)).map(({ id }) => id)).toEqual(['0_v7-_v7-_v7'])
+})
+
 test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
   const { url, events } = await receiver()
   const store = await (await openFile()).open()

@@ -8,7 +8,7 @@ import type { Held } from '../mail/holds.ts'
 import { NOT_CONFIGURED } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
-import type { Random } from '../random.ts'
+import { newId } from '../random.ts'
 import type { Secret } from '../secret.ts'
 import type { Catalog } from './catalog.ts'
 import { createConfirmations } from './confirmations.ts'
@@ -46,11 +46,6 @@ const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 /** The same for every address, so that it reveals nothing about any of them. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
 
-/** Random and URL-safe. Never with a hyphen first: a command would take it for an option. */
-function newId(random: Random): string {
-  const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
-  return id.startsWith('-') ? `0${id.slice(1)}` : id
-}
 const RESOLVE_AT_ONCE = 500
 const ADMITTED_AT_ONCE = 200
 
@@ -178,7 +173,7 @@ export function openCourse({
       : { ...start, confirmedAt: now, progress: undefined }
     return {
       ...{ line, course: id, timeZone, language, consent, lastSentAt, address, confirmedAt, progress },
-      id: newId(random),
+      id: newId(random, ID_BYTES),
       identity: await storedForm(identity),
       mailboxKey: mailboxKey(identity),
       sent: course ? one.sent : 0,
@@ -283,7 +278,7 @@ export function openCourse({
   ) {
     const { message, exhausted } = await store.requestConfirmation({
       ...asked,
-      ...confirmations.create(newId(random)),
+      ...confirmations.create(newId(random, ID_BYTES)),
       mailboxKey: mailboxKey(identity),
       mostADay,
       now: clock.now(),
@@ -303,7 +298,7 @@ export function openCourse({
           course,
           timeZone,
           language,
-          id: newId(random),
+          id: newId(random, ID_BYTES),
           suppressed,
           withoutMail: !mailer.configured,
         },
@@ -349,7 +344,7 @@ export function openCourse({
         course,
         timeZone,
         language,
-        id: newId(random),
+        id: newId(random, ID_BYTES),
         now: clock.now(),
         key,
         audit: operator && ((subject) => audit('enrol', subject, operator)),
