@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { COMPONENTS, IN_SCOPE } from '../drill/product.ts'
 
 /** One command of the proof that takes at most an hour. */
 export interface Part {
@@ -27,6 +28,7 @@ const PACKAGE = ['package-lock.json', 'bin', 'src', 'templates', 'scripts/build.
 const SIMULATION = [...PACKAGE, 'test/simulation']
 const TORTURE = [...PACKAGE, 'test/torture', 'test/simulation/seeded.ts', 'test/support/postgres.ts']
 const LOAD = [...PACKAGE, 'scripts/load']
+const DRILL = [...PACKAGE, 'scripts/drill', 'scripts/drill.ts', 'scripts/runbooks', 'runbooks']
 
 /**
  * The parts of the whole proof, in the order in which they run. A scale below 1 makes each so much smaller, down to what
@@ -110,10 +112,21 @@ export function partsOf({
       name: 'drill',
       shows:
         'Each fault is found and closed on an empty machine, from its alert, with the commands of a runbook.',
-      command: npm('drill', ...(whole ? [] : ['STORE_URL'])),
-      inputs: [...PACKAGE, 'scripts/drill', 'scripts/drill.ts', 'scripts/runbooks', 'runbooks'],
+      command: npm('drill', ...(whole ? ['--cells', '0'] : ['STORE_URL'])),
+      inputs: DRILL,
       figures: 1,
     },
+    ...COMPONENTS.map((component) => ({
+      name: `cells/${component.replaceAll(' ', '-')}`,
+      shows: `However and whenever this fails, somebody is told in time and by the cause, what is printed runs, and it closes: ${component}.`,
+      command: npm(
+        'drill',
+        '--cell',
+        whole ? component : (IN_SCOPE.find((one) => one.component === component)?.name ?? component),
+      ),
+      inputs: DRILL,
+      figures: 1,
+    })),
     {
       name: 'fuzz',
       shows:

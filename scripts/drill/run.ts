@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Result } from './cell.ts'
+import type { Cell } from './product.ts'
+import { OUTSIDE } from './world.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const LONGEST_MS = 30 * 60_000
+
+/** Runs cells, some at once, each on a machine of its own that ends with it. */
+export async function runCells(
+  cells: readonly Cell[],
+  { atOnce, limitMs }: { readonly atOnce: number; readonly limitMs?: number | undefined },
+  onResult: (result: Result, seconds: number) => void,
+): Promise<void> {
+  // What Node has compiled, for all of them.
+  const cache = await mkdtemp(path.join(tmpdir(), 'platformctl-drill-'))
+  await chown(cache, 65_534, 65_534)
+  const left = [...cells]
+  const ends = limitMs === undefined ? undefined : performance.now() + limitMs
+  const worker = async () => {
+    for (let cell = left.shift(); cell; cell = left.shift()) {
+      const began = performance.now()
+      const result = await runCell(cell, cache, ends === undefined ? undefined : Math.max(0, ends - began))
+      onResult(result, (performance.now() - began) / 1000)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: Math.min(atOnce, cells.length) }, worker))
+  } finally {
+    await rm(cache, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function runCell({ name }: Cell, cache: string, limitMs: number | undefined): Promise<Result> {
+  const script = `set -e
+mount -t proc proc /proc
+ip link set lo up
+# An address that is not loopback.
+ip link add outside type veth peer name far
+ip addr add ${OUTSIDE}/32 dev outside
+ip link set outside up
+ip link set far up
+for folder in /srv /var/lib /var/backups; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+echo nameserver 127.0.0.1 > /srv/resolv.conf
+mount --bind /srv/resolv.conf "$(readlink -f /etc/resolv.conf)"
+mkdir -p /srv/app /srv/cache
+mount --bind '${root}' /srv/app
+mount --bind '${cache}' /srv/cache
+node=/srv/app/node_modules/node/bin/node
+[ -x $node ] || node='${process.execPath}'
+cd /srv/app
+exec $node scripts/drill/cell.ts '${name}'`
+  const failed = (why: string): Result => ({ cell: name, wrong: [why], printed: [] })
+  try {
+    const { stdout } = await promisify(execFile)(
+      'unshare',
+      ['--mount', '--net', '--pid', '--fork', '--kill-child', 'bash', '-c', script],
+      {
+        env: {
+          PATH: `${process.env.PATH ?? ''}:/usr/sbin`,
+          HOME: '/root',
+          DRILL_CACHE: '/srv/cache',
+          ...(limitMs !== undefined && { DRILL_LIMIT_MS: String(Math.round(limitMs)) }),
+          ...(process.env.DRILL_RECORD && { DRILL_RECORD: '1' }),
+        },
+        timeout: LONGEST_MS,
+        maxBuffer: 64 * 1024 * 1024,
+      },
+    )
+    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result
+  } catch (error) {
+    return failed(`the cell could not be run: ${error instanceof Error ? error.message : error}`)
+  }
+}
