@@ -11,6 +11,7 @@ import { TABLES } from '../../../src/core/store/migrations.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { incidentWith, openIncident } from '../../support/incidents.ts'
 import { begin } from '../../support/learning.ts'
 import { addressOf, postgresServer } from '../../support/stores.ts'
 
@@ -58,6 +59,7 @@ async function dumped() {
     now: NOW + 1,
     audit: auditEntry({ action: 'erase', operator: PROGRAM, now: NOW + 1, random: systemRandom }),
   })
+  await openIncident(store.incidents, incidentWith({ openedAt: NOW + 1 }))
   const suppression = { cause: 'complaint', at: NOW + 1, source: 'ses', reason: 'spam' } as const
   await store.feedback.apply([suppressionChange('grace@example.com', suppression, () => [])], NOW + 1)
   const audit = auditEntry({ action: 'pause', operator: PROGRAM, now: NOW + 1, random: systemRandom })
@@ -127,6 +129,10 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
       held: [{ stream: 'notice', at: NOW + 1, reason: 'wrong texts' }],
     })
     expect((await it.sql('SELECT id FROM platformctl.login_request')).rows).toEqual([])
+    // What an earlier run took over has gone on since.
+    const incidents = await it.sql('SELECT closed_at FROM platformctl.incident')
+    expect(incidents.rows).toEqual([{ closed_at: twice === 0 ? null : '5' }])
+    await it.sql('UPDATE platformctl.incident SET closed_at = 5')
   }
   const maintenance = await openMaintenance({ kind: 'postgres', url: secret(it.url) })
   onTestFinished(() => maintenance.close())

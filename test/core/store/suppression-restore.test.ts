@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
@@ -9,6 +10,14 @@ import { systemRandom } from '../../../src/core/random.ts'
 import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import {
+  channelOf,
+  closeIncident,
+  hostAt,
+  incidentWith,
+  openIncident,
+  tellDue,
+} from '../../support/incidents.ts'
 import { begin } from '../../support/learning.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')
@@ -154,6 +163,74 @@ test('a restore of an older backup forgets no pause of mail, by an operator or b
     expect(before.map(({ stream }) => stream).toSorted()).toEqual(['confirmation', 'course', 'mail'])
     await again.close()
   }
+})
+
+test('a restore tells the end of what was told after the backup, and repeats and revives nothing that ended since', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const from = path.join(folder, 'backup.sqlite')
+  const store = await opened(file)
+  const told: string[] = []
+  const channel = channelOf('webhook', async ({ id, kind }) => {
+    told.push(kind)
+    return { kind: 'sent', id }
+  })
+  const tell = ({ incidents }: Store) =>
+    tellDue(
+      hostAt(() => NOW),
+      incidents,
+      [channel],
+    )
+  await store.incidents.silence({ from: NOW - 9, until: NOW + 900, reason: 'deploy', by: 'ci' })
+  await store.incidents.announce(
+    { id: 'off', text: 'Water is off', from: NOW - 9, until: NOW + 900, by: 'ada' },
+    NOW,
+  )
+  for (const name of ['ada', 'grace', 'joan']) {
+    const request = { course: 'quantum', identity: addressOf(name), address: addressOf(name) }
+    const message = {
+      id: name,
+      stream: 'confirmation',
+      key: name,
+      createdAt: NOW,
+      expiresAt: NOW + 900,
+      leaseMs: 1,
+    } as const
+    await store.course.requestConfirmation({
+      ...request,
+      id: `id-${name}`,
+      tokenHash: name,
+      now: NOW,
+      message,
+    })
+  }
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  await maintenance.backup(from, NOW + 1)
+  await maintenance.close()
+  await store.incidents.silence({ from: NOW, until: NOW, reason: 'done', by: 'ci' })
+  await store.incidents.withdraw({ id: 'off', now: NOW })
+  await openIncident(store.incidents, incidentWith({ openedAt: NOW }))
+  await tell(store)
+  await store.close()
+  const left = new Database(file)
+  left.exec(`DELETE FROM message WHERE id = 'ada'`)
+  left.close()
+  for (const now of [NOW + 1000, NOW + 2000]) {
+    await restoreStore({ kind: 'sqlite', file }, { from, force: true, now })
+    const again = await opened(file)
+    expect(await again.incidents.silenceAt(NOW)).toBeUndefined()
+    expect(await again.incidents.announcements(NOW)).toEqual([])
+    const mails = { now: NOW + 9, limit: 9, leaseMs: 1, stream: 'confirmation' } as const
+    expect((await again.course.claimMessages(mails)).map(({ id }) => id).toSorted()).toEqual([
+      'grace',
+      'joan',
+    ])
+    await again.close()
+  }
+  const again = await opened(file)
+  await closeIncident(again.incidents, 'mail', NOW)
+  await tell(again)
+  expect(told).toEqual(['opened', 'closed'])
 })
 
 test('an erasure takes an address out of the journal, and every other line stays', async () => {

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../audit.ts'
 import { postgresLocation } from '../../env/values.ts'
+import { codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
 import { addAudit } from '../audit.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
@@ -10,8 +11,9 @@ import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { type Replayed, replay } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
-import { first, type Sql } from '../sql.ts'
+import { all, first, type Sql } from '../sql.ts'
 import type { StoreSchema } from '../store.ts'
+import { takeTold, toldBy } from '../told.ts'
 import { createPool, UNLIMITED } from './connection.ts'
 import { assertUnused } from './copy.ts'
 import { explained, PLACE, ReadOnlyServerError } from './faults.ts'
@@ -71,6 +73,8 @@ export async function postgresSchema(url: Secret): Promise<StoreSchema | undefin
 /** Tells tables apart, from wherever they are reached; no row if there is none of this name. */
 const PLACE_OF = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), current_database(), CAST(to_regclass(@table) AS oid)) AS place
     WHERE to_regclass(@table) IS NOT NULL`
+const NO_TABLE = '42P01'
+const RUNS = `SELECT id FROM audit WHERE action = 'restore' AND details = @details`
 const LAST_CHANGE = `SELECT greatest((SELECT max(created_at) FROM platformctl.subscription), (SELECT max(confirmed_at) FROM platformctl.subscription),
     (SELECT max(unsubscribed_at) FROM platformctl.subscription), (SELECT max(at) FROM platformctl.subscription_event),
     (SELECT max(at) FROM platformctl.audit), 0) AS at`
@@ -121,6 +125,19 @@ export async function afterPostgresRestore(
         'Name the replaced database or schema with --from, or a journal with --journal',
       )
     const entries = [...(named ?? []), ...replaced]
+    const known = new Set(replaced.map((entry) => ('entry' in entry ? entry.entry.id : undefined)))
+    const runs = await sql.one(all<{ id: string }>(RUNS, { details: audit?.details }))
+    // Once: what happened since an earlier run is newer.
+    if (from !== undefined && runs.every(({ id }) => known.has(id)))
+      await ofReplaced(async () => {
+        const told = await plainSql(other ?? pool)
+          .read(() => toldBy(`${schema}.`))
+          .catch((error: unknown) => {
+            // A build that told nothing of the kind made the replaced store.
+            if (codeOf(error) !== NO_TABLE) throw error
+          })
+        if (told) await sql.write(() => takeTold(told))
+      })
     const replayed = await replay(sql, entries)
     await sql.write(() => addAudit(audit))
     const coveredTo = entries.reduce(

@@ -21,7 +21,8 @@ import {
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { getMeta, getTime, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
-import type { Steps } from '../sql.ts'
+import type { Sql, Steps } from '../sql.ts'
+import { takeTold, toldBy } from '../told.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
 import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { failed, makeFolder, makeScratch, type Scratch, shareOwner, syncFolder } from './files.ts'
@@ -248,6 +249,8 @@ async function catchUp(
   const journaled = [...(own ?? []), ...others]
   const later = laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
+  // First, so that nothing waits for somebody who was erased, as a journal may know.
+  await takeToldOf(sentFrom ?? to, key, sql)
   const replayed = await replay(sql, entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
@@ -265,6 +268,18 @@ async function catchUp(
     taken,
     // A copy of a journal may be older than an erasure.
     missing: [...others, ...later].filter((entry) => !('identity' in entry && isErased(entry.identity))),
+  }
+}
+
+/** Leaves what the backup has where the replaced store cannot be read whole. */
+async function takeToldOf(file: string, key: string | undefined, sql: Sql): Promise<void> {
+  try {
+    const told = askReplaced(file, function* () {
+      return (yield* storeKey()) === key ? yield* toldBy() : undefined
+    })
+    if (told) await sql.write(() => takeTold(told))
+  } catch (error) {
+    if (!codeOf(error).startsWith('SQLITE_')) throw error
   }
 }
 
