@@ -89,6 +89,7 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
     await right.getByRole('heading', { name: 'طين جديد' }).waitFor()
     const fits = `[...document.querySelectorAll('iframe')].every((frame) => frame.clientHeight >= frame.contentDocument.documentElement.scrollHeight)`
     await expect.poll(() => page.evaluate(fits)).toBe(true)
+    await keepScreenshot(page, 'languages-right-to-left')
     await page.getByLabel('Mail', { exact: true }).selectOption('firing-3-glaze')
     await page.getByText('There is no translation into Arabic').waitFor()
     expect(new URL(page.url()).searchParams.get('mail')).toBe('firing-3-glaze')
