@@ -92,7 +92,7 @@ const migrate = onPlace({
 
 const verify = onStore({
   summary:
-    'check the integrity of the file, and that every row keeps the promises of the course: lessons in order, none before it was due',
+    'check the integrity of the file and of every subscription: lessons in order, none sent before it was due',
   examples: ['', '--format json'],
   document: 'db verify',
   async run({ clock }, _, { address, maintenance, analyticsMaintenance }) {

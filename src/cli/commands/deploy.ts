@@ -41,7 +41,7 @@ const NAMES = Object.keys(TARGETS) as readonly (keyof typeof TARGETS)[]
 
 export const define: Define = () => ({
   description:
-    'Write the files that run this platform on a server, and a witness on another one, made from its definition: services, ports, mails, lessons, secrets as files. Tell later what has drifted.',
+    'Write the files that run this platform on a server, and a witness on another one, made from its definition: services, ports, mails, lessons, secrets as files. Later, see which files are out of date.',
   examples: ['init systemd', 'init compose --out ops', 'check'],
   commands: { init, check },
 })
@@ -75,7 +75,7 @@ const init = command({
 })
 
 const check = command({
-  summary: 'tell which files differ from what init would write',
+  summary: 'show which files differ from what init would write',
   description:
     'Compare the files that are there with what init would write now: after a change of the definition or an upgrade of platformctl.',
   exits: '0 all the same, 1 a file differs or is missing, 2 there are no files to check.',

@@ -14,7 +14,7 @@ const streams = (byDefault: string) =>
 
 export const define: Define = () => ({
   description:
-    'Stop mail in an emergency, resume it, and see what waits. A pause is in the store, so that it outlives restarts, and holds on every replica within 10 seconds; messages that were handed over still arrive.',
+    'Stop mail in an emergency, resume it, and see what waits. A pause holds on every replica within 10 seconds and survives restarts; messages that were handed over before still arrive.',
   notes:
     'Streams: sign-in, confirmation, alert, notice (of incidents, to visitors), course (lessons), mail (everything else).',
   examples: ['pause --reason "wrong prices in all mails"', 'queue', 'resume'],

@@ -27,7 +27,7 @@ export const define: Define = () =>
     description:
       'Watch the platform from another machine: serve its status page when it cannot, and alert when the majority of witnesses cannot reach it.',
     notes: `WITNESS_SECRET is the secret of this witness; the platform lists those of all (NAME:SECRET, separated by commas).
-ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO with the mail variables, is where alerts go. Give each witness its own.`,
+Alerts go to ALERT_WEBHOOK_URL, or to ALERT_EMAIL_TO with the mail variables. Give each witness its own.`,
     exits: '0 stopped cleanly, 2 wrong usage or port taken.',
     examples: [
       '--platform https://www.example.com',

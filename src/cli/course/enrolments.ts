@@ -93,7 +93,7 @@ export const enrol = courseCommand({
 
 /** Changes the language or time zone of a person, by address or by the id of one enrolment. */
 export const set = courseCommand({
-  summary: 'change the language or time zone of a person; the lessons and mails to come follow',
+  summary: 'change the language or time zone of a person, from the next lesson or mail on',
   examples: ['ada@example.com --language de', 'SUBSCRIPTION --time-zone Europe/Vienna'],
   document: 'course set',
   inputs: {

@@ -42,7 +42,7 @@ export const exportPeople = courseCommand({
 /** Imports people who agreed elsewhere. A fault on any line imports nobody. */
 export const importPeople = courseCommand({
   summary:
-    'enrol people who agreed elsewhere, from CSV or JSON as course export writes it, with proof of consent on each line. Nobody is imported if a line has a fault; who unsubscribed, is suppressed or was erased is left out; a second time changes nothing',
+    'enrol people who agreed elsewhere, from CSV or JSON as course export writes it, with proof of consent on each line. If a line has a fault, nobody is imported. People who unsubscribed, are suppressed or were erased are left out. Importing again changes nothing',
   examples: ['people.csv --dry-run', 'people.csv'],
   document: 'course import',
   inputs: {

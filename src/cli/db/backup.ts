@@ -15,16 +15,16 @@ import { plural, sizeText } from '../output/text.ts'
 
 export const backup = onStore({
   summary:
-    'write a consistent backup, also while the daemon runs. It is checked and read back before it gets its name. Visitors’ events, if they are stored, go into a second file beside it',
+    'write a consistent backup, also while the daemon runs. It is read back and checked before it is saved. Stored events of visitors go into a second file beside it',
   examples: [
     'platform.sqlite.zst    packed by zstd',
     'platform.sqlite.gz     packed by gzip',
-    'copy.sqlite            as it is',
+    'copy.sqlite            not compressed',
     'platform.sqlite.zst.age --recipient recipients.txt',
   ],
   document: 'db backup',
   inputs: {
-    '<file>': 'a new file; its ending says how it is packed: .sqlite.zst, .sqlite.gz or .sqlite',
+    '<file>': 'a new file; its ending chooses the compression: .sqlite.zst, .sqlite.gz or .sqlite',
     '--recipient <key>': repeatable(
       'encrypt for this public key of age (age1…), or for those in a file; repeatable; the name then ends in .age',
     ),
@@ -98,7 +98,7 @@ export const restore = onPlace({
     '--force': 'replace an existing store; it is kept beside the new one under another name',
     '--journal <file>': 'the journal from beside the replaced store, for a restore elsewhere',
     '--without-journal':
-      'restore although the journal is lost; who left since the backup is mailed again, unless the replaced store can say it',
+      'restore although the journal is lost; people who left since the backup are mailed again, unless the replaced store names them',
     '--sent-from <file>':
       'the replaced store’s file; lessons that it sent since the backup are not sent again',
   },
@@ -135,7 +135,7 @@ export const restore = onPlace({
 
 export const afterRestore = onStore({
   summary:
-    'after PostgreSQL was restored to an older state: apply what people and operators ended since, so that nobody who left is mailed. Stop the daemon first; running it twice changes nothing more',
+    'after PostgreSQL was restored to an older state: apply unsubscribes, erasures and bounces since then, so that nobody who left is mailed. Stop the daemon first; running it twice changes nothing more',
   examples: [
     '--from platformctl_before    the replaced schema, in the same database',
     '--from postgres://platform@old.example.com/platform    the replaced database',
@@ -145,7 +145,7 @@ export const afterRestore = onStore({
   inputs: {
     '--from <store>': 'the replaced store: the URL of its database, or its schema’s name in this one',
     '--journal <file>': 'a journal of the replaced store',
-    '--without-journal': 'go on although nobody knows who left since; they are mailed again',
+    '--without-journal': 'go on although nobody knows who left since; those people are mailed again',
   },
   async run(context, { from, journal, withoutJournal }, { address }) {
     const { afterRestore: apply } = await import('../../core/store/open.ts')
@@ -170,7 +170,7 @@ export const afterRestore = onStore({
 /** Writes who left the store into a new file, which a restore takes as `--journal`. */
 export const journal = onStore({
   summary:
-    'write into a new file who left the store, for a restore after both the store and its machine are lost. Keep it elsewhere, and write it more often than backups; it names suppressed addresses',
+    'write the list of people who left into a new file. A restore needs it if the store and its machine are lost: keep it elsewhere, and write it more often than backups. It names suppressed addresses',
   examples: ['/var/backups/journal-2026-11-23T14.jsonl'],
   document: 'db journal',
   inputs: { '<file>': 'a new file' },
