@@ -85,6 +85,19 @@ describe.runIf(hasChromium())('the courses of the preview in Chromium', () => {
     const right = page.frameLocator('.panes section:nth-child(2) iframe')
     await right.getByRole('heading', { name: 'عجن الطين' }).waitFor()
     expect(await right.locator('html').getAttribute('dir')).toBe('rtl')
+    // Text begins at the right, and so does the button.
+    const rightEdge = (part: string) =>
+      right
+        .locator(part)
+        .first()
+        .evaluate((found) => {
+          const range = found.ownerDocument.createRange()
+          range.selectNodeContents(found)
+          return range.getBoundingClientRect().right
+        })
+    const edge = await rightEdge('h1')
+    for (const part of ['p', 'td:has(> a)'])
+      expect(Math.abs((await rightEdge(part)) - edge), part).toBeLessThan(30)
     await school.write('firing/ar/1-clay.md', school.lesson('طين جديد'))
     await right.getByRole('heading', { name: 'طين جديد' }).waitFor()
     const fits = `[...document.querySelectorAll('iframe')].every((frame) => frame.clientHeight >= frame.contentDocument.documentElement.scrollHeight)`

@@ -85,9 +85,11 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   const template = withDefaults(read, input.slots, messagesOf(language).mail)
   checkUsed(template, lines)
   const tokens = (text: string) => withTokens(text, lines)
+  const direction = directionOf(language)
+  const [start, end] = direction === 'ltr' ? ['left', 'right'] : ['right', 'left']
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
   // Browsers center the head of a column that says nothing of its alignment.
-  const page = (await marked.parse(tokens(markdown))).replaceAll('<th>', '<th align="left">')
+  const page = (await marked.parse(tokens(markdown))).replaceAll('<th>', `<th align="${start}">`)
   const footer = `<p>${escapeHtml(tokens(template.because))}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(tokens(template.unsubscribe))}</a></p>` : ''}`
   const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
   const html = await layOut(
@@ -103,7 +105,9 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
       actionLabel: escapeHtml(tokens(template.action?.label ?? '')),
       footer,
       language,
-      direction: directionOf(language),
+      direction,
+      start,
+      end,
       platformName: token('platformName', 1),
       ...Object.fromEntries(STAND_INS),
     },
