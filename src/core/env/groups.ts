@@ -491,7 +491,7 @@ export const baseGroups = {
   },
   identity: {
     services: ['web'],
-    unlocks: 'tokens are accepted only for one audience and issuer',
+    unlocks: 'a check of the audience and issuer of tokens',
     absent: 'tokens of any audience and issuer are accepted',
     variables: {
       DATASTORE_JWT_AUDIENCE: {
@@ -556,7 +556,7 @@ export const baseGroups = {
   },
   feedback: {
     services: ['web'],
-    unlocks: 'bounces and complaints end subscriptions automatically',
+    unlocks: 'an automatic end of subscriptions after bounces and complaints',
     absent:
       'nobody hears of bounces and complaints, unless platformctl email feedback reads them from a pipe',
     variables: {
@@ -572,7 +572,7 @@ export const baseGroups = {
         adjusts: true,
         example: '14',
         summary:
-          'Lessons and incident mails a second from all dispatchers of one store, as your provider allows; other mail takes their places and does not wait.',
+          'How many lessons and incident mails all dispatchers of one store send in a second. Other mail counts too, but does not wait.',
       },
       MAILER_BOUNCE_ADDRESS: {
         kind: 'email',
@@ -663,7 +663,7 @@ export const baseGroups = {
         of: ['json', 'slack', 'discord', 'teams', 'telegram', 'ntfy', 'pagerduty'],
         adjusts: true,
         example: 'slack',
-        summary: 'The format of alerts where the address does not give it away; json is Standard Webhooks.',
+        summary: 'The format of alerts, if the address does not tell; json is Standard Webhooks.',
       },
       ALERT_WEBHOOK_SECRET: {
         kind: 'secret',

@@ -134,10 +134,10 @@ const hardware = {
 
 const agent = {
   services: ['agent'],
-  unlocks: 'a course index of the agent’s own',
+  unlocks: 'your own course index',
   absent: 'the bundled index',
   variables: {
-    COURSE_INDEX_PATH: { kind: 'path', example: './course-index.json', summary: 'Course index of your own.' },
+    COURSE_INDEX_PATH: { kind: 'path', example: './course-index.json', summary: 'Your own course index.' },
   },
 } as const satisfies GroupDefinition
 
