@@ -109,7 +109,7 @@ export function keepWatch(
 
 export interface ConditionsOptions {
   readonly settings: Settings
-  readonly store: Pick<Store, 'course' | 'persistent' | 'sending'>
+  readonly store: Pick<Store, 'course' | 'incidents' | 'persistent' | 'sending'>
   readonly dataFolder: string
   readonly certificates: () => readonly CertificateCheck[]
   /** Services that run in this process. */
@@ -142,10 +142,11 @@ export function createConditions(
   const sendsLessons = store.persistent && settings.mail !== undefined
   return async () => {
     const now = clock.now()
-    const [lessonsDueSince, holds, disk, outcomes, storeTime] = await Promise.all([
+    const [lessonsDueSince, holds, told, disk, outcomes, storeTime] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
+      store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,
       freeSpace(options.dataFolder).catch(() => undefined),
       judge?.(),
       options.storeTime?.().catch(() => undefined),
@@ -171,6 +172,7 @@ export function createConditions(
               : { aheadMs, of: 'that of most servers it asks' },
         starts: options.starts,
         holds,
+        alerts: told?.messages,
       },
       now,
     )

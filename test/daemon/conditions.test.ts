@@ -34,12 +34,15 @@ async function noted(
     },
     stalledSince: async () => undefined,
   } as unknown as Store['course']
+  const incidents = {
+    unfinished: async () => ({ incidents: [], messages: [] }),
+  } as unknown as Store['incidents']
   const sending = { holds: async () => holds } as unknown as Store['sending']
   const report = await createConditions(
     { now: () => NOW },
     {
       settings: readSettings(learning, env),
-      store: { persistent, course, sending },
+      store: { persistent, course, incidents, sending },
       dataFolder: '/data',
       certificates: () => [],
       services: ['web'],
@@ -220,6 +223,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   const broken = {
     persistent: true,
     course: { listDue: () => Promise.reject(new Error('canary')) } as unknown as Store['course'],
+    incidents: { unfinished: () => Promise.reject(new Error('canary')) } as unknown as Store['incidents'],
     sending: { holds: () => Promise.reject(new Error('canary')) } as unknown as Store['sending'],
   }
   const { names } = await noted(MAIL, {
@@ -228,6 +232,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   } as Partial<ConditionsOptions>)
   expect(names).not.toContain('lessons_late')
   expect(names).not.toContain('courses_paused')
+  expect(names).not.toContain('alerts_unheard')
   expect(names).not.toContain('disk_nearly_full')
   expect(names).toContain('certificate_expiring')
 })

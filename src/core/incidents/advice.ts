@@ -108,6 +108,14 @@ const ALL = {
     command: 'platformctl db status',
     runbook: 'store-failing',
   },
+  alerts_unheard: {
+    dependsOn: ['store', 'mail', 'mail_refused'],
+    label: 'Alerts',
+    words: { is: 'do not arrive', still: 'still do not arrive', ended: 'arrive again' },
+    means: 'nobody hears of incidents there',
+    command: 'platformctl alert test',
+    runbook: 'alerts',
+  },
   schedule_stalled: {
     dependsOn: ['store'],
     label: 'The schedule',

@@ -4,6 +4,7 @@ import { type Hold, heldTogether } from '../mail/holds.ts'
 import { counted, minute } from '../sentences.ts'
 import { WEB } from '../service.ts'
 import type { ConditionName } from './advice.ts'
+import type { MessageRecord } from './incident.ts'
 
 /**
  * The daemon's observations about itself that no health probe reports. Parts that could not be checked are left out.
@@ -31,6 +32,8 @@ export interface SelfObservations {
   readonly holds?: readonly Hold[] | undefined
   /** For how long the schedule of this process has made no progress. */
   readonly scheduleStalledMs?: number | undefined
+  /** What channels were told of incidents that are not over. */
+  readonly alerts?: readonly MessageRecord[] | undefined
   /** How far the clock of this machine is ahead of another that is trusted more. */
   readonly clock?: { readonly aheadMs: number; readonly of: string } | undefined
   /** When this daemon started last, in UTC milliseconds. */
@@ -86,6 +89,7 @@ export function conditionsReport(
           scheduleStalledMs < SCHEDULE_MS ? undefined : `no progress for ${minutes(scheduleStalledMs)}`,
         ),
       }),
+      ...(observed.alerts && { alerts_unheard: result(unheardReason(observed.alerts)) }),
       ...(clock && { clock_wrong: result(clockReason(clock)) }),
       ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
     },
@@ -127,6 +131,19 @@ const SCHEDULE_MS = 10 * MINUTE_MS
 /** Leases and signatures allow for more, certificates and tokens for less. */
 const CLOCK_MS = 30_000
 const RESTARTS = { most: 5, withinMs: 15 * MINUTE_MS }
+
+/** So many attempts at an alert take twenty minutes. */
+const UNHEARD_ATTEMPTS = 5
+
+/** Which channels take no alerts, going by those that were not followed by one that they took. */
+function unheardReason(alerts: readonly MessageRecord[]): string | undefined {
+  const unheard = new Map<string, string>()
+  for (const { channel, outcome, attempts, reason } of alerts.toSorted((a, b) => a.at - b.at))
+    if (outcome === 'sent') unheard.delete(channel)
+    else if (attempts >= UNHEARD_ATTEMPTS)
+      unheard.set(channel, `by ${channel}${reason === undefined ? '' : `: ${reason}`}`)
+  return unheard.size === 0 ? undefined : [...unheard.values()].join('; ')
+}
 
 const minutes = (ms: number) => counted(Math.floor(ms / MINUTE_MS), 'minute')
 

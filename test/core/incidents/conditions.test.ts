@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { conditionsReport, type SelfObservations } from '../../../src/core/incidents/conditions.ts'
+import type { MessageRecord } from '../../../src/core/incidents/incident.ts'
 import type { StreamName } from '../../../src/core/mail/holds.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
@@ -133,4 +134,32 @@ test('different builds, half-configured groups and refused mail are reported wit
   expect(reasons({ mailRefused: 'the mail server refused the credentials' })).toEqual({
     mail_refused: 'the mail server refused the credentials',
   })
+})
+
+test('a channel that takes no alert any more is named, until one that was tried later is taken', () => {
+  const tried = (channel: string, at: number, parts: Partial<MessageRecord>): MessageRecord => ({
+    ...{
+      incident: 'i1',
+      kind: 'opened',
+      channel,
+      at,
+      outcome: 'pending',
+      attempts: 5,
+      reason: 'it answered 404',
+    },
+    ...parts,
+  })
+  const unheard = (...alerts: readonly MessageRecord[]) => reasons({ alerts }).alerts_unheard
+  expect(unheard()).toBeUndefined()
+  expect(unheard(tried('webhook', NOW, { attempts: 4 }))).toBeUndefined()
+  expect(unheard(tried('webhook', NOW, {}))).toBe('by webhook: it answered 404')
+  expect(unheard(tried('webhook', NOW, {}), tried('mail', NOW, { outcome: 'sent' }))).toBe(
+    'by webhook: it answered 404',
+  )
+  const again = tried('webhook', NOW + 1, { incident: 'i2', attempts: 1 })
+  expect(unheard(tried('webhook', NOW, { outcome: 'failed' }), again)).toBe('by webhook: it answered 404')
+  expect(unheard(tried('webhook', NOW, {}), { ...again, outcome: 'sent' })).toBeUndefined()
+  expect(unheard(tried('mail', NOW, { reason: undefined }), tried('webhook', NOW, {}), again)).toBe(
+    'by mail; by webhook: it answered 404',
+  )
 })

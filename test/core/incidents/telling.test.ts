@@ -314,7 +314,7 @@ test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...O
     expect(label).toMatch(/^[A-Z]/)
     expect(means).toMatch(/^[a-z].{10}/)
     expect(command).toMatch(
-      /^platformctl (?:db status|preflight|billing smoke|health|course status|mail queue|status)/,
+      /^platformctl (?:db status|preflight|billing smoke|health|course status|mail queue|alert test|status)/,
     )
     expect(existsSync(`runbooks/${runbook}.md`)).toBe(true)
     // A condition is of the platform: “is failing” would say nothing of it.
