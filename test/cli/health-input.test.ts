@@ -26,6 +26,7 @@ test.each([
   [['--url', 'web=http://user:canary@127.0.0.1'], /without a user name/],
   [['--url', 'web=http://127.0.0.1/?deep=1'], /without a user name, a query or a fragment/],
   [['--url', 'web=http://127.0.0.1:1', '--service', 'api'], /--service leaves it out/],
+  [['--url', 'web=http://127.0.0.1:1', 'web=http://127.0.0.1:2'], /gives one service two addresses/],
   [['--timeout', 'soon'], /A duration such as/],
   [['--wait', '-1s'], /A duration such as/],
   [['--wait', '25h'], /A duration such as/],

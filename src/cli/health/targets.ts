@@ -29,6 +29,10 @@ export function targetsOf(
   running: UsedDaemon['urls'] = {},
 ): readonly HealthEndpoint[] {
   const given = new Map(url.map((word) => parseAddress(services, word)))
+  if (given.size < url.length)
+    throw wrongUsage(
+      '--url gives one service two addresses: ask each by itself, or call the other one by another name.',
+    )
   const inFile = services.filter(({ address = [] }) => address.some((name) => fileEnv?.[name]?.trim()))
   const named = given.size > 0 ? [...given.keys()] : inFile.map(({ name }) => name)
   const known = services.map(({ name }) => name)

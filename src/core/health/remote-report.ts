@@ -25,7 +25,7 @@ export function causeOfStatus(status: number): CauseCode | undefined {
 }
 
 /**
- * Reads another server's answer as the health of `service`: by the JSON state, never by a word in the text.
+ * Reads another server's answer as the health of `service`: by the JSON state and the HTTP status, never by a word in the text.
  * What it says may be shown on a terminal, so control characters are gone and texts are cut.
  */
 export function readReport(
@@ -38,8 +38,13 @@ export function readReport(
   const report = reportOf(value)
   if (report === undefined)
     return { cause: status >= 500 ? 'server_error' : value === undefined ? 'bad_json' : 'not_health' }
-  return report.service === service ? { report } : { cause: 'wrong_service' }
+  return report.service === service
+    ? { report: { ...report, state: seen(status, report.state) } }
+    : { cause: 'wrong_service' }
 }
+
+/** If a load balancer takes the answer for a failure, it is one, whatever its text says. */
+const seen = (status: number, state: State): State => (status >= 400 ? 'failing' : state)
 
 function reportOf(value: unknown): HealthReport | undefined {
   if (!isRecord(value) || !isRecord(value.probes)) return undefined
@@ -102,9 +107,9 @@ interface Answer {
   readonly body: string
 }
 
-/** A reader for each format. It gives undefined for an answer that is not in its format. */
+/** A reader for each format. It gives undefined for an answer that is not in its format; the HTTP status is judged after it. */
 const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | undefined>> = {
-  status: ({ status }) => ({ state: status < 400 ? 'ok' : 'failing' }),
+  status: () => ({ state: 'ok' }),
   'health+json': ({ body }) => {
     const value = parse(body)
     const state = wordOf(value?.status, HEALTH_JSON)
@@ -118,11 +123,10 @@ const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | unde
     })
     return { state, parts, build: text(value.releaseId) ?? text(value.version) }
   },
-  spring: ({ status, body }) => {
+  spring: ({ body }) => {
     const value = parse(body)
     if (value === undefined || typeof value.status !== 'string') return undefined
-    // A status that Spring does not define is judged by the HTTP status.
-    const state = wordOf(value.status, SPRING) ?? (status < 400 ? 'degraded' : 'failing')
+    const state = wordOf(value.status, SPRING) ?? 'degraded'
     return { state, parts: partsOf(value.components ?? value.details, (part) => named(part, SPRING)) }
   },
   aspnet: ({ body }) => {
@@ -143,8 +147,7 @@ const PLAIN_OK = /^"?(?:ok|okay|up|alive|healthy|pass|pong|success)"?[.!]?$/i
 /** The first format that fits the answer of an unknown program. An HTML page is not a health answer, whatever its status. */
 function readAny({ status, body }: Answer): Reading | undefined {
   const word = body.trim()
-  // An empty or plain answer is judged by its HTTP status.
-  if (word === '' || PLAIN_OK.test(word)) return { state: status < 400 ? 'ok' : 'failing' }
+  if (word === '' || PLAIN_OK.test(word)) return { state: 'ok' }
   const service = parse(body)?.service
   const ours = typeof service === 'string' ? readReport({ status, body }, service) : undefined
   if (ours !== undefined && 'report' in ours) {
@@ -193,8 +196,7 @@ export function readHealth(
     foreign: true,
     report: {
       service,
-      // If a load balancer takes the answer for a failure, it is one, whatever its text says.
-      state: answer.status >= 400 ? 'failing' : state,
+      state: seen(answer.status, state),
       build,
       startedAt: '',
       time: '',

@@ -68,12 +68,12 @@ test('any body is a report that is safe to show, or a cause code', () => {
   expect(reports).toBeGreaterThan(50)
 })
 
-test('the state is what the JSON says, whatever the status', () => {
+test('a service is failing if its report says so, or if the HTTP status tells a load balancer so', () => {
   expect(readReport({ status: 200, body: healthBody({ state: 'failing' }) }, 'web')).toMatchObject({
     report: { state: 'failing' },
   })
   expect(readReport({ status: 503, body: healthBody({ state: 'ok' }) }, 'web')).toMatchObject({
-    report: { state: 'ok' },
+    report: { state: 'failing' },
   })
 })
 
