@@ -13,7 +13,15 @@ export const DEFINITION_FILES = [
 
 /** The name of the one definition in a folder; undefined when there is none, a DefinitionError when there are two. */
 export function findDefinition(folder: string): string | undefined {
-  const [found, second] = DEFINITION_FILES.filter((name) => existsSync(path.join(folder, name)))
+  const [found, second] = DEFINITION_FILES.filter((name) => isThere(path.join(folder, name)))
+  if (found !== undefined && !existsSync(path.join(folder, found)))
+    throw new DefinitionError(found, [
+      {
+        path: '',
+        cause: 'This is a link to a file that is not there.',
+        fix: 'Correct the link, or remove it.',
+      },
+    ])
   if (found !== undefined && second !== undefined)
     throw new DefinitionError(found, [
       {
@@ -23,6 +31,15 @@ export function findDefinition(folder: string): string | undefined {
       },
     ])
   return found
+}
+
+/** A link that leads nowhere is there too, or the default platform would run in place of the one that is meant. */
+function isThere(file: string): boolean {
+  try {
+    return lstatSync(file) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Thrown for a definition with faults. The message gives each one's place, cause and fix, and no value of the environment. */

@@ -1,4 +1,4 @@
-import { readFileSync, writeSync } from 'node:fs'
+import { accessSync, constants, readFileSync, writeSync } from 'node:fs'
 import { createRequire, type LoadHookSync, registerHooks, stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -49,6 +49,11 @@ export async function loadDefinition({
   if (kind === undefined) fail('There is no such file.', 'Check the path.')
   if (kind?.isDirectory())
     fail('This is a folder.', `Name the file in it, as ${path.join(file, 'platform.config.ts')}.`)
+  try {
+    accessSync(full, constants.R_OK)
+  } catch {
+    fail('The file cannot be read.', 'Check who owns it.')
+  }
   const exported = full.endsWith('.json')
     ? parseJson(full, fail)
     : await evaluate({ full, fail, deadlineMs, configModule })
@@ -56,12 +61,7 @@ export async function loadDefinition({
 }
 
 function parseJson(full: string, fail: Fail): unknown {
-  let text: string
-  try {
-    text = readFileSync(full, 'utf8').replace(/^\uFEFF/, '')
-  } catch {
-    return fail('The file cannot be read.', 'Check who owns it.')
-  }
+  const text = readFileSync(full, 'utf8').replace(/^\uFEFF/, '')
   try {
     return JSON.parse(text) as unknown
   } catch (error) {

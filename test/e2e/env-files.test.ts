@@ -71,15 +71,21 @@ test('a file without permission is one sentence, also when only its folder forbi
   await mkdir(path.join(cwd, 'closed'))
   await writeFile(path.join(cwd, 'mine.env'), 'LOG_LEVEL=info')
   await writeFile(path.join(cwd, 'closed', 'a.env'), 'LOG_LEVEL=info')
+  await writeFile(path.join(cwd, 'mine.ts'), 'export default {}')
   await chmod(path.join(cwd, 'mine.env'), 0o000)
+  await chmod(path.join(cwd, 'mine.ts'), 0o000)
   await chmod(path.join(cwd, 'closed'), 0o000)
   await chmod(cwd, 0o755)
   // Root may read everything: the command is run as nobody then.
   const asNobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
-  for (const file of ['mine.env', 'closed/a.env']) {
+  for (const [option, file, sentence] of [
+    ['--env-file', 'mine.env', 'cannot read mine.env: permission denied; check who owns it.'],
+    ['--env-file', 'closed/a.env', 'cannot read closed/a.env: permission denied; check who owns it.'],
+    ['--config', 'mine.ts', 'mine.ts: The file cannot be read. Check who owns it.'],
+  ] as const) {
     const { exitCode, stdout, stderr } = await execa(
       process.execPath,
-      ['--', bin, 'preflight', '--env-file', file],
+      ['--', bin, 'preflight', option, file],
       {
         cwd,
         reject: false,
@@ -88,7 +94,7 @@ test('a file without permission is one sentence, also when only its folder forbi
       },
     )
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
-    expect(stderr).toBe(`platformctl: cannot read ${file}: permission denied; check who owns it.`)
+    expect(stderr).toBe(`platformctl: ${sentence}`)
   }
   await chmod(path.join(cwd, 'closed'), 0o755)
 })

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -159,6 +159,11 @@ test.each([
   ['x'.repeat(300), /There is no such file/],
 ])('--config %j is refused', async (file, sentence) => {
   await expect(load({ file })).rejects.toThrow(sentence)
+})
+
+test('a link that leads nowhere is no absence of a definition', async () => {
+  await symlink('gone.ts', path.join(folder, 'platform.config.ts'))
+  await expect(load()).rejects.toThrow(/^platform\.config\.ts: This is a link to a file that is not there\./)
 })
 
 test('two definitions side by side are refused, and --config chooses one', async () => {
