@@ -409,7 +409,7 @@ test.each([
   expect(parseWitnessSecrets(value)?.map(({ name }) => name)).toEqual(names)
 })
 
-test('the status is kept as files at every change, with a page for each incident, and says when the platform is gone', async () => {
+test('the status is kept as files at every change, with a page for each incident, says when the platform is gone, and claims nothing in its title', async () => {
   const history = await openHistory(undefined)
   onTestFinished(() => history.close())
   const now = Date.now()
@@ -439,6 +439,7 @@ test('the status is kept as files at every change, with a page for each incident
   await expect.poll(() => text('index.html')).toContain('<strong>The platform cannot be reached.')
   expect(await text(link)).toContain('<strong>The platform cannot be reached.')
   expect(await text('badge.svg')).toContain('failing')
+  expect(await text('index.html')).toMatch(/<title>Status · [^<]*<.*og:title" content="Status"/s)
 })
 
 test('a bucket takes what has changed, signed, and one that refuses delays no round', async () => {

@@ -19,7 +19,7 @@ interface Extras {
   /** One sentence, for search engines and link previews. */
   readonly description?: string
   /** A data URL of ours, in place of the platform's own. */
-  readonly icon?: string
+  readonly icon?: string | undefined
   /** Style of this page alone. */
   readonly style?: string
   /** More of the head, in HTML of ours. */

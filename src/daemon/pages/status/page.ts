@@ -38,7 +38,8 @@ export function statusPage(input: StatusPageInput): Page {
   const { summary, labels, details } = input
   const { messages } = labels
   const said = verdict(summary, labels)
-  return framed(input, '.', said, [
+  // A page that is kept elsewhere outlives what it says; a title and an icon are seen without the note about its age.
+  return framed(input, '.', input.home === '' ? said : undefined, [
     ...(details === undefined ? [] : [`<p class="operator">${messages.status.operatorView}</p>`]),
     head(input, said),
     ...ongoing(input),
@@ -72,21 +73,31 @@ const back = (input: StatusPageInput) =>
 const startOf = ({ home }: StatusPageInput, root: string) => `${root}/${home === '' ? '' : 'index.html'}`
 
 /** The frame of all pages of the status. Their links are relative, so that they also work as files in any folder. */
-function framed(input: StatusPageInput, root: string, title: string, parts: readonly string[]): Page {
+function framed(
+  input: StatusPageInput,
+  root: string,
+  title: string | undefined,
+  parts: readonly string[],
+): Page {
   const { frame, labels, summary, script, home } = input
   const T = labels.messages.status
-  return page(frame, `${title} · ${T.title}`, [SHAPES, STALE, ...parts].join('\n'), {
-    wide: true,
-    description: T.description(frame.name),
-    icon: stateIcon(summary.state),
-    style: STATUS_STYLE + SUBSCRIBE_STYLE + (input.details?.mail === undefined ? '' : MAIL_STYLE),
-    head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="${root}/status.atom">`,
-    start: startOf(input, root),
-    aside: subscribe(input, root),
-    connects: true,
-    script,
-    data: { texts: T.script, language: labels.messages.language, isKept: home !== '' },
-  })
+  return page(
+    frame,
+    title === undefined ? T.title : `${title} · ${T.title}`,
+    [SHAPES, STALE, ...parts].join('\n'),
+    {
+      wide: true,
+      description: T.description(frame.name),
+      icon: home === '' ? stateIcon(summary.state) : undefined,
+      style: STATUS_STYLE + SUBSCRIBE_STYLE + (input.details?.mail === undefined ? '' : MAIL_STYLE),
+      head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="${root}/status.atom">`,
+      start: startOf(input, root),
+      aside: subscribe(input, root),
+      connects: true,
+      script,
+      data: { texts: T.script, language: labels.messages.language, isKept: home !== '' },
+    },
+  )
 }
 
 /** A witness fills this in too. */
