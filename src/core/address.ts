@@ -42,14 +42,21 @@ export function parseAddress(text: string): ParsedAddress {
   if (hasControl(address) || !address.isWellFormed()) return refuse('an address holds no control characters')
   const at = address.lastIndexOf('@')
   if (at < 1) return refuse('an address has the form name@example.com')
-  const local = address.slice(0, at)
+  const given = address.slice(0, at)
   const domain = address.slice(at + 1)
-  if (Buffer.byteLength(local) > LONGEST_LOCAL || Buffer.byteLength(address) > LONGEST_ADDRESS)
+  if (Buffer.byteLength(given) > LONGEST_LOCAL || Buffer.byteLength(address) > LONGEST_ADDRESS)
     return refuse(TOO_LONG)
-  if (!(DOT_ATOM.test(local) || QUOTED.test(local))) return refuse('the part before the @ is malformed')
+  if (!(DOT_ATOM.test(given) || QUOTED.test(given))) return refuse('the part before the @ is malformed')
+  const bare = unquoted(given)
+  // `"ada"@` and `ada@` are one mailbox (RFC 5321 §4.1.2), so quotes stay only around what needs them.
+  const local = DOT_ATOM.test(bare) ? bare : `"${bare.replace(/["\\]/g, '\\$&')}"`
   const ascii = DOMAIN.test(domain) ? domainToASCII(domain) : ''
   if (!HOST.test(ascii) || /^[\d.]+$/.test(ascii)) return refuse('the part after the @ is not a domain name')
-  return { ok: true, mailbox: { name: undefined, address }, identity: `${foldAscii(local)}@${ascii}` }
+  return {
+    ok: true,
+    mailbox: { name: undefined, address: `${local}@${domain}` },
+    identity: `${foldAscii(local)}@${ascii}`,
+  }
 }
 
 const TOO_LONG = `an address has at most ${LONGEST_LOCAL} octets before the @ and ${LONGEST_ADDRESS} in all`
@@ -110,11 +117,19 @@ export function formsOf(identity: string): readonly string[] {
 export function mailboxKey(identity: string): string {
   const at = identity.lastIndexOf('@')
   const local = identity.slice(0, at)
-  const bare = /^".*"$/s.test(local) ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local
   const fold = (text: string) => text.normalize('NFKC').toLowerCase()
   // Twice, because folding can reveal characters that fold again.
-  const folded = fold(fold(bare).replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, ''))
+  const folded = fold(fold(unquoted(local)).replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, ''))
   return `${folded === '' ? local : folded}${identity.slice(at)}`
+}
+
+function unquoted(local: string): string {
+  return /^".*"$/s.test(local) ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local
+}
+
+/** The form with quotes around it, which earlier builds took for another mailbox. */
+export function quotedForm(identity: string): string {
+  return identity.replace(/^([^"].*)@/, '"$1"@')
 }
 
 /**

@@ -13,6 +13,20 @@ test('addresses that differ only in ASCII case or in how the domain is written a
   expect(identity('ada@bücher.example')).toBe(identity('ada@xn--bcher-kva.example'))
 })
 
+test('quotes and backslashes that an address does not need are no part of it', () => {
+  for (const spelt of ['"ada"@example.com', '"a\\da"@example.com', '"\\A\\d\\a"@EXAMPLE.com'])
+    expect(identity(spelt)).toBe('ada@example.com')
+  expect(parseAddress('"Ada"@example.com')).toMatchObject({ mailbox: { address: 'Ada@example.com' } })
+  expect(identity('"a\\ b"@example.com')).toBe('"a b"@example.com')
+  for (const needed of [
+    '"a\\"b"@example.com',
+    '"a\\\\b"@example.com',
+    '""@example.com',
+    '"a..b"@example.com',
+  ])
+    expect(identity(needed)).toBe(needed)
+})
+
 test('the Kelvin sign is not a k', () => {
   expect(identity('\u212Aim@example.com')).not.toBe(identity('kim@example.com'))
 })

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { formsOf, mailboxKey } from '../address.ts'
+import { formsOf, mailboxKey, quotedForm } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { systemClock, type Timer } from '../clock.ts'
 import { createMails } from '../delivery/messages.ts'
@@ -443,7 +443,7 @@ export function openCourse({
     async erase(identity, operator = PROGRAM) {
       const hash = suppressionHash(addressKey.reveal(), identity)
       let erased: Erased = { existed: false, related: 0, bytesGone: true }
-      for (const form of formsOf(identity)) {
+      for (const form of new Set([...formsOf(identity), quotedForm(identity)])) {
         const { existed, related, bytesGone } = await store.erase({
           identity: form,
           spellings: [...new Set([form, unicodeDomain(form)])].map((one) => one.toLowerCase()),

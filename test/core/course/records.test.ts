@@ -148,6 +148,15 @@ test('recognizes an address erased under an earlier secret during the rotation t
   expect(await now.find('ada@example.com')).toBeUndefined()
 })
 
+test('somebody whose address an earlier build kept in quotes is erased by the address', async () => {
+  const it = await courseWith(0)
+  const quoted = '"ada"@example.com'
+  const kept = { course: 'quantum', identity: quoted, address: quoted, id: 'ada' }
+  await it.store.course.requestConfirmation({ ...kept, tokenHash: 'hash', now: it.now() })
+  expect(await it.course.erase('ada@example.com')).toMatchObject({ existed: true })
+  expect(await it.course.findById('ada')).toBeUndefined()
+})
+
 test('somebody whose address an earlier build kept in decomposed letters is one person, found and erased by either form', async () => {
   const it = await courseWith(0)
   const composed = 'j\u00f6rg@example.com'
