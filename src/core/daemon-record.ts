@@ -59,7 +59,7 @@ export function recordDaemon(folder: string, own: DaemonRecord): void {
 }
 
 export function writeRecord(folder: string, record: DaemonRecord): void {
-  writeWhole(recordFile(folder), `${JSON.stringify(record, null, 2)}\n`)
+  writeWhole(recordFile(folder), `${JSON.stringify({ ...record, folder: path.resolve(folder) }, null, 2)}\n`)
 }
 
 /** Writes a file whole or not at all; readable by its owner only. */
@@ -78,8 +78,18 @@ export function writeWhole(file: string, text: string): void {
 /** The last record of the daemon that owns a folder; undefined if there is none, or it cannot be read. */
 export function readRecord(folder: string): DaemonRecord | undefined {
   try {
-    const record = JSON.parse(readFileSync(recordFile(folder), 'utf8')) as DaemonRecord
-    return record.version === 1 && typeof record.store?.location === 'string' ? record : undefined
+    const { folder: before, ...record } = JSON.parse(
+      readFileSync(recordFile(folder), 'utf8'),
+    ) as DaemonRecord & {
+      // Absent in the record of an older build.
+      readonly folder?: string
+    }
+    if (record.version !== 1 || typeof record.store?.location !== 'string') return undefined
+    const { kind, location } = record.store
+    // The folder may have been moved since, with the store in it.
+    return kind === 'sqlite' && path.dirname(location) === before
+      ? { ...record, store: { kind, location: path.resolve(folder, path.basename(location)) } }
+      : record
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, rename } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { CommandError } from '../../src/cli/exit.ts'
@@ -53,6 +53,32 @@ test('a folder whose daemon keeps another store is refused with --data, whatever
   })
   expect(storeAddress(context, { STORE_URL: 'sqlite:/elsewhere/platform.sqlite' }, folder)).toMatchObject({
     file: '/elsewhere/platform.sqlite',
+  })
+})
+
+test('a folder that was moved with its store is used where it is now', async () => {
+  const [before, after] = [path.join(await emptyFolder(), 'before'), path.join(await emptyFolder(), 'after')]
+  const { context } = testContext()
+  const location = path.join(before, 'platform.sqlite')
+  const record = {
+    version: 1,
+    pid: 1,
+    host: 'here',
+    startedAt: '2026-11-22T00:00:00.000Z',
+    build: null,
+  } as const
+  await mkdir(before)
+  writeRecord(before, {
+    ...record,
+    store: { kind: 'sqlite', location },
+    envFiles: [],
+    schedule: true,
+    urls: {},
+  })
+  await rename(before, after)
+  expect(storeAddress(context, {}, after)).toEqual({
+    kind: 'sqlite',
+    file: path.join(after, 'platform.sqlite'),
   })
 })
 
