@@ -134,7 +134,7 @@ const erase = courseCommand({
         : 'there was nothing to erase; no course will mail the address\n',
       fault: bytesGone
         ? undefined
-        : 'the rows are deleted, but their bytes stay in the file while another process reads it: run this command again when that process has ended.',
+        : 'the rows are deleted, but their bytes may stay in the file, which another process reads, or in the journal, which cannot be written (platformctl db verify): run this command again after that.',
     }
   },
 })

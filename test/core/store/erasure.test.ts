@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process'
-import { chownSync, readdirSync, statSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chownSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -81,6 +82,19 @@ test('no byte of an erased address stays in the file or its log, related rows in
   expect(occurrences(it.folder, 'erson-150@')).toBe(0)
   expect(occurrences(it.folder, 'recipient-person-150')).toBe(0)
   expect(occurrences(it.folder, 'person-151@')).toBeGreaterThan(0)
+})
+
+test('an erasure leaves nothing of what a killed restore left beside the store', async () => {
+  const it = await store()
+  await it.confirmed('ada')
+  const { pid } = spawnSync('true')
+  const [abandoned, busy] = [pid, process.pid].map((one) =>
+    path.join(it.folder, `.platformctl-${hostname()}-${one}-x`),
+  )
+  for (const made of [abandoned, busy]) mkdirSync(String(made))
+  copyFileSync(it.file, path.join(String(abandoned), 'image.sqlite'))
+  expect(await it.erase('ada')).toMatchObject({ existed: true, bytesGone: true })
+  expect(readdirSync(it.folder).filter((name) => name.startsWith('.'))).toEqual([path.basename(String(busy))])
 })
 
 test('an erasure that another reader keeps from the file says so, and takes effect when repeated', async () => {

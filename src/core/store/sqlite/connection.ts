@@ -5,7 +5,7 @@ import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import { makeFile, makeFolder } from './files.ts'
+import { makeFile, makeFolder, removeAbandoned } from './files.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -215,7 +215,7 @@ const LOST =
   'The disk did not confirm a write, so it may not have been recorded: the store was closed, and must be opened anew.'
 
 /**
- * Takes erased text out of the file: empties the log, and where a page still holds a copy (SQLite moves rows within
+ * Takes erased text out of the file, and out of what a killed restore or backup left beside it: empties the log, and where a page still holds a copy (SQLite moves rows within
  * pages, and an earlier build did not overwrite what it deleted) rewrites the file. True: no byte of it is left.
  */
 export function scrubFile(
@@ -224,6 +224,7 @@ export function scrubFile(
   texts: readonly string[],
 ): boolean {
   if (file === undefined) return true
+  removeAbandoned(path.dirname(file))
   const emptied = () => {
     const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
     return result?.busy === 0

@@ -71,7 +71,7 @@ export interface Scratch {
 
 /**
  * A folder for copies that are not finished: for its owner only, under a name that nobody can guess or make first, and
- * on the same disk as `folder`, so that a finished file is only renamed. Removes what a killed process left there.
+ * on the same disk as `folder`, so that a finished file is only renamed.
  */
 export function makeScratch(folder: string): Scratch {
   removeAbandoned(folder)
@@ -101,7 +101,8 @@ export async function making<T extends { readonly made: string }>(
   }
 }
 
-function removeAbandoned(folder: string): void {
+/** Removes the unfinished copies of killed processes. */
+export function removeAbandoned(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN
     if (Number.isNaN(pid) || isRunning(pid)) continue
