@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
 import { isRecord } from '../is-record.ts'
 import type { Suppression } from '../mail/feedback/event.ts'
+import { counted } from '../sentences.ts'
 import { StoreMaintenanceError } from './errors.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
@@ -41,13 +42,21 @@ export type JournalEntry =
   | { readonly what: 'audited'; readonly at: number; readonly entry: AuditEntry }
   /** A store that this journal follows; its backups carry the same id. */
   | { readonly what: 'anchor'; readonly at: number; readonly id: string }
+  | Unread
+
+/** A whole line that is no entry: damaged, or of a newer build. */
+interface Unread {
+  readonly what: 'unread'
+  readonly at: 0
+  readonly line: string
+}
 
 /** UTC milliseconds that a date can have. */
 export const isTime = (value: unknown): value is number =>
   typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
 
 /** An example of each kind of entry, to which one has to be like: a file from elsewhere may hold anything. */
-const LIKE: Readonly<Record<JournalEntry['what'], object>> = {
+const LIKE: Readonly<Partial<Record<JournalEntry['what'], object>>> = {
   unsubscribed: { id: '', enrolment: 0, 'hash?': '' },
   undone: { id: '', enrolment: 0 },
   erased: { hash: '', rows: { 'subscription?': '', 'others?': [''], invites: [''], logins: [''] } },
@@ -86,12 +95,14 @@ export function journalFile(storeFile: string): string {
 
 /** Each line starts with a line end too, so that a line torn by a power cut does not spoil the next one. */
 export function linesOf(entries: readonly JournalEntry[]): string {
-  return entries.map((entry) => `\n${JSON.stringify(entry)}\n`).join('')
+  return entries.map((entry) => `\n${'line' in entry ? entry.line : JSON.stringify(entry)}\n`).join('')
 }
 
 /** Every entry in order; a torn line is left out. */
 export function entriesOf(text: string): readonly JournalEntry[] {
-  return text.split('\n').flatMap((line) => entryOf(line) ?? [])
+  return text
+    .split('\n')
+    .flatMap((line) => entryOf(line) ?? (line.endsWith('}') ? { what: 'unread', at: 0, line } : []))
 }
 
 /** The entries of a journal file; undefined if there is no such file. */
@@ -105,7 +116,7 @@ export function entryOf(line: string): JournalEntry | undefined {
     if (!isLike(entry, { what: '', at: 0 })) return undefined
     // Like an entry in what all of them have.
     const known = entry as JournalEntry
-    return isLike(known, LIKE[known.what] ?? []) ? known : undefined
+    return Object.hasOwn(LIKE, known.what) && isLike(known, LIKE[known.what]) ? known : undefined
   } catch {
     return undefined
   }
@@ -128,6 +139,7 @@ function subjectOf(entry: JournalEntry): string {
   if ('identity' in entry) return entry.identity
   if ('enrolment' in entry) return `${entry.id} ${entry.enrolment}`
   if ('entry' in entry) return entry.entry.id
+  if ('line' in entry) return entry.line
   return 'hash' in entry ? entry.hash : 'name' in entry ? entry.name : entry.id
 }
 
@@ -146,6 +158,22 @@ export function readNamedJournal(file: string | undefined): readonly JournalEntr
   if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.isDirectory() !== false)
     throw new StoreMaintenanceError(`there is no file ${file}: name the journal of the replaced store.`)
   return file === undefined ? undefined : readJournal(file)
+}
+
+/** Refuses a journal with lines that nobody can do again, where the backup does not have what they say. */
+export function assertRead(
+  entries: readonly JournalEntry[],
+  anchor: string | undefined,
+  state: string,
+): void {
+  const start = entries.findIndex((entry) => entry.what === 'anchor' && entry.id === anchor)
+  const unread = entries.filter(({ what }, index) => what === 'unread' && index > start).length
+  if (unread === 0) return
+  throw uncovered(
+    state,
+    `${counted(unread, 'line')} of the journal cannot be read`,
+    'Name a whole copy of it with --journal, or use the build that wrote it',
+  )
 }
 
 /** No journal tells what happened since `state`. */

@@ -197,7 +197,7 @@ test('lines of a journal that no build of ours wrote change nothing, and the oth
   await writeFile(at('only.jsonl'), hostile.join('\n'))
   const restore = (journal: string) =>
     restoreStore(
-      { kind: 'sqlite', file: at('new/platform.sqlite') },
+      { kind: 'sqlite', file: at(`${journal} restored/platform.sqlite`) },
       { from: at('b.sqlite'), force: true, now: NOW, journal: at(journal) },
     )
   await expect(restore('only.jsonl')).rejects.toThrow('only.jsonl is not the journal of its store')
@@ -211,6 +211,9 @@ test('lines of a journal that no build of ours wrote change nothing, and the oth
     resumed: 0,
   })
   expect(address.file).toBe(at('platform.sqlite'))
+  // After the backup they may have said who left.
+  await writeFile(at('after.jsonl'), [...own, ...hostile].join('\n'))
+  await expect(restore('after.jsonl')).rejects.toThrow('10 lines of the journal cannot be read')
 })
 
 test('refuses to restore a backup of events with a foreign view, and the store beside it', async () => {

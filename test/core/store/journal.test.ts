@@ -8,7 +8,7 @@ import {
   symlinkSync,
   truncateSync,
 } from 'node:fs'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
@@ -120,6 +120,24 @@ test('a restore elsewhere needs the journal of the replaced store, and names the
   await expect(it.restore('lost/platform.sqlite', { force: true, now: NOW + 5000 })).rejects.toThrow(
     /is not the journal of its store/,
   )
+})
+
+test('a line of a journal that this build cannot read is not left out without a word, and stays in the journal', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  await it.opened.close()
+  const strange = '{"what":"moved","at":1,"id":"grace"}'
+  await appendFile(it.journal, `\n${strange}\n`)
+  const elsewhere = { journal: it.journal }
+  await expect(it.restore('new/platform.sqlite', elsewhere)).rejects.toThrow(
+    /1 line of the journal cannot be read: .* or use the build that wrote it, or accept that with --without-journal/,
+  )
+  await it.restore('new/platform.sqlite', { ...elsewhere, withoutJournal: true })
+  expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'confirmed', 'confirmed'])
+  expect(await readFile(it.at('new/platform-journal.jsonl'), 'utf8')).toContain(`\n${strange}\n`)
+  // The rows of the replaced store say what its journal does not.
+  await it.restore('platform.sqlite', { force: true })
 })
 
 test('a copy of a journal from before an erasure brings no erased address back', async () => {

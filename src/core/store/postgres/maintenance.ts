@@ -5,7 +5,7 @@ import type { Secret } from '../../secret.ts'
 import { addAudit } from '../audit.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import { ANCHOR, covers, type JournalEntry, readNamedJournal, uncovered } from '../journal.ts'
+import { ANCHOR, assertRead, covers, type JournalEntry, readNamedJournal, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
@@ -115,15 +115,18 @@ export async function afterPostgresRestore(
     const replaced = from === undefined ? [] : await ofReplaced(read)
     const named = readNamedJournal(journal)
     const restoredTo = (await sql.one(first<{ at: number }>(LAST_CHANGE)))?.at ?? 0
-    const isCovered = from !== undefined || covers(named, await sql.one(getMeta(ANCHOR)))
+    const anchor = await sql.one(getMeta(ANCHOR))
+    const isCovered = from !== undefined || covers(named, anchor)
+    const state = `the restored database ends at ${new Date(restoredTo).toISOString()}`
     if (!isCovered && !withoutJournal)
       throw uncovered(
-        `the restored database ends at ${new Date(restoredTo).toISOString()}`,
+        state,
         journal === undefined
           ? 'neither --from nor --journal was given'
           : `${journal} is not the journal of this store`,
         'Name the replaced database or schema with --from, or a journal with --journal',
       )
+    if (from === undefined && !withoutJournal) assertRead(named ?? [], anchor, state)
     const entries = [...(named ?? []), ...replaced]
     const known = new Set(replaced.map((entry) => ('entry' in entry ? entry.entry.id : undefined)))
     const runs = await sql.one(all<{ id: string }>(RUNS, { details: audit?.details }))

@@ -8,6 +8,7 @@ import { departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import {
   ANCHOR,
+  assertRead,
   covers,
   entriesOf,
   type JournalEntry,
@@ -222,12 +223,14 @@ async function catchUp(
   const own = readJournal(journalFile(to))
   const named = readNamedJournal(journal)
   const journals = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
-  const isCovered = covers(journals, perform(getMeta(ANCHOR)))
+  const anchor = perform(getMeta(ANCHOR))
+  const isCovered = covers(journals, anchor)
   const madeAt = perform(getTime(BACKUP_AT)) ?? Math.min(now, statSync(from).mtimeMs)
+  const state = `${from} was made at ${new Date(madeAt).toISOString()}`
   if (!isCovered && !withoutJournal) {
     const file = journal ?? journalFile(to)
     throw uncovered(
-      `${from} was made at ${new Date(madeAt).toISOString()}`,
+      state,
       journals ? `${file} is not the journal of its store` : `there is no ${file}`,
       'Name the journal from beside the replaced store with --journal',
     )
@@ -247,6 +250,7 @@ async function catchUp(
   const key = perform(storeKey())
   const rows = askReplaced(sentFrom ?? to, () => departuresOf(key))
   const journaled = [...(own ?? []), ...others]
+  if (rows === undefined && !withoutJournal) assertRead(journaled, anchor, state)
   const later = laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
