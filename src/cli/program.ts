@@ -13,7 +13,7 @@ import {
   type Outcome,
 } from './command.ts'
 import { type Context, terminalColumns } from './context.ts'
-import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
+import { CommandError, EXIT, type ExitCode, templateFaultText, wrongUsage } from './exit.ts'
 import type { Input } from './inputs.ts'
 import { complain, jsonText, wrap } from './output/text.ts'
 import { withGuardedOutput } from './terminal.ts'
@@ -151,7 +151,12 @@ function optionOf(
 ): Option {
   const option = new Option(flags, help).makeOptionMandatory(required === true).hideHelp(hidden === true)
   if (words) option.choices(words)
-  if (parse) option.argParser(parse)
+  if (option.required)
+    option.argParser((text, before: unknown) => {
+      // As a path it would be the working directory.
+      if (text.trim() === '') throw wrongUsage(`${option.long} is empty: is the shell variable unset?`)
+      return parse ? parse(text, before) : text
+    })
   return byDefault === undefined || required ? option : option.default(byDefault, shown)
 }
 

@@ -109,7 +109,6 @@ function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
 }
 
 async function readBaseline(context: Context, file: string): Promise<Set<string>> {
-  if (file === '') throw wrongUsage('the name of the baseline is empty: name a file.')
   const fail = (why: string) =>
     wrongUsage(`cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   let text: string

@@ -125,15 +125,6 @@ test.each([
   expect(stderr().trim().split('\n')).toHaveLength(1)
 })
 
-test.each([
-  ['--env-file', 'the file name is empty'],
-  ['--baseline', 'the name of the baseline is empty'],
-])('recognizes an empty name after %s as an unset shell variable', async (option, sentence) => {
-  const { code, stdout, stderr } = await preflight(undefined, [option, ''])
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain(sentence)
-})
-
 test('on a terminal of 40 columns no line is longer, and a group’s meaning is below it', async () => {
   const chunks: string[] = []
   const stdout = { columns: 40, write: (text: string) => chunks.push(text) > 0 }

@@ -38,6 +38,24 @@ test.each([
   expect(stdout()).toBe('')
 })
 
+test.each([
+  [['preflight', '--env-file', '']],
+  [['preflight', '--baseline=']],
+  [['daemon', '--data', '']],
+  [['db', 'restore', 'a.sqlite', '--data', ' ']],
+  [['health', '--expect-build', '']],
+  [['health', '--token-env', '']],
+  [['deploy', 'init', 'docker', '--out', '']],
+])(
+  '%j: an empty value is an unset shell variable, and never the working directory or no value',
+  async (argv) => {
+    const { context, stdout, stderr } = testContext()
+    expect(await runProgram(argv, context)).toBe(2)
+    expect(stderr()).toMatch(/^platformctl: --[a-z-]+ is empty: is the shell variable unset\?\n$/)
+    expect(stdout()).toBe('')
+  },
+)
+
 test('a fault is wrapped at words on a terminal, and a command in it stays on one line', async () => {
   const { context, stderr } = testContext()
   const [narrow, wide] = [{ ...context.stderr, columns: 50 }, context.stderr]

@@ -126,7 +126,6 @@ interface Planned {
 /** Gives the files of a target, where they belong. */
 function filesFor(context: Context, out: string | undefined): (target: Target) => readonly Planned[] {
   const { cwd, platform } = context
-  if (out?.trim() === '') throw wrongUsage('--out is empty. Is the shell variable unset?')
   const source = platform.definition === undefined ? cwd : path.dirname(platform.definition.file)
   const subject = readSubject(platform, source)
   const slashed = (name: string) => name.replaceAll(path.sep, '/')
