@@ -17,18 +17,20 @@ function exportedBy(text: string): unknown {
   return new Function(body)()
 }
 
-test('an .env.schema says kinds, secrets, values and defaults', () => {
+test('an .env.schema says kinds, secrets, values, defaults, and what is required and has none', () => {
   const { groups } = sketch(`# @defaultSensitive=false
 # ---
 # Where bookings live.
 # @required @type=url
 BOOKINGS_URL=http://bookings.internal:4000
-# @sensitive
+# @sensitive @required
 BOOKINGS_CODE=canary
 # @type=enum(eu, us)
 BOOKINGS_REGION=eu
-# @type=port
+# @type=port @required
 BOOKINGS_PORT=
+# @required=false
+BOOKINGS_NOTE=
 `)
   expect(groups).toMatchObject([
     {
@@ -42,9 +44,10 @@ BOOKINGS_PORT=
             default: 'http://bookings.internal:4000',
           },
         },
-        { name: 'BOOKINGS_CODE', variable: { kind: 'secret' } },
+        { name: 'BOOKINGS_CODE', variable: { kind: 'secret', required: true } },
         { name: 'BOOKINGS_REGION', variable: { kind: 'enum', of: ['eu', 'us'], default: 'eu' } },
-        { name: 'BOOKINGS_PORT', variable: { kind: 'port' } },
+        { name: 'BOOKINGS_PORT', variable: { kind: 'port', required: true } },
+        { name: 'BOOKINGS_NOTE', variable: { kind: 'text' } },
       ],
     },
   ])

@@ -8,7 +8,7 @@ export interface Sketch {
   /** The value beside it, without quotes. */
   readonly value: string
   readonly comments: readonly string[]
-  /** Decorators of an `.env.schema` above it: `@type=enum(a,b)`, `@sensitive`. */
+  /** Decorators of an `.env.schema` above it: `@type=enum(a,b)`, `@sensitive`, `@required`. */
   readonly marks: ReadonlyMap<string, string>
   readonly heading: string | undefined
 }
@@ -70,6 +70,7 @@ export interface Inferred {
     readonly summary?: string
     readonly example?: string
     readonly default?: string
+    readonly required?: true
   }
   readonly because: string
 }
@@ -101,11 +102,12 @@ function infer(sketch: Sketch): Inferred {
   // A comment may hold a value that was commented out.
   const quotes = /[=:]\S/.test(said.replaceAll(/https?:\/\//g, '')) || said.split(/\s/).some(looksSecret)
   const summary = said === '' || quotes ? {} : { summary: said }
+  const required = /^(?:true)?$/.test(marks.get('required') ?? 'false') ? { required: true as const } : {}
   const { kind, of, because } = kindOf(sketch)
   if (!PUBLIC.test(name) && isSecret(sketch, kind))
     return {
       name,
-      variable: { kind: secretKind(kind, value), ...summary },
+      variable: { kind: secretKind(kind, value), ...summary, ...required },
       because:
         'secret' in KINDS[kind]
           ? because
@@ -120,7 +122,7 @@ function infer(sketch: Sketch): Inferred {
     !looksSecret(value) &&
     !PUBLIC.test(name) &&
     parseValue(given, value).ok
-  if (!fits) return { name, variable: given, because }
+  if (!fits) return { name, variable: { ...given, ...required }, because }
   // Beside a schema's decorators a value is the default; in an example it is an example.
   return {
     name,
