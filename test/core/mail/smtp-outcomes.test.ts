@@ -367,6 +367,22 @@ test('kept lines that are all dead are no fault either: the message goes out on 
   expect(connections()).toBe(6)
 })
 
+test('a kept connection that is just being ended by the server is no fault of the address', async () => {
+  const { port } = await rudeSmtp((word, socket) => {
+    if (word === 'END') setImmediate(() => socket.end())
+    return undefined
+  })
+  const kinds = new Set<string>()
+  // One of these moments lies between the end from the server and that of the connection.
+  for (let turns = 0; turns < 40; turns += 1) {
+    const one = mailer(`smtp://127.0.0.1:${port}`)
+    await one.send(WELCOME)
+    for (let left = turns; left > 0; left -= 1) await new Promise((resolve) => setImmediate(resolve))
+    kinds.add((await one.send(WELCOME)).kind)
+  }
+  expect([...kinds]).toEqual(['sent'])
+})
+
 test('fifty messages at once share twenty lines, and each arrives once', async () => {
   const { port, connections, lines } = await rudeSmtp()
   const one = mailer(`smtp://127.0.0.1:${port}`)

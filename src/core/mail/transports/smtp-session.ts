@@ -138,6 +138,8 @@ export function openSession(
           if (!error) return finish(undefined)
           const fault = faultOf(error, handedOver)
           if (fault.code !== undefined && before === recorded) before = undefined
+          // Its end may only be on its way.
+          if (fault.code === undefined && fault.command === 'connect') line.close()
           if (fault.code === undefined || fault.code === 421) return finish(fault)
           // The server refused only this message: reset the connection for the next one. A connection that ends
           // now never answers the reset.
@@ -207,5 +209,7 @@ const COMMANDS: Readonly<Record<string, SmtpFault['command']>> = {
 function commandOf(code: string, command: string, detail: string): SmtpFault['command'] {
   if (code === 'ETLS' || command === 'STARTTLS' || TLS_FAULT.test(detail)) return 'tls'
   if (code === 'EAUTH' || command.startsWith('AUTH')) return 'auth'
+  // Also where nodemailer saw it before it wrote a command: that is no fault of the address.
+  if (code === 'ECONNECTION') return 'connect'
   return COMMANDS[command] ?? 'connect'
 }
