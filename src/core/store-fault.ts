@@ -9,6 +9,9 @@ export type StoreFault =
   | 'journal'
   | 'not_reached'
   | 'busy'
+  | 'crowded'
+  | 'denied'
+  | 'foreign'
   | 'other_platform'
   | 'unknown'
 
@@ -22,6 +25,9 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
   journal: 'its journal cannot be written, so a restore would forget who leaves now',
   not_reached: 'its server cannot be reached',
   busy: 'every connection of its pool is in use',
+  crowded: 'its server has no connection left',
+  denied: 'its server refused the user or the password',
+  foreign: 'its server does not let this user use its tables: they belong to another',
   other_platform: 'belongs to a platform of another name',
   unknown: 'cannot be opened, written or read',
 }
@@ -59,6 +65,9 @@ const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
   ['ETIMEDOUT', 'not_reached'],
   ['57P0', 'not_reached'],
   [POOL_BUSY, 'busy'],
+  ['53300', 'crowded'],
+  ['28', 'denied'],
+  ['42501', 'foreign'],
   ['08', 'not_reached'],
   ['OTHER_PLATFORM', 'other_platform'],
 ]

@@ -15,6 +15,9 @@ test.each([
   ['25006', 'its server accepts no writes: it is a replica, or was set to read-only'],
   ['ECONNREFUSED', 'its server cannot be reached'],
   ['08006', 'its server cannot be reached'],
+  ['53300', 'its server has no connection left'],
+  ['28P01', 'its server refused the user or the password'],
+  ['42501', 'its server does not let this user use its tables: they belong to another'],
   ['something_else', 'cannot be opened, written or read'],
 ])('the error %s says of a store: %s', (code, reason) => {
   expect(storeFaultReason(coded(code))).toBe(reason)
