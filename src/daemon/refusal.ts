@@ -64,7 +64,9 @@ function refusalOf(error: unknown): readonly [cause: ConditionName, reason: stri
     const groups = [...new Set(error.findings.map(({ group }) => group))].join(', ')
     return ['half_configured', `half-configured: ${groups}`]
   }
-  if (error instanceof ListenError) return ['start_refused', error.message]
+  // Not a fault's own text elsewhere: it can quote anything.
+  if (error instanceof ListenError || (error instanceof Error && error.name === 'TemplateError'))
+    return ['start_refused', error.message]
   return ['start_refused', `it met a fault (${faultName(error)}), which its output names`]
 }
 

@@ -4,6 +4,8 @@ import { alertsFiles } from '../core/daemon-record.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/error-code.ts'
 import type { Host } from '../core/host.ts'
+import { CONDITIONS } from '../core/incidents/advice.ts'
+import type { RoundReport } from '../core/incidents/causes.ts'
 import {
   type CertificateCheck,
   conditionsReport,
@@ -16,7 +18,7 @@ import type { Store } from '../core/store/store.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts, visitorsHear } from './alerts.ts'
 import { watchCertificates } from './certificates.ts'
-import type { Outcomes } from './metrics/outcomes.ts'
+import type { watchOutcomes } from './metrics/outcomes.ts'
 import { type Closing, type DaemonOptions, placesOf } from './options.ts'
 import type { OpenedPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
@@ -56,6 +58,7 @@ export function keepWatch(
       services,
       neighbours,
       mailRefused: mailService.refused,
+      mailFailure: mailService.failure,
       outcomes: metrics.watchOutcomes(),
       // A program that brings a clock of its own does not keep the time of the world.
       ...(clock === systemClock && {
@@ -87,7 +90,7 @@ export function keepWatch(
     async follow(reports) {
       // Counts that are lost make a day's rates look higher, and nothing else.
       await mailService.tally.flush().catch(() => {})
-      const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
+      const again = await alerts.follow(looks ? [...reports, await looks(reports)] : reports)
       // Waited for by nobody.
       if (mailsVisitors)
         course().then(
@@ -118,7 +121,9 @@ export interface ConditionsOptions {
   readonly neighbours: ReadonlyMap<Service, string | null>
   readonly mailRefused: () => string | undefined
   /** Judges what this process counted in the last ten minutes. */
-  readonly outcomes?: () => Promise<Partial<Outcomes>>
+  readonly outcomes?: ReturnType<typeof watchOutcomes>
+  /** Why the last message that was not sent was not. */
+  readonly mailFailure?: () => string | undefined
   /** The clock of the store’s server. */
   readonly storeTime?: () => Promise<number>
   /** How far the clock is ahead of most servers; undefined: nobody knows. */
@@ -133,22 +138,23 @@ export interface ConditionsOptions {
 export function createConditions(
   clock: Pick<Clock, 'now'>,
   options: ConditionsOptions,
-): () => Promise<ReturnType<typeof conditionsReport>> {
+): (reports?: readonly RoundReport[]) => Promise<ReturnType<typeof conditionsReport>> {
   const { settings, store, services, neighbours, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
   )
   const sendsLessons = store.persistent && settings.mail !== undefined
-  return async () => {
+  return async (reports = []) => {
     const now = clock.now()
+    const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
     const [lessonsDueSince, holds, told, disk, outcomes, storeTime] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       store.persistent ? store.sending.holds().catch(() => undefined) : [],
       store.persistent ? store.incidents.unfinished(now).catch(() => undefined) : undefined,
       freeSpace(options.dataFolder).catch(() => undefined),
-      judge?.(),
+      judge?.((name) => CONDITIONS[name].dependsOn?.some(isFailing) ?? false),
       options.storeTime?.().catch(() => undefined),
     ])
     const aheadMs = options.clockAheadMs?.()
@@ -162,7 +168,12 @@ export function createConditions(
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
         mailRefused: options.mailRefused(),
-        outcomes,
+        outcomes: outcomes && {
+          ...outcomes,
+          mail_failing:
+            outcomes.mail_failing &&
+            [outcomes.mail_failing, options.mailFailure?.()].filter(Boolean).join(': '),
+        },
         scheduleStalledMs: options.scheduleStalledMs?.(),
         clock:
           ofStore !== undefined

@@ -90,6 +90,7 @@ function counting() {
     neighbours: new Map(),
     mailRefused: () => undefined,
     outcomes: metrics.watchOutcomes(),
+    mailFailure: () => 'the mail server cannot take the message now (452)',
     freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
   })
   const times = (count: number, work: () => void) => Array.from({ length: count }).forEach(work)
@@ -101,11 +102,12 @@ function counting() {
     busy: metrics.storeBusyReason,
     mail: (stream: StreamName, outcome: 'sent' | 'failed' | 'unknown', count: number) =>
       times(count, () => metrics.series.platformctl_messages_total.inc({ stream, outcome })),
-    async reasons(minutes: number) {
+    async reasons(minutes: number, failing = 'none') {
       now = NOW + minutes * 60_000
+      const probes = { [failing]: { state: 'failing', checked: true } } as const
       return Object.fromEntries(
-        Object.entries((await looks()).probes).flatMap(([name, { state, reason }]) =>
-          state === 'failing' ? [[name, reason]] : [],
+        Object.entries((await looks([{ service: 'web', probes }])).probes).flatMap(
+          ([name, { state, reason }]) => (state === 'failing' ? [[name, reason]] : []),
         ),
       )
     },
@@ -123,6 +125,20 @@ test('three webhooks that are refused within ten minutes are reported, until ten
   expect([await it.reasons(12), await it.reasons(23)]).toEqual([{}, {}])
   it.feedbackRefused(3)
   expect(await it.reasons(24)).toHaveProperty('feedback_refused')
+})
+
+test('requests that fail while the store does are not reported once it works again, later ones are', async () => {
+  const it = counting()
+  it.answered('/api/email/subscribe', 503, 14)
+  expect(await it.reasons(1, 'store')).toHaveProperty('requests_failing')
+  // Between the last look at a store that fails and its recovery.
+  it.answered('/api/email/subscribe', 503, 14)
+  expect([await it.reasons(2), await it.reasons(3)]).toEqual([{}, {}])
+  it.answered('/api/email/subscribe', 503, 14)
+  expect(await it.reasons(4)).toEqual({
+    requests_failing:
+      'within ten minutes 14 of 14 requests to /api/email/subscribe were answered with an error (5xx)',
+  })
 })
 
 test('a route whose answers are errors is reported, although every probe is well', async () => {
@@ -165,7 +181,8 @@ test('one kind of mail that often fails is reported, however much of another goe
   it.mail('sign-in', 'unknown', 1)
   it.mail('sign-in', 'sent', 30)
   expect(await it.reasons(2)).toEqual({
-    mail_failing: 'within ten minutes 10 of 40 attempts to send sign-in mail failed',
+    mail_failing:
+      'within ten minutes 10 of 40 attempts to send sign-in mail failed: the mail server cannot take the message now (452)',
   })
 })
 

@@ -218,8 +218,8 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
     /** Judges what was counted in the last ten minutes. */
     watchOutcomes() {
       const judge = watchOutcomes(metrics, clock)
-      return async () => {
-        const outcomes = await judge()
+      return async (...given: Parameters<typeof judge>) => {
+        const outcomes = await judge(...given)
         busy = outcomes.store_busy
         return outcomes
       }

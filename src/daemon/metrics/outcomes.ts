@@ -103,12 +103,24 @@ const ALERTS = Object.entries(OUTCOME_ALERTS) as [OutcomeName, OutcomeAlert][]
 /** Why each alert is raised; undefined: it is not. */
 export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
 
-/** Judges what this process counted in the last ten minutes; call it every minute. */
-export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>): () => Promise<Outcomes> {
+/**
+ * Judges what this process counted in the last ten minutes; call it every minute. What was counted while another fault
+ * explained it is forgotten, so that nobody is told of it once that fault is over.
+ */
+export function watchOutcomes(
+  metrics: MetricSet,
+  clock: Pick<Clock, 'now'>,
+): (isExplained?: (name: OutcomeName) => boolean) => Promise<Outcomes> {
   let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: clock.now(), counts: [] }]
-  return async () => {
+  let explained: readonly boolean[] = []
+  return async (isExplained = () => false) => {
     const now = clock.now()
     const counts = await Promise.all(ALERTS.map(([, alert]) => countsOf(metrics, alert)))
+    looks = looks.map(({ at, counts: then }) => ({
+      at,
+      counts: counts.map((own, index) => (explained[index] ? own : (then[index] ?? new Map()))),
+    }))
+    explained = ALERTS.map(([name]) => isExplained(name))
     looks = [...looks.filter(({ at }) => now - at <= MINUTES * MINUTE_MS), { at: now, counts }]
     const before = looks[0]?.counts ?? counts
     const reasons = ALERTS.map(([name, alert], index) => {

@@ -66,6 +66,7 @@ export function openMail(
   )
   let sending = 0
   let refused: string | undefined
+  let failure: string | undefined
   const mailer: SuppressingMailer = {
     ...suppressing,
     async send(message, signal, recorded) {
@@ -77,6 +78,7 @@ export function openMail(
           counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
         }
         if (outcome.kind === 'sent') refused = undefined
+        else failure = outcome.reason
         if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
         return outcome
       } finally {
@@ -92,6 +94,8 @@ export function openMail(
     suppressionList,
     /** The number of messages in flight: handed over, but not answered yet. */
     sending: () => sending,
+    /** Why the last message that was not sent was not. */
+    failure: () => failure,
     /** Why the provider refuses the sender; undefined once a message went through. */
     refused: () => refused,
   }
