@@ -29,6 +29,8 @@ export interface Injection {
   readonly ask?: string
   /** Somebody outside tells it: the process itself is gone. */
   readonly witness?: boolean
+  /** What the runbook says to look at, too. */
+  readonly look?: string
   /** The channel that is left. */
   readonly by?: 'mail'
   /** The fault is there when the drain begins. */
@@ -167,7 +169,7 @@ async function store({ how, when }: Cell, world: World): Promise<Injection> {
       ),
     },
     'wrong owner': {
-      cause: /does not let|permission|another (?:user|role)|belongs? to/,
+      cause: /does not let|belongs? to/,
       async inject() {
         await sql(
           'CREATE ROLE other; REASSIGN OWNED BY app TO other; REVOKE ALL ON SCHEMA platformctl FROM app',
@@ -242,7 +244,7 @@ function mail({ how, when }: Cell, world: World): Injection {
         await world.relays.mail.mode('pass')
       },
     },
-    full: { cause: /452|storage/, ...says('MAIL', '452 4.3.1 insufficient system storage') },
+    full: { cause: /452/, ...says('MAIL', '452 4.3.1 insufficient system storage') },
     lying: { cause: /unknown|broke/, ...says('END', null) },
     flapping: {
       cause: /cannot be reached|refused|connection/,
@@ -251,12 +253,15 @@ function mail({ how, when }: Cell, world: World): Injection {
         () => world.relays.mail.mode('pass'),
       ),
     },
-    'wrong owner': { cause: /553|not owned/, ...says('MAIL', '553 5.7.1 sender address not owned by user') },
+    'wrong owner': { cause: /553|sender/, ...says('MAIL', '553 5.7.1 sender address not owned by user') },
     'wrong version': {
       cause: /SMTP|greeting|refuses|answer/i,
       ...says('CONNECT', 'HTTP/1.1 400 Bad Request\r\n\r\nthis is not SMTP'),
     },
-    expired: { cause: /535|expired|password/, ...says('AUTH', '535 5.7.8 the password has expired') },
+    expired: {
+      cause: /535|expired|authorisation +is refused/,
+      ...says('AUTH', '535 5.7.8 the password has expired'),
+    },
   }
   return {
     ...wayOf(hows, how),
@@ -323,9 +328,10 @@ function dns({ how, when }: Cell, world: World): Injection {
     ...wayOf(hows, how),
     async prepare() {
       probed(world, 'http://data.example.test:7000')
-      world.mail.once = true
-      if (when === 'drain') await world.seed(60)
+      if (when === 'drain') await world.seed()
     },
+    // A name that was found is not looked up again for five minutes.
+    early: true,
   }
 }
 
@@ -558,6 +564,7 @@ function webhook({ how }: Cell, world: World): Injection {
     cause,
     // The other channel tells of another fault meanwhile.
     by: 'mail',
+    look: `platformctl alert list --all ${STORE_OPTIONS}`,
     moreMs: 120_000 + (moreMs ?? 0),
     prepare() {
       probed(world, 'http://127.0.0.1:7002')
@@ -779,8 +786,10 @@ async function proxy({ how, when }: Cell, world: World): Promise<Injection> {
       delete world.settings.MAILER_SMTP_URL
       world.settings.MAILER_API_URL = 'https://data.example.test:4430/emails'
       world.settings.MAILER_API_KEY = 'kX3vQ8tR2mZ7pL5w'
-      if (when === 'drain') await world.seed(60)
+      if (when === 'drain') await world.seed()
     },
+    // A connection that it has let through stays.
+    early: true,
   }
 }
 
