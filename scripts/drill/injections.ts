@@ -297,7 +297,7 @@ function dns({ how, when }: Cell, world: World): Injection {
   })
   const hows: Ways = {
     gone: {
-      cause: /look(?:ed)? up|resolve/,
+      cause: /look(?:ed)? up|resol/,
       inject: () => {
         names.isGone = true
       },
@@ -306,7 +306,7 @@ function dns({ how, when }: Cell, world: World): Injection {
       },
     },
     slow: {
-      cause: /look(?:ed)? up|resolve|in time/,
+      cause: /look(?:ed)? up|resol/,
       inject: () => {
         names.lateMs = 12_000
       },
@@ -316,7 +316,7 @@ function dns({ how, when }: Cell, world: World): Injection {
     },
     lying: { cause: /refused/, ...answers(() => '127.0.0.99') },
     flapping: {
-      cause: /look(?:ed)? up|resolve/,
+      cause: /look(?:ed)? up|resol/,
       ...(() => {
         const { inject, heal } = answers(() => 'fails')
         return flapping(inject, heal)
@@ -474,7 +474,9 @@ function memory({ how, when }: Cell, world: World): Injection {
       if (when === 'restore') await world.must(`platformctl db backup ${BACKUP} ${STORE_OPTIONS}`)
     },
     use: () => (last === undefined ? usePlatform() : undefined),
-    witness: when === 'running' || (when === 'start' && how === 'gone'),
+    witness: how !== 'flapping' && (when === 'running' || (when === 'start' && how === 'gone')),
+    // So long ago must the last start be.
+    ...(how === 'flapping' && { moreMs: 950_000 }),
     isKilled: how !== 'full',
     early: how === 'full',
     get command() {
@@ -706,7 +708,7 @@ async function certificate({ how, when }: Cell, world: World): Promise<Injection
       inject: await both((host) => foreign.issue({ host })),
       heal,
     },
-    'wrong version': { cause: /encrypted|TLS/i, inject: () => present(old, old), heal },
+    'wrong version': { cause: /encrypted|TLS|certificate/i, inject: () => present(old, old), heal },
     expired: { cause: /expired/, inject: expired, heal },
   }
   return {
@@ -832,6 +834,10 @@ async function secondDaemon(cell: Cell, world: World): Promise<Injection> {
     case 'lying':
       return {
         ...plain,
+        async prepare() {
+          await plain.prepare()
+          world.settings.API_URL = 'http://127.0.0.1:8000'
+        },
         cause: /b1.*b2|b2.*b1/s,
         daemon: '--service web --service agent',
         daemonEnv: { BUILD_STAMP: 'b1' },
@@ -903,7 +909,9 @@ async function secondDaemon(cell: Cell, world: World): Promise<Injection> {
               heal: stopOther,
             }
           : {
-              inject() {},
+              inject: (running) => {
+                other = running
+              },
               heal: stopOther,
               ask: `timeout 60 platformctl daemon --data /srv/home/other --no-schedule`,
             }),

@@ -20,7 +20,9 @@ export async function runCells(
   // What Node has compiled, for all of them.
   const cache = await mkdtemp(path.join(tmpdir(), 'platformctl-drill-'))
   await chown(cache, 65_534, 65_534)
-  const left = [...cells]
+  // What takes longest is begun first.
+  const rank = ({ component, how }: Cell) => (how === 'flapping' ? 0 : component === 'mail' ? 1 : 2)
+  const left = cells.toSorted((a, b) => rank(a) - rank(b))
   const ends = limitMs === undefined ? undefined : performance.now() + limitMs
   const worker = async () => {
     for (let cell = left.shift(); cell; cell = left.shift()) {
