@@ -1,4 +1,4 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { auditEntry } from '../../core/audit.ts'
 import { readSettings } from '../../core/env/settings.ts'
@@ -108,7 +108,7 @@ export const restore = onPlace({
     if (!existsSync(from)) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
     if (statSync(from).isDirectory())
       throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
-    const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
+    const { analyticsBackup, readSchema, restoreStore } = await import('../../core/store/open.ts')
     const { analytics, ...result } = await restoreStore(address, {
       from,
       force: force === true,
@@ -121,6 +121,11 @@ export const restore = onPlace({
       audit: auditOf(context, path.basename(name)),
     })
     for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
+    const owner = (await readSchema(address))?.owner
+    if (owner !== undefined && owner !== context.platform.name)
+      context.stderr.write(
+        `the backup is of the platform ${JSON.stringify(owner)}, and this is ${JSON.stringify(context.platform.name)}: unless the platform was renamed (daemon --adopt), restore another one.\n`,
+      )
     const kept = (what: string, where: string | undefined) =>
       where === undefined ? '' : `${what} before it is kept as ${where}\n`
     const events = analytics
@@ -182,6 +187,7 @@ export const journal = onStore({
       // For its owner only: it names suppressed addresses.
       writeFileSync(file, linesOf(entries), { flag: 'wx', mode: 0o600, flush: true })
     } catch (error) {
+      if (codeOf(error) === 'ENOSPC') rmSync(file, { force: true })
       throw new CommandError(
         EXIT.failed,
         codeOf(error) === 'EEXIST'

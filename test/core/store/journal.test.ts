@@ -140,6 +140,19 @@ test('a line of a journal that this build cannot read is not left out without a 
   await it.restore('platform.sqlite', { force: true })
 })
 
+test('the restore of a backup of another platform names both', async () => {
+  const it = await store()
+  await it.opened.owner.claim('Kiln School')
+  await it.opened.close()
+  await it.backup('b.sqlite')
+  const { context, stderr } = testContext({ cwd: it.at('') })
+  const args = ['db', 'restore', 'b.sqlite', '--data', 'new', '--without-journal']
+  expect(await runProgram(args, context)).toBe(0)
+  expect(stderr()).toBe(
+    `the backup is of the platform "Kiln School", and this is "${context.platform.name}": unless the platform was renamed (daemon --adopt), restore another one.\n`,
+  )
+})
+
 test('a copy of a journal from before an erasure brings no erased address back', async () => {
   const it = await store()
   await it.backup('b.sqlite')
