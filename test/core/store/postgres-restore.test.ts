@@ -155,6 +155,19 @@ test('the restored store itself is not taken for the one that it replaced, nor a
   )
 }, 60_000)
 
+test('people who left are kept out also where another build made the replaced store', async () => {
+  for (const change of ['DROP TABLE {}.status_update', 'ALTER TABLE {}.message ADD COLUMN later text']) {
+    const it = await dumped()
+    await it.sql(
+      `INSERT INTO platformctl.message (id, stream, key, payload, created_at, expires_at, next_attempt_at) VALUES ('m', 'mail', 'm', '{}', 1, 2, 3)`,
+    )
+    await it.restore('platformctl_before')
+    await it.sql(change.replace('{}', 'platformctl_before'))
+    expect(await it.db('after-restore', '--from', 'platformctl_before')).toMatchObject({ exitCode: 0 })
+    expect((await it.states()).states).toEqual(OUT)
+  }
+}, 60_000)
+
 test('a journal written before the database was lost restores the same', async () => {
   const it = await dumped()
   const journal = path.join(it.folder, 'journal.jsonl')

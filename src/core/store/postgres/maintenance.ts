@@ -73,7 +73,7 @@ export async function postgresSchema(url: Secret): Promise<StoreSchema | undefin
 /** Tells tables apart, from wherever they are reached; no row if there is none of this name. */
 const PLACE_OF = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), current_database(), CAST(to_regclass(@table) AS oid)) AS place
     WHERE to_regclass(@table) IS NOT NULL`
-const NO_TABLE = '42P01'
+const UNDEFINED = ['42P01', '42703']
 const RUNS = `SELECT id FROM audit WHERE action = 'restore' AND details = @details`
 const LAST_CHANGE = `SELECT greatest((SELECT max(created_at) FROM platformctl.subscription), (SELECT max(confirmed_at) FROM platformctl.subscription),
     (SELECT max(unsubscribed_at) FROM platformctl.subscription), (SELECT max(at) FROM platformctl.subscription_event),
@@ -133,13 +133,11 @@ export async function afterPostgresRestore(
     // Once: what happened since an earlier run is newer.
     if (from !== undefined && runs.every(({ id }) => known.has(id)))
       await ofReplaced(async () => {
-        const told = await plainSql(other ?? pool)
-          .read(() => toldBy(`${schema}.`))
-          .catch((error: unknown) => {
-            // A build that told nothing of the kind made the replaced store.
-            if (codeOf(error) !== NO_TABLE) throw error
-          })
-        if (told) await sql.write(() => takeTold(told))
+        const told = await plainSql(other ?? pool).read(() => toldBy(`${schema}.`))
+        await sql.write(() => takeTold(told))
+      }).catch((error: unknown) => {
+        // A build that has other tables, or other columns, made the replaced store.
+        if (!(error instanceof Error && UNDEFINED.includes(codeOf(error.cause)))) throw error
       })
     const replayed = await replay(sql, entries)
     await sql.write(() => addAudit(audit))
@@ -160,7 +158,7 @@ const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
 const ofReplaced = <T>(work: () => Promise<T>): Promise<T> =>
   explained(work).catch((error: unknown) => {
     throw error instanceof StoreOpenError
-      ? new StoreOpenError(error.message.replaceAll('STORE_URL', '--from'), { cause: error })
+      ? new StoreOpenError(error.message.replaceAll('STORE_URL', '--from'), { cause: error.cause })
       : error
   })
 
