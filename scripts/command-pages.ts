@@ -1,13 +1,14 @@
 import packageJson from '../package.json' with { type: 'json' }
 import { allNodes, type CommandNode, type InputNode } from '../src/cli/command.ts'
 import { documentedTree } from './command-tree.ts'
+import { SHOWN } from './reference/platform.ts'
 
 const EXIT_CODES = [
   ['0', 'passed; warnings and degraded are allowed'],
   ['1', 'a check failed, or what was asked for was refused; with --strict also warnings and degraded'],
   ['2', 'wrong usage or unreadable input; an unknown command is this too'],
   ['3', 'the remote side was not reached, or refused'],
-  ['70', 'an internal fault; please report it'],
+  ['70', 'an internal fault (please report it), or a disk that did not confirm a write'],
 ] as const
 
 /** An option that so many commands have is described once. */
@@ -26,9 +27,9 @@ export async function commandsPage(): Promise<string> {
   const common = [...new Set(rows)].filter((text) => rows.filter((other) => other === text).length >= MANY)
   return `${[
     '# Commands',
-    'Made from the command tree by `npm run make`. `platformctl help COMMAND` prints the same, with the names of your services and mails. What `--format json` writes has [a JSON Schema for each command](schemas).',
+    `${SHOWN} \`platformctl help COMMAND\` prints the same with yours. Made from the command tree by \`npm run make\`. What \`--format json\` writes has [a JSON Schema for each command](schemas).`,
     ['| Command | Does |', '|---|---|', ...index].join('\n'),
-    'Everywhere: `--help`, and `--no-color` (as `NO_COLOR` does). Only what was asked for goes to standard output; progress, warnings and faults go to standard error.',
+    'Every command takes `--help`, `--no-color` (as `NO_COLOR` does), and `--config FILE` or `--no-config` ([where the definition is found](../guides/definition.md#where-it-is-found)). Only what was asked for goes to standard output; progress, warnings and faults go to standard error.',
     [
       '| Exit code | Means |',
       '|---|---|',
@@ -100,6 +101,10 @@ export async function manPage(): Promise<string> {
     '.RI [ options ]',
     '.SH DESCRIPTION',
     roff(packageJson.description),
+    '.PP',
+    roff(
+      `${SHOWN} platformctl help COMMAND prints the same with yours. Every command takes --config FILE or --no-config.`,
+    ),
     '.SH COMMANDS',
     ...commands.flatMap(manual),
     '.SH EXIT STATUS',

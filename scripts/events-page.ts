@@ -33,7 +33,7 @@ Made from \`src/core/analytics\` by \`npm run make\`; not edited by hand. What i
 
 ## Kinds
 
-${code(learningEvents.map(({ name }) => name))}. Nothing else can be recorded.
+${code(learningEvents.map(({ name }) => name))}. Only these and the kinds under \`events\` in your definition can be recorded.
 
 An event is \`{ "kind", "at", "properties" }\`: \`at\` in UTC milliseconds (or ISO 8601 with a zone), properties flat. These are the names that the dashboards of \`/insights\` read:
 

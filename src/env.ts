@@ -20,7 +20,7 @@ export const validateWeb = (env: Environment): Report => validate(contract, env,
 export const validateApi = (env: Environment): Report => validate(contract, env, ['api'])
 /** Validates what the agent reads. */
 export const validateAgent = (env: Environment): Report => validate(contract, env, ['agent'])
-/** Validates for all three services in one report. */
+/** Validates for all services in one report. */
 export const validateAll = (env: Environment): Report => validate(contract, env)
 
 /**

@@ -1,5 +1,6 @@
 import { CAUSES } from '../../src/core/network/causes.ts'
 import { type ServiceDefinition, WEB } from '../../src/core/service.ts'
+import { SHOWN } from './platform.ts'
 
 const WEB_SUMMARY =
   'configuration; with `?deep=1` also whether the data store, payments, other services, mail and the store can be reached'
@@ -22,7 +23,7 @@ export function healthReference(services: readonly ServiceDefinition[]): string 
   )
   return `# Health
 
-Made from \`src/core/network/causes.ts\` by \`npm run make\`; not edited by hand.
+${SHOWN} \`platformctl health --deep\` shows yours. Made from \`src/core/network/causes.ts\` by \`npm run make\`; not edited by hand.
 
 ## Endpoints
 

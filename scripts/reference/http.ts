@@ -1,6 +1,7 @@
 import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
 import type { Security } from '../../src/daemon/http/route.ts'
 import { type Document, exampleError, type Json } from '../../src/daemon/routes/openapi.ts'
+import { SHOWN } from './platform.ts'
 
 type Node = { readonly [key: string]: Json }
 const METHODS = ['get', 'post']
@@ -29,7 +30,7 @@ export function httpReference(document: Document): string {
   return `${[
     '# HTTP reference',
     '<!-- Made from src/daemon/routes by `npm run make`; do not edit. -->',
-    'The same as `/openapi.json`, which the web service serves, there with the names of your courses, mails and services; [a JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (`Accept: text/html`) gets them as a page. Bodies are limited to the size in brackets. Every answer has `X-Request-Id`; a well-formed one of the request is kept. Limited routes answer with `RateLimit` and `RateLimit-Policy`.',
+    `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (\`Accept: text/html\`) gets them as a page. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Limited routes answer with \`RateLimit\` and \`RateLimit-Policy\`.`,
     '| Operation | Service | Does |\n|---|---|---|\n' +
       operations
         .map(({ path, method, operation }) => {

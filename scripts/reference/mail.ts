@@ -1,5 +1,6 @@
 import type { MailDefinition } from '../../src/core/mail/definition.ts'
 import { HTTP_OUTCOMES, type OutcomeRow, SMTP_OUTCOMES } from '../../src/core/mail/outcome.ts'
+import { SHOWN } from './platform.ts'
 
 /** docs/reference/mail.md: made from the definitions and the outcome tables. */
 export function mailReference(definitions: readonly MailDefinition[]): string {
@@ -11,7 +12,7 @@ export function mailReference(definitions: readonly MailDefinition[]): string {
   )
   return `# Mail
 
-Made from \`src/core/mail\` by \`npm run make\`; not edited by hand. How templates are written: [templates](../guides/templates.md). What a mail API is sent: [mail API](mail-api.md). What lint finds: [findings](findings.md#mails).
+${SHOWN} \`platformctl email list\` shows yours. Made from \`src/core/mail\` by \`npm run make\`; not edited by hand. How templates are written: [templates](../guides/templates.md). What a mail API is sent: [mail API](mail-api.md). What lint finds: [findings](findings.md#mails).
 
 ## The mails and what is filled in
 
@@ -21,7 +22,7 @@ ${mails.join('\n')}
 
 ## Outcomes over SMTP
 
-What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: the transport pauses, and no attempt is counted against the message. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Unknown*: it may have been delivered; it is tried again under the same key.
+What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: the transport pauses, and no attempt is counted against the message. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: your settings or account may be at fault, or the message; what becomes of the messages around it decides. *Unknown*: it may have been delivered; it is tried again under the same key.
 
 ${table(SMTP_OUTCOMES)}
 

@@ -9,7 +9,7 @@ const LESSONS = ['lesson-1', 'lesson-2']
 
 const services = [
   ...base.services,
-  { name: 'api', address: ['API_URL'], health: '/health', port: 8080, summary: 'what its program reports' },
+  { name: 'api', address: ['API_URL'], health: '/health', port: 8000, summary: 'what its program reports' },
 ] as const
 
 /**
@@ -39,3 +39,7 @@ export const reference: ResolvedPlatform = {
   ],
   heartbeats: [{ name: 'backup', everyMs: DAY_MS, graceMs: HOUR_MS }],
 }
+
+/** The first sentence of each page that shows it; the page adds what shows the names of another platform. */
+export const SHOWN =
+  'The names here are of a sample platform: services web and api, and a course of two lessons.'

@@ -20,7 +20,7 @@ import { withGuardedOutput } from './terminal.ts'
 
 /** The commands in the order of the help. What a command needs beyond its inputs it imports when it runs. */
 const SUMMARIES = {
-  preflight: 'validate the environment of the three services before a deploy',
+  preflight: 'validate the environment of all services before a deploy',
   env: 'environment variables: check, list, explain, example, diff, verify, schema, dialects',
   init: 'write a platform definition to start from',
   deploy: 'write what a server needs to run the platform: units, images, manifests',

@@ -79,7 +79,7 @@ export function openPlatform<
   } as unknown as Platform<ServedServices<Definition>, TemplatesOf<Definition>>
 }
 
-/** Whether mails can be sent: the key, a sender and either the API or the SMTP address are set (CONTRACT §2). */
+/** Whether mails can be sent: a sender and a provider or server are set, with the key that it needs (CONTRACT §2). */
 export function isEmailConfigured(env: Environment): boolean {
   return readSettings(learning, env).mail !== undefined
 }

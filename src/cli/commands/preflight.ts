@@ -7,7 +7,7 @@ import { REPORT_INPUTS } from '../report.ts'
 export const define: Define = ({ platform: { contract } }) =>
   command({
     description:
-      'Run the validators of all three services, as they run at boot: half-configuration is an error, all else at most a warning.',
+      'Check the environment of all services, as each does when it starts. Half-configured groups and broken rules are errors, and, of your own definition, missing required variables and malformed values. All else is a warning.',
     exits:
       '0 passed, 1 failed, 2 unreadable input, 3 passed here, but something outside was not reached or refused a key.',
     examples: [

@@ -38,7 +38,7 @@ export interface MailToSend<Slots = AnySlots> extends MailParts {
   /** Unique name of the mail: the same value never sends two different mails. Default: a new one for each call. */
   readonly key?: string
   /**
-   * Answers as soon as the mail is stored: it is sent even if the process ends or the provider is down for a day. Without
+   * Answers as soon as the mail is stored: it is sent even if the process ends or the provider is down, for up to three days. Without
    * a persistent store, it is sent at once.
    */
   readonly durable?: boolean

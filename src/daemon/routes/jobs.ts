@@ -87,7 +87,7 @@ export const silenceRoute = () =>
     tag: 'Operations',
     summary: 'Keeps alerts quiet for a while, for a deploy',
     description:
-      'What still fails afterwards is sent then. A later call replaces an earlier one; the duration `0` ends a silence.',
+      'What still fails afterwards is sent then. Silences overlap, and the longest counts; the duration `0` ends all.',
     security: 'dispatchSecret',
     body: jsonBody(
       4 * 1024,
