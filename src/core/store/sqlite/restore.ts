@@ -254,7 +254,7 @@ async function catchUp(
   const later = laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
-  await takeToldOf(sentFrom ?? to, key, sql)
+  await takeToldOf([to, sentFrom ?? to], key, sql)
   const replayed = await replay(sql, entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
@@ -275,12 +275,14 @@ async function catchUp(
   }
 }
 
-/** Leaves what the backup has where the replaced store cannot be read whole. */
-async function takeToldOf(file: string, key: string | undefined, sql: Sql): Promise<void> {
-  try {
-    const told = askReplaced(file, function* () {
+/** From the first of these files that can be read whole; otherwise leaves what the backup has. */
+async function takeToldOf(files: readonly string[], key: string | undefined, sql: Sql): Promise<void> {
+  const ask = (file: string) =>
+    askReplaced(file, function* () {
       return (yield* storeKey()) === key ? yield* toldBy() : undefined
     })
+  try {
+    const told = files.map(ask).find((found) => found !== undefined)
     if (told) await sql.write(() => takeTold(told))
   } catch (error) {
     if (!codeOf(error).startsWith('SQLITE_')) throw error
