@@ -13,7 +13,7 @@ export function metricsReference(): string {
 
 Made from \`src/daemon/metrics/catalog.ts\` by \`npm run make\`; not edited by hand.
 
-\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** would tell on a small platform what one person did: they, and the requests to \`/api/email\` and below, are for requests with the HEALTH_DEEP_TOKEN. Where none is set, they are for this machine itself, with no proxy in between. No series names a host, an address or a person, and every label has a closed set of values.
+\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** could reveal on a small platform what one person did, and so could the counts for \`/api/email\` and below. A scrape gets them only with the HEALTH_DEEP_TOKEN. If you set no token, it gets them from the machine itself, not through a proxy. No series names a host, an address or a person, and every label has a closed set of values.
 
 \`\`\`yaml
 scrape_configs:

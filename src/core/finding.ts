@@ -15,7 +15,7 @@ export interface Finding {
   readonly id: string
   readonly severity: Severity
   readonly services: readonly string[]
-  /** The group of variables concerned (`mail`), or the room that speaks (`template`). */
+  /** The group of variables concerned (`mail`), or the part of platformctl that reports it (`template`). */
   readonly group: string
   readonly present: readonly string[]
   readonly missing: readonly string[]

@@ -21,6 +21,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
   Resend: { route: { kind: 'api', provider: 'resend' }, feedback: 'resend' },
   Mailgun: { route: { kind: 'smtp' }, feedback: 'mailgun' },
   SendGrid: { route: { kind: 'smtp' }, feedback: 'sendgrid' },
+  'Your host’s SMTP server': { route: { kind: 'smtp' }, feedback: undefined },
   'Your own mail server': { route: { kind: 'smtp' }, feedback: undefined },
 }
 
