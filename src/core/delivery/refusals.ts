@@ -64,7 +64,7 @@ export function createRefusals() {
         if (stop !== undefined) one.decide('run')
       })
     },
-    /** A fault of ours, found before any provider was asked. */
+    /** A fault of ours, found before any provider was asked; or no answer. */
     failed: count,
     /** No further answers will come. */
     end() {

@@ -200,6 +200,8 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     // Counted here, in the order of the answers, and while the slot is still taken, so that the next message in
     // line sees it: which refusals are consecutive must not depend on what is recorded first.
     if (delivery.kind === 'sent') refusals.accepted(number)
+    // Whoever swallows one after the other gets no more in this run: each may be repeated.
+    if (delivery.kind === 'unknown') refusals.failed(delivery.reason)
     if (delivery.kind === 'not_configured' || delivery.kind === 'not_composed') {
       refusals.failed(delivery.reason)
       unheard ??= delivery.reason
