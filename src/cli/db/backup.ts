@@ -108,7 +108,7 @@ export const restore = onPlace({
     if (!existsSync(from)) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
     if (statSync(from).isDirectory())
       throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
-    const { analyticsBackup, readSchema, restoreStore } = await import('../../core/store/open.ts')
+    const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
     const { analytics, ...result } = await restoreStore(address, {
       from,
       force: force === true,
@@ -121,7 +121,7 @@ export const restore = onPlace({
       audit: auditOf(context, path.basename(name)),
     })
     for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
-    const owner = (await readSchema(address))?.owner
+    const { owner, ...said } = result
     if (owner !== undefined && owner !== context.platform.name)
       context.stderr.write(
         `the backup is of the platform ${JSON.stringify(owner)}, and this is ${JSON.stringify(context.platform.name)}: unless the platform was renamed (daemon --adopt), restore another one.\n`,
@@ -132,7 +132,7 @@ export const restore = onPlace({
       ? `restored ${analyticsBackup(name)}: events of visitors, rows: ${rowsText(analytics.counts)}\n${kept('the file', analytics.kept)}`
       : ''
     return {
-      json: { result, ...(analytics && { analytics }) },
+      json: { result: said, ...(analytics && { analytics }) },
       text: `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${coveredText(result)}${sentText(result)}${kept('the store', result.kept)}${events}`,
     }
   },

@@ -20,7 +20,7 @@ import {
   uncovered,
 } from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
-import { getMeta, getTime, setMeta } from '../meta.ts'
+import { getMeta, getTime, OWNER, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
 import type { Sql, Steps } from '../sql.ts'
 import { takeTold, toldBy } from '../told.ts'
@@ -47,6 +47,8 @@ export interface RestoreResult {
   readonly repeats: number | undefined
   /** Lessons whose record was taken from the store named for it. */
   readonly taken: number
+  /** The name of the platform that the backup belongs to; undefined if it says none. */
+  readonly owner: string | undefined
   /** Where the store that was replaced is now; undefined when there was none. */
   readonly kept: string | undefined
 }
@@ -209,7 +211,7 @@ async function check(
 
 const NOTHING_DONE = {
   ...{ replayed: NOTHING_REPLAYED, uncoveredSince: undefined, coveredTo: undefined },
-  ...{ repeats: undefined, taken: 0, missing: [] },
+  ...{ repeats: undefined, taken: 0, owner: undefined, missing: [] },
 }
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
@@ -270,6 +272,7 @@ async function catchUp(
         : undefined,
     repeats: countRepeats(database, sentFrom ?? to),
     taken,
+    owner: perform(getMeta(OWNER)),
     // A copy of a journal may be older than an erasure.
     missing: [...others, ...later].filter((entry) => !('identity' in entry && isErased(entry.identity))),
   }
