@@ -66,7 +66,7 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
     ),
     answers: [
       jsonOrPage(
-        'Taken. `sent` is false where mail is not configured, and once the platform’s or the client’s confirmations for the day are used up.',
+        'Taken. `sent` is false only where mail is not configured, or once the platform has mailed its confirmations for the day.',
         'SubscribeAnswer',
         SubscribeAnswer,
         {
