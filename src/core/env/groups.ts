@@ -102,7 +102,8 @@ export const baseGroups = {
       CORS_ALLOWED_ORIGINS: {
         kind: 'origins',
         services: 'all',
-        summary: 'Origins that may call from a browser, separated by commas. Never a wildcard.',
+        summary:
+          'Origins that may call from a browser, also to subscribe at web; separated by commas. Never a wildcard.',
       },
     },
     rules: [

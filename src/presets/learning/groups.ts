@@ -174,6 +174,7 @@ const site = {
       summary: 'Address of the agent as the web service reaches it.',
     },
     ...othersOfSite,
+    CORS_ALLOWED_ORIGINS: { ...base.site.variables.CORS_ALLOWED_ORIGINS, services: ['api', 'agent'] },
   },
 } as const satisfies GroupDefinition
 
