@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { ALERT_FAULTS } from './drill/alerts.ts'
 import type { Result } from './drill/cell.ts'
 import { FAULTS } from './drill/faults.ts'
@@ -72,7 +75,7 @@ async function follow(cells: readonly Cell[], limitMs?: number): Promise<void> {
   console.log(`${passed} of ${cells.length} cells were told, by their cause, and closed`)
 }
 
-function lineOf({ cell, wrong, told, closedMs, printed }: Result): string {
+function lineOf({ cell, wrong, told, closedMs, printed, record }: Result): string {
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`
   const said = [
     told && `told after ${seconds(told.ms)} by ${told.by}`,
@@ -82,8 +85,15 @@ function lineOf({ cell, wrong, told, closedMs, printed }: Result): string {
   return [
     `${wrong.length === 0 ? '✓' : '✗'} ${cell}: ${said.filter(Boolean).join(', ')}`,
     ...wrong.map((one) => one.trim().replace(/^/gm, '    ')),
+    ...(record === undefined ? [] : [`    all that ran: ${kept(cell, record)}`]),
     ...(wrong.length > 0 ? [`    again with: npm run drill -- --cell '${cell}'`] : []),
   ].join('\n')
+}
+
+function kept(cell: string, record: string): string {
+  const file = path.join(tmpdir(), `platformctl-drill-${cell.replace(/\W+/g, '-')}.txt`)
+  writeFileSync(file, record, { mode: 0o600 })
+  return file
 }
 
 async function runList(): Promise<void> {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { DRAIN, injectionOf, RESTORE } from './injections.ts'
+import { injectionOf } from './injections/index.ts'
+import { DRAIN, RESTORE } from './injections/injection.ts'
 import { CELLS, type When } from './product.ts'
 import { DATA, ENV_FILE, openWorld, type Ran, type Running, type Told, until } from './world.ts'
 
@@ -255,6 +256,6 @@ const result: Result = {
   ...{ cell: cell.name, wrong, printed },
   ...(told && { told }),
   ...(closedMs !== undefined && { closedMs }),
-  ...((wrong.length > 0 || process.env.DRILL_RECORD) && { record }),
+  ...(wrong.length > 0 && { record }),
 }
 process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0))

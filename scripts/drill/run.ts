@@ -68,7 +68,6 @@ exec $node scripts/drill/cell.ts '${name}'`
           HOME: '/root',
           DRILL_CACHE: '/srv/cache',
           ...(limitMs !== undefined && { DRILL_LIMIT_MS: String(Math.round(limitMs)) }),
-          ...(process.env.DRILL_RECORD && { DRILL_RECORD: '1' }),
         },
         timeout: LONGEST_MS,
         maxBuffer: 64 * 1024 * 1024,
