@@ -32,8 +32,8 @@ export function startRecorder(
     readonly history: History
     /** Told of every round that was written. */
     readonly onRecorded: () => void
-    /** Given every look; true asks for another one soon. */
-    readonly follow?: (reports: readonly HealthReport[]) => Promise<boolean>
+    /** Given every look, and how long it took to write it; true asks for another one soon. */
+    readonly follow?: (reports: readonly HealthReport[], writeMs: number | undefined) => Promise<boolean>
   },
 ) {
   const stopping = new AbortController()
@@ -47,9 +47,12 @@ export function startRecorder(
     const reports = await Promise.all(health.map((one) => one.check({ deep: true })))
     const round = nextRound({ reports, neighbours, now: clock.now(), monotonic: clock.monotonic() })
     if (stopping.signal.aborted) return false
+    const began = clock.monotonic()
+    let writeMs: number | undefined
     try {
       writing = history.record(round)
       await writing
+      writeMs = clock.monotonic() - began
       onRecorded()
       if (failed) log.info('history_recorded_again', 'the health history can be written again')
       failed = false
@@ -63,7 +66,7 @@ export function startRecorder(
         )
       failed = true
     }
-    return (await follow?.(reports)) ?? false
+    return (await follow?.(reports, writeMs)) ?? false
   }
 
   const ahead = () => clock.now() - clock.monotonic()

@@ -87,10 +87,10 @@ export function keepWatch(
     neighbours,
     history,
     onRecorded: metrics.recorded,
-    async follow(reports) {
+    async follow(reports, writeMs) {
       // Counts that are lost make a day's rates look higher, and nothing else.
       await mailService.tally.flush().catch(() => {})
-      const again = await alerts.follow(looks ? [...reports, await looks(reports)] : reports)
+      const again = await alerts.follow(looks ? [...reports, await looks(reports, writeMs)] : reports)
       // Waited for by nobody.
       if (mailsVisitors)
         course().then(
@@ -138,14 +138,14 @@ export interface ConditionsOptions {
 export function createConditions(
   clock: Pick<Clock, 'now'>,
   options: ConditionsOptions,
-): (reports?: readonly RoundReport[]) => Promise<ReturnType<typeof conditionsReport>> {
+): (reports?: readonly RoundReport[], writeMs?: number) => Promise<ReturnType<typeof conditionsReport>> {
   const { settings, store, services, neighbours, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
   )
   const sendsLessons = store.persistent && settings.mail !== undefined
-  return async (reports = []) => {
+  return async (reports = [], writeMs) => {
     const now = clock.now()
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
     const [lessonsDueSince, holds, told, disk, outcomes, storeTime] = await Promise.all([
@@ -165,6 +165,7 @@ export function createConditions(
         certificates: options.certificates(),
         lessonsDueSince,
         disk,
+        writeMs,
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
         mailRefused: options.mailRefused(),

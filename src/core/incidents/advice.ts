@@ -28,6 +28,14 @@ const ALL = {
     command: 'platformctl db status',
     runbook: 'store-full',
   },
+  disk_slow: {
+    dependsOn: ['store'],
+    label: 'The disk of the data folder',
+    words: { is: 'is slow', still: 'is still slow', ended: 'is fast again' },
+    means: 'requests wait for it, and lessons leave late',
+    command: 'platformctl db status',
+    runbook: 'store-full',
+  },
   build_skew: {
     label: 'The services',
     words: { is: 'run different builds', still: 'still run different builds', ended: 'run one build again' },

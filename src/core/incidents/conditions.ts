@@ -21,6 +21,8 @@ export interface SelfObservations {
       }
     | undefined
   readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
+  /** How long the last write to the disk of the data folder took. */
+  readonly writeMs?: number | undefined
   /** The build that each service reports; null is unstamped. */
   readonly builds: ReadonlyMap<string, string | null>
   readonly halfConfigured: readonly string[]
@@ -61,7 +63,16 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, holds, outcomes = {}, scheduleStalledMs, clock, starts = [] } = observed
+  const {
+    lessonsDueSince,
+    disk,
+    writeMs,
+    holds,
+    outcomes = {},
+    scheduleStalledMs,
+    clock,
+    starts = [],
+  } = observed
   const paused = holds && pauseReasons(holds)
   return {
     service: WEB,
@@ -73,6 +84,11 @@ export function conditionsReport(
           lessons_late: result(lateReason(lessonsDueSince, now)),
         }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
+      ...(writeMs !== undefined && {
+        disk_slow: result(
+          writeMs <= WRITE_MS ? undefined : `a write took ${counted(Math.round(writeMs / 1000), 'second')}`,
+        ),
+      }),
       build_skew: result(skewReason(observed.builds)),
       half_configured: result(
         observed.halfConfigured.length === 0
@@ -126,6 +142,7 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
   return reasons.length === 0 ? undefined : reasons.join('; ')
 }
 
+const WRITE_MS = 5000
 /** Longer than one call of the dispatcher goes on. */
 const SCHEDULE_MS = 10 * MINUTE_MS
 /** Leases and signatures allow for more, certificates and tokens for less. */
