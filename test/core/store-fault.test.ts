@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { SilentServerError } from '../../src/core/store/postgres/faults.ts'
 import { storeFault, storeFaultReason } from '../../src/core/store-fault.ts'
 
 const coded = (code: string, cause?: unknown) => Object.assign(new Error('canary', { cause }), { code })
@@ -25,5 +26,6 @@ test.each([
 
 test('the cause behind an answer for visitors is what counts', () => {
   expect(storeFault(coded('store_unavailable', coded('SQLITE_FULL')))).toBe('disk_full')
+  expect(storeFault(new SilentServerError('no answer'))).toBe('not_reached')
   expect(storeFault('no error at all')).toBe('unknown')
 })

@@ -372,6 +372,8 @@ test('whatever a server does wrong is store_unavailable, with its cause, and our
     cause,
   })
   await expect(guarded(() => Promise.reject(own))).rejects.toBe(own)
+  const silent = new Error('Connection terminated due to connection timeout')
+  await expect(guarded(() => Promise.reject(silent))).rejects.toMatchObject({ cause: { code: 'ETIMEDOUT' } })
   expect(await guarded(async () => 7)).toBe(7)
 })
 

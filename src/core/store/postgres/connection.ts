@@ -13,6 +13,7 @@ import {
   isAnswer,
   isPoolExhausted,
   isServerAtFault,
+  isSilent,
   READ_ONLY,
   ReadOnlyServerError,
   refusedParameter,
@@ -285,7 +286,8 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
       'store_unavailable',
       'The store cannot be read or written now; try again later.',
       {
-        cause: error,
+        // Its code says so; the package's error for a connection has none.
+        cause: isSilent(error) ? new SilentServerError('no answer in time', { cause: error }) : error,
       },
     )
   }

@@ -11,6 +11,7 @@ export const READ_ONLY = '25006'
 /** The server did not answer a statement in time; what became of it is unknown. */
 export class SilentServerError extends Error {
   override readonly name = 'SilentServerError'
+  readonly code = 'ETIMEDOUT'
 }
 
 /** The server answers, and cannot be written. */
@@ -40,6 +41,13 @@ export function refusedParameter(error: unknown): string | undefined {
 export function isPoolExhausted(error: unknown): error is Error {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
+
+/** Nothing was answered in time: a statement, or the connection itself. */
+export const isSilent = (error: unknown): boolean =>
+  codeOf(error) === 'ETIMEDOUT' ||
+  (error instanceof Error &&
+    /^(Connection t|t)[a-z ]*timeout/i.test(error.message) &&
+    !isPoolExhausted(error))
 
 /** Runs an operator's work, and says in one sentence what is wrong with the server. */
 export async function explained<T>(work: () => Promise<T>): Promise<T> {
@@ -79,11 +87,7 @@ function sentence(error: unknown): string {
     return `${PLACE} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
   if (/SSL|certificate|self.signed/i.test(`${code} ${message}`))
     return `${PLACE} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
-  if (
-    code === 'ETIMEDOUT' ||
-    error instanceof SilentServerError ||
-    /^(Connection t|t)[a-z ]*timeout/i.test(message)
-  )
+  if (isSilent(error))
     return `${PLACE} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`
   return `${PLACE} cannot be used (${code || 'no reason given'}).`
 }
