@@ -22,6 +22,8 @@ export interface Result {
 const TOLD_MS = 120_000
 /** The runbooks say: within four minutes. */
 const CLOSED_MS = 250_000
+/** As long as a drain waits for a store that may come back, and some. */
+const TYPED_MS = 200_000
 /** A draw waits for no end beyond this. */
 const LIMIT_MS = Number(process.env.DRILL_LIMIT_MS ?? Number.POSITIVE_INFINITY)
 /** Each at most this long, although what they ask does not answer. */
@@ -72,7 +74,12 @@ async function follow(text: string): Promise<void> {
       `the printed command "${line}" does not run: ${ran.code} after ${Math.round(ran.ms / 1000)} s: ${ran.output.slice(-300)}`,
     )
   }
-  if (it.look !== undefined) done.push(await world.run(it.look))
+  // A channel that is slow has failed only once its time is over.
+  const look = async () => {
+    done.push(await world.run(it.look ?? ''))
+    return it.cause.test(done.at(-1)?.output ?? '')
+  }
+  if (it.look !== undefined) await until(look, 40_000)
   const said = [text, ...done.map(({ output }) => output)]
   check(
     said.some((one) => it.cause.test(one)),
@@ -99,7 +106,8 @@ async function hear(running: Running | undefined, began: number): Promise<'alert
   const { code, output } = await running.ended
   told = { by: `exit code ${code}`, ms: performance.now() - began, text: output.slice(-600) }
   check(code !== 0 && code !== null, `it ended with ${code}`)
-  await follow(output)
+  if (it.isKilled) check(code === 137, `it ended with ${code}`)
+  else await follow(output)
   return 'exit'
 }
 
@@ -204,8 +212,8 @@ async function typed(when: When): Promise<void> {
   else await it.inject(undefined)
   const began = performance.now()
   running = start()
-  if (!(await until(() => running?.isOver() === true, 300_000))) {
-    check(false, `"${command()}" did not end in five minutes`)
+  if (!(await until(() => running?.isOver() === true, TYPED_MS + (it.moreMs ?? 0)))) {
+    check(false, `"${command()}" did not end in time`)
     running.child.kill('SIGKILL')
   }
   const { code, output } = await running.ended

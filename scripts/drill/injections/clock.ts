@@ -23,6 +23,7 @@ export async function clock(cell: Cell, world: World): Promise<Injection> {
   const { prepare = () => {} } = await store({ ...cell, when: 'drain' }, world)
   writeFileSync('/srv/clock.mjs', CLOCK)
   const set = (ms: number) => () => writeFileSync(SHIFT, String(ms), { mode: 0o644 })
+  const command = `platformctl dispatch --drain --url http://127.0.0.1:3000 --env-file ${HOME}/.env`
   const cause = /seconds (?:ahead of|behind)/
   const hows: Ways = {
     slow: { cause, inject: set(-3_600_000), heal: set(0) },
@@ -34,8 +35,9 @@ export async function clock(cell: Cell, world: World): Promise<Injection> {
     alerts: true,
     moreMs: 200_000,
     prepare,
+    ...(when === 'drain' && { use: () => world.run(command) }),
     daemonEnv: { NODE_OPTIONS: '--import=/srv/clock.mjs' },
     daemon: when === 'drain' ? '--no-schedule' : '',
-    command: `platformctl dispatch --drain --url http://127.0.0.1:3000 --env-file ${HOME}/.env`,
+    command,
   }
 }

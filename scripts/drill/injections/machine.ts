@@ -37,7 +37,7 @@ export function disk({ how, when }: Cell, world: World): Injection {
   const remount = (mode: string) => () => execFileSync('mount', ['-o', `remount,${mode}`, DATA])
   const calls = brokenCalls(
     how === 'slow'
-      ? 'pwrite64,fsync,fdatasync:delay_enter=2000000'
+      ? 'pwrite64,fsync,fdatasync:delay_enter=800000'
       : how === 'lying'
         ? 'fsync,fdatasync:error=EIO'
         : 'pwrite64,fsync,fdatasync:error=EIO',
@@ -60,7 +60,7 @@ export function disk({ how, when }: Cell, world: World): Injection {
     gone: isOpen
       ? { cause: /disk/, ...broken }
       : { cause: /read-only|takes no writes|cannot be written/, inject: remount('ro'), heal: remount('rw') },
-    slow: { cause: /in time|slow|did not answer|disk/, ...broken },
+    slow: { cause: /disk of the data folder is slow/, moreMs: 120_000, ...broken },
     full: { cause: /full|room/, inject: fillDisk, heal: freeDisk },
     lying: { cause: /disk/, ...broken },
     flapping: { cause: /full|room/, ...flapping(fillDisk, freeDisk) },
@@ -72,7 +72,8 @@ export function disk({ how, when }: Cell, world: World): Injection {
       await world.seed(when === 'drain' ? 12 : 3)
       if (when === 'restore') await world.must(`platformctl db backup ${BACKUP} ${STORE_OPTIONS}`)
     },
-    use: usePlatform,
+    // Each request would hold up the process for longer.
+    ...(how !== 'slow' && { use: usePlatform }),
     ridesOut: how === 'flapping' && when === 'drain',
     get daemonEnv() {
       return { PREFIX: prefix }
@@ -101,7 +102,9 @@ export function memory({ how, when }: Cell, world: World): Injection {
     inject(running) {
       if (running === undefined || when !== 'running') heap = '--max-old-space-size=8'
       // What it has it keeps; it gets no more.
-      else execFileSync('prlimit', ['--pid', String(running.pid), '--as=200000000'])
+      // A process may take less for one of its own user without a right for that.
+      else return world.must(`prlimit --pid ${running.pid} --as=200000000`)
+      return undefined
     },
     heal() {
       heap = ''
@@ -115,11 +118,12 @@ export function memory({ how, when }: Cell, world: World): Injection {
   return {
     ...wayOf(hows, how),
     async prepare() {
+      world.settings.WITNESS_SECRET = 'the-secret-of-the-witness-of-the-drill'
       await world.seed(when === 'drain' ? 12 : 3)
       if (when === 'restore') await world.must(`platformctl db backup ${BACKUP} ${STORE_OPTIONS}`)
     },
     use: () => (last === undefined ? usePlatform() : undefined),
-    witness: how !== 'flapping' && (when === 'running' || (when === 'start' && how === 'gone')),
+    witness: how !== 'flapping' && when === 'running',
     // So long ago must the last start be.
     ...(how === 'flapping' && { moreMs: 950_000 }),
     isKilled: how !== 'full',

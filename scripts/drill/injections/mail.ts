@@ -20,7 +20,8 @@ export function mail({ how, when }: Cell, world: World): Injection {
     },
     slow: {
       cause: /did not answer|in time|timed? ?out|silent/i,
-      moreMs: 150_000,
+      // RFC 5321 gives a server ten minutes for its last reply.
+      moreMs: when === 'drain' ? 600_000 : 150_000,
       inject: () => world.relays.mail.mode('stall'),
       async heal() {
         await world.relays.mail.mode('refuse')

@@ -33,7 +33,8 @@ export function dns({ how, when }: Cell, world: World): Injection {
         names.lateMs = 0
       },
     },
-    lying: { cause: /refused/, ...answers(() => '127.0.0.99') },
+    // Mail goes by the name that it found for five minutes.
+    lying: { cause: /refused/, moreMs: 330_000, ...answers(() => '127.0.0.99') },
     flapping: {
       cause: /look(?:ed)? up|resol/,
       ...(() => {

@@ -110,7 +110,8 @@ export async function secondDaemon(cell: Cell, world: World): Promise<Injection>
       return {
         ...usual,
         ...plain,
-        cause: when === 'restore' ? /open in another process/ : /port \d+ of \w+ is in use/,
+        cause:
+          when === 'restore' ? /open in another process/ : /port \d+ of \w+ (?:is in use|could not be taken)/,
         daemon: '',
         command: RESTORE,
         ...(when === 'restore' || when === 'start'
