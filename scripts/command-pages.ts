@@ -11,7 +11,7 @@ const EXIT_CODES = [
   ['70', 'an internal fault (please report it), or a disk that did not confirm a write'],
 ] as const
 
-/** An option that so many commands have is described once. */
+/** An option of at least this many commands is described once. */
 const MANY = 5
 
 const nameOf = ({ path }: CommandNode) => ['platformctl', ...path].join(' ')

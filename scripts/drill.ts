@@ -16,7 +16,7 @@ const USAGE = `npm run drill [-- OPTIONS] [-- NAME …]
   told of a cell's fault in time and by its cause, the printed commands must run, and it must close. NAME: only the faults
   of the list with that in their name.
   --seed N         draws the cells of that seed
-  --cells N        draws so many, 12 unless told
+  --cells N        draws N cells (default: 12)
   --cell NAME      only these cells: store/slow/running, store/slow, store; may be given again
   --all            every cell that is in scope
   --at-once N      how many run beside each other

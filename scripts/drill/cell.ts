@@ -97,7 +97,7 @@ async function hear(running: Running | undefined, began: number): Promise<'alert
     .join('\n')
   if (first !== undefined) {
     told = { by: it.witness ? 'a witness' : first.by, ms: first.at - began, text: first.text }
-    // What else is told with it, a moment later.
+    // Other alerts about the same fault follow a moment later.
     await sleep(1000)
     await follow(text)
     return 'alert'

@@ -52,8 +52,8 @@ const OUT: Readonly<Record<string, string>> = {
   'disk/wrong owner': 'the files on a disk have owners: see file owner',
   'disk/wrong version': 'a file system that the kernel does not know is not mounted: see gone',
   'disk/expired': 'a disk does not expire; one that is worn out lies or is gone',
-  'disk/slow/drain': 'a drain on a slow disk is late, which its progress shows to whoever started it',
-  'disk/slow/restore': 'a restore to a slow disk is late, and whoever started it waits for it',
+  'disk/slow/drain': 'a drain on a slow disk is late, and shows its progress to the operator who started it',
+  'disk/slow/restore': 'a restore to a slow disk is late, and the operator who started it waits for it',
 
   'memory/slow': 'memory that is slow is a machine that swaps: see disk',
   'memory/lying': 'no program can tell that its own memory lies',

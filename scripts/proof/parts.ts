@@ -118,7 +118,7 @@ export function partsOf({
     },
     ...COMPONENTS.map((component) => ({
       name: `cells/${component.replaceAll(' ', '-')}`,
-      shows: `However and whenever this fails, somebody is told in time and by the cause, what is printed runs, and it closes: ${component}.`,
+      shows: `${component}: each of its faults is alerted in time with its cause, the printed commands run, and the alert closes.`,
       command: npm(
         'drill',
         '--cell',

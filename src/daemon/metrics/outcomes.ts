@@ -105,7 +105,7 @@ export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
 
 /**
  * Judges what this process counted in the last ten minutes; call it every minute. What was counted while another fault
- * explained it is forgotten, so that nobody is told of it once that fault is over.
+ * explained it is forgotten, and raises no alert once that fault is over.
  */
 export function watchOutcomes(
   metrics: MetricSet,

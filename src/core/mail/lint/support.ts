@@ -51,7 +51,7 @@ export function checkSupport(mail: LintedMail): void {
   }
 }
 
-/** What each of the clients that matter lacks of a mail, whoever wrote it, by titles of caniemail.com. */
+/** What each mail client above does not support of a mail, also of what MJML wrote: titles of caniemail.com. */
 export function supportOf(html: string) {
   fillGaps()
   const { issues } = caniemail({ clients: NAMES, html })
