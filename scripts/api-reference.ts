@@ -3,8 +3,7 @@ import path from 'node:path'
 import { type Declaration, parseSync } from 'oxc-parser'
 
 /**
- * docs/reference/api.md: what each subpath of the package exports, with its docstrings, and the types that those
- * name. Read from the sources with a parser, because the compiler has no API that a documentation tool could use.
+ * docs/reference/api.md: what each subpath of the package exports, with its docstrings. Read from the sources with a parser, because the compiler has no API that a documentation tool could use.
  */
 export function apiReference(input: {
   readonly root: string
@@ -31,7 +30,7 @@ export function apiReference(input: {
     sections.push(
       `## ${name}`,
       ...[...own.filter(({ symbol }) => symbol.isValue), ...own.filter(({ symbol }) => !symbol.isValue)].map(
-        ({ as, symbol }) => entryOf(as, symbol, '###'),
+        ({ as, symbol }) => entryOf(as, symbol),
       ),
       ...(again.length === 0
         ? []
@@ -40,19 +39,11 @@ export function apiReference(input: {
           ]),
     )
   }
-  const used = reachable(
-    [...modules.values()].flatMap(({ symbols }) => [...symbols.values()]),
-    told,
-    load,
-  )
   return `${[
     '# API reference',
     '<!-- Made from the docstrings of the sources by `npm run make`; do not edit. -->',
-    'What each subpath exports, and below the types that those name.',
+    'What each subpath exports. Your editor shows the types that these name and that no subpath exports; TypeScript infers them.',
     ...sections,
-    '## Types that these name',
-    'Not exported by name; TypeScript infers them. The parts of a `Store`, and what is computed from a definition, are only in the declarations (`dist/types`).',
-    ...used.map((symbol) => entryOf(symbol.name, symbol, '###')),
   ].join('\n\n')}\n`
 }
 
@@ -178,33 +169,15 @@ function find(file: string, name: string, load: (file: string) => Module): Sym |
   return imported && find(imported.file, imported.name, load)
 }
 
-/** Types whose parts nobody names: the store's, and those that TypeScript computes from a definition. */
-const OPAQUE: ReadonlySet<string> = new Set(['Store', 'Checked', 'DefinedPlatform', 'PlatformEnvironment'])
-
-/** Types of ours that a told declaration names, and those that these name. */
-function reachable(
-  start: readonly Sym[],
-  told: ReadonlyMap<string, string>,
-  load: (file: string) => Module,
-): readonly Sym[] {
-  const queue = start.filter((symbol) => told.has(key(symbol)))
-  const seen = new Set(queue.map(key))
-  const found: Sym[] = []
-  for (let next = queue.shift(); next; next = queue.shift()) {
-    if (OPAQUE.has(next.name)) continue
-    for (const name of new Set(next.text.match(/\b[A-Z]\w+\b/g))) {
-      const symbol = find(next.file, name, load)
-      if (symbol === undefined || seen.has(key(symbol))) continue
-      seen.add(key(symbol))
-      found.push(symbol)
-      queue.push(symbol)
-    }
-  }
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1))
+/** Types whose fields stand on a page of their own, or are nobody's to use. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'src/platform/definition.ts': 'Its fields are in [the definition](definition.md).',
+  'src/core/store/store.ts': 'Its parts are in the declarations (`dist/types`).',
 }
 
-function entryOf(as: string, { doc, text }: Sym, heading: string): string {
-  return [`${heading} ${as}`, ...(doc === '' ? [] : [doc]), `\`\`\`ts\n${text}\n\`\`\``].join('\n\n')
+function entryOf(as: string, { file, doc, text, isValue }: Sym): string {
+  const elsewhere = isValue ? undefined : ELSEWHERE[file]
+  return [`### ${as}`, ...(doc === '' ? [] : [doc]), elsewhere ?? `\`\`\`ts\n${text}\n\`\`\``].join('\n\n')
 }
 
 /** A docstring as a paragraph, with links where it cites the contract. */

@@ -12,18 +12,18 @@ const EXIT_CODES = [
 ] as const
 
 /** An option of at least this many commands is described once. */
-const MANY = 5
+const MANY = 3
 
 const nameOf = ({ path }: CommandNode) => ['platformctl', ...path].join(' ')
+const anchor = (command: CommandNode) => nameOf(command).replaceAll(' ', '-')
 
 /** `docs/reference/commands.md`: every command, its arguments, options, exit codes and examples. */
 export async function commandsPage(): Promise<string> {
   const [, ...commands] = allNodes(await documentedTree())
-  const anchor = (command: CommandNode) => nameOf(command).replaceAll(' ', '-')
   const index = commands
     .filter(({ path }) => path.length === 1)
     .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
-  const rows = commands.flatMap(({ options }) => options.map((option) => row(option.flags, option)))
+  const rows = commands.flatMap(inputRows).map(({ text }) => text)
   const common = [...new Set(rows)].filter((text) => rows.filter((other) => other === text).length >= MANY)
   return `${[
     '# Commands',
@@ -42,34 +42,31 @@ export async function commandsPage(): Promise<string> {
 }
 
 function section(command: CommandNode, common: ReadonlySet<string>): string {
-  const { args, commands } = command
-  const options = command.options.map((option) => ({ flags: option.flags, text: row(option.flags, option) }))
-  const shared = options.filter(({ text }) => common.has(text))
-  const rows = [
-    ...args.map((arg) => row(`<${arg.name}>`, arg)),
-    ...options.flatMap(({ text }) => (common.has(text) ? [] : [text])),
-  ]
+  const { commands } = command
+  const inputs = inputRows(command)
+  const shared = inputs.filter(({ text }) => common.has(text))
+  const rows = inputs.flatMap(({ text }) => (common.has(text) ? [] : [text]))
   const parts = [
     `${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`,
     command.description,
     `\`\`\`\n${command.usage}\n\`\`\``,
   ]
   if (commands.length > 0)
-    parts.push(
-      [
-        '| Command | Does |',
-        '|---|---|',
-        ...commands.map((one) => `| \`${nameOf(one)}\` | ${one.summary} |`),
-      ].join('\n'),
-    )
+    parts.push(`Commands: ${commands.map((one) => `[\`${one.path.at(-1)}\`](#${anchor(one)})`).join(', ')}.`)
   if (rows.length > 0) parts.push(['| Argument or option | Means |', '|---|---|', ...rows].join('\n'))
   if (shared.length > 0)
     parts.push(
-      `[As in many commands](#options-of-many-commands): ${shared.map(({ flags }) => `\`${flags}\``).join(', ')}.`,
+      `[As in many commands](#options-of-many-commands): ${shared.map(({ name }) => `\`${name}\``).join(', ')}.`,
     )
   if (command.after !== '') parts.push(...afterParts(command.after))
   return parts.join('\n\n')
 }
+
+const inputRows = ({ args, options }: CommandNode) =>
+  [
+    ...args.map((arg) => ({ name: `<${arg.name}>`, arg })),
+    ...options.map((arg) => ({ name: arg.flags, arg })),
+  ].map(({ name, arg }) => ({ name, text: row(name, arg) }))
 
 function row(name: string, { help, words, byDefault }: InputNode): string {
   const one = words.length > 0 ? `; one of ${words.map((word) => `\`${word}\``).join(', ')}` : ''

@@ -1,5 +1,4 @@
 import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
-import { variablesOf } from '../src/core/env/rule.ts'
 import { LINT_RULES } from '../src/core/mail/lint/rules.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 
@@ -7,12 +6,7 @@ import { learning } from '../src/presets/learning/platform.ts'
 export function findingsPage(): string {
   const errors = [...learning.contract.rules]
     .sort((a, b) => a.id.localeCompare(b.id))
-    .map(
-      (rule) =>
-        `### ${rule.id}\n\n${rule.cause} ${rule.fix}\n\nConcerns ${variablesOf(rule)
-          .map((name) => `\`${name}\``)
-          .join(', ')}.`,
-    )
+    .map(({ id, cause, fix }) => `### ${id}\n\n${cause} ${fix}`)
   const warnings = Object.entries(WARNINGS)
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([id, text]) => `### ${id}\n\n${text}`)

@@ -23,26 +23,25 @@ export function httpReference(document: Document): string {
       const operation = node(item)[method]
       return operation === undefined
         ? []
-        : [{ path, method: method.toUpperCase(), operation: node(operation) }]
+        : [{ title: `${method.toUpperCase()} ${path}`, operation: node(operation) }]
     }),
   )
+  const codes = operations.map(({ operation }) => errorsOf(operation))
+  const everywhere = new Set(codes[0]?.filter((code) => codes.every((others) => others.includes(code))))
   const tags = list(document.tags).map((tag) => String(node(tag).name))
+  const tagged = (tag: string) => operations.filter(({ operation }) => list(operation.tags)[0] === tag)
   return `${[
     '# HTTP reference',
     '<!-- Made from src/daemon/routes by `npm run make`; do not edit. -->',
     `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (\`Accept: text/html\`) gets them as a page. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Limited routes answer with \`RateLimit\` and \`RateLimit-Policy\`.`,
-    '| Operation | Service | Does |\n|---|---|---|\n' +
-      operations
-        .map(({ path, method, operation }) => {
-          const title = `${method} ${path}`
-          return `| [\`${title}\`](#${anchor(title)}) | ${serviceNames(operation)} | ${operation.summary} |`
-        })
-        .join('\n'),
+    `Any operation can answer ${errorLinks([...everywhere])}; the others stand with each.`,
+    ...tags.map((tag) => {
+      const links = tagged(tag).map(({ title }) => `[\`${title}\`](#${anchor(title)})`)
+      return `**${tag}**: ${links.join(', ')}`
+    }),
     ...tags.flatMap((tag) => [
       `## ${tag}`,
-      ...operations
-        .filter(({ operation }) => list(operation.tags)[0] === tag)
-        .flatMap(({ path, method, operation }) => section(`${method} ${path}`, operation, schemas)),
+      ...tagged(tag).flatMap(({ title, operation }) => section(title, operation, schemas, everywhere)),
     ]),
   ].join('\n\n')}\n`
 }
@@ -62,12 +61,18 @@ export function errorReference(): string {
   ].join('\n\n')}\n`
 }
 
-function section(title: string, operation: Node, schemas: Node): string[] {
+function section(
+  title: string,
+  operation: Node,
+  schemas: Node,
+  everywhere: ReadonlySet<ErrorCode>,
+): string[] {
   const parameters = list(operation.parameters).map(node)
   const body = operation.requestBody === undefined ? undefined : node(operation.requestBody)
+  const own = errorsOf(operation).filter((code) => !everywhere.has(code))
   return [
     `### ${title}`,
-    `${operation.summary}.${operation.description === undefined ? '' : ` ${operation.description}`}`,
+    `${operation.summary} (${serviceNames(operation)}).${operation.description === undefined ? '' : ` ${operation.description}`}`,
     ...needs(list(operation.security).map(node)),
     ...(parameters.length === 0
       ? []
@@ -84,7 +89,7 @@ function section(title: string, operation: Node, schemas: Node): string[] {
         ? answerSection(status, node(response))
         : [],
     ),
-    errorLine(node(operation.responses)),
+    ...(own.length === 0 ? [] : [`**Errors** ${errorLinks(own)}.`]),
   ]
 }
 
@@ -129,15 +134,17 @@ function examplesOf(examples: Json | undefined, type: string): string[] {
   })
 }
 
-function errorLine(responses: Node): string {
-  const codes = Object.values(responses).flatMap((response) => {
+function errorsOf({ responses }: Node): ErrorCode[] {
+  return Object.values(node(responses)).flatMap((response) => {
     const media = node(node(response).content)['application/json']
     return Object.keys(media === undefined ? {} : node(node(media).examples)).filter(
       (name): name is ErrorCode => Object.hasOwn(ERRORS, name),
     )
   })
-  return `**Errors** ${codes.map((code) => `${ERRORS[code].status} [\`${code}\`](errors.md)`).join(', ')}.`
 }
+
+const errorLinks = (codes: readonly ErrorCode[]) =>
+  codes.map((code) => `${ERRORS[code].status} [\`${code}\`](errors.md)`).join(', ')
 
 function fieldsOf(schema: Node): string {
   // A body whose fields others define.
