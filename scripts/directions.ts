@@ -5,7 +5,8 @@ import { findCircles } from './circles.ts'
 
 /**
  * Holds the import directions of the house: folder → what it may import of ours, the one file (or folder) in which each
- * foreign package may appear, and that neither files nor folders import each other in a circle.
+ * foreign package may appear, that neither files nor folders import each other in a circle, and that the daemon starts
+ * without the wings.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/core': ['src/core'],
@@ -58,8 +59,28 @@ const ONE_HOME: Record<string, string | readonly string[]> = {
   '@sentry/browser': 'src/browser/errortrack.ts',
 }
 
+/** What the daemon and an embedding program load when they start. */
+const STARTS = ['src/cli/commands/daemon.ts', 'src/daemon/index.ts']
+
+/** Rooms for a command or a moment of their own, which are loaded when that comes. */
+const WINGS = [
+  'src/cli/demo/',
+  'src/cli/deploy/',
+  'src/cli/documents/',
+  'src/cli/preview/',
+  'src/core/live/targets.ts',
+  'src/core/mail/compile/compile.ts',
+  'src/core/mail/lint/',
+  'src/core/payments/checkout.ts',
+  'src/core/store/copy.ts',
+  'src/platform/init/',
+  'src/witness/',
+]
+
 const faults: string[] = []
 const imports = new Map<string, string[]>()
+/** File → what is loaded with it. */
+const loads = new Map<string, string[]>()
 for (const file of globSync('src/**/*.ts').map((name) => name.split(path.sep).join('/'))) {
   const { module } = parseSync(file, readFileSync(file, 'utf8'))
   const requests = [
@@ -75,6 +96,18 @@ for (const file of globSync('src/**/*.ts').map((name) => name.split(path.sep).jo
   imports.set(
     file,
     ours.map((request) => path.posix.join(path.posix.dirname(file), request)),
+  )
+  const valued = [
+    ...module.staticImports.filter(
+      ({ entries }) => entries.length === 0 || entries.some(({ isType }) => !isType),
+    ),
+    ...module.staticExports.flatMap(({ entries }) => entries.filter(({ isType }) => !isType)),
+  ].flatMap(({ moduleRequest }) => moduleRequest?.value ?? [])
+  loads.set(
+    file,
+    valued
+      .filter((request) => request.startsWith('.'))
+      .map((request) => path.posix.join(path.posix.dirname(file), request)),
   )
   for (const request of requests) {
     if (request.startsWith('.')) checkOurs(file, path.posix.join(path.posix.dirname(file), request))
@@ -104,6 +137,15 @@ const { files, folders } = findCircles(imports)
 for (const circle of files) faults.push(`these files import each other in a circle: ${circle.join(', ')}`)
 for (const circle of folders)
   faults.push(`these import each other in a circle, as folders: ${circle.join(', ')}`)
+
+const started = new Set(STARTS)
+for (const file of started) {
+  for (const next of loads.get(file) ?? []) {
+    if (WINGS.some((wing) => next.startsWith(wing)))
+      faults.push(`${file} loads ${next}, and the daemon starts with it: import it when it is needed`)
+    else started.add(next)
+  }
+}
 
 for (const fault of faults) console.log(fault)
 process.exitCode = faults.length === 0 ? 0 : 1
