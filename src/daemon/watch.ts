@@ -63,7 +63,7 @@ export function keepWatch(
       // A program that brings a clock of its own does not keep the time of the world.
       ...(clock === systemClock && {
         clockAheadMs: platform.clockWatch.aheadMs,
-        ...(store.kind === 'postgres' && store.time && { storeTime: store.time }),
+        ...(store.kind === 'postgres' && { storeTime: store.time }),
       }),
       scheduleStalledMs: opened.scheduleStalledMs,
       starts,

@@ -7,7 +7,7 @@ import { portOf } from '../network/connect.ts'
 import { proxyOf } from '../network/proxy.ts'
 import { counted } from '../sentences.ts'
 import type { ServiceDefinition } from '../service.ts'
-import type { StoreSchema } from '../store/store.ts'
+import type { StoreSchema } from '../store/schema.ts'
 import { failed, type LiveCheck, passed, type Step, skipped, warning } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
 

@@ -3,7 +3,7 @@ import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/defini
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
 import type { PaymentEventStore } from '../payments/webhook.ts'
 import { messageSteps as queue } from './messages.ts'
-import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql } from './sql.ts'
+import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql, scalar } from './sql.ts'
 
 export const TEXTS = {
   invite: `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
@@ -59,8 +59,7 @@ export function sentMail({ one, write }: Sql): SentMailStore {
         else {
           for (const { most, windowMs } of caps) {
             const window = { recipient, after: now - windowMs, before: now + windowMs }
-            const recent = yield* first<{ count: number }>(TEXTS.recent, window)
-            if ((recent?.count ?? 0) >= most) return 'capped'
+            if (((yield* scalar<number>(TEXTS.recent, window)) ?? 0) >= most) return 'capped'
           }
           yield* run(TEXTS.begin, { key, now, recipient, content })
         }

@@ -1,5 +1,5 @@
 import { type AnalyticsStore, type DayCount, dayOf } from '../analytics/store.ts'
-import { all, first, run, type Sql, type Steps } from './sql.ts'
+import { all, deleteInSteps, first, run, type Sql, type Steps } from './sql.ts'
 
 /** A store of events, and what differs by its kind. */
 interface Parts extends Pick<AnalyticsStore, 'close'> {
@@ -27,7 +27,8 @@ interface Parts extends Pick<AnalyticsStore, 'close'> {
 }
 
 /** The events of visitors: a row of JSON for each batch, and views over them. */
-export function analytics({ one }: Sql, parts: Parts): AnalyticsStore {
+export function analytics(sql: Sql, parts: Parts): AnalyticsStore {
+  const { one } = sql
   const { kind, table, batches, daily, bytes, rowsAStep, append, close } = parts
   const text = {
     counts: `SELECT day, kind, count FROM ${daily} WHERE day >= @since ORDER BY day, {byBytes kind}`,
@@ -61,7 +62,7 @@ export function analytics({ one }: Sql, parts: Parts): AnalyticsStore {
       disk: await parts.disk?.(),
     }),
     async prune(before) {
-      while ((await one(run(text.prune, { before }))) === rowsAStep) await new Promise(setImmediate)
+      await deleteInSteps(sql, text.prune, { before }, rowsAStep)
       await one(run(text.dropBytes, { day: dayOf(before) }))
     },
     status: async () => ({

@@ -3,7 +3,7 @@ import { StoreMaintenanceError } from './errors.ts'
 import { CONFIGURATIONS } from './meta.ts'
 import { TABLES } from './migrations.ts'
 import { schemaVersion } from './schema.ts'
-import { all, first, run, type Steps, snakeCase } from './sql.ts'
+import { all, run, type Steps, scalar, snakeCase } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
 /**
@@ -79,7 +79,7 @@ export async function compareRows(
       from += rows.length
       // The store casts the rows to its own types.
       if (!isEmpty && alike + rows.length === from)
-        alike += (await perform(first<{ count: number }>(both, { rows })))?.count ?? 0
+        alike += (await perform(scalar<number>(both, { rows }))) ?? 0
     }
     const to = isEmpty ? 0 : await perform(countOf(table))
     if (alike !== from || from !== to) differences.push({ table, from, to })
@@ -90,7 +90,7 @@ export async function compareRows(
 function* countOf(table: string): Steps<number> {
   const except = table === 'meta' ? ` WHERE name NOT IN (SELECT value FROM {each @own})` : ''
   const text = `SELECT count(*) AS count FROM ${table}${except}`
-  return (yield* first<{ count: number }>(text, { own: OWN_META }))?.count ?? 0
+  return (yield* scalar<number>(text, { own: OWN_META })) ?? 0
 }
 
 /** The rows of a table that belong into another store, a page at a time, with a query that reads them from `@rows`. */

@@ -1,6 +1,6 @@
 import type { Backlog, CourseCounts, CourseStore, Problem, SubscriptionState } from '../course/store.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
-import { all, first, type Sql, type Steps } from './sql.ts'
+import { all, first, type Sql, type Steps, scalar } from './sql.ts'
 import { type Row, recordOf } from './subscriptions.ts'
 
 /** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
@@ -99,7 +99,7 @@ export function counts({ one, read }: Sql) {
     listDue: (now, limit) => records(TEXTS.listDue, { now, limit }),
     isDue: async (now) => (await one(first(TEXTS.isDue, { now }))) !== undefined,
     listProblems: (limit, after = FIRST) => records(TEXTS.problems, { limit, ...after }),
-    stalledSince: async (at) => (await one(first<{ due: number }>(TEXTS.stalled, at)))?.due,
+    stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
   } satisfies Partial<CourseStore>
 }
 

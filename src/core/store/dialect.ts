@@ -1,20 +1,17 @@
 import { TABLES } from './migrations.ts'
 
-type Spelling = (argument: string) => string
+/** `$1` is the word's argument. */
+type Spelling = string | ((argument: string) => string)
 
 /** What the two stores spell differently. A text has `{word argument}`, such as `{each @ids}`. */
 const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postgres: Spelling }>> = {
   /** The number of elements of a JSON array in a column; 0 for anything else. */
   length: {
-    sqlite: (column) => `CASE WHEN json_valid(${column}) THEN json_array_length(${column}) ELSE 0 END`,
-    postgres: (column) =>
-      `CASE jsonb_typeof(${column}) WHEN 'array' THEN jsonb_array_length(${column}) ELSE 0 END`,
+    sqlite: 'CASE WHEN json_valid($1) THEN json_array_length($1) ELSE 0 END',
+    postgres: "CASE jsonb_typeof($1) WHEN 'array' THEN jsonb_array_length($1) ELSE 0 END",
   },
   /** A table of the texts in a JSON array, in its column `value`. */
-  each: {
-    sqlite: (array) => `json_each(${array})`,
-    postgres: (array) => `jsonb_array_elements_text(CAST(${array} AS jsonb)) AS value`,
-  },
+  each: { sqlite: 'json_each($1)', postgres: 'jsonb_array_elements_text(CAST($1 AS jsonb)) AS value' },
   /** `{rows TABLE: COLUMN, …}`: the rows in the parameter `@rows`, in columns that are typed as the table has them. */
   rows: {
     // As JSONB each row is parsed once, and not for each of its columns.
@@ -25,68 +22,62 @@ const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postg
   },
   /** A whole number that a column holds as text; far too large for one that somebody damaged. */
   integer: {
-    sqlite: (column) =>
-      `CASE WHEN ${column} NOT GLOB '*[^0-9]*' THEN CAST(${column} AS INTEGER) ELSE 2000000000 END`,
-    postgres: (column) => `CASE WHEN ${column} ~ '^[0-9]{1,9}$' THEN ${column}::bigint ELSE 2000000000 END`,
+    sqlite: "CASE WHEN $1 NOT GLOB '*[^0-9]*' THEN CAST($1 AS INTEGER) ELSE 2000000000 END",
+    postgres: "CASE WHEN $1 ~ '^[0-9]{1,9}$' THEN $1::bigint ELSE 2000000000 END",
   },
   /** The bytes of a column of `rows`. */
-  bytes: { sqlite: (column) => `unhex(${column}, '\\x')`, postgres: (column) => column },
+  bytes: { sqlite: "unhex($1, '\\x')", postgres: '$1' },
   /** Orders probes by their first look. */
-  inserted: { sqlite: () => 'rowid', postgres: () => 'place' },
+  inserted: { sqlite: 'rowid', postgres: 'place' },
   /** The number of a row within the transaction that reads it, where rows have numbers. */
-  rowid: { sqlite: () => ', rowid', postgres: () => '' },
+  rowid: { sqlite: ', rowid', postgres: '' },
   /** Makes a query use an index, where the store takes such an order. */
-  by: { sqlite: (index) => `INDEXED BY ${index}`, postgres: () => '' },
+  by: { sqlite: 'INDEXED BY $1', postgres: '' },
   /**
    * Whether an enrolment's lesson in hand has failed, in the words of the index of what is due: the planner of PostgreSQL
    * takes a partial index only for its own words.
    */
-  failed: { sqlite: () => '(failures > 0) = 1', postgres: () => 'failures > 0' },
-  neverFailed: { sqlite: () => '(failures > 0) = 0', postgres: () => 'failures = 0' },
+  failed: { sqlite: '(failures > 0) = 1', postgres: 'failures > 0' },
+  neverFailed: { sqlite: '(failures > 0) = 0', postgres: 'failures = 0' },
   /** Sorts a text by its bytes, whatever the store's locale. */
-  byBytes: { sqlite: (column) => column, postgres: (column) => `${column} COLLATE "C"` },
+  byBytes: { sqlite: '$1', postgres: '$1 COLLATE "C"' },
   /** True for texts that are not all printable ASCII. */
-  isForeign: {
-    sqlite: (column) => `${column} GLOB '*[^ -~]*'`,
-    postgres: (column) => `${column} ~ '[^ -~]'`,
-  },
+  isForeign: { sqlite: "$1 GLOB '*[^ -~]*'", postgres: "$1 ~ '[^ -~]'" },
   /** Finds a row if the store has the table `@table`. */
   hasTable: {
-    sqlite: () => 'SELECT 1 FROM sqlite_schema WHERE name = @table',
-    postgres: () => "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = @table",
+    sqlite: 'SELECT 1 FROM sqlite_schema WHERE name = @table',
+    postgres: "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = @table",
   },
   /** The names of the store's tables. */
   tables: {
-    sqlite: () =>
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-    postgres: () => `SELECT tablename AS name FROM pg_tables
+    sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    postgres: `SELECT tablename AS name FROM pg_tables
       WHERE schemaname = 'platformctl' AND tablename <> 'schema_version' ORDER BY tablename`,
   },
   /** The names of the columns of the table `@table`. */
   columns: {
-    sqlite: () => 'SELECT name FROM pragma_table_info(@table)',
-    postgres: () => `SELECT column_name AS name FROM information_schema.columns
+    sqlite: 'SELECT name FROM pragma_table_info(@table)',
+    postgres: `SELECT column_name AS name FROM information_schema.columns
       WHERE table_schema = 'platformctl' AND table_name = @table`,
   },
   /** Where a table is that need not be one of ours. */
-  schema: { sqlite: () => 'main', postgres: () => 'platformctl' },
+  schema: { sqlite: 'main', postgres: 'platformctl' },
   /** Finds a row if the store has a version of its schema, which is 0 otherwise. */
   hasVersion: {
-    sqlite: () => 'SELECT 1',
-    postgres: () =>
-      "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = 'schema_version'",
+    sqlite: 'SELECT 1',
+    postgres: "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = 'schema_version'",
   },
   version: {
-    sqlite: () => 'SELECT user_version AS version FROM pragma_user_version',
-    postgres: () => 'SELECT version FROM platformctl.schema_version',
+    sqlite: 'SELECT user_version AS version FROM pragma_user_version',
+    postgres: 'SELECT version FROM platformctl.schema_version',
   },
   setVersion: {
-    sqlite: (version) => `PRAGMA user_version = ${version}`,
-    postgres: (version) => `UPDATE platformctl.schema_version SET version = ${version}`,
+    sqlite: 'PRAGMA user_version = $1',
+    postgres: 'UPDATE platformctl.schema_version SET version = $1',
   },
   newSchema: {
-    sqlite: () => '',
-    postgres: () => `CREATE SCHEMA IF NOT EXISTS platformctl;
+    sqlite: '',
+    postgres: `CREATE SCHEMA IF NOT EXISTS platformctl;
       CREATE TABLE IF NOT EXISTS platformctl.schema_version (version integer NOT NULL);
       INSERT INTO platformctl.schema_version VALUES (0)`,
   },
@@ -94,9 +85,12 @@ const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postg
 
 /** A text as one of the stores spells it. */
 export const spelled = (text: string, store: 'sqlite' | 'postgres'): string =>
-  text.replace(/\{(\w+)(?: ([^{}]*))?\}/g, (all, word: string, argument = '') =>
-    Object.hasOwn(WORDS, word) ? (WORDS[word]?.[store](argument) ?? all) : all,
-  )
+  text.replace(/\{(\w+)(?: ([^{}]*))?\}/g, (all, word: string, argument = '') => {
+    const spelling = Object.hasOwn(WORDS, word) ? WORDS[word]?.[store] : all
+    return typeof spelling === 'function'
+      ? spelling(argument)
+      : (spelling ?? all).replaceAll('$1', () => argument)
+  })
 
 /** A statement as a driver takes it: its text, and the names of its parameters in the order of their first use. */
 export interface Compiled {
@@ -128,6 +122,6 @@ export function forPostgres(source: string, leaseNow?: string): Compiled {
   }
 }
 
-function namesOf(text: string): readonly string[] {
-  return [...new Set([...text.matchAll(PARAMETER)].map(([, name = '']) => name))]
-}
+const namesOf = (text: string): readonly string[] => [
+  ...new Set([...text.matchAll(PARAMETER)].map(([, name = '']) => name)),
+]

@@ -14,7 +14,7 @@ import { IS_GENTLE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { history } from './history.ts'
 import { setMeta } from './meta.ts'
-import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { all, journal, run, type Sql, type Steps, scalar } from './sql.ts'
 import { claimedAs, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
@@ -75,7 +75,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         return yield* all<DueRow>(query, { now, call, most, longest }, true)
       }
       function* leaseEnd(): Steps<number> {
-        return ((yield* first<{ now: number }>(TEXTS.leaseNow))?.now ?? 0) + leaseMs
+        return ((yield* scalar<number>(TEXTS.leaseNow)) ?? 0) + leaseMs
       }
       function* isAnyDue(): Steps<boolean> {
         const leaseUntil = yield* leaseEnd()

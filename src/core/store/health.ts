@@ -11,10 +11,11 @@ import {
   type SharedHistory,
 } from '../status/history.ts'
 import { floor, followLook, type SeriesMark, STATE_BITS } from '../status/rounds.ts'
-import { all, assigned, lock, run, type Sql, type Steps } from './sql.ts'
+import { all, assigned, insertRows, lock, run, type Sql, type Steps } from './sql.ts'
 
 const MARK = 'at, counted_to, state, reason, recorder, state_at'
 const SERIES = `service, probe, first_at, ${MARK}`
+const BUILD = 'service, build, since, seen_at'
 const STATES = Object.keys(STATE_BITS) as ProbeState[]
 const PERIOD = `length, start, service, probe, ${STATES.join(', ')}, seen`
 
@@ -22,19 +23,23 @@ export const TEXTS = {
   series: `SELECT * FROM health_series ORDER BY {inserted}`,
   periods: `SELECT * FROM health_period
     WHERE (length = ${DAY_MS} AND start >= @day) OR (length = ${HOUR_MS} AND start >= @hour) ORDER BY start`,
-  builds: 'SELECT service, build, since, seen_at FROM health_build',
-  putSeries: `INSERT INTO health_series (${SERIES})
-    SELECT ${SERIES} FROM {rows health_series: ${SERIES}} AS r WHERE true
-    ON CONFLICT (service, probe) DO UPDATE SET ${assigned(MARK, 'excluded')}`,
+  builds: `SELECT ${BUILD} FROM health_build`,
+  putSeries: insertRows(
+    'health_series',
+    SERIES,
+    `ON CONFLICT (service, probe) DO UPDATE SET ${assigned(MARK, 'excluded')}`,
+  ),
   addPeriods: `INSERT INTO health_period AS p (${PERIOD}, latency)
     SELECT ${PERIOD}, {bytes latency} FROM {rows health_period: ${PERIOD}, latency} AS r WHERE true
     ON CONFLICT (length, start, service, probe) DO UPDATE SET
       ${STATES.map((state) => `${state} = p.${state} + excluded.${state}`).join(', ')}, seen = p.seen | excluded.seen,
       latency = CASE WHEN length(excluded.latency) = 0 THEN p.latency ELSE excluded.latency END`,
-  putBuilds: `INSERT INTO health_build AS b (service, build, since, seen_at)
-    SELECT service, build, since, seen_at FROM {rows health_build: service, build, since, seen_at} AS r WHERE true
-    ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build,
-      since = CASE WHEN b.build IS NOT DISTINCT FROM excluded.build THEN b.since ELSE excluded.since END`,
+  putBuilds: insertRows(
+    'health_build',
+    BUILD,
+    `ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build, since =
+      CASE WHEN health_build.build IS NOT DISTINCT FROM excluded.build THEN health_build.since ELSE excluded.since END`,
+  ),
   prune: `DELETE FROM health_period WHERE (length = ${DAY_MS} AND start < @day) OR (length = ${HOUR_MS} AND start < @hour)`,
 }
 

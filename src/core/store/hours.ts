@@ -1,6 +1,5 @@
 import type { HourStore } from '../course/hours.ts'
-import { first, run, type Sql } from './sql.ts'
-import type { Store } from './store.ts'
+import { first, run, type Sql, scalar } from './sql.ts'
 
 export const TEXTS = {
   // A lease that ends much later than any new one could was taken before the clock of leases was set back.
@@ -17,7 +16,11 @@ export const TEXTS = {
 }
 
 /** The hours of the schedule, and which were handled. */
-export function hours({ one, read }: Sql): HourStore & Pick<Store, 'lastHour' | 'time'> {
+export function hours({ one, read }: Sql): HourStore & {
+  lastHour(): Promise<string | undefined>
+  /** The clock that leases are measured by, in UTC milliseconds: the server's, where there is one. */
+  time(): Promise<number>
+} {
   return {
     claimHour: ({ hour, leaseMs }) =>
       read(function* () {
@@ -27,7 +30,7 @@ export function hours({ one, read }: Sql): HourStore & Pick<Store, 'lastHour' | 
     keepHour: async ({ hour, leaseMs }) => void (await one(run(TEXTS.keep, { hour, leaseMs }))),
     forgetHoursAfter: (hour) => one(run(TEXTS.forgetAfter, { hour })),
     endHour: async (hour, done) => void (await one(run(TEXTS.end, { hour, until: done ? null : 0 }))),
-    lastHour: async () => (await one(first<{ hour: string | undefined }>(TEXTS.last)))?.hour,
-    time: async () => (await one(first<{ now: number }>(TEXTS.now)))?.now ?? Number.NaN,
+    lastHour: () => one(scalar<string>(TEXTS.last)),
+    time: async () => (await one(scalar<number>(TEXTS.now))) ?? Number.NaN,
   }
 }

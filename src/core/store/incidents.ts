@@ -23,7 +23,7 @@ import {
 import { addAudit } from './audit.ts'
 import { dueText, messageSteps as queue } from './messages.ts'
 import { noticeSteps as notices } from './notices.ts'
-import { all, first, lock, run, type Sql, type Steps } from './sql.ts'
+import { all, first, insertRows, lock, run, type Sql, type Steps } from './sql.ts'
 
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
@@ -52,8 +52,7 @@ export const TEXTS = {
     ORDER BY opened_at DESC, id`,
   // Alerts: a row of the queue for each incident and channel says what comes next, and `alert_message` what was said. Builds
   // before the queue know only the second: a claim takes both, so that an alert is never in hand of two builds.
-  plan: `INSERT INTO message (${PLANNED}) SELECT ${PLANNED} FROM {rows message: ${PLANNED}} AS r WHERE true
-    ON CONFLICT (id) DO UPDATE SET key = excluded.key, payload = excluded.payload, created_at = excluded.created_at,
+  plan: `${insertRows('message', PLANNED)} ON CONFLICT (id) DO UPDATE SET key = excluded.key, payload = excluded.payload, created_at = excluded.created_at,
       next_attempt_at = excluded.next_attempt_at, attempts = 0, fence = message.fence + 1, lease_until = NULL,
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE ${IS_FREE} AND (message.key <> excluded.key OR (message.attempts = 0 AND message.next_attempt_at <> excluded.next_attempt_at))`,

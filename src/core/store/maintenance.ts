@@ -5,9 +5,9 @@ import { listAudit } from './audit.ts'
 import type { JournalEntry } from './journal.ts'
 import { getTime } from './meta.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
+import type { StoreSchema } from './schema.ts'
 import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
-import { all, first, quoted, type Sql, type Steps } from './sql.ts'
-import type { StoreSchema } from './store.ts'
+import { all, quoted, type Sql, type Steps, scalar } from './sql.ts'
 
 /** The name in `meta` of the time of the last backup. */
 export const BACKUP_AT = 'backup_at'
@@ -136,8 +136,7 @@ export function* checkRows(now: number): Steps<Checked> {
 export function* countRows(): Steps<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const { name } of yield* all<{ name: string }>('{tables}'))
-    counts[name] =
-      (yield* first<{ count: number }>(`SELECT count(*) AS count FROM {schema}.${quoted(name)}`))?.count ?? 0
+    counts[name] = (yield* scalar<number>(`SELECT count(*) FROM {schema}.${quoted(name)}`)) ?? 0
   return counts
 }
 

@@ -4,7 +4,7 @@ import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/messag
 import { DAY_MS } from '../durations.ts'
 import { leaving } from './departures.ts'
 import { history } from './history.ts'
-import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { all, first, journal, run, type Sql, type Steps, scalar } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
 /** An attempt planned further ahead was dated by a wrong clock. */
@@ -66,8 +66,10 @@ export const messageSteps = {
     // The address of a confirmation is its subscription's.
     const address = about.subscription === undefined ? about.address : undefined
     const row = { ...message, ...about, now, address, leaseMs }
-    const queued = yield* first<{ fence: number }>(TEXTS.queue, row)
-    return queued && { ...message, ...about, attempts: 0, unknownSince: undefined, fence: queued.fence }
+    const fence = yield* scalar<number>(TEXTS.queue, row)
+    return fence === undefined
+      ? undefined
+      : { ...message, ...about, attempts: 0, unknownSince: undefined, fence }
   },
   /** Removes a queued confirmation if none is wanted, and otherwise the one before it that has not left. */
   *decide({ id, fence, subscription }: QueuedMessage, wanted: boolean): Steps<void> {

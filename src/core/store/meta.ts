@@ -1,8 +1,7 @@
 import { MINUTE_MS } from '../durations.ts'
 import { StoreOpenError } from './errors.ts'
 import { isTime } from './journal.ts'
-import { all, first, run, type Sql, type Steps } from './sql.ts'
-import type { StoreOwner } from './store.ts'
+import { all, run, type Sql, type Steps, scalar } from './sql.ts'
 
 export const TEXTS = {
   set: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -13,11 +12,8 @@ export const TEXTS = {
 }
 
 /** `schema`: with a dot, where it is another than the store's. */
-export function* getMeta(name: string, schema = ''): Steps<string | undefined> {
-  return (yield* first<{ readonly value: string }>(`SELECT value FROM ${schema}meta WHERE name = @name`, {
-    name,
-  }))?.value
-}
+export const getMeta = (name: string, schema = ''): Steps<string | undefined> =>
+  scalar(`SELECT value FROM ${schema}meta WHERE name = @name`, { name })
 
 /** A time stored under a name. */
 export function* getTime(name: string): Steps<number | undefined> {
@@ -52,8 +48,9 @@ export const getOrCreate =
       return (yield* getMeta(name)) ?? ''
     })
 
-/** The name in `meta` of the configurations that replicas run with. */
+/** The names in `meta` of the configurations that replicas run with, and of the platform that has claimed a store. */
 export const CONFIGURATIONS = 'configurations'
+export const OWNER = 'platform'
 /** Three looks of a minute each: a replica that was stopped is forgotten, and a deploy has this time to end. */
 const RECENT_MS = 3 * MINUTE_MS
 
@@ -62,28 +59,24 @@ export const noteConfiguration =
   ({ write }: Sql) =>
   (replica: string, configuration: string, now: number): Promise<readonly string[]> =>
     write(function* () {
-      const held = yield* first<{ readonly value: string }>(TEXTS.hold, { name: CONFIGURATIONS })
-      const noted = Object.entries(
-        JSON.parse(held?.value ?? '{}') as Record<
-          string,
-          { readonly at: number; readonly configuration: string }
-        >,
+      const held = yield* scalar<string>(TEXTS.hold, { name: CONFIGURATIONS })
+      const noted: Record<string, { at: number; configuration: string }> = JSON.parse(held ?? '{}')
+      const others = Object.entries(noted).filter(
+        ([name, { at }]) => name !== replica && Math.abs(now - at) < RECENT_MS,
       )
-      const others = noted.filter(([name, { at }]) => name !== replica && Math.abs(now - at) < RECENT_MS)
       const next = Object.fromEntries([...others, [replica, { at: now, configuration }]])
       yield* setMeta(CONFIGURATIONS, JSON.stringify(next))
       return others.map(([, other]) => other.configuration)
     })
 
-/** The name in `meta` of the platform that has claimed a store. */
-export const OWNER = 'platform'
-
 /** The platform that a store belongs to, by its name, which every build can read and older ones ignore. */
-export function storeOwner({ one, write }: Sql): StoreOwner {
+export function storeOwner({ one, write }: Sql) {
+  /** Undefined until a platform has claimed the store. */
   const name = () => one(getMeta(OWNER))
   return {
     name,
-    async claim(platform, { adopt = false } = {}) {
+    /** The first platform to claim a store keeps it, until another adopts it. Gives the name of the one that has it. */
+    async claim(platform: string, { adopt = false }: { adopt?: boolean | undefined } = {}): Promise<string> {
       // Read first: each start asks, and only the first one writes.
       const owner = await name()
       if (owner === platform || (owner !== undefined && !adopt)) return owner

@@ -2,24 +2,20 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
-import { type Log, silentLog } from '../log.ts'
+import type { Log } from '../log.ts'
 import type { History, SharedHistory } from '../status/history.ts'
 import type { CopyResult, CopySource, TableDifference } from './copy.ts'
 import { StoreMaintenanceError } from './errors.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from './maintenance.ts'
-import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/maintenance.ts'
+import type { AfterRestoreOptions } from './postgres/maintenance.ts'
+import type { StoreSchema } from './schema.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
-import type { OnLost, Store, StoreSchema } from './store.ts'
+import type { OnLost, Store } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
 export async function openStore(
   address: StoreAddress | undefined,
-  {
-    poolSize = 10,
-    log = silentLog,
-    onLost,
-    leaseClock,
-  }: {
+  options: {
     readonly poolSize?: number
     readonly log?: Log
     readonly onLost?: OnLost | undefined
@@ -28,8 +24,8 @@ export async function openStore(
   } = {},
 ): Promise<Store> {
   if (address?.kind === 'postgres')
-    return (await import('./postgres/open.ts')).openPostgres(address.url, { poolSize, log, leaseClock })
-  return (await import('./sqlite/open.ts')).openSqlite(address?.file, onLost, leaseClock)
+    return (await import('./postgres/open.ts')).openPostgres(address.url, options)
+  return (await import('./sqlite/open.ts')).openSqlite(address?.file, options.onLost, options.leaseClock)
 }
 
 /**
@@ -38,11 +34,7 @@ export async function openStore(
  */
 export async function openAnalyticsStore(
   address: StoreAddress,
-  {
-    table,
-    log = silentLog,
-    onLost,
-  }: { readonly table: string; readonly log?: Log; readonly onLost?: OnLost | undefined },
+  { table, log, onLost }: { table: string; log?: Log; onLost?: OnLost | undefined },
 ): Promise<AnalyticsStore> {
   if (address.kind === 'postgres')
     return (await import('./postgres/analytics.ts')).openPostgresAnalytics(address.url, table, log)
@@ -79,14 +71,7 @@ export function analyticsBackup(backup: string): string {
 /** Puts a backup in the place of a store of one file, and that of its analytics when it lies beside the backup. */
 export async function restoreStore(
   address: StoreAddress,
-  {
-    from,
-    identities = [],
-    ...options
-  }: Omit<RestoreOptions, 'identities'> & {
-    readonly from: string
-    readonly identities?: readonly string[]
-  },
+  { from, ...options }: RestoreOptions & { readonly from: string },
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
     throw new StoreMaintenanceError(
@@ -94,20 +79,14 @@ export async function restoreStore(
     )
   const { restore } = await import('./sqlite/restore.ts')
   const events = { from: analyticsBackup(from), to: analyticsFile(address.file), holds: 'analytics' } as const
-  const parts = [
-    { from, to: address.file, holds: 'course' } as const,
-    ...(existsSync(events.from) ? [events] : []),
-  ]
-  const [restored, analytics] = await restore(parts, { identities, ...options })
+  const store = { from, to: address.file, holds: 'course' } as const
+  const [restored, analytics] = await restore([store, ...(existsSync(events.from) ? [events] : [])], options)
   if (restored === undefined) throw new TypeError('a restore of one part has one result')
   return { ...restored, ...(analytics && { analytics }) }
 }
 
 /** Applies the restore rule to a database that its own tools restored to an older state. */
-export async function afterRestore(
-  address: StoreAddress,
-  options: AfterRestoreOptions,
-): Promise<AfterRestoreResult> {
+export async function afterRestore(address: StoreAddress, options: AfterRestoreOptions) {
   if (address.kind === 'sqlite')
     throw new StoreMaintenanceError(
       'after-restore is for a PostgreSQL store; platformctl db restore does this for an SQLite file.',
@@ -127,15 +106,12 @@ export async function openHistory(file: string | undefined, onLost?: OnLost): Pr
   return (await import('./sqlite/history.ts')).openSqliteHistory(file, onLost)
 }
 
-/**
- * Opens the health record that all machines on a store share; undefined for a store in a file, which serves
- * one machine.
- */
+/** Opens the health record that all machines on a store share; undefined for a store in a file, which serves one. */
 export async function openSharedHistory(
   address: StoreAddress,
-  log: Log = silentLog,
+  log?: Log,
 ): Promise<SharedHistory | undefined> {
-  if (address.kind !== 'postgres') return undefined
+  if (address.kind === 'sqlite') return undefined
   return (await import('./postgres/open.ts')).openPostgresHealth(address.url, log)
 }
 

@@ -1,7 +1,7 @@
 import type { CourseStore, PinnedPlan } from '../course/store.ts'
 import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/definition.ts'
-import { all, first, lock, run, type Sql, type Steps } from './sql.ts'
+import { all, first, lock, run, type Sql, type Steps, scalar } from './sql.ts'
 
 /** An unused plan is deleted only after this time, so that an enrolment that begins meanwhile still finds it. */
 const UNUSED_KEPT_MS = DAY_MS
@@ -88,7 +88,7 @@ export function plans({ one, write }: Sql) {
     return found
   }
   return {
-    pinnedPlan: async (asked) => (await one(first<Pick<PlanRow, 'plan'>>(TEXTS.find, asked)))?.plan,
+    pinnedPlan: (asked) => one(scalar(TEXTS.find, asked)),
     lessonText: (hash) => one(first<LessonText>(TEXTS.text, { hash })),
     async prunePlans({ keep, now }) {
       const others = plansToCheck(await one(listPlans()), { keep, now })

@@ -1,12 +1,19 @@
 import { StoreOpenError } from './errors.ts'
 import { getMeta, setMeta } from './meta.ts'
-import { first, lock, type Sql, type Steps, script } from './sql.ts'
-import type { StoreSchema } from './store.ts'
+import { first, lock, type Sql, type Steps, scalar } from './sql.ts'
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
 const READABLE_FROM = 1
 /** The number of a lock is platformctl's own. */
 const MIGRATION_LOCK = 7_305_823_190_017
+
+export interface StoreSchema {
+  readonly version: number
+  /** The version that this build migrates to. */
+  readonly latest: number
+  /** The name of the platform that has claimed it; absent before one has, or if it was not asked for. */
+  readonly owner?: string | undefined
+}
 
 /** The schema that a build brings its stores to. */
 export interface Schema {
@@ -21,8 +28,8 @@ export function* hasTable(table: string): Steps<boolean> {
 
 /** The version of the schema; 0: there is nothing of ours yet. */
 export function* schemaVersion(): Steps<number> {
-  if ((yield* first('{hasVersion}')) === undefined) return 0
-  return (yield* first<{ version: number }>('{version}'))?.version ?? 0
+  const isThere = (yield* first('{hasVersion}')) !== undefined
+  return (isThere ? yield* scalar<number>('{version}') : undefined) ?? 0
 }
 
 /**
@@ -73,10 +80,10 @@ export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, sche
     yield* lock(MIGRATION_LOCK)
     const version = yield* assertReadable(schema)
     const next = schema.steps.slice(version, version === 0 ? undefined : version + 1)
-    if (version === 0) yield* script('{newSchema}')
+    if (version === 0) yield { script: '{newSchema}' }
     for (const [index, step] of next.entries()) {
       const reached = version + index + 1
-      yield* script(`${step};\n{setVersion ${reached}}`)
+      yield { script: `${step};\n{setVersion ${reached}}` }
       // Declared by the build that writes the schema, because an earlier one cannot know what a later one changes. It never
       // goes down: the store's content, such as a second course, may have shut older builds out.
       if (yield* hasTable('meta')) yield* closeTo(READABLE_FROM, reached)

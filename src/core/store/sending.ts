@@ -23,19 +23,15 @@ import {
 import { addAudit } from './audit.ts'
 import { LESSON_DUE, SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
-import { all, first, journal, run, type Sql, type Steps } from './sql.ts'
+import { all, first, insertRows, journal, run, type Sql, type Steps, scalar } from './sql.ts'
 
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
 const rowOf = (stream: StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
 
 export const TEXTS = {
-  countMinutes: `INSERT INTO mail_minute (minute, kind, count)
-    SELECT minute, kind, count FROM {rows mail_minute: minute, kind, count} AS r WHERE true
-    ON CONFLICT (minute, kind) DO UPDATE SET count = mail_minute.count + excluded.count`,
-  countDays: `INSERT INTO mail_day (day, source, domain, kind, count)
-    SELECT day, source, domain, kind, count FROM {rows mail_day: day, source, domain, kind, count} AS r WHERE true
-    ON CONFLICT (day, source, domain, kind) DO UPDATE SET count = mail_day.count + excluded.count`,
+  countMinutes: addTo('mail_minute', 'minute, kind'),
+  countDays: addTo('mail_day', 'day, source, domain, kind'),
   holds: 'SELECT name, paused_at, reason FROM breaker WHERE paused_at IS NOT NULL',
   // The pause, and the sums that decide about one, by one statement.
   sums: `SELECT b.paused_at, b.reason, m.kind, CAST(sum(m.count) AS bigint) AS count
@@ -75,6 +71,12 @@ export const TEXTS = {
   failed: newest(['failed', 'unknown']),
 }
 
+/** Adds counts to those that a table has under the same key. */
+function addTo(table: string, key: string): string {
+  const add = `ON CONFLICT (${key}) DO UPDATE SET count = ${table}.count + excluded.count`
+  return insertRows(table, `${key}, count`, add)
+}
+
 function newest(kinds: readonly string[]): string {
   return `SELECT problem_since AS at, problem_reason AS reason FROM subscription {by subscription_problem}
     WHERE problem_kind IS NOT NULL AND problem_kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
@@ -98,9 +100,8 @@ export function* addCounts(counts: readonly MailCount[]): Steps<void> {
 
 /** The last mail that was taken, refused for good, and not delivered otherwise. */
 function* readLastMail(): Steps<LastMail> {
-  const sent = yield* first<{ readonly at: number | undefined }>(TEXTS.sent)
   return {
-    sentAt: sent?.at,
+    sentAt: yield* scalar(TEXTS.sent),
     refused: yield* first<Pause>(TEXTS.refused),
     failed: yield* first<Pause>(TEXTS.failed),
   }
@@ -171,7 +172,7 @@ export function sending({ one, read, write }: Sql): SendingStore {
     days: (since) => one(all<MailDayCount>(TEXTS.days, { since: dayNameOf(since) })),
     reserve: async ({ messages, intervalUs }) => {
       const values = { totalUs: messages * intervalUs, furthestUs: furthestUs(intervalUs) }
-      return Math.max(0, (await one(first<{ wait: number }>(TEXTS.reserve, values)))?.wait ?? 0)
+      return Math.max(0, (await one(scalar<number>(TEXTS.reserve, values))) ?? 0)
     },
     prune: async (before) => void (await one(run(TEXTS.prune, { before: minuteOf(before) }))),
   }

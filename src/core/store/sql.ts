@@ -11,33 +11,14 @@ import type { JournalEntry } from './journal.ts'
 export type Steps<T> = Generator<Step, T, Answer>
 
 export type Step = Statement | Script | Lock | Journaled
-
-interface Statement {
-  readonly text: string
-  /** By the names of the text's parameters (`boundValue`); others are ignored. */
-  readonly values: object
-  /** Its rows come as the driver reads them, with null for undefined: for what is read for every lesson. */
-  readonly raw?: boolean
-}
-
-/** Several statements at once, without parameters: a step of the schema. */
-interface Script {
-  readonly script: string
-}
-
-/** Only one transaction at a time holds a name within a space; SQLite has one writer, so it needs no lock. */
-interface Lock {
-  readonly space: number
-  /** Undefined: the space itself is what is held. */
-  readonly name: string | undefined
-}
-
-/** Lines for the journal beside a file; a store on a server has none, because its rows say the same. */
-interface Journaled {
-  readonly journal: readonly JournalEntry[]
-  /** Takes out every line that names this identity. */
-  readonly forget?: string
-}
+/** `values`: by the names of the text's parameters. `raw`: its rows come as the driver reads them, with null. */
+export type Statement = { readonly text: string; readonly values: object; readonly raw?: boolean }
+/** Several statements at once, without parameters, in the store's own words. */
+type Script = { readonly script: string }
+/** Waits until no other transaction holds the name, or the space itself; SQLite has one writer, so it needs no lock. */
+type Lock = { readonly space: number; readonly name: string | undefined }
+/** Lines for the journal beside a file, or every line that names an identity taken out; a server's rows say the same. */
+type Journaled = { readonly journal: readonly JournalEntry[]; readonly forget?: string }
 
 export interface Answer {
   /** Named as the program names things (`first_attempt_at` is `firstAttemptAt`), with undefined for null. */
@@ -45,6 +26,8 @@ export interface Answer {
   /** Rows inserted, updated or deleted, or found; 0 if lines of the journal could not be taken out yet. */
   readonly changes: number
 }
+
+export const NOTHING: Answer = { rows: [], changes: 0 }
 
 /** Rows that one step of a deletion takes: each step holds the writer for a few milliseconds at most. */
 export const ROWS_A_STEP = 500
@@ -68,10 +51,7 @@ export function* run(text: string, values: object = {}): Steps<number> {
   return (yield { text, values }).changes
 }
 
-/**
- * Every row of a query. `Row` is believed: the tables have types, and a test prepares each text against both
- * schemas.
- */
+/** Every row of a query. `Row` is believed: a test prepares each text against both schemas. */
 export function* all<Row>(text: string, values: object = {}, raw = false): Steps<readonly Row[]> {
   return (yield { text, values, raw }).rows as readonly Row[]
 }
@@ -81,12 +61,11 @@ export function* first<Row>(text: string, values: object = {}): Steps<Row | unde
   return (yield* all<Row>(text, values))[0]
 }
 
-/** Runs statements without parameters, in the store's own words. */
-export function* script(text: string): Steps<void> {
-  yield { script: text }
+/** The first value of a query's first row; undefined if it has none, or that is null. */
+export function* scalar<Value>(text: string, values: object = {}): Steps<Value | undefined> {
+  return Object.values((yield* first<Readonly<Record<string, Value>>>(text, values)) ?? {})[0]
 }
 
-/** Waits until no other transaction holds the name within the space; held until this one ends. */
 export function* lock(space: number, name?: string): Steps<void> {
   yield { space, name }
 }
@@ -102,11 +81,15 @@ export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
 /** `a, b` as `a = r.a, b = r.b`, for what an `UPDATE` sets from another row. */
 export const assigned = (columns: string, from = 'r') => columns.replace(/\w+/g, `$& = ${from}.$&`)
 
+/** Inserts `@rows` into a table; what follows says what happens to those that it has. */
+export const insertRows = (table: string, columns: string, otherwise = '') =>
+  `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM {rows ${table}: ${columns}} AS r WHERE true ${otherwise}`
+
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Repeats a deletion of at most `ROWS_A_STEP` rows, each committed alone, until it finds fewer. */
-export async function deleteInSteps({ one }: Sql, text: string, values: object): Promise<void> {
-  while ((await one(run(text, values))) === ROWS_A_STEP) await new Promise(setImmediate)
+/** Repeats a deletion of at most `most` rows, each committed alone, until it finds fewer. */
+export async function deleteInSteps({ one }: Sql, text: string, values: object, most = ROWS_A_STEP) {
+  while ((await one(run(text, values))) === most) await new Promise(setImmediate)
 }
 
 /** Reads rows of one statement: the names of its columns are changed once, not for each row. */
@@ -120,13 +103,11 @@ export function rowReader(): (row: Readonly<Record<string, unknown>>) => Readonl
   }
 }
 
-export function camelCase(column: string): string {
-  return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-}
+export const camelCase = (column: string): string =>
+  column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-export function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-}
+export const snakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /**
  * The value of a parameter as both stores can keep it, so that it comes back the same from each: undefined is null, and

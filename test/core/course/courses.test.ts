@@ -7,7 +7,7 @@ import type { CourseDefinition } from '../../../src/core/course/definition.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { readSchema } from '../../../src/core/store/schema.ts'
-import { plainPerformer } from '../../../src/core/store/sqlite/sql.ts'
+import { performer } from '../../../src/core/store/sqlite/sql.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
 
@@ -311,7 +311,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       if (kind === 'postgres') return String(await onServer(`SELECT value FROM platformctl.meta ${row}`))
       return inFile((database) => {
         const value = String(database.prepare(`SELECT value FROM meta ${row}`).pluck().get())
-        expect(plainPerformer(database)(readSchema(13)).readable).toBe(value.endsWith(':1'))
+        expect(performer(database)(readSchema(13)).readable).toBe(value.endsWith(':1'))
         return value
       })
     }

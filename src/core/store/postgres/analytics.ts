@@ -3,8 +3,8 @@ import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { analytics } from '../analytics.ts'
-import { first, run } from '../sql.ts'
-import { createPool, type Pool, transaction } from './connection.ts'
+import { run, scalar } from '../sql.ts'
+import { createPool, orEnd, type Pool, transaction } from './connection.ts'
 import { explained } from './faults.ts'
 import { postgresSql } from './sql.ts'
 
@@ -19,12 +19,12 @@ const SCHEMA = 'platformctl_analytics'
 const LONGEST_NAME = 63
 
 /** Analytics in a schema of their own, laid out as in SQLite: a row of JSON for each batch, and views over them. */
-export async function openPostgresAnalytics(url: Secret, table: string, log: Log): Promise<AnalyticsStore> {
+export async function openPostgresAnalytics(url: Secret, table: string, log?: Log): Promise<AnalyticsStore> {
   const pool = createPool({ url, size: CONNECTIONS, log, named: 'the store of analytics' })
-  await explained(() => createTables(pool, table)).catch(async (error: unknown) => {
-    await pool.end()
-    throw error
-  })
+  await orEnd(
+    pool,
+    explained(() => createTables(pool, table)),
+  )
   const sql = postgresSql(pool)
   const [batches, bytes] = [named(table), named(table, '_bytes')]
   const append = `WITH stored AS (
@@ -36,7 +36,7 @@ export async function openPostgresAnalytics(url: Secret, table: string, log: Log
   return analytics(sql, {
     ...{ kind: 'postgres', table, batches, bytes, daily: named(table, '_daily'), rowsAStep: ROWS_A_STEP },
     append: ({ id, ...batch }) => sql.one(run(append, { ...batch, id: id && Buffer.from(id) })),
-    size: async () => (await sql.one(first<{ bytes: number }>(SIZE, { table: batches })))?.bytes,
+    size: () => sql.one(scalar(SIZE, { table: batches })),
     close: () => pool.end(),
   })
 }

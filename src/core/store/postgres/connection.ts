@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { postgresServers } from '../../env/values.ts'
-import { codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
@@ -15,39 +15,38 @@ import {
   isServerAtFault,
   isSilent,
   READ_ONLY,
-  ReadOnlyServerError,
   refusedParameter,
   SilentServerError,
 } from './faults.ts'
 
+type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(
+  ...asked: [...Before, text: string, values?: readonly unknown[]]
+) => Promise<pg.QueryResult<R>>
+
 /** Runs queries: the pool, or the one connection of a transaction. */
 export interface Queryable {
-  query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<R>>
+  readonly query: Query<[]>
 }
 
 /** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
 export interface Pool extends Queryable {
   readonly limitMs: number
   /** A statement under a limit of its own. */
-  queryWithin: Connection['query']
+  readonly queryWithin: Connection['query']
   /** Lends a connection to some work, which is done again if it fails with one of these codes. */
   using<T>(again: readonly string[], work: (connection: Connection) => Promise<T>): Promise<T>
   end(): Promise<void>
 }
 
 interface Connection {
-  query<R extends pg.QueryResultRow>(
-    limitMs: number,
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<pg.QueryResult<R>>
+  readonly query: Query<[limitMs: number]>
   /** Back to the pool, unless it is broken. */
   release(): void
   readonly broken: boolean
 }
 
 /** A statement of a request. The server ends it; when it is silent, this side gives up a little later. */
-const STATEMENT_MS = 15_000
+export const STATEMENT_MS = 15_000
 const SILENCE_MS = 2000
 /** How long a server may take to close its side of a connection that we ended. */
 const GOODBYE_MS = 500
@@ -67,15 +66,15 @@ export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /** Connections to the one server that can be written, among those that the address names. */
 export function createPool(input: {
-  readonly url: Secret
-  readonly size: number
-  readonly log?: Log
+  url: Secret
+  size: number
+  log?: Log | undefined
   /** As the log names what it connects to. */
-  readonly named?: string
+  named?: string
   /** Hears of every statement that failed. */
-  readonly onFault?: ((error: unknown) => void) | undefined
-  readonly limitMs?: number
-  readonly connectMs?: number
+  onFault?: (error: unknown) => void
+  limitMs?: number
+  connectMs?: number
 }): Pool {
   const { limitMs = STATEMENT_MS, connectMs = CONNECT_MS, named = 'the store' } = input
   const servers = postgresServers(input.url.reveal()) ?? [input.url.reveal()]
@@ -93,8 +92,7 @@ export function createPool(input: {
       connectionString: servers[server],
       max: input.size,
       connectionTimeoutMillis: connectMs,
-      // Also end a statement on the server once this side has given up on it. PgBouncer refuses this parameter and has a
-      // limit of its own.
+      // Ends a statement on the server, too. PgBouncer refuses this parameter and has a limit of its own.
       ...(parameters && limitMs !== UNLIMITED && { statement_timeout: limitMs }),
       application_name: 'platformctl',
       keepAlive: true,
@@ -110,7 +108,7 @@ export function createPool(input: {
           oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
       },
     })
-    // Without a listener, an idle connection that the server closes would crash the process. The next query opens another.
+    // Without a listener, an idle connection that the server closes would crash the process.
     pool.on('error', (error) =>
       input.log?.warn('store_connection_lost', `an idle connection to ${named} was lost`, {
         code: codeOf(error),
@@ -182,6 +180,27 @@ export function createPool(input: {
   }
 }
 
+/** Ends a pool that could not be made ready. */
+export const orEnd = <T>(pool: Pool, ready: Promise<T>): Promise<T> =>
+  ready.catch(async (error: unknown) => {
+    await pool.end()
+    throw error
+  })
+
+/** Lends an operator's work one connection, whose statements take the time they take. */
+export async function withPool<T>(
+  url: Secret,
+  work: (pool: Pool) => Promise<T>,
+  limitMs = UNLIMITED,
+): Promise<T> {
+  const pool = createPool({ url, size: 1, limitMs })
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
 /** Ends a pool. If the server does not close its side in time, closes this side alone. */
 async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }): Promise<void> {
   await pool.end()
@@ -199,8 +218,7 @@ function connectionOf(
   onFailed?: (error: unknown) => void,
 ): Connection {
   let broken = false
-  // The pool listens for errors on idle connections only. Without a listener here, a connection that the server closes
-  // between two statements would crash the process.
+  // The pool listens to idle connections only: one that the server closes between two statements would crash the process.
   const onFault = () => {
     broken = true
   }
@@ -233,11 +251,8 @@ function connectionOf(
 
 async function assertWritable(connection: Connection): Promise<void> {
   try {
-    const { rows } = await connection.query<{ transaction_read_only: string }>(
-      CONNECT_MS,
-      'SHOW transaction_read_only',
-    )
-    if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyServerError('the server can only be read')
+    const { rows } = await connection.query(CONNECT_MS, 'SHOW transaction_read_only')
+    if (rows[0]?.transaction_read_only !== 'off') throw codeError(READ_ONLY)
   } catch (error) {
     connection.release()
     throw error
@@ -285,10 +300,8 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
     throw new PlatformError(
       'store_unavailable',
       'The store cannot be read or written now; try again later.',
-      {
-        // Its code says so; the package's error for a connection has none.
-        cause: isSilent(error) ? new SilentServerError('no answer in time', { cause: error }) : error,
-      },
+      // Its code says so; the package's error for a connection has none.
+      { cause: isSilent(error) ? new SilentServerError('no answer in time', { cause: error }) : error },
     )
   }
 }

@@ -13,8 +13,8 @@ import {
 import { StoreMaintenanceError } from '../errors.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { schemaVersion } from '../schema.ts'
-import { first, rowReader } from '../sql.ts'
-import { createPool, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
+import { rowReader, scalar } from '../sql.ts'
+import { type Pool, type Queryable, transaction, withPool } from './connection.ts'
 import { explained } from './faults.ts'
 import { migrate, performer, plainSql } from './sql.ts'
 
@@ -31,55 +31,36 @@ const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON
   WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM {each @tables})
     AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
 
-const open = (url: Secret) => createPool({ url, size: 1, limitMs: UNLIMITED })
-
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
-export async function copyIntoPostgres(source: CopySource, url: Secret): Promise<CopyResult> {
-  const pool = open(url)
-  const run = performer()
-  try {
+export const copyIntoPostgres = (source: CopySource, url: Secret): Promise<CopyResult> =>
+  withPool(url, async (pool) => {
     await migrate(pool)
-    return await explained(() => transaction(pool, (on) => copyRows(source, (steps) => run(on, steps))))
-  } finally {
-    await pool.end()
-  }
-}
+    const run = performer()
+    return explained(() => transaction(pool, (on) => copyRows(source, (steps) => run(on, steps))))
+  })
 
 /** Compares each table of a source with the database's. */
-export async function compareWithPostgres(
-  source: CopySource,
-  url: Secret,
-): Promise<readonly TableDifference[]> {
-  const pool = open(url)
-  const { one } = plainSql(pool)
-  return compareRows(source, one, POSTGRES_STEPS.length).finally(() => pool.end())
-}
+export const compareWithPostgres = (source: CopySource, url: Secret): Promise<readonly TableDifference[]> =>
+  withPool(url, (pool) => compareRows(source, plainSql(pool).one, POSTGRES_STEPS.length))
 
 /** Lends a PostgreSQL store to copy from: brought up to date, and held against writers. */
-export async function withPostgresSource<T>(
-  url: Secret,
-  work: (source: CopySource) => Promise<T>,
-): Promise<T> {
-  const pool = open(url)
-  const { one, read } = plainSql(pool)
-  try {
+export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) => Promise<T>): Promise<T> =>
+  withPool(url, async (pool) => {
+    const { one, read } = plainSql(pool)
     if ((await read(schemaVersion)) === 0)
       throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
-    const foreign = await one(first<{ name: string }>(FOREIGN, { tables: TABLES }))
-    if (foreign)
+    const foreign = await one(scalar<string>(FOREIGN, { tables: TABLES }))
+    if (foreign !== undefined)
       throw new StoreMaintenanceError(
-        `the database was not copied: platformctl.${foreign.name} is not the table that platformctl made.`,
+        `the database was not copied: platformctl.${foreign} is not the table that platformctl made.`,
       )
     await migrate(pool)
     await assertUnused(pool, 'nothing was copied')
-    return await transaction(pool, async (on) => {
+    return transaction(pool, async (on) => {
       await explained(() => on.query(LOCK_ALL).catch(refuseIfHeld))
       return work(sourceOn(on))
     })
-  } finally {
-    await pool.end()
-  }
-}
+  })
 
 const LOCK_ALL = `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`
 
@@ -110,7 +91,7 @@ function sourceOn(on: Queryable): CopySource {
  */
 export async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
   const { one } = plainSql(pool)
-  for (let look = 1; ((await one(first<{ others: number }>(OTHERS)))?.others ?? 0) > 0; look += 1) {
+  for (let look = 1; ((await one(scalar<number>(OTHERS))) ?? 0) > 0; look += 1) {
     if (look === LOOKS) throw new StoreMaintenanceError(inUse(unchanged))
     await sleep(LOOK_EVERY_MS)
   }

@@ -14,12 +14,6 @@ export class SilentServerError extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-/** The server answers, and cannot be written. */
-export class ReadOnlyServerError extends Error {
-  override readonly name = 'ReadOnlyServerError'
-  readonly code = READ_ONLY
-}
-
 /** Whether the server said this itself and goes on listening: any other fault leaves the connection useless. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && !/^(08|57P)/.test(codeOf(error))
@@ -30,24 +24,20 @@ export function isServerAtFault(error: unknown): boolean {
   return !/^(28|3D|42|53)/.test(codeOf(error)) && !isPoolExhausted(error)
 }
 
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : '')
+
 /** The setting of a new connection that a PgBouncer does not let through; undefined: it was something else. */
-export function refusedParameter(error: unknown): string | undefined {
-  return error instanceof Error
-    ? /unsupported startup parameter(?: in options)?: (\w+)/.exec(error.message)?.[1]
-    : undefined
-}
+export const refusedParameter = (error: unknown): string | undefined =>
+  /unsupported startup parameter(?: in options)?: (\w+)/.exec(messageOf(error))?.[1]
 
 /** Every connection was in use until the time limit; the words are those of the package pg-pool. */
-export function isPoolExhausted(error: unknown): error is Error {
-  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
-}
+export const isPoolExhausted = (error: unknown): error is Error =>
+  messageOf(error) === 'timeout exceeded when trying to connect'
 
 /** Nothing was answered in time: a statement, or the connection itself. */
 export const isSilent = (error: unknown): boolean =>
   codeOf(error) === 'ETIMEDOUT' ||
-  (error instanceof Error &&
-    /^(Connection t|t)[a-z ]*timeout/i.test(error.message) &&
-    !isPoolExhausted(error))
+  (/^(Connection t|t)[a-z ]*timeout/i.test(messageOf(error)) && !isPoolExhausted(error))
 
 /** Runs an operator's work, and says in one sentence what is wrong with the server. */
 export async function explained<T>(work: () => Promise<T>): Promise<T> {
@@ -77,7 +67,6 @@ const FAULTS: Readonly<Record<string, string>> = {
 /** Why the server cannot be used, free of its address and credentials. */
 function sentence(error: unknown): string {
   const code = codeOf(error)
-  const message = error instanceof Error ? error.message : ''
   const known = Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined
   if (known !== undefined) return `${PLACE} ${known}`
   const parameter = refusedParameter(error)
@@ -85,7 +74,7 @@ function sentence(error: unknown): string {
     return `${PLACE} is behind a PgBouncer that refuses the start-up parameter "${parameter}": remove it from STORE_URL, or add it to ignore_startup_parameters of PgBouncer.`
   if (isPoolExhausted(error))
     return `${PLACE} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
-  if (/SSL|certificate|self.signed/i.test(`${code} ${message}`))
+  if (/SSL|certificate|self.signed/i.test(`${code} ${messageOf(error)}`))
     return `${PLACE} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
   if (isSilent(error))
     return `${PLACE} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`

@@ -10,7 +10,7 @@ import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { readSchema } from '../schema.ts'
 import type { Store } from '../store.ts'
-import { createPool, guarded, silentServer } from './connection.ts'
+import { createPool, guarded, orEnd, silentServer } from './connection.ts'
 import { bytesOf, migrate, performer, postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
@@ -22,7 +22,7 @@ const GROW = `UPDATE platformctl.meta SET value = (SELECT string_agg(md5(random(
 const RECORD_MS = 5000
 
 /** The record of health that machines share in a PostgreSQL whose store was opened before. */
-export function openPostgresHealth(url: Secret, log: Log): SharedHistory {
+export function openPostgresHealth(url: Secret, log?: Log): SharedHistory {
   const pool = createPool({ url, size: 1, limitMs: RECORD_MS, log })
   return { ...sharedHistory(postgresSql(pool)), close: () => pool.end() }
 }
@@ -30,17 +30,15 @@ export function openPostgresHealth(url: Secret, log: Log): SharedHistory {
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
 export async function openPostgres(
   url: Secret,
-  { poolSize: size, log, leaseClock }: { poolSize: number; log: Log; leaseClock: (() => number) | undefined },
+  options: { poolSize?: number; log?: Log; leaseClock?: (() => number) | undefined },
 ): Promise<Store> {
+  const { poolSize: size = 10, log, leaseClock } = options
   let full = false
   const onFault = (error: unknown) => {
     full ||= storeFault(error) === 'disk_full'
   }
   const pool = createPool({ url, size, log, onFault })
-  await migrate(pool).catch(async (error: unknown) => {
-    await pool.end()
-    throw error
-  })
+  await orEnd(pool, migrate(pool))
   // One ping runs at a time, and callers that arrive meanwhile share the next one, so health checks never
   // hold a second connection.
   const pingOnce = trailing(async () => {

@@ -5,11 +5,13 @@ import { migrate as bringUpToDate } from '../schema.ts'
 import {
   type Answer,
   boundValue,
-  first,
+  NOTHING,
   rowReader,
   type Sql,
+  type Statement,
   type Step,
   type Steps,
+  scalar,
   storableText,
 } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
@@ -18,16 +20,19 @@ import { explained, PLACE } from './faults.ts'
 /** Older servers get no fixes. */
 const OLDEST_SERVER = 140_000
 const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
-interface Runs {
-  /** Measures leases instead of the server's clock. */
-  readonly leaseClock?: (() => number) | undefined
-  /** The time limit of a transaction. */
-  readonly limitMs?: number
-  readonly guard?: typeof guarded
-}
 
-/** Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again. */
-export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }: Runs = {}): Sql {
+/**
+ * Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again.
+ * `leaseClock` measures leases instead of the server's clock; `limitMs` is the time limit of a transaction.
+ */
+export function postgresSql(
+  pool: Pool,
+  {
+    leaseClock,
+    limitMs,
+    guard = guarded,
+  }: { leaseClock?: (() => number) | undefined; limitMs?: number; guard?: typeof guarded } = {},
+): Sql {
   const run = performer(leaseClock)
   return {
     one: (statement) => guard(() => run(pool, statement)),
@@ -48,14 +53,13 @@ const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('platformct
   FROM pg_tables WHERE schemaname = 'platformctl'`
 
 export function* bytesOf(): Steps<number> {
-  return (yield* first<{ bytes: number }>(SIZE))?.bytes ?? 0
+  return (yield* scalar<number>(SIZE)) ?? 0
 }
 
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
 export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {
   const sql = plainSql(pool, UNLIMITED)
-  const server = await sql.one(first<{ version: number }>(SERVER_VERSION))
-  if ((server?.version ?? 0) < OLDEST_SERVER)
+  if (((await sql.one(scalar<number>(SERVER_VERSION))) ?? 0) < OLDEST_SERVER)
     throw new StoreOpenError(`${PLACE} is older than version 14: upgrade the server.`)
   await bringUpToDate(sql, { steps, place: PLACE })
 }
@@ -63,45 +67,33 @@ export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_ST
 /** Runs steps on a connection, within whatever transaction it has open. */
 export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
-  const query = async (
-    on: Queryable,
-    { text: source, values, raw }: Extract<Step, { text: string }>,
-  ): Promise<Answer> => {
+  const query = async (on: Queryable, { text: source, values, raw }: Statement): Promise<Answer> => {
     let statement = compiled.get(source)
     if (statement === undefined) {
       statement = { ...forPostgres(source, leaseClock ? undefined : NOW_MS), read: rowReader() }
       compiled.set(source, statement)
     }
-    const { rows, rowCount } = await on.query(
-      statement.text,
-      statement.names.map((name) =>
-        name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : boundValue(values, name),
-      ),
+    const { text, names, read } = statement
+    const bound = names.map((name) =>
+      name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : boundValue(values, name),
     )
-    return { rows: raw ? rows : rows.map(statement.read), changes: rowCount ?? 0 }
+    const { rows, rowCount } = await on.query(text, bound)
+    return { rows: raw ? rows : rows.map(read), changes: rowCount ?? 0 }
   }
   const answer = async (on: Queryable, step: Step): Promise<Answer> => {
     if ('text' in step) return query(on, step)
-    if ('script' in step) {
-      await on.query(spelled(step.script, 'postgres'))
-      return NOTHING
+    if ('journal' in step) return { rows: [], changes: 1 }
+    if ('script' in step) await on.query(spelled(step.script, 'postgres'))
+    else if (step.name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [step.space])
+    else {
+      const values = [storableText(step.name), step.space]
+      await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', values)
     }
-    return 'space' in step ? hold(on, step) : { rows: [], changes: 1 }
+    return NOTHING
   }
   return async (on, steps) => {
     let next = steps.next()
-    while (next.done !== true) {
-      const step = next.value
-      next = steps.next(await answer(on, step))
-    }
+    while (next.done !== true) next = steps.next(await answer(on, next.value))
     return next.value
   }
 }
-
-async function hold(on: Queryable, { space, name }: Extract<Step, { space: number }>): Promise<Answer> {
-  if (name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [space])
-  else await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [storableText(name), space])
-  return NOTHING
-}
-
-const NOTHING: Answer = { rows: [], changes: 0 }

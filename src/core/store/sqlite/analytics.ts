@@ -9,7 +9,7 @@ import { StoreOpenError } from '../errors.ts'
 import { quoted, run } from '../sql.ts'
 import type { OnLost } from '../store.ts'
 import { closeFile, guard, type SqliteDatabase } from './connection.ts'
-import { openDatabase, plainSql } from './sql.ts'
+import { openDatabase, sqliteSql } from './sql.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 20
@@ -36,7 +36,7 @@ export async function openSqliteAnalytics(
       { cause: error },
     )
   }
-  const sql = plainSql(database, guard(database, onLost))
+  const sql = sqliteSql({ database, guarded: guard(database, onLost) })
   const [batches, bytes] = [quoted(table), quoted(`${table}_bytes`)]
   const add = `INSERT INTO ${batches} (batch, received_at, size, counts, events) VALUES (@id, @receivedAt, @size, @counts, @events)
     ON CONFLICT (batch) DO NOTHING`

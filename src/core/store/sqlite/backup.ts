@@ -14,7 +14,7 @@ import { foreignObject } from './check.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { makeFile, making } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
-import { plainPerformer } from './sql.ts'
+import { performer } from './sql.ts'
 
 /**
  * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
@@ -70,8 +70,8 @@ function checkImage(image: string, holds: StoreContent, now: number) {
         `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
       )
     // A restore names the time since then.
-    if (holds === 'course' && schemaVersion(copy) > 0) plainPerformer(copy)(setMeta(BACKUP_AT, String(now)))
-    return { version: schemaVersion(copy), counts: plainPerformer(copy)(countRows()) }
+    if (holds === 'course' && schemaVersion(copy) > 0) performer(copy)(setMeta(BACKUP_AT, String(now)))
+    return { version: schemaVersion(copy), counts: performer(copy)(countRows()) }
   } finally {
     // Back to one file without a log of its own, as it is to be packed.
     copy.pragma('journal_mode = DELETE')

@@ -4,7 +4,7 @@ import { checkRows, type StoreContent, type VerifyResult, verifyResult } from '.
 import { SQLITE_STEPS } from '../migrations.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
-import { plainPerformer } from './sql.ts'
+import { performer } from './sql.ts'
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
@@ -25,7 +25,7 @@ export function verifyDatabase(
       faults.push(`${table}: a row refers to a ${parent} that does not exist`)
     // A store that was never migrated has no rows to look at.
     if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
-      const found = plainPerformer(database)(checkRows(now))
+      const found = performer(database)(checkRows(now))
       faults.push(...found.faults)
       checked = found.checked
     }

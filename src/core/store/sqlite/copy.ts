@@ -9,7 +9,7 @@ import { assertMadeHere } from './check.ts'
 import { connect, holdAlone, type SqliteDatabase } from './connection.ts'
 import { makeFolder, making, shareOwner } from './files.ts'
 import { appendToJournal } from './journal.ts'
-import { migrateFile, plainPerformer } from './sql.ts'
+import { migrateFile, performer } from './sql.ts'
 
 /** Lends an SQLite store to copy from: brought up to date, and held against writers. */
 export async function withSqliteSource<T>(
@@ -83,7 +83,7 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
   const { counts } = await making(file, async (scratch) => {
     const made = scratch('image.sqlite')
     const database = connect({ file: made })
-    const perform = plainPerformer(database)
+    const perform = performer(database)
     try {
       await migrateFile(database, made)
       database.exec('BEGIN IMMEDIATE')

@@ -13,7 +13,7 @@ import { SQLITE_HEALTH } from '../migrations.ts'
 import { all, run, type Steps } from '../sql.ts'
 import type { OnLost } from '../store.ts'
 import { closeFile, guard, IN_MEMORY } from './connection.ts'
-import { openDatabase, plainSql } from './sql.ts'
+import { openDatabase, sqliteSql } from './sql.ts'
 
 /** A file has one: processes that share it are on one machine. */
 const RECORDER = ''
@@ -130,7 +130,7 @@ export async function openSqliteHistory(file: string | undefined, onLost?: OnLos
   const database = await openDatabase(file ?? IN_MEMORY, 'NORMAL', MIGRATIONS)
   // After a rollback an earlier build recorded into its own tables.
   if (database.prepare(IS_BEHIND).pluck().get() === 1) database.exec(`BEGIN IMMEDIATE; ${TAKE_OVER}; COMMIT`)
-  const { read, write } = plainSql(database, guard(database, onLost))
+  const { read, write } = sqliteSql({ database, guarded: guard(database, onLost) })
   return {
     persistent: file !== undefined,
     record: (round) =>

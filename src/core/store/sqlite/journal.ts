@@ -30,12 +30,12 @@ import {
 import { addressKeys, getMeta, setMeta } from '../meta.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { shareOwner } from './files.ts'
-import { plainPerformer } from './sql.ts'
+import { performer } from './sql.ts'
 
 /** The journal beside a store. */
 export function openJournal(database: SqliteDatabase, storeFile: string) {
   const file = journalFile(storeFile)
-  const perform = plainPerformer(database)
+  const perform = performer(database)
   const owedLines = () => perform(getMeta(OWED)) ?? ''
 
   /** Appends the lines, and before them those that could not be written. */
@@ -130,7 +130,7 @@ export function isErasedBy(
   entries: readonly JournalEntry[],
 ): (identity: string) => boolean {
   const hashes = new Set(entries.flatMap((entry) => (entry.what === 'erased' ? [entry.hash] : [])))
-  const secrets = plainPerformer(database)(addressKeys()).map(secret)
+  const secrets = performer(database)(addressKeys()).map(secret)
   return (identity) => suppressionHashes(secrets, identity).some((hash) => hashes.has(hash))
 }
 

@@ -13,14 +13,14 @@ import {
 } from '../maintenance.ts'
 import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
+import type { StoreSchema } from '../schema.ts'
 import { assertReadable, hasTable, metaIn, migrate } from '../schema.ts'
-import type { StoreSchema } from '../store.ts'
 import { backup, explainDamage } from './backup.ts'
 import { verifyDatabase } from './check.ts'
 import { connectAnyway, type Guarded, schemaVersion } from './connection.ts'
 import { isDiskFull, isForeign } from './files.ts'
 import { openJournal } from './journal.ts'
-import { plainPerformer, plainSql } from './sql.ts'
+import { performer, sqliteSql } from './sql.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
@@ -30,9 +30,9 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   const database = connectAnyway({ file, busyMs })
   const schema = { steps: SQLITE_STEPS, place: file }
   const journal = openJournal(database, file)
-  const perform = plainPerformer(database)
+  const perform = performer(database)
   const sound = soundly(file)
-  const sql = plainSql(database, sound)
+  const sql = sqliteSql({ database, guarded: sound })
   const alike = upkeep(sql, schema, () =>
     migrate(sql, schema).catch((error: unknown) => {
       if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
@@ -120,7 +120,7 @@ export function sqliteSchema(file: string): StoreSchema | undefined {
     assertWritable(file)
     if (!existsSync(file)) return undefined
     database = new Database(file, { readonly: true, fileMustExist: true })
-    const owner = plainPerformer(database)(metaIn(OWNER))
+    const owner = performer(database)(metaIn(OWNER))
     return { version: schemaVersion(database), latest: SQLITE_STEPS.length, owner }
   } catch (error) {
     throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })

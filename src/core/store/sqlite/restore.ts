@@ -30,7 +30,7 @@ import { failed, makeFolder, makeScratch, type Scratch, shareOwner, syncFolder }
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
-import { migrateFile, plainPerformer, plainSql } from './sql.ts'
+import { migrateFile, performer, sqliteSql } from './sql.ts'
 
 export interface RestoreResult {
   readonly version: number
@@ -65,7 +65,7 @@ export interface RestoreOptions {
   readonly force: boolean
   readonly now: number
   /** Secret keys of age, for backups that are encrypted. */
-  readonly identities: readonly string[]
+  readonly identities?: readonly string[]
   /** A journal from beside the replaced store, for a restore elsewhere. */
   readonly journal?: string | undefined
   /** Restore although nobody knows who left since the backup. */
@@ -192,7 +192,7 @@ async function check(
   { from, to, holds }: RestorePart,
   options: RestoreOptions,
 ): Promise<Checked> {
-  const perform = plainPerformer(database)
+  const perform = performer(database)
   const isStore = holds === 'course'
   const version = schemaVersion(database)
   if (isStore && version === 0)
@@ -220,8 +220,8 @@ async function catchUp(
   { from, to }: Pick<RestorePart, 'from' | 'to'>,
   { journal, withoutJournal = false, sentFrom, now }: RestoreOptions,
 ) {
-  const sql = plainSql(database)
-  const perform = plainPerformer(database)
+  const sql = sqliteSql({ database })
+  const perform = performer(database)
   const own = readJournal(journalFile(to))
   const named = readNamedJournal(journal)
   const journals = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
@@ -297,7 +297,7 @@ function askReplaced<Value>(file: string, steps: () => Steps<Value>): Value | un
   let database: SqliteDatabase | undefined
   try {
     database = openedForReading(file)
-    return plainPerformer(database)(steps())
+    return performer(database)(steps())
   } catch (error) {
     const refused = inUse(error, file, 'changed')
     if (refused instanceof StoreMaintenanceError) throw refused

@@ -4,46 +4,40 @@ import { forSqlite, spelled } from '../dialect.ts'
 import type { JournalEntry } from '../journal.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { migrate } from '../schema.ts'
-import { type Answer, boundValue, rowReader, type Sql, type Step, type Steps } from '../sql.ts'
+import { type Answer, boundValue, NOTHING, rowReader, type Sql, type Step, type Steps } from '../sql.ts'
 import { asOpening, connect, type Guarded, type SqliteDatabase, scrubFile } from './connection.ts'
 
-/** What the steps of an SQLite file need. */
+/** What the steps of an SQLite file need. Without the rest, it is a file of which this process alone knows. */
 export interface SqliteParts {
   readonly database: SqliteDatabase
-  readonly guarded: Guarded
+  readonly guarded?: Guarded
   /** Milliseconds by a clock that all processes share, and nobody can set. */
-  readonly leaseClock: () => number
+  readonly leaseClock?: () => number
   /** The journal beside the file; undefined: it has none, as a store in memory. */
-  readonly journal:
+  readonly journal?:
     | { add(...entries: readonly JournalEntry[]): void; forget(identity: string): boolean }
     | undefined
-  /** Undefined: in memory. */
-  readonly file: string | undefined
+  /** What an erasure rewrites; undefined: in memory. */
+  readonly file?: string | undefined
 }
 
 /** Runs steps on an SQLite file, each operation in one turn of the event loop. */
 export function sqliteSql(parts: SqliteParts): Sql {
-  const { database, guarded, journal, file } = parts
-  const perform = performer(parts)
+  const { database, guarded = (work) => work(), journal, file } = parts
+  const perform = performer(database, parts)
+  // IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it.
+  const whole = <T>(work: () => T): T => guarded(() => database.transaction(work).immediate())
   return {
     one: async (statement) => guarded(() => perform(statement)),
     read: async (work) => guarded(() => perform(work())),
-    // IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it.
-    write: async (work) => guarded(() => database.transaction(() => perform(work())).immediate()),
+    write: async (work) => whole(() => perform(work())),
     async journal(...entries) {
-      if (journal === undefined || entries.length === 0) return
       // Under the write lock: an erasure in another process may be rewriting the journal.
-      guarded(() => database.transaction(() => journal.add(...entries)).immediate())
+      if (journal && entries.length > 0) whole(() => journal.add(...entries))
     },
     scrub: async (texts) => guarded(() => scrubFile(database, file, texts)),
   }
 }
-
-/** What the steps need on a file of which this process alone knows, such as the image of a backup: no lease, and no journal. */
-const PLAIN = { leaseClock: () => 0, journal: undefined, file: undefined }
-export const plainSql = (database: SqliteDatabase, guarded: Guarded = (work) => work()): Sql =>
-  sqliteSql({ database, guarded, ...PLAIN })
-export const plainPerformer = (database: SqliteDatabase) => performer({ database, ...PLAIN })
 
 /**
  * Opens (and creates) an SQLite file in WAL mode and brings its schema up to date. `synchronous: 'FULL'` survives a
@@ -81,18 +75,14 @@ export const migrateFile = (
   place: string,
   steps: readonly string[] = SQLITE_STEPS,
 ): Promise<void> =>
-  migrate(
-    plainSql(database, (work) => asOpening(place, work)),
-    { steps, place },
-  )
+  migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place })
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
-function performer({
-  database,
-  leaseClock,
-  journal,
-}: Pick<SqliteParts, 'database' | 'leaseClock' | 'journal'>): <T>(steps: Steps<T>) => T {
-  const prepared = new Map<string, (values: object, raw?: boolean) => Answer>()
+export function performer(
+  database: SqliteDatabase,
+  { leaseClock = () => 0, journal }: Pick<SqliteParts, 'leaseClock' | 'journal'> = {},
+): <T>(steps: Steps<T>) => T {
+  const prepared = new Map<string, ReturnType<typeof prepare>>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
     if ('script' in step) {
@@ -118,28 +108,19 @@ function performer({
   }
 }
 
-const NOTHING: Answer = { rows: [], changes: 0 }
-
-function prepare(
-  database: SqliteDatabase,
-  leaseClock: () => number,
-  source: string,
-): (values: object, raw?: boolean) => Answer {
+function prepare(database: SqliteDatabase, leaseClock: () => number, source: string) {
   const { text, names } = forSqlite(source)
   const statement: Database.Statement = database.prepare(text)
   const read = rowReader()
-  return (values, raw) => {
+  return (values: object, raw?: boolean): Answer => {
     const bound: Record<string, unknown> = {}
-    for (const name of names)
-      bound[name] = name === 'leaseNow' ? Math.floor(leaseClock()) : bindable(values, name)
+    for (const name of names) {
+      const value = name === 'leaseNow' ? Math.floor(leaseClock()) : boundValue(values, name)
+      // SQLite has no booleans.
+      bound[name] = typeof value === 'boolean' ? Number(value) : value
+    }
     if (!statement.reader) return { rows: [], changes: statement.run(bound).changes }
     const rows = statement.all(bound) as Record<string, unknown>[]
     return { rows: raw ? rows : rows.map(read), changes: rows.length }
   }
-}
-
-/** SQLite has no booleans. */
-function bindable(values: object, name: string): unknown {
-  const value = boundValue(values, name)
-  return typeof value === 'boolean' ? Number(value) : value
 }
