@@ -1,6 +1,5 @@
 import { systemClock } from '../src/core/clock.ts'
-import type { Course } from '../src/core/course/course.ts'
-import { openCourse } from '../src/core/course/open.ts'
+import { type Course, openCourse } from '../src/core/course/open.ts'
 import type { Settings } from '../src/core/env/settings.ts'
 import { silentLog } from '../src/core/log.ts'
 import type { Mailer } from '../src/core/mail/mailer.ts'

@@ -1,4 +1,4 @@
-import type { Course } from '../core/course/course.ts'
+import type { Course } from '../core/course/open.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { readSettings, type StoreAddress } from '../core/env/settings.ts'
 import type { StoredIncident } from '../core/incidents/incident.ts'

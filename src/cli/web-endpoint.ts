@@ -1,5 +1,5 @@
-import type { DispatchProgress, DispatchResult } from '../core/course/course.ts'
-import type { Subscription } from '../core/course/store.ts'
+import type { DispatchProgress, DispatchResult } from '../core/course/dispatch.ts'
+import type { Subscription } from '../core/course/subscription.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { parsedJson } from '../core/is-record.ts'
 import { exchange } from '../core/network/exchange.ts'

@@ -56,8 +56,8 @@ export function auditEntry(input: {
   readonly operator: Operator
   readonly now: number
   readonly random: Random
-  readonly subject?: string
-  readonly details?: string
+  readonly subject?: string | undefined
+  readonly details?: string | undefined
 }): AuditEntry {
   return {
     id: Buffer.from(input.random.bytes(ID_BYTES)).toString('base64url'),

@@ -1,8 +1,10 @@
 import { parseAddress } from '../core/address.ts'
 import type { Operator } from '../core/audit.ts'
-import type { Course, SubscribeResult } from '../core/course/course.ts'
+import type { SubscribeResult } from '../core/course/confirmations.ts'
 import { isLanguage, isTimeZone } from '../core/course/definition.ts'
-import type { EnrolAnswer, Preferences, SubscriptionState } from '../core/course/store.ts'
+import type { Course } from '../core/course/open.ts'
+import type { EnrolAnswer } from '../core/course/store.ts'
+import type { Preferences, SubscriptionState } from '../core/course/subscription.ts'
 import { isUnderWay } from '../core/course/subscription.ts'
 import { type Issue, PlatformError } from '../core/errors.ts'
 

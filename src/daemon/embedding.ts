@@ -1,6 +1,6 @@
 import type { Challenge, Identify } from '../core/access/identity.ts'
 import type { Clock } from '../core/clock.ts'
-import type { DispatchResult } from '../core/course/course.ts'
+import type { DispatchResult } from '../core/course/dispatch.ts'
 import type { Environment } from '../core/env/environment.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { HealthReport } from '../core/health/probe.ts'

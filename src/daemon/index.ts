@@ -1,6 +1,6 @@
 export type { Identify, Identity } from '../core/access/identity.ts'
 export type { Clock } from '../core/clock.ts'
-export type { DispatchResult } from '../core/course/course.ts'
+export type { DispatchResult } from '../core/course/dispatch.ts'
 export type { EnrolAnswer } from '../core/course/store.ts'
 export type { Environment } from '../core/env/environment.ts'
 export type { Report } from '../core/env/validate.ts'

@@ -19,7 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes any outcome, whatever its fencing number',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/claim.ts',
     find: 'const holds = current.fence === claim.fence && ',
     replace: 'const holds = ',
   },
@@ -49,7 +49,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'dates every attempt anew',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/claim.ts',
     find: 'firstAttemptAt: record.firstAttemptAt ?? now',
     replace: 'firstAttemptAt: now',
   },
@@ -61,7 +61,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'forgets that an attempt was lost',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/claim.ts',
     find: '...(claimedAt !== undefined && {',
     replace: '...(claimedAt === 0 && {',
   },
@@ -81,13 +81,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'drops the mark of a message that went out after its subscription ended',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/claim.ts',
     find: '  if (sent) {',
     replace: '  if (sent && holds) {',
   },
   {
     name: 'gives up what was claimed when the process stops',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/claim.ts',
     find: 'nextAttemptAt: now + leaseMs,',
     replace: 'nextAttemptAt: undefined,',
   },
@@ -117,7 +117,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'hands over again what was out when its subscriber left and came back',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/leave.ts',
     find: "state: 'confirmed',\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
     replace:
       "state: 'confirmed',\n    claimedAt: undefined,\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
@@ -130,7 +130,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ends nothing by a link of an earlier enrolment',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/leave.ts',
     find: 'if (enrolment > record.enrolment) return undefined',
     replace: 'if (enrolment !== record.enrolment) return undefined',
   },
@@ -154,7 +154,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'mails on after an unsubscribe',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/leave.ts',
     find: "    state: 'unsubscribed',\n    unsubscribedAt: now,\n    nextAttemptAt: undefined,",
     replace: '    unsubscribedAt: now,',
   },
@@ -172,7 +172,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'starts over with the days of the enrolment before',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/enrol.ts',
     find: '    ...UNSTARTED,\n    state:',
     replace: '    ...UNSTARTED,\n    sentDays: record.sentDays,\n    state:',
   },
@@ -184,7 +184,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'undoes no unsubscribe',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/leave.ts',
     find: 'nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, record.dueAt ?? now),',
     replace: 'nextAttemptAt: undefined,',
   },
@@ -251,20 +251,20 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ends a newer enrolment by a report about an earlier one',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/leave.ts',
     find: "return record.state !== 'confirmed' || at < (record.consent?.at ?? record.confirmedAt ?? at)",
     replace: "return record.state !== 'confirmed'",
   },
   {
     name: 'mails on after a complaint',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/leave.ts',
     find: "  const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'\n",
     replace:
       "  const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'\n  if (kind === 'suppressed') return undefined\n",
   },
   {
     name: 'starts the course of a suppressed address',
-    file: 'course/subscription.ts',
+    file: 'course/transitions/enrol.ts',
     find: 'if (suppression === undefined) return enrolled',
     replace: 'if (suppression === undefined || enrolled) return enrolled',
   },
@@ -432,7 +432,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'goes by the number of a lesson in a course that changed',
-    file: 'course/progress.ts',
+    file: 'course/catalog.ts',
     find: 'if (known.every((name, index) => name === course[index])) return course',
     replace: 'if (known.length >= 0) return course',
   },
@@ -620,13 +620,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'sends all that an outage made overdue at once',
-    file: 'course/wakes.ts',
+    file: 'course/dispatch.ts',
     find: 'gentle: true',
     replace: 'gentle: false',
   },
   {
     name: 'leaves what became due within the hour to the next one',
-    file: 'course/wakes.ts',
+    file: 'course/dispatch.ts',
     find: '(await isDue())',
     replace: 'clock.now() < 0',
   },

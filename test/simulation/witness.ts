@@ -1,5 +1,5 @@
 import { FIRST_COURSE } from '../../src/core/course/definition.ts'
-import type { Settlement, Subscription } from '../../src/core/course/store.ts'
+import type { Settlement, Subscription } from '../../src/core/course/subscription.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import type { Message } from '../../src/core/mail/mailer.ts'
 import type { Calendar } from './calendar.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Course } from '../../src/core/course/course.ts'
+import type { Course } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'

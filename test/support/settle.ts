@@ -1,5 +1,5 @@
 import { settlementOf } from '../../src/core/course/schedule.ts'
-import type { Claim, Settlement } from '../../src/core/course/store.ts'
+import type { Claim, Settlement } from '../../src/core/course/subscription.ts'
 import { type Delivery, recordOf } from '../../src/core/delivery/delivery.ts'
 import { COURSE } from '../../src/core/delivery/streams.ts'
 

@@ -1,4 +1,4 @@
-import type { Subscription } from '../../core/course/store.ts'
+import type { Subscription } from '../../core/course/subscription.ts'
 import { coursePause } from '../../core/mail/holds.ts'
 import type { Define } from '../command.ts'
 import { listColumns, operatorOf } from '../context.ts'

@@ -1,5 +1,10 @@
-import { type DispatchProgress, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
-import { nextDay } from '../../core/course/schedule.ts'
+import {
+  type DispatchProgress,
+  type DispatchResult,
+  OUT_OF_TIME,
+  STOPPED,
+} from '../../core/course/dispatch.ts'
+import { nextDay } from '../../core/course/subscription.ts'
 import { shellWord } from '../../core/daemon-record.ts'
 import { durationText } from '../../core/durations.ts'
 import type { Environment } from '../../core/env/environment.ts'

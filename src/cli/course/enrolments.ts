@@ -1,6 +1,6 @@
 import { parseAddress } from '../../core/address.ts'
-import type { Course } from '../../core/course/course.ts'
-import { NOTICES } from '../../core/course/notices.ts'
+import { NOTICES } from '../../core/course/definition.ts'
+import type { Course } from '../../core/course/open.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'

@@ -1,6 +1,7 @@
 import type { Cadence } from '../../core/course/definition.ts'
 import type { PastEntry } from '../../core/course/history.ts'
-import type { CourseCounts, Subscription } from '../../core/course/store.ts'
+import type { CourseCounts } from '../../core/course/store.ts'
+import type { Subscription } from '../../core/course/subscription.ts'
 import { durationText, HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
 import { beside, thousands } from './text.ts'

@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto'
+import { DAY_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
-import { type CourseDefinition, type Plan, planOf } from './definition.ts'
-import { NOTICES } from './notices.ts'
+import { type CourseDefinition, NOTICES, type Plan } from './definition.ts'
 import type { Newcomer } from './people.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
-import { lessonsFor, type Progress, progressOf, RESUMES_MS } from './progress.ts'
 import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './schedule.ts'
-import type { Begin, Claim, CourseStore, PinnedPlan, Revision, Subscription } from './store.ts'
+import type { CourseStore } from './store.ts'
+import type { Begin, Claim, PinnedPlan, Progress, Revision, Subscription } from './subscription.ts'
+
+/** How long after its next lesson was due an enrolment that a shorter course ended goes on, once the course is long again. */
+const RESUMES_MS = 30 * DAY_MS
+/** The row format whose builds know lessons by name. */
+const BY_NAME = 2
 
 /** An enrolment and its lesson in hand. */
 type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'>
@@ -174,7 +179,9 @@ export function createCatalog(
 function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined): PinnedPlan {
   const lessons = course.lessons.map((lesson) => texts?.of(lesson))
   const known = lessons.every((lesson) => lesson !== undefined)
-  const plan = JSON.stringify({ ...planOf(course), ...(known && { texts: lessons.map(hashesOf) }) })
+  const { lessons: names, cadence, spacingMs } = course
+  const texted = known && { texts: lessons.map(hashesOf) }
+  const plan = JSON.stringify({ lessons: names, cadence, spacingMs, ...texted })
   return {
     version: createHash('sha256').update(plan).digest('base64url').slice(0, 22),
     plan,
@@ -186,4 +193,26 @@ function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined): Pin
 function hashesOf(lesson: LessonTranslations): Readonly<Record<string, string>> {
   const languages = Object.keys(lesson).sort()
   return Object.fromEntries(languages.map((language) => [language, lesson[language]?.hash ?? '']))
+}
+
+/**
+ * The lessons of the newest course as one enrolment gets them: first those it was sent, deleted ones included,
+ * then the others in the order of the course. A lesson sent without keeping its name is taken to be the one
+ * that has its number now.
+ */
+function lessonsFor(
+  course: readonly string[],
+  names: readonly string[] | undefined,
+  sent: number,
+): readonly string[] {
+  const known = Array.from({ length: sent }, (_, index) => names?.[index] ?? course[index] ?? '')
+  if (known.every((name, index) => name === course[index])) return course
+  const had = new Set(known)
+  return [...known, ...course.filter((name) => !had.has(name))]
+}
+
+/** The progress of an enrolment with these lessons that was sent the first `sent`. */
+function progressOf(course: readonly string[], lessons: readonly string[], sent: number): Progress {
+  const isSame = course.length === lessons.length && course.every((name, index) => name === lessons[index])
+  return { sentLessons: lessons.slice(0, sent), needs: isSame ? 0 : BY_NAME }
 }

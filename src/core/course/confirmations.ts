@@ -1,84 +1,99 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { mailboxKey } from '../address.ts'
 import { isOutcome } from '../delivery/delivery.ts'
-import { LEASE_MS } from '../delivery/lease.ts'
-import type { NewMessage, QueuedMessage } from '../delivery/message.ts'
-import { messageEngine } from '../delivery/messages.ts'
+import { messageEngine, type QueuedMessage } from '../delivery/messages.ts'
 import { CONFIRMATION } from '../delivery/streams.ts'
 import { DAY_MS } from '../durations.ts'
-import type { Mail } from '../mail/mailer.ts'
-import type { Secret } from '../secret.ts'
+import { type Mail, NOT_CONFIGURED } from '../mail/mailer.ts'
+import { NOTICES } from './definition.ts'
 import { outcomeFields } from './history.ts'
+import { type CourseHost, courseId, firstCourse, isErased, storedForm } from './host.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
-import { NOTICE_CONFIRMATION_MAIL, NOTICES } from './notices.ts'
+import { NOTICE_CONFIRMATION_MAIL } from './notices.ts'
 import { TOKEN_LIFE_MS } from './schedule.ts'
-import type { CourseHost } from './store.ts'
+import type { CourseStore } from './store.ts'
+import type { CourseRequest } from './subscription.ts'
 import { isUnderWay } from './subscription.ts'
 
 /** A confirmation is mailed only while its link works for at least another day. */
 const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
+const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
+/** The same for every address, so that it reveals nothing about any of them. */
+const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
+
+/** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
+export interface SubscribeResult {
+  readonly status: 'pending'
+  /**
+   * A confirmation mail is on its way, if one is due to this address. False only if mail is not configured or
+   * the platform has reached its daily limit.
+   */
+  readonly sent: boolean
+  readonly reason?: string
+}
 
 /**
- * Mails confirmations from the rows that requests for them leave behind: a process that is killed, or a provider that
- * is down, delays one and loses none.
+ * The double opt-in. Confirmations are mailed from the rows that requests for them leave behind: a process that is
+ * killed, or a provider that is down, delays one and loses none.
  */
 export function createConfirmations(
   host: CourseHost,
   {
-    siteUrl,
-    firstCourse,
-    keys,
+    persistent,
+    confirmationsPerDay: mostADay = Number.MAX_SAFE_INTEGER,
+    onExhausted = () => {},
+    inBackground,
   }: {
-    readonly siteUrl: string
-    readonly firstCourse: string
-    /** Keys of links: tokens are made with the first, and found again with any. */
-    readonly keys: readonly [Secret, ...Secret[]]
+    readonly persistent: boolean
+    /** Confirmations that the whole platform mails in 24 hours. */
+    readonly confirmationsPerDay?: number
+    /** Called when that budget is found used up. */
+    readonly onExhausted?: () => void
+    readonly inBackground: (work: Promise<unknown>) => void
   },
 ) {
-  const [key] = keys
-  const { clock, store, mailer } = host
+  const { clock, timer, store, mailer, catalog, siteUrl, keys } = host
+  const first = firstCourse(host)
+  const tokenWith = ([key]: CourseHost['keys'], id: string) => confirmationToken(key.reveal(), id)
 
   /** The token of a message, made again; undefined: it was used or replaced, or its reader has left or is enrolled. */
-  async function tokenOf(
-    { id, subscription = '', createdAt }: QueuedMessage,
-    now: number,
-  ): Promise<string | undefined> {
+  async function tokenOf({ id, subscription = '', createdAt }: QueuedMessage): Promise<string | undefined> {
+    const now = clock.now()
     const found = await store.findById(subscription)
     if (found === undefined || isUnderWay(found) || (found.unsubscribedAt ?? 0) > createdAt) return undefined
-    for (const one of keys) {
-      const token = confirmationToken(one.reveal(), id)
+    for (const key of keys) {
+      const token = tokenWith([key], id)
       const verdict = await store.checkToken({ tokenHash: hashToken(token), now })
       if (verdict === 'use') return token
       if (verdict !== 'invalid') return undefined
     }
-    const token = confirmationToken(key.reveal(), id)
+    const token = tokenWith(keys, id)
     const renewed = await store.renewConfirmation({ id: subscription, tokenHash: hashToken(token), now })
     return renewed ? token : undefined
   }
 
   function mailOf({ payload, address, key: about, createdAt }: QueuedMessage, token: string): Mail {
     // Written by the store with the request, or by the migration that made the table.
-    const { course, language } = JSON.parse(payload) as { course: string; language?: string | null }
+    const { course, language: wanted } = JSON.parse(payload) as { course: string; language?: string | null }
+    const language = wanted ?? undefined
     return {
       stream: 'confirmation',
       template: course === NOTICES ? NOTICE_CONFIRMATION_MAIL : 'subscription-confirmation',
-      language: language ?? undefined,
+      language,
       slots: {
-        confirmUrl: confirmUrl(siteUrl, token, {
-          course: course === firstCourse ? undefined : course,
-          language: language ?? undefined,
-        }),
+        confirmUrl: confirmUrl(siteUrl, token, { course: course === first ? undefined : course, language }),
       },
       to: { name: undefined, address },
       about,
       date: new Date(createdAt),
     }
   }
-
   const messageIdOf = (message: QueuedMessage) => mailer.messageId(mailOf(message, ''))
 
   const engine = messageEngine(host, {
     stream: CONFIRMATION,
     async mailOf(message) {
-      const token = await tokenOf(message, clock.now())
+      const token = await tokenOf(message)
       return token === undefined ? undefined : mailOf(message, token)
     },
     expired: 'it could not be mailed before its link was about to expire',
@@ -95,16 +110,86 @@ export function createConfirmations(
     },
   })
 
+  /** Stores a request for a confirmation together with the message that mails it; or why nobody is mailed now. */
+  async function request(
+    asked: Omit<
+      Parameters<CourseStore['requestConfirmation']>[0],
+      'now' | 'mailboxKey' | 'mostADay' | 'tokenHash' | 'message'
+    >,
+    /** The identity as it was asked for. */
+    identity: string,
+  ) {
+    const now = clock.now()
+    const id = courseId(host)
+    const { message, exhausted } = await store.requestConfirmation({
+      ...asked,
+      tokenHash: hashToken(tokenWith(keys, id)),
+      message: {
+        ...{ id, stream: 'confirmation', key: `confirmation.${id}` },
+        expiresAt: now + CONFIRMATION_LIFE_MS,
+      },
+      mailboxKey: mailboxKey(identity),
+      mostADay,
+      now,
+    })
+    if (!mailer.configured) return { reason: NOT_CONFIGURED }
+    if (exhausted) onExhausted()
+    return { message, reason: exhausted ? EXHAUSTED : undefined }
+  }
   return {
-    /** A message to store with the request for it, and the hash of its token. */
-    create(id: string): { readonly tokenHash: string; readonly message: Omit<NewMessage, 'payload'> } {
-      const expiresAt = clock.now() + CONFIRMATION_LIFE_MS
-      return {
-        tokenHash: hashToken(confirmationToken(key.reveal(), id)),
-        message: { id, stream: 'confirmation', key: `confirmation.${id}`, expiresAt, leaseMs: LEASE_MS },
-      }
-    },
     engine,
-    messageIdOf,
+    /** The mail goes out after the answer, which therefore takes the same time for all. */
+    async subscribe(asked: CourseRequest): Promise<SubscribeResult> {
+      const { spelling: address, identity, course = first, timeZone, language } = asked
+      const since = timer.monotonic()
+      const suppressed = await isErased(host, identity)
+      const who = { id: courseId(host), identity: await storedForm(host, identity), address }
+      const wanted = { ...who, course, timeZone, language, suppressed, withoutMail: !mailer.configured }
+      const { message, reason } = await request(wanted, identity)
+      if (reason !== undefined) return { status: 'pending', sent: false, reason }
+      // After the answer: its body and its time must not tell whether there was anything to send.
+      if (message) inBackground(nextTurn().then(() => engine.deliver(message, since)))
+      return { status: 'pending', sent: true }
+    },
+    /**
+     * Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. With
+     * `wait`, and without a persistent store, gives what became of the first attempt.
+     */
+    async confirmAgain(
+      asked: string,
+      { wait = !persistent }: { readonly wait?: boolean } = {},
+    ): Promise<
+      | { readonly kind: 'none' }
+      | { readonly kind: 'sent'; readonly id: string; readonly queued?: true }
+      | { readonly kind: 'not_sent'; readonly reason: string }
+    > {
+      const identity = await storedForm(host, asked)
+      const found = (await store.findPerson(identity)).findLast(({ state }) => state === 'unconfirmed')
+      if (found === undefined) return { kind: 'none' }
+      if (!mailer.configured) return { kind: 'not_sent', reason: NOT_CONFIGURED }
+      const since = timer.monotonic()
+      const { id, address, course } = found
+      const { message, reason } = await request({ identity, address, course, id }, identity)
+      if (message === undefined)
+        return {
+          kind: 'not_sent',
+          reason: reason ?? 'a confirmation was mailed to this address not long ago',
+        }
+      const delivery = engine.deliver(message, since)
+      if (!wait) {
+        inBackground(delivery)
+        return { kind: 'sent', id: messageIdOf(message) ?? message.id, queued: true }
+      }
+      const outcome = await delivery
+      if (outcome.kind === 'sent') return { kind: 'sent', id: outcome.id }
+      return { kind: 'not_sent', reason: ('reason' in outcome && outcome.reason) || 'it was not sent' }
+    },
+    async confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'> {
+      if (!TOKEN.test(token)) return 'invalid'
+      return store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
+    },
+    /** The answer that `confirm` would give, without changing anything; `use`: it would confirm now. */
+    checkToken: async (token: string): Promise<'use' | 'confirmed' | 'invalid' | 'expired'> =>
+      TOKEN.test(token) ? store.checkToken({ tokenHash: hashToken(token), now: clock.now() }) : 'invalid',
   }
 }

@@ -40,13 +40,14 @@ export interface CourseDefinition extends Plan {
 /** Whether everybody can read the lessons of a course as pages. */
 export const isPublic = ({ pages = 'public' }: Pick<CourseDefinition, 'pages'>) => pages === 'public'
 
-/** The plan without its texts, as it is kept for enrolments that began with it. */
-export function planOf({ lessons, cadence, spacingMs }: Plan): Plan {
-  return { lessons, cadence, spacingMs }
-}
-
 /** The course of enrolments that are older than the choice: there was one. */
 export const FIRST_COURSE = 'quantum'
+
+/**
+ * The name under which visitors subscribe to incidents: with the double opt-in, the links and the records of a course,
+ * but without lessons. No course may have it.
+ */
+export const NOTICES = 'status'
 
 /** Whether a text is the name of a time zone, as `Europe/Berlin`. */
 export function isTimeZone(text: string): boolean {

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../durations.ts'
-import { nextDay } from './schedule.ts'
-import type { Problem, Subscription } from './store.ts'
+import type { Problem, Subscription } from './subscription.ts'
+import { nextDay } from './subscription.ts'
 
 /** A subscription as a store has it, before anything is believed of it. */
 export interface StoredSubscription

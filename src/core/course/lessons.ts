@@ -1,46 +1,44 @@
 import { recent } from '../calls.ts'
-import { type Delivery, isAnswer, KEY_LIFE_MS } from '../delivery/delivery.ts'
+import { type Delivery, isAnswer, isForgotten } from '../delivery/delivery.ts'
 import { createEngine } from '../delivery/engine.ts'
 import type { Attempted, Ready, Source } from '../delivery/source.ts'
 import { COURSE } from '../delivery/streams.ts'
 import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
-import type { Host } from '../host.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
-import { type Mail, type Mailer, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
-import type { Catalog } from './catalog.ts'
-import { type Course, type DispatchResult, OUT_OF_TIME, PAUSED, STOPPED } from './course.ts'
+import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
+import {
+  type Dispatch,
+  type DispatchCall,
+  type DispatchResult,
+  OUT_OF_TIME,
+  PAUSED,
+  STOPPED,
+} from './dispatch.ts'
+import type { CourseHost } from './host.ts'
+import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
 import { settlementOf } from './schedule.ts'
-import type { Claim, CourseStore, Settlement } from './store.ts'
+import type { Claim, Settlement } from './subscription.ts'
 
-/** The most lessons that one limited call sends, and the most results that a run without a limit lists. */
+/** The most results that a run lists. */
 const MOST_RESULTS = 10_000
 /** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
 const SOON_MS = 12 * HOUR_MS
-
 /** How long the answer whether courses are paused is kept. */
 const PAUSE_ASKED_MS = 5000
 
 export interface DispatcherOptions {
-  readonly store: CourseStore
   readonly persistent: boolean
-  readonly mailer: Mailer
-  readonly catalog: Catalog
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
-  /** Values that a lesson's mail needs besides its template. */
-  readonly mailFor: (
-    claim: Claim,
-    lesson: string | undefined,
-  ) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
-  /** Asked before the first message and every few seconds. */
+  /** Asked before the first lesson and every few seconds: are courses paused? */
   readonly isPaused?: (() => Promise<boolean>) | undefined
 }
 
 /** Sends the lessons that are due (CONTRACT §5). The schedule, the endpoint and the CLI all enter here. */
-export function createDispatcher(host: Host, options: DispatcherOptions): Course['dispatch'] {
-  const { clock, timer, log } = host
-  const { store, persistent, mailer, isPaused = async () => false } = options
+export function createDispatcher(host: CourseHost, options: DispatcherOptions): Dispatch {
+  const { clock, timer, log, store, mailer } = host
+  const { persistent, pace, isPaused = async () => false } = options
   return async (call) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
@@ -48,7 +46,7 @@ export function createDispatcher(host: Host, options: DispatcherOptions): Course
     const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
       (await isPaused()) ? PAUSED : undefined,
     )
-    const { source, results, tally } = createLessons(host, options, call, held)
+    const { source, results, tally } = createLessons(host, call, { pace, held })
     const ran = mailer.configured ? await createEngine(host, source).run(call) : undefined
     const { due: remaining, waiting, nextTryAt } = await store.backlog(clock.now())
     const isCut = remaining > 0
@@ -76,11 +74,11 @@ interface Lesson extends Ready {
 
 /** The lessons that are due, for one dispatch call, and what it counts of them. */
 function createLessons(
-  { clock, random, log }: Host,
-  { store, mailer, catalog, pace, mailFor }: DispatcherOptions,
-  { run, gentle, onProgress }: Parameters<Course['dispatch']>[0],
-  held: () => Promise<string | undefined>,
+  host: CourseHost,
+  { run, gentle, onProgress }: DispatchCall,
+  paced: Pick<Source<Claim>, 'pace' | 'held'>,
 ) {
+  const { clock, random, log, store, mailer, catalog } = host
   const call = run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const results: DispatchResult['results'][number][] = []
   const tally = { sent: 0, failed: 0, unknown: 0 }
@@ -108,15 +106,13 @@ function createLessons(
       handOver(signal, recorded) {
         const next = following(plan, claim, clock.now())
         if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
-        const { slots, unsubscribeUrl } = mailFor(claim, plan.lessons[claim.day - 1])
         const mail: Mail = {
           ...lessonOf(plan, claim),
           stream: 'course',
           ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
-          slots,
+          ...linksOf(host, claim, plan.lessons[claim.day - 1]),
           to: { name: undefined, address: claim.address },
           date: new Date(claim.firstAttemptAt),
-          unsubscribeUrl,
         }
         return mailer.send(mail, signal, recorded)
       },
@@ -128,11 +124,10 @@ function createLessons(
     if (clock.now() < claim.dueAt) return { kind: 'untried' }
     // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
     if (!(await store.stillHolds(claim))) return { kind: 'gone' }
-    const { problem } = claim
-    const isForgotten =
-      mailer.transport === 'api' && problem?.kind === 'unknown' && clock.now() - problem.since >= KEY_LIFE_MS
     // The provider no longer knows the key: a retry could be a second delivery, so an operator decides.
-    return isForgotten ? { kind: 'unknown', reason: problem.reason } : undefined
+    return isForgotten(jobOf(claim), mailer, clock.now())
+      ? { kind: 'unknown', reason: claim.problem?.reason ?? '' }
+      : undefined
   }
 
   function settled({ claim, delivery, record, now, prepared }: Attempted<Claim, Lesson>): Settlement {
@@ -164,16 +159,11 @@ function createLessons(
     stream: COURSE,
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
-    pace,
-    held,
+    ...paced,
     isDue: async () => (await store.listDue(clock.now(), 1)).length > 0,
     claim: (asked) => store.claimDue({ ...asked, call, gentle }),
     keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
-    jobOf: ({ dueAt, failures, problem }) => ({
-      ...{ dueAt, failures },
-      unknownSince: problem?.kind === 'unknown' ? problem.since : undefined,
-      wasTried: problem !== undefined,
-    }),
+    jobOf,
     prepare,
     lastLook,
     settle: (attempted) => store.settle(attempted.map(settled)),
@@ -182,6 +172,31 @@ function createLessons(
     },
   }
   return { source, results, tally }
+}
+
+const jobOf = ({ dueAt, failures, problem }: Claim) => ({
+  ...{ dueAt, failures },
+  unknownSince: problem?.kind === 'unknown' ? problem.since : undefined,
+  wasTried: problem !== undefined,
+})
+
+/** The links of a lesson's mail. Its page is named by its place in the course as it is now. */
+function linksOf(
+  { siteUrl, catalog, keys }: CourseHost,
+  { id, enrolment, course: name, day, language }: Claim,
+  lesson = '',
+): Pick<Mail, 'slots'> & { readonly unsubscribeUrl: string } {
+  const key = keys[0].reveal()
+  const unsubscribe = unsubscribeUrl(siteUrl, key, id, enrolment, { language })
+  const course = catalog.find(name)
+  const slots = { unsubscribeUrl: unsubscribe }
+  if (course?.pages === false) return { slots, unsubscribeUrl: unsubscribe }
+  const page = lessonUrl(siteUrl, (course?.lessons.indexOf(lesson) ?? -1) + 1 || day, {
+    course: name === catalog.courses[0]?.id ? undefined : name,
+    t: course?.pages === 'link' ? lessonSignature(key, name, lesson) : undefined,
+    language,
+  })
+  return { slots: { lessonUrl: page, ...slots }, unsubscribeUrl: unsubscribe }
 }
 
 /**

@@ -61,10 +61,16 @@ export function lessonSignature(key: string, course: string, lesson: string): st
   return createHmac('sha256', key).update(`lesson:${course}:${lesson}`).digest('base64url').slice(0, 22)
 }
 
+/** What an unsubscribe link says. */
+export interface LinkParts {
+  readonly s: string
+  readonly t: string
+}
+
 /** The subscription that a link names, or undefined for a link that we did not make. */
 export function readUnsubscribeLink(
   key: string,
-  link: { readonly s: string; readonly t: string },
+  link: LinkParts,
 ): { readonly id: string; readonly enrolment: number } | undefined {
   const match = /^([A-Za-z0-9_-]{8,40})\.(\d{1,9})$/.exec(link.s)
   const genuine = isSame(sign(key, link.s), link.t)

@@ -1,19 +1,15 @@
 import { isOutcome } from '../delivery/delivery.ts'
-import type { QueuedMessage } from '../delivery/message.ts'
+import type { QueuedMessage } from '../delivery/messages.ts'
 import { messageEngine } from '../delivery/messages.ts'
 import { NOTICE } from '../delivery/streams.ts'
 import { DAY_MS } from '../durations.ts'
-import type { Notice, NoticeMail } from '../incidents/incident.ts'
+import type { Notice } from '../incidents/incident.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import type { Mail } from '../mail/mailer.ts'
+import { NOTICES } from './definition.ts'
 import { outcomeFields } from './history.ts'
-import type { CourseHost } from './store.ts'
-
-/**
- * The name under which visitors subscribe to incidents: with the double opt-in, the links and the records of a course,
- * but without lessons. No course may have it.
- */
-export const NOTICES = 'status'
+import type { CourseHost } from './host.ts'
+import { unsubscribeUrl } from './links.ts'
 
 /** The mail that every notice is sent by. */
 const NOTICE_MAIL = 'status-notice'
@@ -30,12 +26,11 @@ export interface NoticesOptions {
   readonly isSilent: () => Promise<boolean>
   /** The values that fill a notice's template in this language. */
   readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
-  readonly unsubscribeUrl: (mail: NoticeMail) => string
 }
 
 /** Mails notices from the rows that their causes leave, to each subscriber one after the other. */
-export function createNotices(host: CourseHost, { pace, isSilent, slots, unsubscribeUrl }: NoticesOptions) {
-  const { clock, store, mailer } = host
+export function createNotices(host: CourseHost, { pace, isSilent, slots }: NoticesOptions) {
+  const { clock, store, mailer, siteUrl, keys } = host
   /** The notice as things are now; undefined: its subscriber has left, it was withdrawn, or what failed works again. */
   const current = ({ id }: QueuedMessage) => store.noticeMail({ id, now: clock.now() })
   // What an older build handed over keeps the name by which the provider recognizes a repeat.
@@ -52,12 +47,14 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots, unsubsc
     async mailOf(message) {
       const found = await current(message)
       if (found === undefined) return undefined
-      const link = unsubscribeUrl(found)
+      const { id, enrolment, language } = found
+      const named = { course: NOTICES, language }
+      const link = unsubscribeUrl(siteUrl, keys[0].reveal(), id, enrolment, named)
       return {
         ...nameOf(message),
         stream: 'notice',
-        language: found.language,
-        slots: { ...slots(found.notice, found.language), unsubscribeUrl: link },
+        language,
+        slots: { ...slots(found.notice, language), unsubscribeUrl: link },
         to: { name: undefined, address: message.address },
         date: new Date(message.createdAt),
         unsubscribeUrl: link,

@@ -2,9 +2,8 @@ import { parseAddress } from '../address.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS } from '../durations.ts'
 import { isRecord } from '../is-record.ts'
-import { type CourseDefinition, isLanguage, isTimeZone } from './definition.ts'
-import { NOTICES } from './notices.ts'
-import type { Consent, Subscription } from './store.ts'
+import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
+import type { Consent, Subscription } from './subscription.ts'
 import { isUnderWay } from './subscription.ts'
 
 /** The columns of an export, by the names of its JSON. */

@@ -2,7 +2,7 @@ import { type Delivery, isOutcome, type JobRecord } from '../delivery/delivery.t
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { Cadence, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
-import type { Claim, Next, Settlement, Subscription } from './store.ts'
+import type { Claim, Next, Settlement } from './subscription.ts'
 
 /** A confirmation link works for seven days (CONTRACT §4). */
 export const TOKEN_LIFE_MS = 7 * DAY_MS
@@ -145,17 +145,6 @@ export function nextLesson(
 ): Next | undefined {
   const lessons = plan.lessons.length
   return sent < lessons ? { dueAt: dueAt(plan, enrolment, sent + 1, zones), lessons } : undefined
-}
-
-/** The lowest unsent day, or undefined when all lessons were sent. */
-export function nextDay({
-  sentDays,
-  lessons,
-}: Pick<Subscription, 'sentDays' | 'lessons'>): number | undefined {
-  // Nearly always in order.
-  for (let day = 1; day <= lessons; day += 1)
-    if (sentDays[day - 1] !== day && !sentDays.includes(day)) return day
-  return undefined
 }
 
 /** What is written of a claim. Pure, so that the simulation and every store share it. */

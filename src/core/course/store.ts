@@ -1,162 +1,22 @@
 import type { AuditEntry } from '../audit.ts'
-import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
-import type { MessageHost } from '../delivery/messages.ts'
+import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../delivery/messages.ts'
 import type { NoticeMail } from '../incidents/incident.ts'
 import type { LessonText } from '../mail/definition.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
-import type { Progress } from './progress.ts'
-
-/**
- * Where the course keeps its records: one row a subscription, claimed by a lease with a fencing number, and only the
- * holder of that number may record an outcome. What a change does to a row is said in `subscription.ts`, once for all stores.
- */
-export type SubscriptionState = 'unconfirmed' | 'confirmed' | 'unsubscribed'
-
-export interface Subscription {
-  /** Random, URL-safe; safe to show to an operator. */
-  readonly id: string
-  /** As the visitor spelt it. */
-  readonly address: string
-  readonly course: string
-  readonly state: SubscriptionState
-  /** Rises each time that the course starts over (CONTRACT §5). */
-  readonly enrolment: number
-  /** UTC milliseconds. */
-  readonly createdAt: number
-  readonly confirmedAt: number | undefined
-  readonly unsubscribedAt: number | undefined
-  /** Lowest first. */
-  readonly sentDays: readonly number[]
-  /** Names of those lessons, for an enrolment that follows the newest course; undefined or fewer: not known. */
-  readonly sentLessons?: readonly string[] | undefined
-  /** How many lessons the course has, as this enrolment knows it. */
-  readonly lessons: number
-  /** How many it had when the course became shorter and so ended for this enrolment. */
-  readonly promised?: number | undefined
-  /** When the lesson in hand is due; the next attempt of one that failed is later. */
-  readonly dueAt: number | undefined
-  /** When the last lesson was sent. */
-  readonly lastSentAt: number | undefined
-  /** The version of the course that it began with; undefined: it follows the newest. */
-  readonly courseVersion: string | undefined
-  /** IANA name; undefined: not known. */
-  readonly timeZone: string | undefined
-  /** A language tag; undefined: the platform's. */
-  readonly language: string | undefined
-  /** When the next lesson is to be tried; undefined when none is. */
-  readonly nextAttemptAt: number | undefined
-  readonly failures: number
-  readonly problem: Problem | undefined
-  /** Undefined: enrolled before this was recorded. */
-  readonly consent?: Consent | undefined
-}
-
-/** A subscription as a store keeps it. Every change of one is a function of `subscription.ts`, so all stores share one machine. */
-export interface SubscriptionRecord extends Subscription {
-  /** The address in the form in which two spellings of it are the same. */
-  readonly identity: string
-  /** The stored list of sent days when it cannot be parsed: it is kept as it is, and nothing is sent until it is repaired. */
-  readonly unreadableDays?: unknown
-  /** The least row format that a build has to know to claim it. */
-  readonly needs: number
-  /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
-  readonly fence: number
-  /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
-  readonly firstAttemptAt: number | undefined
-  /** Set while the day's message is out. A claim that finds it set knows that the attempt before was lost. */
-  readonly claimedAt: number | undefined
-  /** End of the lease, by the store's clock: until then no other dispatcher may claim the lesson. */
-  readonly leaseUntil: number | undefined
-  /** The dispatch call that claimed it last: one message for each subscription a call. */
-  readonly claimedBy: string | undefined
-}
-
-/** When and how somebody agreed to a course. */
-export interface Consent {
-  /** UTC milliseconds. */
-  readonly at: number
-  readonly how: string
-}
-
-/**
- * Why a lesson waits: `parked` needs an operator, `failed` and `unknown` come back by themselves. `bounced` and
- * `suppressed` ended the subscription: its address does not exist, or may not be mailed.
- */
-export interface Problem {
-  readonly kind: 'failed' | 'unknown' | 'parked' | 'bounced' | 'suppressed'
-  readonly reason: string
-  readonly since: number
-}
-
-/** The lesson that follows one that was sent. */
-export interface Next {
-  readonly dueAt: number
-  /** How many lessons the course has by now. */
-  readonly lessons: number
-}
-
-/** How an enrolment goes on with the course as it is now. */
-export interface Revision {
-  readonly progress: Progress
-  /** The next lesson, if a shorter course had ended the enrolment and it goes on; undefined: nothing changes. */
-  readonly next: Next | undefined
-  /** It no longer waits for the course to become longer. */
-  readonly settled: boolean
-}
-
-/** How an enrolment begins. */
-export interface Start extends Omit<Next, 'dueAt'> {
-  /** Due time of the first lesson; undefined: none is planned yet. */
-  readonly dueAt: number | undefined
-  /** The plan that it keeps; undefined: it follows the newest. */
-  readonly pinned?: PinnedPlan | undefined
-}
-
-/** A course as it was when enrolments began with it, under a name made of its content. */
-export interface PinnedPlan {
-  readonly version: string
-  /** JSON. */
-  readonly plan: string
-  /** The texts that the plan names. */
-  readonly texts: readonly LessonText[]
-}
-
-/** Says how an enrolment begins; undefined: the platform no longer has that course. */
-export type Begin = (enrolment: {
-  readonly course: string
-  readonly confirmedAt: number
-  readonly timeZone: string | undefined
-}) => Start | undefined
-
-/** One lesson taken for sending, as its row is then. Only an outcome with this `fence` is accepted. */
-export interface Claim extends SubscriptionRecord {
-  readonly day: number
-  readonly confirmedAt: number
-  readonly dueAt: number
-  /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
-  readonly firstAttemptAt: number
-}
-
-/** The record of a finished claim, computed by the pure schedule. */
-export interface Settlement {
-  readonly claim: Claim
-  readonly now: number
-  readonly sent: boolean
-  /** True if nothing was handed over: the same dispatch call may take it again. */
-  readonly untried?: boolean
-  /** How many lessons the course has by now; undefined: as many as before. */
-  readonly lessons?: number
-  /** With this lesson sent, for enrolments that follow the newest course. */
-  readonly progress?: Progress | undefined
-  /** Next attempt, of this day or the one after; undefined: none. */
-  readonly nextAttemptAt: number | undefined
-  readonly failures: number
-  readonly problem: Problem | undefined
-  /** A hard bounce ends the subscription. */
-  readonly end: boolean
-  /** The attempt's history entry; undefined if there was no attempt. */
-  readonly attempt?: Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
-}
+import type {
+  Admitted,
+  Arrival,
+  Begin,
+  Claim,
+  EnrolRefusal,
+  Joining,
+  Preferences,
+  Revision,
+  Settlement,
+  Subscription,
+  SubscriptionState,
+} from './subscription.ts'
+import type { Resolution } from './transitions/claim.ts'
 
 /** Counts of the rows that an erasure removed. */
 export interface Erased {
@@ -194,40 +54,6 @@ export interface Backlog {
 export type EnrolAnswer =
   | { readonly enrolled: true; readonly id: string; readonly enrolment: number }
   | { readonly enrolled: false; readonly reason: EnrolRefusal }
-/** `unsubscribed`: the person ended this course, and only they can begin it again. */
-export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
-
-/** What a reader can change; undefined: as it is. */
-export interface Preferences {
-  /** IANA name. */
-  readonly timeZone?: string | undefined
-  readonly language?: string | undefined
-}
-
-/** Somebody who is to get a course. */
-export interface Joining extends Preferences {
-  /** Of a new subscription. */
-  readonly id: string
-  readonly identity: string
-  /** The key that all spellings of a mailbox share, for the caps. */
-  readonly mailboxKey: string
-  readonly address: string
-  readonly course: string
-}
-
-/** Somebody to import into a course, with lessons that were sent elsewhere. */
-export interface Arrival extends Joining {
-  readonly consent: Consent
-  /** How the course goes on; its first lessons count as sent. */
-  readonly start: Start
-  readonly confirmedAt: number
-  readonly sent: number
-  readonly progress: Progress | undefined
-  readonly lastSentAt: number | undefined
-}
-
-/** `known`: in the course already, or through with it. */
-export type Admitted = 'imported' | 'known' | 'unsubscribed' | 'suppressed'
 
 /** An operator's or a reader's change of a subscription. */
 export interface Change {
@@ -421,18 +247,5 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   history(subscription: string): Promise<readonly PastEntry[]>
   isSuppressed(suppressionHash: string): Promise<boolean>
   /** Puts a parked or unknown lesson back in line, or marks it sent. */
-  resolve(
-    input: Change & {
-      readonly as: 'retry' | 'sent'
-      /** The lesson that follows, if this one counts as sent. */
-      readonly next: (enrolment: Subscription, day: number) => Next | undefined
-      /** After that lesson, for an enrolment that follows the newest course. */
-      readonly progress?: Progress | undefined
-    },
-  ): Promise<boolean>
-}
-
-/** What all that sends messages of a course shares. */
-export interface CourseHost extends MessageHost<CourseMessageSettlement> {
-  readonly store: CourseStore
+  resolve(input: Change & Resolution): Promise<boolean>
 }

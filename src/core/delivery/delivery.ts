@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../durations.ts'
-import type { Outcome, SendOutcome } from '../mail/mailer.ts'
+import type { Mailer, Outcome, SendOutcome } from '../mail/mailer.ts'
 import type { Stream } from './streams.ts'
 
 /**
@@ -69,6 +69,12 @@ interface At {
  * measures them may be stepped back meanwhile, and an attempt takes its time to arrive.
  */
 export const KEY_LIFE_MS = 20 * HOUR_MS
+/** Whether the provider no longer knows the key of an attempt that it may have delivered: another could be a second delivery. */
+export const isForgotten = (
+  { unknownSince }: Pick<Job, 'unknownSince'>,
+  { transport }: Pick<Mailer, 'transport'>,
+  now: number,
+) => transport === 'api' && unknownSince !== undefined && now - unknownSince >= KEY_LIFE_MS
 /** The longest pause before a repeat that may be a second delivery. */
 const REPEAT_MS = 6 * HOUR_MS
 

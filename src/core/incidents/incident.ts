@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit.ts'
-import type { MessageSettlement, MessageStore, QueuedMessage } from '../delivery/message.ts'
+import type { MessageSettlement, MessageStore, QueuedMessage } from '../delivery/messages.ts'
 import { DAY_MS } from '../durations.ts'
 import { inLanguage } from '../mail/template.ts'
 

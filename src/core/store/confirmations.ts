@@ -1,5 +1,6 @@
 import { TOKEN_LIFE_MS } from '../course/schedule.ts'
-import type { CourseStore, Preferences } from '../course/store.ts'
+import type { CourseStore } from '../course/store.ts'
+import type { Preferences } from '../course/subscription.ts'
 import {
   BY_LINK,
   type Confirmation,
@@ -9,7 +10,7 @@ import {
   readConfirmation,
   recentWindow,
   wantsConfirmation,
-} from '../course/subscription.ts'
+} from '../course/transitions/enrol.ts'
 import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { messageSteps as queue } from './messages.ts'

@@ -1,4 +1,5 @@
-import type { Backlog, CourseCounts, CourseStore, Problem, SubscriptionState } from '../course/store.ts'
+import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
+import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { all, first, type Sql, type Steps, scalar } from './sql.ts'
 import { type Row, recordOf } from './subscriptions.ts'

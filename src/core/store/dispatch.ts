@@ -1,6 +1,7 @@
 import { batchPerTick } from '../calls.ts'
 import type { HistoryEntry } from '../course/history.ts'
-import type { Claim, CourseStore, Settlement, SubscriptionRecord } from '../course/store.ts'
+import type { CourseStore } from '../course/store.ts'
+import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
 import {
   attemptEntry,
   claimOf,
@@ -9,7 +10,7 @@ import {
   record,
   setAside,
   take,
-} from '../course/subscription.ts'
+} from '../course/transitions/claim.ts'
 import { IS_GENTLE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { history } from './history.ts'

@@ -1,13 +1,8 @@
 import type { HistoryEntry } from '../course/history.ts'
-import { nextDay } from '../course/schedule.ts'
-import type {
-  Admitted,
-  Arrival,
-  Change,
-  CourseStore,
-  EnrolAnswer,
-  SubscriptionRecord,
-} from '../course/store.ts'
+import type { Change, CourseStore, EnrolAnswer } from '../course/store.ts'
+import type { Admitted, Arrival, SubscriptionRecord } from '../course/subscription.ts'
+import { nextDay } from '../course/subscription.ts'
+import { resolve, revise } from '../course/transitions/claim.ts'
 import {
   admitRefusal,
   arrive,
@@ -16,11 +11,8 @@ import {
   enrolRefusal,
   newSubscription,
   prefer,
-  resolve,
-  revise,
-  undoUnsubscribe,
-  unsubscribe,
-} from '../course/subscription.ts'
+} from '../course/transitions/enrol.ts'
+import { undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
 import { addAudit } from './audit.ts'
 import { leaving, leftOf } from './departures.ts'
 import { history } from './history.ts'

@@ -1,6 +1,6 @@
 import type { HistoryEntry } from '../course/history.ts'
-import type { SubscriptionRecord } from '../course/store.ts'
-import { endByFeedback } from '../course/subscription.ts'
+import type { SubscriptionRecord } from '../course/subscription.ts'
+import { endByFeedback } from '../course/transitions/leave.ts'
 import { newMailbox } from '../mail/feedback/event.ts'
 import {
   type AppliedChange,

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../audit.ts'
+import { NOTICES } from '../course/definition.ts'
 import { type StoredSubscription, violations } from '../course/invariants.ts'
-import { NOTICES } from '../course/notices.ts'
 import { listAudit } from './audit.ts'
 import type { JournalEntry } from './journal.ts'
 import { getTime } from './meta.ts'

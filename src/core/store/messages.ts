@@ -1,6 +1,7 @@
 import type { CourseMessageSettlement } from '../course/store.ts'
-import { endByFeedback } from '../course/subscription.ts'
-import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/message.ts'
+import { endByFeedback } from '../course/transitions/leave.ts'
+import { LEASE_MS } from '../delivery/lease.ts'
+import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/messages.ts'
 import { DAY_MS } from '../durations.ts'
 import { leaving } from './departures.ts'
 import { history } from './history.ts'
@@ -59,7 +60,7 @@ type Due = Omit<Parameters<MessageStore['claimMessages']>[0], 'stream'>
 export const messageSteps = {
   /** Writes a message, already claimed by the process that writes it; undefined: it is queued already. */
   *queue(
-    { leaseMs, ...message }: NewMessage,
+    { leaseMs = LEASE_MS, ...message }: NewMessage,
     cause: Pick<QueuedMessage, 'subscription' | 'address' | 'createdAt'> & { readonly now: number },
   ): Steps<QueuedMessage | undefined> {
     const { now, ...about } = cause

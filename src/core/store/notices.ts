@@ -1,4 +1,5 @@
-import { NOTICE_LIFE_MS, NOTICES } from '../course/notices.ts'
+import { NOTICES } from '../course/definition.ts'
+import { NOTICE_LIFE_MS } from '../course/notices.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Notice, NoticeFacts, NoticeMail } from '../incidents/incident.ts'
 import { first, lock, run, type Sql, type Steps } from './sql.ts'

@@ -1,4 +1,5 @@
-import type { CourseStore, PinnedPlan } from '../course/store.ts'
+import type { CourseStore } from '../course/store.ts'
+import type { PinnedPlan } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/definition.ts'
 import { all, first, lock, run, type Sql, type Steps, scalar } from './sql.ts'

@@ -1,5 +1,5 @@
 import { FIRST_COURSE } from '../course/definition.ts'
-import type { Problem, SubscriptionRecord, SubscriptionState } from '../course/store.ts'
+import type { Problem, SubscriptionRecord, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
 import { closeTo } from './schema.ts'
 import { all, assigned, camelCase, first, run, type Steps } from './sql.ts'

@@ -1,6 +1,7 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type Course, type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/course.ts'
+import { type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/dispatch.ts'
+import type { Course } from '../../core/course/open.ts'
 import type { CourseCounts } from '../../core/course/store.ts'
 import type { FeedbackProviderName } from '../../core/env/settings.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'

@@ -1,7 +1,7 @@
 import { parseAddress } from '../../core/address.ts'
 import { recent } from '../../core/calls.ts'
 import { openCatalog } from '../../core/course/catalog.ts'
-import type { Course } from '../../core/course/course.ts'
+import type { Course } from '../../core/course/open.ts'
 import { openCourse } from '../../core/course/open.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'

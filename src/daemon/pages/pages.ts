@@ -1,6 +1,6 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
 import type { Cadence } from '../../core/course/definition.ts'
-import { NOTICES } from '../../core/course/notices.ts'
+import { NOTICES } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { directionOf } from '../../core/messages/messages.ts'

@@ -1,6 +1,5 @@
 import { hasBasicPassword, hasBearer } from '../../core/access/identity.ts'
-import { isPublic } from '../../core/course/definition.ts'
-import { NOTICES } from '../../core/course/notices.ts'
+import { isPublic, NOTICES } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { escapeHtml } from '../../core/mail/template.ts'

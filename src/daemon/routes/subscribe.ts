@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { parseAddress } from '../../core/address.ts'
-import { isLanguage, isTimeZone } from '../../core/course/definition.ts'
-import { NOTICES } from '../../core/course/notices.ts'
+import { isLanguage, isTimeZone, NOTICES } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { isOwnForm, parseWith, readJson } from '../http/body.ts'

@@ -1,5 +1,4 @@
-import { isTimeZone } from '../../core/course/definition.ts'
-import { NOTICES } from '../../core/course/notices.ts'
+import { isTimeZone, NOTICES } from '../../core/course/definition.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { type CourseInput, type HeartbeatInput, type TemplateInput, WEEKDAYS } from '../definition.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DispatchProgress } from '../../../src/core/course/course.ts'
+import type { DispatchProgress } from '../../../src/core/course/dispatch.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import type { Log } from '../../../src/core/log.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'

@@ -4,10 +4,9 @@ import {
   enrol,
   newSubscription,
   readConfirmation,
-  undoUnsubscribe,
-  unsubscribe,
   wantsConfirmation,
-} from '../../../src/core/course/subscription.ts'
+} from '../../../src/core/course/transitions/enrol.ts'
+import { undoUnsubscribe, unsubscribe } from '../../../src/core/course/transitions/leave.ts'
 import { createRefusals } from '../../../src/core/delivery/refusals.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { LINES } from '../../../src/core/mail/mailer.ts'

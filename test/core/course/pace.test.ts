@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { OUT_OF_TIME } from '../../../src/core/course/course.ts'
+import { OUT_OF_TIME } from '../../../src/core/course/dispatch.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { createPacer } from '../../../src/core/mail/feedback/pacer.ts'
 import type { SendingStore } from '../../../src/core/mail/feedback/sending.ts'

@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest'
 import { dueAt, nextLesson } from '../../../src/core/course/schedule.ts'
-import type { Claim, SubscriptionRecord } from '../../../src/core/course/store.ts'
+import type { Claim, SubscriptionRecord } from '../../../src/core/course/subscription.ts'
 import {
   claimOf,
   compareClaims,
-  endByFeedback,
-  enrol,
-  enrolRefusal,
   lostAttempt,
-  newSubscription,
-  prefer,
-  readConfirmation,
   record,
   resolve,
   setAside,
   take,
-  undoUnsubscribe,
-  unsubscribe,
+} from '../../../src/core/course/transitions/claim.ts'
+import {
+  enrol,
+  enrolRefusal,
+  newSubscription,
+  prefer,
+  readConfirmation,
   wantsConfirmation,
-} from '../../../src/core/course/subscription.ts'
+} from '../../../src/core/course/transitions/enrol.ts'
+import { endByFeedback, undoUnsubscribe, unsubscribe } from '../../../src/core/course/transitions/leave.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 import type { Outcome } from '../../../src/core/mail/mailer.ts'
 import { settle } from '../../support/settle.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type DispatchResult, PAUSED } from '../../../src/core/course/course.ts'
+import { createWakes, type DispatchResult, PAUSED } from '../../../src/core/course/dispatch.ts'
 import { dueAt } from '../../../src/core/course/schedule.ts'
-import { createWakes } from '../../../src/core/course/wakes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { courseWith } from '../../support/course.ts'
 

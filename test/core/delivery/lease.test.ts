@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Claim } from '../../../src/core/course/store.ts'
+import type { Claim } from '../../../src/core/course/subscription.ts'
 import { createLease } from '../../../src/core/delivery/lease.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 

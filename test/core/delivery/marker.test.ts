@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Claim, Settlement } from '../../../src/core/course/store.ts'
+import type { Claim, Settlement } from '../../../src/core/course/subscription.ts'
 import { createMarker } from '../../../src/core/delivery/marker.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'

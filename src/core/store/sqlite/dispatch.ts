@@ -1,5 +1,5 @@
 import { mayExceed } from '../../course/history.ts'
-import { attemptEntry } from '../../course/subscription.ts'
+import { attemptEntry } from '../../course/transitions/claim.ts'
 import { forSqlite } from '../dialect.ts'
 import type { RowByRow } from '../dispatch.ts'
 import { TEXTS as HISTORY } from '../history.ts'

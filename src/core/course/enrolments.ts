@@ -1,0 +1,209 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { formsOf, mailboxKey, quotedForm } from '../address.ts'
+import { type Operator, PROGRAM } from '../audit.ts'
+import { recipientHashes } from '../mail/send-once.ts'
+import { NOTICES } from './definition.ts'
+import { audited, type CourseHost, courseId, firstCourse, isErased, storedForm } from './host.ts'
+import { type LinkParts, opensLesson, readUnsubscribeLink, suppressionHash, unicodeDomain } from './links.ts'
+import { type ExportedPerson, exported, type Newcomer } from './people.ts'
+import type { EnrolAnswer, Erased } from './store.ts'
+import type { Admitted, Arrival, Begin, CourseRequest, Preferences, Subscription } from './subscription.ts'
+import { isUnderWay } from './subscription.ts'
+
+const ADMITTED_AT_ONCE = 200
+
+/** How people get into a course without a confirmation, change what they have, and leave: by operators, programs and links. */
+export function createEnrolments(host: CourseHost) {
+  const { clock, store, catalog, keys, addressKey } = host
+  const first = firstCourse(host)
+  const readLink = (link: LinkParts) =>
+    // Try every key even after a match, so that the time taken does not show which one matched.
+    keys.map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
+  /** The plan of an enrolment at the lesson after those sent. */
+  const planOf = (one: Subscription) => catalog.plan({ ...one, day: one.sentDays.length + 1 }, store)
+  const sentNames = async (one: Subscription) =>
+    (await planOf(one))?.lessons.slice(0, one.sentDays.length) ?? one.sentLessons ?? []
+  /** An enrolment that has not begun will have as many lessons as its course has. */
+  const withLessons = <Found extends Subscription | undefined>(found: Found): Found =>
+    found?.state === 'unconfirmed'
+      ? { ...found, lessons: catalog.find(found.course)?.lessons.length ?? 0 }
+      : found
+
+  async function arrivalOf(one: Newcomer, begin: Begin) {
+    const { line, course: id, timeZone, language, consent, lastSentAt, identity, spelling: address } = one
+    const now = clock.now()
+    const start = begin({ course: id, confirmedAt: now, timeZone })
+    if (start === undefined) return undefined
+    const course = catalog.find(id)
+    const { confirmedAt, progress, ...goes } = course
+      ? catalog.arrival(course, one, now)
+      : { ...start, confirmedAt: now, progress: undefined }
+    return {
+      ...{ line, course: id, timeZone, language, consent, lastSentAt, address, confirmedAt, progress },
+      id: courseId(host),
+      identity: await storedForm(host, identity),
+      mailboxKey: mailboxKey(identity),
+      sent: course ? one.sent : 0,
+      start: { ...start, ...goes },
+    }
+  }
+
+  async function prefer(enrolment: Subscription, wanted: Preferences, operator?: Operator): Promise<void> {
+    const { timeZone: to, language } = wanted
+    const { id: subject } = enrolment
+    const plan = to && (await planOf(enrolment))
+    const now = clock.now()
+    const details = [language, to].filter(Boolean).join(', ') || undefined
+    await store.set({
+      id: subject,
+      ...wanted,
+      now,
+      moved: (current) => (plan && to ? catalog.moved(plan, current, { to, now }) : undefined),
+      audit: operator && audited(host, { action: 'set', subject, operator, details }),
+    })
+  }
+
+  return {
+    /**
+     * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `key` again answers
+     * the same and changes nothing. With an `operator`, the audit log has it, here and in `cancel`.
+     */
+    async enrol(
+      asked: CourseRequest & { readonly key?: string | undefined },
+      operator?: Operator,
+    ): Promise<EnrolAnswer> {
+      const { spelling: address, identity, course = first, timeZone, language, key } = asked
+      if (catalog.find(course) === undefined && course !== NOTICES)
+        return { enrolled: false, reason: 'no_such_course' }
+      if (await isErased(host, identity)) return { enrolled: false, reason: 'erased' }
+      return store.enrol({
+        ...{ begin: await catalog.begin(), address, course, timeZone, language, key },
+        identity: await storedForm(host, identity),
+        mailboxKey: mailboxKey(identity),
+        id: courseId(host),
+        now: clock.now(),
+        audit: operator && ((subject) => audited(host, { action: 'enrol', subject, operator })),
+      })
+    },
+    /** Ends a course for a person, as an unsubscribe does; false: there was nothing to end. */
+    async cancel(
+      { identity, course = first }: Pick<CourseRequest, 'identity' | 'course'>,
+      operator?: Operator,
+    ): Promise<boolean> {
+      const found = await store.find(await storedForm(host, identity), course)
+      if (found === undefined || !isUnderWay(found)) return false
+      const { id, enrolment } = found
+      const audit = operator && audited(host, { action: 'cancel', subject: id, operator })
+      await store.unsubscribe({ id, enrolment, now: clock.now(), audit })
+      return true
+    },
+    /**
+     * Changes the language or time zone of a person's enrolments, or of one by its course or id; lessons that were not
+     * tried yet follow. Gives how many enrolments were found.
+     */
+    async set(
+      {
+        course,
+        language,
+        timeZone,
+        ...who
+      }: Preferences &
+        Pick<CourseRequest, 'course'> &
+        (Pick<CourseRequest, 'identity'> | { readonly id: string }),
+      operator?: Operator,
+    ): Promise<number> {
+      const known =
+        'id' in who
+          ? [(await store.findById(who.id)) ?? []].flat()
+          : await store.findPerson(await storedForm(host, who.identity))
+      const found = known.filter((one) => course === undefined || one.course === course)
+      for (const enrolment of found) await prefer(enrolment, { language, timeZone }, operator)
+      return found.length
+    },
+    /** Every enrolment, or those in one course, a page at a time. */
+    async *people(course?: string): AsyncGenerator<readonly ExportedPerson[]> {
+      for (let after = ''; ; await nextTurn()) {
+        const page = await store.page(after)
+        const wanted = page.filter((one) => course === undefined || one.course === course)
+        yield await Promise.all(wanted.map(async (one) => exported(withLessons(one), await sentNames(one))))
+        const last = page.at(-1)
+        if (last === undefined) return
+        after = last.id
+      }
+    },
+    /** Imports people, a few hundred a transaction, and gives what became of each; a second time changes nothing. */
+    async *admit(
+      people: readonly Newcomer[],
+      { dryRun, file }: { readonly dryRun: boolean; readonly file: string },
+      operator: Operator,
+    ): AsyncGenerator<readonly { readonly line: number; readonly became: Admitted | 'erased' }[]> {
+      const begin = await catalog.begin()
+      const details = `${people.length} people from ${file}`
+      const audit = audited(host, { action: 'import', operator, details })
+      for (let start = 0; start < people.length; start += ADMITTED_AT_ONCE) {
+        const chunk = people.slice(start, start + ADMITTED_AT_ONCE)
+        const erased = await Promise.all(chunk.map(({ identity }) => isErased(host, identity)))
+        const arrivals: (Arrival & Pick<Newcomer, 'line'>)[] = []
+        for (const one of chunk.filter((_, index) => !erased[index])) {
+          const arrival = await arrivalOf(one, begin)
+          if (arrival) arrivals.push(arrival)
+        }
+        const became = await store.admit({ arrivals, now: clock.now(), dryRun, audit })
+        yield [
+          ...chunk.flatMap(({ line }, index) => (erased[index] ? { line, became: 'erased' as const } : [])),
+          ...arrivals.flatMap(({ line }, index) => ({ line, became: became[index] ?? 'known' })),
+        ]
+      }
+    },
+    /** Changes the language or time zone of the subscription that an unsubscribe link names; never tells whether it did. */
+    async preferByLink(link: LinkParts, wanted: Preferences): Promise<void> {
+      const named = readLink(link)
+      const found = named && (await store.findById(named.id))
+      if (found) await prefer(found, wanted)
+    },
+    /** Never tells whether the link was genuine. */
+    async unsubscribe(link: LinkParts): Promise<void> {
+      const named = readLink(link)
+      if (named) await store.unsubscribe({ ...named, now: clock.now() })
+    },
+    /** Undoes an unsubscribe made through this very link; never tells whether it did. */
+    async undoUnsubscribe(link: LinkParts): Promise<void> {
+      const named = readLink(link)
+      if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
+    },
+    /** The lesson whose page a signed link opens; undefined for a link that we did not make. */
+    lessonOfLink({ course: id, t }: { readonly course: string; readonly t: string }): string | undefined {
+      const opens = (lesson: string) => keys.some((key) => opensLesson(key.reveal(), id, lesson, t))
+      return catalog.find(id)?.lessons.find(opens)
+    },
+    /** The enrolment of a person in a course; without one, the oldest. */
+    find: async (identity: string, course?: string) =>
+      withLessons(await store.find(await storedForm(host, identity), course)),
+    /** Every enrolment of a person. */
+    findPerson: async (identity: string) =>
+      (await store.findPerson(await storedForm(host, identity))).map((one) => withLessons(one)),
+    findById: async (id: string) => withLessons(await store.findById(id)),
+    /** `operator` is who the audit log names; default: the embedding program. */
+    async erase(identity: string, operator: Operator = PROGRAM): Promise<Erased> {
+      const hash = suppressionHash(addressKey.reveal(), identity)
+      let erased: Erased = { existed: false, related: 0, bytesGone: true }
+      for (const form of new Set([...formsOf(identity), quotedForm(identity)])) {
+        const { existed, related, bytesGone } = await store.erase({
+          identity: form,
+          spellings: [...new Set([form, unicodeDomain(form)])].map((one) => one.toLowerCase()),
+          recipients: recipientHashes(addressKey.reveal(), form),
+          suppressionHash: hash,
+          now: clock.now(),
+          // One audit entry per person, not one per form of the address.
+          ...(form === identity && { audit: audited(host, { action: 'erase', subject: hash, operator }) }),
+        })
+        erased = {
+          existed: erased.existed || existed,
+          related: erased.related + related,
+          bytesGone: erased.bytesGone && bytesGone,
+        }
+      }
+      return erased
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { formsOf } from '../address.ts'
+import { type AuditEntry, auditEntry } from '../audit.ts'
+import type { MessageHost } from '../delivery/messages.ts'
+import { newId } from '../random.ts'
+import type { Secret } from '../secret.ts'
+import type { Catalog } from './catalog.ts'
+import { FIRST_COURSE } from './definition.ts'
+import { suppressionHashes } from './links.ts'
+import type { CourseMessageSettlement, CourseStore } from './store.ts'
+
+/** What the parts of an opened course share. */
+export interface CourseHost extends MessageHost<CourseMessageSettlement> {
+  readonly store: CourseStore
+  readonly catalog: Catalog
+  readonly siteUrl: string
+  /** Keys of links: the first makes them, and any opens them. */
+  readonly keys: readonly [Secret, ...Secret[]]
+  /** Recognizes an erased address. It is kept in the store, so that changing a secret forgets no erasure. */
+  readonly addressKey: Secret
+}
+
+/** Random, for a subscription or a message. */
+export const courseId = ({ random }: Pick<CourseHost, 'random'>) => newId(random, 12)
+
+/** The course that links and requests without a name are about. */
+export const firstCourse = ({ catalog }: Pick<CourseHost, 'catalog'>) =>
+  catalog.courses[0]?.id ?? FIRST_COURSE
+
+/** The form of an address that the store knows, else its composed form. Every form is looked up, whatever the first gives. */
+export async function storedForm({ store }: Pick<CourseHost, 'store'>, identity: string): Promise<string> {
+  const forms = formsOf(identity)
+  if (forms.length === 1) return identity
+  const known = await Promise.all(forms.map((form) => store.find(form)))
+  return forms[known.findIndex((found) => found !== undefined)] ?? identity
+}
+
+/** Whether an address was erased. The keys of links are tried too: early stores hashed addresses under those. */
+export async function isErased({ store, keys, addressKey }: CourseHost, identity: string): Promise<boolean> {
+  const hashes = suppressionHashes([addressKey, ...keys], identity)
+  return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
+}
+
+/** The audit log's entry for an operator's change. */
+export const audited = (
+  { clock, random }: Pick<CourseHost, 'clock' | 'random'>,
+  change: Pick<Parameters<typeof auditEntry>[0], 'action' | 'operator' | 'subject' | 'details'>,
+): AuditEntry => auditEntry({ ...change, now: clock.now(), random })

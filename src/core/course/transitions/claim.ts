@@ -1,0 +1,236 @@
+import type { HistoryEntry } from '../history.ts'
+import {
+  type Claim,
+  isSuppressed,
+  type Next,
+  nextDay,
+  type Progress,
+  type Revision,
+  type Settlement,
+  type Subscription,
+  type SubscriptionRecord,
+} from '../subscription.ts'
+import { endedByBounce } from './leave.ts'
+
+/** The problem of a record whose list of days is damaged. */
+const UNREADABLE = 'its list of days sent cannot be read: repair the row, then resolve it'
+/** The problem of a lesson whose sender ended before it knew the outcome. */
+const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
+
+/**
+ * Claims the day in hand for sending: the next attempt moves to the end of the lease. If an earlier claim was
+ * never recorded, its outcome is unknown from the moment of that claim.
+ */
+export function take(
+  record: SubscriptionRecord,
+  claim: Pick<SubscriptionRecord, 'leaseUntil'> & {
+    readonly now: number
+    readonly leaseMs: number
+    readonly call: string
+  },
+): SubscriptionRecord {
+  const { now, leaseMs, leaseUntil, call } = claim
+  const { claimedAt, problem } = record
+  const since = problem?.kind === 'unknown' ? problem.since : claimedAt
+  return {
+    ...record,
+    nextAttemptAt: now + leaseMs,
+    firstAttemptAt: record.firstAttemptAt ?? now,
+    claimedAt: now,
+    leaseUntil,
+    claimedBy: call,
+    fence: record.fence + 1,
+    ...(claimedAt !== undefined && {
+      problem: { kind: 'unknown', reason: LOST_ATTEMPT, since: since ?? claimedAt },
+    }),
+  }
+}
+
+/** The attempt that `take` found lost, for the history: it began with the claim before this one. */
+export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecord): HistoryEntry | undefined {
+  const { claimedAt: at } = before
+  const day = nextDay(before)
+  if (at === undefined || day === undefined) return undefined
+  const { enrolment, problem } = taken
+  return { at, kind: 'attempt', enrolment, day, outcome: 'unknown', reason: problem?.reason }
+}
+
+/** Parks a record whose list of sent days cannot be read, so that it holds up no other. */
+export function setAside(record: SubscriptionRecord, now: number): SubscriptionRecord {
+  return {
+    ...record,
+    nextAttemptAt: undefined,
+    claimedAt: undefined,
+    leaseUntil: undefined,
+    fence: record.fence + 1,
+    problem: { kind: 'parked', reason: UNREADABLE, since: now },
+  }
+}
+
+/**
+ * Orders claims: longest in hand first, so that repeated crashes never keep a lesson past the life of its
+ * key; then the earliest confirmed.
+ */
+export function compareClaims(a: Claim, b: Claim): number {
+  return a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
+}
+
+/** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
+export function claimOf(record: SubscriptionRecord): Claim | undefined {
+  const day = nextDay(record)
+  const { confirmedAt } = record
+  if (day === undefined || confirmedAt === undefined) return undefined
+  const { dueAt = confirmedAt, firstAttemptAt = confirmedAt } = record
+  return { ...record, day, confirmedAt, dueAt, firstAttemptAt }
+}
+
+/**
+ * Records an outcome. If its claim was lost, it only ends the attempt, unless the message was sent: then the
+ * day counts whoever holds the claim now, and that other claim is void.
+ */
+export function record(current: SubscriptionRecord, settlement: Settlement): SubscriptionRecord | undefined {
+  const { claim, now, sent, lessons: planned, progress, nextAttemptAt, failures, problem } = settlement
+  // A course that became shorter, perhaps by a rollback, is noted when it ends the enrolment.
+  const lessons =
+    nextAttemptAt === undefined ? (planned ?? current.lessons) : Math.max(planned ?? 0, current.lessons)
+  const holds = current.fence === claim.fence && current.enrolment === claim.enrolment
+  if (sent) {
+    if (current.enrolment !== claim.enrolment || current.sentDays.includes(claim.day)) return undefined
+    return afterSent(current, claim.day, { sentAt: now, nextAttemptAt, lessons, progress })
+  }
+  if (!holds) return answered(current, claim, problem)
+  return {
+    ...current,
+    lessons,
+    nextAttemptAt,
+    claimedAt: undefined,
+    leaseUntil: undefined,
+    failures,
+    problem,
+    fence: current.fence + 1,
+    ...(settlement.untried && { claimedBy: undefined }),
+    ...(settlement.end && { state: 'unsubscribed', unsubscribedAt: now }),
+  }
+}
+
+/**
+ * Ends an attempt whose claim was voided because the subscriber left or an operator decided; undefined if
+ * another call has claimed the day since. The attempt was not lost, and an unknown outcome stays on record.
+ */
+function answered(
+  current: SubscriptionRecord,
+  { enrolment, claimedBy }: Claim,
+  problem: Settlement['problem'],
+): SubscriptionRecord | undefined {
+  if (current.claimedAt === undefined || claimedBy === undefined) return undefined
+  if (current.claimedBy !== claimedBy || current.enrolment !== enrolment) return undefined
+  return {
+    ...current,
+    claimedAt: undefined,
+    leaseUntil: undefined,
+    problem: problem?.kind === 'unknown' && !isSuppressed(current) ? problem : current.problem,
+  }
+}
+
+/** The history entry for a settled claim; none if it was returned without an attempt. */
+export function attemptEntry({ claim, now, attempt }: Settlement): HistoryEntry | undefined {
+  return attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
+}
+
+function afterSent(
+  current: SubscriptionRecord,
+  day: number,
+  after: Pick<Settlement, 'nextAttemptAt' | 'progress'> & {
+    readonly sentAt: number
+    readonly lessons: number
+  },
+): SubscriptionRecord {
+  const { sentAt, nextAttemptAt, lessons, progress } = after
+  return {
+    ...current,
+    sentDays: [...current.sentDays, day],
+    ...progress,
+    lessons,
+    dueAt: nextAttemptAt,
+    lastSentAt: sentAt,
+    nextAttemptAt: current.state === 'confirmed' ? nextAttemptAt : undefined,
+    firstAttemptAt: undefined,
+    claimedAt: undefined,
+    leaseUntil: undefined,
+    failures: 0,
+    problem: isSuppressed(current) ? current.problem : undefined,
+    fence: current.fence + 1,
+  }
+}
+
+/** An operator's decision about a delivery that waits. */
+export interface Resolution {
+  readonly as: 'retry' | 'sent'
+  readonly now: number
+  /** The lesson that follows, if this one counts as sent. */
+  readonly next: (enrolment: Subscription, day: number) => Next | undefined
+  /** After that lesson, for an enrolment that follows the newest course. */
+  readonly progress?: Progress | undefined
+}
+
+/** Puts a parked or unknown lesson back in line, or marks it sent; undefined when none waits. */
+export function resolve(
+  record: SubscriptionRecord,
+  { as, now, next, progress }: Resolution,
+): SubscriptionRecord | undefined {
+  const day = nextDay(record)
+  const { problem, confirmedAt, claimedAt, dueAt } = record
+  // After a restore, a lesson may have been sent without a record of it.
+  const mayBeSent = as === 'sent' && claimedAt === undefined && dueAt !== undefined && dueAt <= now
+  const waits = problem !== undefined || mayBeSent
+  if (!(record.state === 'confirmed' || endedByBounce(record)) || !waits || day === undefined)
+    return undefined
+  if (confirmedAt === undefined || record.unreadableDays !== undefined) return undefined
+  const revived: SubscriptionRecord = {
+    ...record,
+    state: 'confirmed',
+    unsubscribedAt: undefined,
+    problem: undefined,
+  }
+  if (as === 'sent') {
+    // When the message arrived is unknown. It left no earlier than its first attempt.
+    const sentAt = record.firstAttemptAt ?? now
+    const following = next({ ...revived, lastSentAt: sentAt }, day)
+    return afterSent(revived, day, {
+      sentAt,
+      nextAttemptAt: following?.dueAt,
+      lessons: following?.lessons ?? day,
+      // Another lesson may have been sent since it was computed.
+      progress: progress?.sentLessons.length === day ? progress : undefined,
+    })
+  }
+  return {
+    ...revived,
+    nextAttemptAt: Math.max(now, dueAt ?? now),
+    // A message that is out keeps its lease. If it was lost, its outcome is unknown from now on.
+    ...(claimedAt !== undefined && { claimedAt: now }),
+    failures: 0,
+    fence: record.fence + 1,
+  }
+}
+
+/** Takes the course as it is now into account; undefined: nothing changes. */
+export function revise(
+  record: SubscriptionRecord,
+  { progress, next, settled }: Revision,
+): SubscriptionRecord | undefined {
+  const { sentLessons, needs, promised } = record
+  const isKnown = sentLessons?.length === progress.sentLessons.length && needs === progress.needs
+  if (record.unreadableDays !== undefined || (isKnown && next === undefined && !settled)) return undefined
+  return {
+    ...record,
+    ...progress,
+    promised: settled ? undefined : promised,
+    ...(next && {
+      lessons: next.lessons,
+      dueAt: next.dueAt,
+      nextAttemptAt: next.dueAt,
+      fence: record.fence + 1,
+    }),
+  }
+}

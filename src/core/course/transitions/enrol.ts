@@ -1,0 +1,189 @@
+import { DAY_MS, HOUR_MS } from '../../durations.ts'
+import type { Suppression } from '../../mail/feedback/event.ts'
+import { TOKEN_LIFE_MS } from '../schedule.ts'
+import {
+  type Admitted,
+  type Arrival,
+  type Consent,
+  type EnrolRefusal,
+  isSuppressed,
+  isUnderWay,
+  type Joining,
+  type Preferences,
+  type Start,
+  type SubscriptionRecord,
+} from '../subscription.ts'
+import { endByFeedback } from './leave.ts'
+
+const CONFIRMATIONS_A_DAY = 3
+
+/** What a subscription has of a course that has not begun, or begins anew. */
+const UNSTARTED = {
+  confirmedAt: undefined,
+  unsubscribedAt: undefined,
+  sentDays: [],
+  unreadableDays: undefined,
+  sentLessons: undefined,
+  needs: 0,
+  promised: undefined,
+  dueAt: undefined,
+  lastSentAt: undefined,
+  courseVersion: undefined,
+  timeZone: undefined,
+  language: undefined,
+  nextAttemptAt: undefined,
+  firstAttemptAt: undefined,
+  claimedAt: undefined,
+  leaseUntil: undefined,
+  failures: 0,
+  problem: undefined,
+}
+
+export function newSubscription({
+  now: createdAt,
+  ...joining
+}: Omit<Joining, 'mailboxKey'> & { readonly now: number }): SubscriptionRecord {
+  const { id, identity, address, course } = joining
+  const who = { id, identity, address, course, createdAt }
+  return {
+    ...UNSTARTED,
+    ...who,
+    state: 'unconfirmed',
+    enrolment: 0,
+    lessons: 0,
+    fence: 0,
+    claimedBy: undefined,
+  }
+}
+
+/** Confirmations mailed within the last day. */
+export interface RecentConfirmations {
+  readonly count: number
+  readonly newestAt: number | undefined
+}
+
+/** The times between which confirmations count for the caps. One dated far ahead was made under a wrong clock. */
+export const recentWindow = (now: number) => ({ after: now - DAY_MS, before: now + DAY_MS })
+
+/** Whether subscribing mails a confirmation: not to a dead address, not in the middle of a course, and within the caps. */
+export function wantsConfirmation(
+  record: SubscriptionRecord,
+  { count, newestAt }: RecentConfirmations,
+  now: number,
+): boolean {
+  if (isSuppressed(record) || isUnderWay(record)) return false
+  return count < CONFIRMATIONS_A_DAY && (newestAt === undefined || newestAt <= now - HOUR_MS)
+}
+
+export interface Confirmation {
+  readonly createdAt: number
+  readonly usedAt: number | undefined
+  /** A newer link was mailed. Only the newest works, because two would be two chances to guess. */
+  readonly replaced: boolean
+}
+
+/**
+ * The effect of a confirmation link now. `use`: it confirms; otherwise it only gives this answer. A second click gets
+ * the same answer as the first.
+ */
+export function readConfirmation(
+  found: Confirmation | undefined,
+  now: number,
+): 'use' | 'confirmed' | 'invalid' | 'expired' {
+  if (found === undefined) return 'invalid'
+  if (found.usedAt !== undefined) return 'confirmed'
+  if (found.replaced) return 'invalid'
+  return now - found.createdAt >= TOKEN_LIFE_MS ? 'expired' : 'use'
+}
+
+function refusal(record: SubscriptionRecord): 'suppressed' | 'unsubscribed' | undefined {
+  if (isSuppressed(record)) return 'suppressed'
+  return record.state === 'unsubscribed' ? 'unsubscribed' : undefined
+}
+
+/** Why a program cannot begin a course for somebody; undefined: it can. */
+export const enrolRefusal = (record: SubscriptionRecord): EnrolRefusal | undefined =>
+  refusal(record) ?? (isUnderWay(record) ? 'already_enrolled' : undefined)
+
+/** Why somebody is not imported; undefined: can be. Nobody who left or is through with the course begins it again. */
+export const admitRefusal = (record: SubscriptionRecord): Exclude<Admitted, 'imported'> | undefined =>
+  refusal(record) ?? (record.state === 'confirmed' ? 'known' : undefined)
+
+interface Beginning extends Preferences {
+  readonly now: number
+  readonly start: Start
+  readonly consent: Consent
+}
+
+/** How somebody agreed who used the link of a confirmation mail. */
+export const BY_LINK = 'link of the confirmation mail'
+/** How somebody agreed whom a program or an operator enrolled. */
+export const ELSEWHERE = 'enrolled by a program or an operator'
+
+/**
+ * Confirmed: the course starts, or starts over under the next enrolment number. On a suppressed address it ends at once,
+ * so that no dispatch has to ask whether an address may be mailed.
+ */
+export function enrol(
+  record: SubscriptionRecord,
+  { suppression, ...beginning }: Beginning & { readonly suppression: Suppression | undefined },
+): SubscriptionRecord {
+  const enrolled = started(record, beginning)
+  if (suppression === undefined) return enrolled
+  const { cause, at, reason } = suppression
+  const effect = cause === 'hard-bounce' ? 'end-dead' : 'end-suppressed'
+  return endByFeedback(enrolled, effect, { at, reason, now: beginning.now }) ?? enrolled
+}
+
+function started(
+  record: SubscriptionRecord,
+  { now, start, timeZone, language, consent }: Beginning,
+): SubscriptionRecord {
+  return {
+    ...record,
+    ...UNSTARTED,
+    state: 'confirmed',
+    enrolment: record.enrolment + 1,
+    fence: record.fence + 1,
+    confirmedAt: now,
+    lessons: start.lessons,
+    dueAt: start.dueAt,
+    courseVersion: start.pinned?.version,
+    timeZone,
+    language,
+    nextAttemptAt: start.dueAt,
+    consent,
+  }
+}
+
+/** Imported: enrolled, with the first lessons sent elsewhere. */
+export function arrive(
+  record: SubscriptionRecord,
+  { sent, progress, lastSentAt, confirmedAt: now, ...arrival }: Arrival,
+): SubscriptionRecord {
+  return {
+    ...started(record, { ...arrival, now }),
+    sentDays: Array.from({ length: sent }, (_, index) => index + 1),
+    ...progress,
+    lastSentAt,
+  }
+}
+
+/**
+ * The language and time zone that its reader wants from now on; undefined: nothing changes. `moved` is when the lesson
+ * in hand is due in that zone. One that was tried keeps its time.
+ */
+export function prefer(
+  record: SubscriptionRecord,
+  { language = record.language, timeZone = record.timeZone }: Preferences,
+  moved: number | undefined,
+): SubscriptionRecord | undefined {
+  if (language === record.language && timeZone === record.timeZone) return undefined
+  const due = record.firstAttemptAt === undefined && timeZone !== record.timeZone ? moved : undefined
+  return {
+    ...record,
+    language,
+    timeZone,
+    ...(due !== undefined && { dueAt: due, nextAttemptAt: record.nextAttemptAt && due }),
+  }
+}

@@ -1,0 +1,86 @@
+import { KEY_LIFE_MS } from '../../delivery/delivery.ts'
+import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
+import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
+
+/**
+ * Ends the course, also through a link of an earlier enrolment; undefined: nothing to change. A message that is out
+ * keeps its lease, so that nothing hands it over again before its outcome is known.
+ */
+export function unsubscribe(
+  record: SubscriptionRecord,
+  enrolment: number,
+  now: number,
+): SubscriptionRecord | undefined {
+  if (enrolment > record.enrolment) return undefined
+  // Dated after the bounce: the subscriber left as well, so no operator brings the subscription back.
+  if (endedByBounce(record))
+    return { ...record, unsubscribedAt: Math.max(now, (record.problem?.since ?? 0) + 1) }
+  if (record.state !== 'confirmed') return undefined
+  return {
+    ...record,
+    state: 'unsubscribed',
+    unsubscribedAt: now,
+    nextAttemptAt: undefined,
+    fence: record.fence + 1,
+  }
+}
+
+/**
+ * Undoes an unsubscribe: the course goes on where it stopped. A lesson that waited for an operator still
+ * waits, and a dead address stays ended.
+ */
+export function undoUnsubscribe(
+  record: SubscriptionRecord,
+  enrolment: number,
+  now: number,
+): SubscriptionRecord | undefined {
+  const { state, confirmedAt, problem } = record
+  if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
+  if (isSuppressed(record)) return undefined
+  const day = nextDay(record)
+  const waits =
+    problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
+  return {
+    ...record,
+    state: 'confirmed',
+    unsubscribedAt: undefined,
+    nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, record.dueAt ?? now),
+    fence: record.fence + 1,
+  }
+}
+
+/**
+ * The changes that feedback about its address makes to a subscription; undefined if none. Feedback concerns the
+ * address, so it ends the subscription regardless of its enrolment. Only an unsubscribe that is older than the latest
+ * confirmation is ignored, because the subscriber has opted in again since. An address that may be mailed again can be
+ * subscribed anew, but no course resumes by itself.
+ */
+export function endByFeedback(
+  record: SubscriptionRecord,
+  effect: Exclude<SubscriptionEffect, 'none'>,
+  { at, reason, now }: { readonly at: number; readonly reason: string; readonly now: number },
+): SubscriptionRecord | undefined {
+  if (effect === 'release')
+    return isSuppressed(record) ? { ...record, problem: undefined, fence: record.fence + 1 } : undefined
+  if (effect === 'unsubscribe')
+    return record.state !== 'confirmed' || at < (record.consent?.at ?? record.confirmedAt ?? at)
+      ? undefined
+      : unsubscribe(record, record.enrolment, now)
+  const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'
+  if (record.state === 'unconfirmed' || record.problem?.kind === kind) return undefined
+  const ends = record.state === 'confirmed'
+  return {
+    ...record,
+    state: 'unsubscribed',
+    unsubscribedAt: ends ? now : record.unsubscribedAt,
+    nextAttemptAt: undefined,
+    fence: record.fence + 1,
+    // Dated after the subscriber's own end, so that an operator cannot bring the subscription back.
+    problem: { kind, reason, since: ends ? now : Math.max(now, (record.unsubscribedAt ?? 0) + 1) },
+  }
+}
+
+/** Whether a bounce ended the subscription and the subscriber did not. */
+export function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): boolean {
+  return state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since
+}
