@@ -67,7 +67,8 @@ const small = {
 /**
  * Chunks loaded by frequently started commands: preflight with and without a definition, a HEALTHCHECK, and the daemon.
  */
-const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health|daemon)-[\w-]{8})\.js$/
+const STARTED_OFTEN =
+  /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health|daemon(?:-\w+)?)-[\w-]{8})\.js$/
 /** A profile names sources, so its build keeps the functions, and with them the maps, as they are. */
 const forProfiles = process.argv.includes('--mapped')
 const eager = {
@@ -186,43 +187,59 @@ const { output } = await build.write({
   entryFileNames: '[name].js',
   // A chunk that several commands share would have all their names.
   chunkFileNames: ({ name }) => `chunks/${name.split('~')[0]}-[hash].js`,
-  // Each file costs a cold start about half a millisecond: what always loads together is one.
+  // Each file costs a cold start about half a millisecond: what always loads together is one. A group takes all that its
+  // files need and no group of a higher priority took, so that none imports a group of a lower one.
   codeSplitting: {
     groups: [
       {
         name: 'contract',
-        priority: 4,
+        priority: 9,
         test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|environment|exposure|groups|group-warnings|rule|validate|values|warnings|reader)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/compiled\.ts|address|is-record|service|finding|secret)/,
       },
       {
         name: 'cli',
-        priority: 3,
+        priority: 8,
         test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/find\.ts$|src\/cli\/(?:choose-platform|program|command|inputs|exit|environment|check-environment|report|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
       },
       {
         name: 'definition',
-        priority: 3,
+        priority: 8,
         test: /src\/presets\/base\/platform\.ts$|src\/platform\/(?!find|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\//,
       },
       // A HEALTHCHECK starts a process every few seconds for ever.
       {
         name: 'prober',
-        priority: 2,
+        priority: 7,
         test: /src\/core\/(?:network\/(?:causes|connect|get)|health\/(?:prober|remote-report|verdict))\.ts$/,
       },
       {
         name: 'health',
-        priority: 1,
+        priority: 6,
         test: /src\/cli\/(?:commands\/health|health\/(?:run|targets))\.ts$/,
       },
-      // Code that other commands load too gets a file of its own if it is large enough.
-      // With a larger threshold the files import each other, and one uses the constants of another before they are set.
+      // What other commands, or an embedding program, load without the daemon.
+      {
+        name: 'daemon-reporting',
+        priority: 5,
+        test: /src\/core\/reporting\/facade\.ts$|src\/daemon\/reporting\.ts$/,
+      },
+      { name: 'daemon-words', priority: 5, test: /src\/core\/messages\// },
+      {
+        name: 'daemon-small',
+        priority: 5,
+        test: /src\/core\/(?:audit|csv|log|paths|course\/(?:course|schedule)|incidents\/incident|mail\/feedback\/event|store\/(?:open|errors))\.ts$/,
+      },
+      {
+        name: 'daemon-common',
+        priority: 4,
+        test: /src\/core\/(?:course\/(?:links|people)|store\/(?:sql|meta|journal)\.|mail\/feedback\/(?:sending|store)|live\/network|mail\/open|incidents\/(?:advice|channels|lanes)|access\/identity|payments\/webhook)|src\/daemon\/(?:courses|http\/respond)\.ts$/,
+      },
+      { name: 'daemon-store', priority: 3, test: /src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/ },
+      { name: 'daemon-platform', priority: 2, test: /src\/daemon\/platform\.ts$/ },
       {
         name: 'daemon',
-        priority: 0,
-        entriesAware: true,
-        entriesAwareMergeThreshold: 6_000,
-        test: /src\/cli\/commands\/daemon\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$|src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/,
+        priority: 1,
+        test: /src\/cli\/commands\/daemon\.ts$|src\/daemon\/(?:start|log|reporting|certificates|systemd)\.ts$/,
       },
     ],
   },
@@ -234,7 +251,7 @@ const chunks = output.flatMap((file) =>
 const circles = findCircles(new Map(chunks)).files.map((circle) => circle.join(' → '))
 if (circles.length > 0)
   throw new Error(
-    `chunks import each other, and one would use constants of another before they are set: lower entriesAwareMergeThreshold.\n${circles.join('\n')}`,
+    `chunks import each other, and one would use constants of another before they are set.\n${circles.join('\n')}`,
   )
 
 // The boot of a host waits for this part: one file of its own, and not the chunks that the command line shares.
