@@ -7,8 +7,8 @@ import { bySeverity, type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Service } from '../core/service.ts'
 import { type Context, recordedPlatform } from './context.ts'
-import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
-import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
+import { type ExitCode, failure } from './exit.ts'
 import type { liveChecks } from './live-checks.ts'
 import { type ReportOptions, writeReport } from './report.ts'
 import type { changesAgainst } from './verify-environment.ts'
@@ -42,34 +42,27 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
-    throw new CommandError(EXIT.failed, 'the live checks were interrupted, so they have no result.')
+    throw failure('the live checks were interrupted, so they have no result.')
   const changes =
     against && (await (await import('./verify-environment.ts')).changesAgainst(context, loaded, against))
   // Hide errors about secret files that only other services read.
-  const shown = loaded.findings.filter(
-    ({ severity, services: readers }) =>
-      severity !== 'error' || readers.some((reader) => services.includes(reader)),
+  const ofFiles = loaded.findings.flatMap((finding) =>
+    finding.severity !== 'error' || finding.services.some((reader) => services.includes(reader))
+      ? { ...finding, services: concerned(contract, finding, services) }
+      : [],
   )
-  const ofFiles = shown.map((finding) => ({
-    ...finding,
-    services: concerned(contract, finding, services),
-  }))
-  const unread = namesNotRead(context, { loaded, report, services })
   const findings = bySeverity([
     ...report.findings,
-    ...unread,
+    ...namesNotRead(context, loaded, services, report),
     ...(context.unused === undefined ? [] : [daemonUnused(context.unused, services)]),
     ...ofFiles,
     ...(live?.findings ?? []),
     ...(changes ?? []),
   ])
   const ok = findings[0]?.severity !== 'error'
-  return writeReport(
-    context,
-    input.name,
-    { ...report, platform: recordedPlatform(context), ok, findings, ...(live && { live: live.results }) },
-    input,
-  )
+  const results = live && { live: live.results }
+  const whole = { ...report, platform: recordedPlatform(context), ok, findings, ...results }
+  return writeReport(context, input.name, whole, input)
 }
 
 /** The requested services that read the variables of a finding; all of them if none does. */
@@ -85,18 +78,14 @@ function concerned(
 }
 
 /** What is checked is not what runs here. */
-function daemonUnused(why: string, services: readonly Service[]): Finding {
-  return {
+const daemonUnused = (why: string, services: readonly Service[]) =>
+  fileFinding({
     id: 'no-definition',
     severity: 'warning',
     services,
-    group: 'file',
-    present: [],
-    missing: [],
     cause: `This is not about what runs here: ${why}`,
     fix: 'Do as it says. If the default platform is meant, say so with --no-config.',
-  }
-}
+  })
 
 /**
  * One finding with the number of unknown names in the files, not counting those that a warning calls misspelled: a
@@ -104,41 +93,32 @@ function daemonUnused(why: string, services: readonly Service[]): Finding {
  */
 export function namesNotRead(
   { platform: { contract }, searched }: Pick<Context, 'platform' | 'searched'>,
-  input: {
-    readonly loaded: LoadedEnvironment
-    readonly report?: Report
-    readonly services: readonly Service[]
-  },
+  { env, origin }: LoadedEnvironment,
+  services: readonly Service[],
+  report?: Report,
 ): readonly Finding[] {
-  const { loaded, report, services } = input
-  const unknown = Object.keys(loaded.env).filter(
-    (name) =>
-      loaded.origin(name) && contract.find(name) === undefined && secretBehind(contract, name) === undefined,
+  const unknown = Object.keys(env).filter(
+    (name) => origin(name) && (contract.find(name) ?? secretBehind(contract, name)) === undefined,
   )
   if (unknown.length === 0) return []
-  const { findings } = report ?? validate(contract, loaded.env, services)
-  const misspelt = new Set(
-    findings.filter(({ id }) => id === 'unknown-name').flatMap(({ present }) => present),
-  )
-  const names = unknown.filter((name) => !misspelt.has(name))
-  if (names.length === 0) return []
-  const counted = names.length === 1 ? '1 name in the files is' : `${names.length} names in the files are`
-  const common = { services, group: 'file', present: [], missing: [] }
-  return [
+  const { findings } = report ?? validate(contract, env, services)
+  const misspelt = findings.flatMap(({ id, present }) => (id === 'unknown-name' ? present : []))
+  const { length } = unknown.filter((name) => !misspelt.includes(name))
+  if (length === 0) return []
+  const counted = length === 1 ? '1 name in the files is' : `${length} names in the files are`
+  const said: Pick<Finding, 'id' | 'severity' | 'cause' | 'fix'> =
     searched === undefined
       ? {
-          ...common,
           id: 'names-not-read',
           severity: 'notice',
           cause: `${counted} in no group of this platform, and not checked.`,
           fix: 'Nothing to do, unless they should be checked: then add them to a group of the definition.',
         }
       : {
-          ...common,
           id: 'no-definition',
           severity: 'warning',
           cause: `${counted} unknown to the default platform, which runs because no definition was found in ${searched.join(' or ')}.`,
           fix: 'Name the definition with --config. If the default platform is meant, say so with --no-config.',
-        },
-  ]
+        }
+  return [fileFinding({ services, ...said })]
 }

@@ -90,7 +90,7 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
     say(why)
   }
   const only = isKnown ? folder : undefined
-  const daemon = findRunningDaemon(pointers, { only, words: rest, say, skip })
+  const daemon = findRunningDaemon(pointers, only, rest, { say, skip })
   const recorded = daemon === undefined ? definitionOfDaemon(folder, skip) : daemon.definition
   return {
     ...(recorded ? { platform: await load(cwd, recorded) } : { platform: learning, searched }),

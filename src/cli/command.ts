@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
 import type { ExitCode } from './exit.ts'
 import { format, type Input, type Inputs, type Values } from './inputs.ts'
+import { sentence } from './output/text.ts'
 
 /** A result as `--format` writes it, and how the command ends. */
 export interface Answer<Document extends DocumentedCommand> {
@@ -165,9 +166,7 @@ function inputNode(flags: string, input: Input<unknown>, platform: ResolvedPlatf
 export const inputOf = (given: string | Input<unknown>): Input<unknown> =>
   typeof given === 'string' ? { help: given } : given
 
-export function descriptionOf({ summary = '', description }: Described): string {
-  return description ?? `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`
-}
+export const descriptionOf = ({ summary = '', description = sentence(summary) }: Described) => description
 
 /** What the help says after the options. */
 export function afterHelp(path: readonly string[], { notes, exits, examples }: Described): string {

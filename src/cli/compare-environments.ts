@@ -37,30 +37,23 @@ export async function diffEnvironments(
   const lines = [
     ...groups.map(({ name, first, second }) => `${paint.bold(name)}  ${first} → ${second}\n`),
     groups.length > 0 ? '\n' : '',
-    ...variables.map(
-      ({ name, state, known }) =>
-        `${sign[state]} ${name.padEnd(40)}${state}${known ? '' : paint.dim(', not in the contract')}\n`,
-    ),
+    ...variables.map(({ name, state, known }) => {
+      const unknown = known ? '' : paint.dim(', not in the contract')
+      return `${sign[state]} ${name.padEnd(40)}${state}${unknown}\n`
+    }),
     same ? 'the same\n' : `\n${variables.length} of ${names.length} variables differ\n`,
-  ]
-  return {
-    json: { same, groups, variables },
-    text: lines.join(''),
-    exit: same ? EXIT.passed : EXIT.failed,
-  }
+  ].join('')
+  return { json: { same, groups, variables }, text: lines, exit: same ? EXIT.passed : EXIT.failed }
 }
-
-type DialectClass = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | '–' | 'refused'
 
 /** A table of names against readers: the same letter is the same value, a dash is no value at all. */
 export async function compareDialects(context: Context, file: string): Promise<Answer<'env dialects'>> {
   const text = await readTextFile(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
   // Only names that our own reader finds or that we know: what other readers take for a name may be a line of a key.
-  const found = parseEnvFile(context.platform.contract, text, file).assignments.map(({ name }) => name)
-  const known = read.flatMap(({ values }) =>
-    [...values.keys()].filter((name) => context.platform.contract.find(name)),
-  )
+  const { contract } = context.platform
+  const found = parseEnvFile(contract, text, file).assignments.map(({ name }) => name)
+  const known = read.flatMap(({ values }) => [...values.keys()].filter(contract.find))
   const names = [...new Set([...found, ...known])].sort()
   const rows = names.map((name) => ({
     name,
@@ -72,8 +65,8 @@ export async function compareDialects(context: Context, file: string): Promise<A
   const paint = await loadPaint(context.colour.stdout)
   const width = differing.reduce((most, { name }) => Math.max(most, name.length), 4) + 2
   const cell = (verdict: string, index: number) => {
-    const padded =
-      index === DIALECTS.length - 1 ? verdict : verdict.padEnd((DIALECTS[index]?.length ?? 0) + 2)
+    const isLast = index === DIALECTS.length - 1
+    const padded = verdict.padEnd(isLast ? 0 : (DIALECTS[index]?.length ?? 0) + 2)
     return verdict === 'A' ? padded : paint.yellow(padded)
   }
   const table = [
@@ -91,26 +84,22 @@ export async function compareDialects(context: Context, file: string): Promise<A
     because.length > 0 ? `${paint.red('refused by')} ${because.join(', ')}\n` : '',
     `${names.length - differing.length} of ${names.length} names are read alike by all${rejected.length > 0 ? ' others' : ''}\n`,
   ]
+  const byReader = rows.map(({ name, readers }) => ({
+    ...{ name, readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])) },
+  }))
   return {
-    json: {
-      refusing: rejected.map(({ dialect }) => dialect),
-      names: rows.map(({ name, readers }) => ({
-        name,
-        readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])),
-      })),
-    },
+    json: { refusing: rejected.map(({ dialect }) => dialect), names: byReader },
     text: lines.join(''),
     exit: differing.length === 0 && rejected.length === 0 ? EXIT.passed : EXIT.failed,
   }
 }
 
 /** Values become letters in the order in which they first appear, so that none is shown. `null`: the file is refused. */
-function verdicts(values: readonly (string | undefined | null)[]): DialectClass[] {
-  const letters: string[] = []
+function verdicts(values: readonly (string | undefined | null)[]) {
+  const seen = [...new Set(values.filter((value) => typeof value === 'string'))]
   return values.map((value) => {
     if (value === null) return 'refused'
     if (value === undefined) return '–'
-    if (!letters.includes(value)) letters.push(value)
-    return (['A', 'B', 'C', 'D', 'E', 'F'] as const)[letters.indexOf(value)] ?? 'F'
+    return (['A', 'B', 'C', 'D', 'E', 'F'] as const)[seen.indexOf(value)] ?? 'F'
   })
 }

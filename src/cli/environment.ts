@@ -1,13 +1,4 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  openSync,
-  readFileSync,
-  readSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import path from 'node:path'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import type { Environment } from '../core/env/environment.ts'
@@ -133,7 +124,10 @@ async function assignedAs(
   found: readonly Assignment[],
 ): Promise<readonly Assignment[]> {
   const { readAs } = await import('../core/env/dialects/read.ts')
-  const { values, rejected, rejectedLine = 1 } = readAs(dialect, text, machineOf(context.env))
+  const set = Object.entries(context.env).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
+  const { values, rejected, rejectedLine = 1 } = readAs(dialect, text, Object.fromEntries(set))
   if (rejected)
     throw wrongUsage(
       `${dialect} would refuse ${file} because of line ${rejectedLine}: platformctl env dialects ${file} shows what each reader makes of it.`,
@@ -143,25 +137,21 @@ async function assignedAs(
   return [...values].map(([name, value]) => ({ ...(placed.get(name) ?? start), name, value }))
 }
 
-function machineOf(env: Environment): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  )
-}
+/** A finding about files as a whole, or about variables in them. */
+export const fileFinding = (
+  finding: Omit<Finding, 'group' | 'present' | 'missing'> & Partial<Pick<Finding, 'group' | 'present'>>,
+): Finding => ({ group: 'file', present: [], missing: [], ...finding })
 
-function shadowed(context: Context, loser: Assignment, winner: string): Finding {
-  return {
+function shadowed(context: Context, { name, location, excerpt }: Assignment, winner: string): Finding {
+  return fileFinding({
     id: 'shadowed-value',
     severity: 'warning',
     services: context.platform.contract.services,
-    group: 'file',
-    present: [loser.name],
-    missing: [],
-    cause: `This value of ${loser.name} is not used: ${winner} sets it too and wins.`,
+    present: [name],
+    cause: `This value of ${name} is not used: ${winner} sets it too and wins.`,
     fix: 'Keep one of the two.',
-    location: loser.location,
-    excerpt: loser.excerpt,
-  }
+    ...{ location, excerpt },
+  })
 }
 
 /** Reads a text file synchronously: nothing else is running yet, and starting the thread pool takes longer than the read. */
@@ -173,9 +163,9 @@ export async function readTextFile(
   if (file === '') throw wrongUsage('the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {
-    const stats = statSync(full)
-    const whole = () => (stats.size > largest.bytes ? undefined : readFileSync(full))
-    const bytes = stats.isFile() ? whole() : await readPipe(context, { full, file, stats, largest })
+    const stats = fs.statSync(full)
+    const whole = () => (stats.size > largest.bytes ? undefined : fs.readFileSync(full))
+    const bytes = stats.isFile() ? whole() : await readPipe(context, full, file, largest.bytes)
     if (bytes === undefined)
       throw wrongUsage(
         `${file} is larger than ${largest.what} can be (${largest.bytes / 1024 / 1024} MB): is it the right file?`,
@@ -191,7 +181,9 @@ export async function readTextFile(
     }
   } catch (error) {
     if (error instanceof CommandError) throw error
-    throw wrongUsage(`cannot read ${file}: ${reason(error)}.`, { cause: error })
+    const code = codeOf(error)
+    const why = READ_REFUSALS[code] ?? `the system says ${code || 'no more'}`
+    throw wrongUsage(`cannot read ${file}: ${why}.`, { cause: error })
   }
 }
 
@@ -201,18 +193,20 @@ export async function readTextFile(
  */
 async function readPipe(
   { clock, signal }: Context,
-  input: { readonly full: string; readonly file: string; readonly stats: Stats; readonly largest: Largest },
+  full: string,
+  file: string,
+  most: number,
 ): Promise<Buffer | undefined> {
-  const { full, file, stats, largest } = input
   // Windows has neither O_NONBLOCK nor named pipes in its file system.
-  const descriptor = openSync(full, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  const descriptor = fs.openSync(full, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0))
+  const isFifo = fs.fstatSync(descriptor).isFIFO()
   const givenUpAt = clock.monotonic() + UNWRITTEN_MS
   try {
     const parts: Buffer[] = []
-    for (let total = 0; total <= largest.bytes; ) {
+    for (let total = 0; total <= most; ) {
       const part = Buffer.alloc(65_536)
       const count = readReady(descriptor, part)
-      if (count === undefined || (count === 0 && total === 0 && stats.isFIFO())) {
+      if (count === undefined || (count === 0 && total === 0 && isFifo)) {
         // An empty pipe may only mean that its writer has not opened it yet.
         const unwritten = count === 0 && clock.monotonic() > givenUpAt
         if (signal.aborted || unwritten)
@@ -226,35 +220,31 @@ async function readPipe(
     }
     return undefined
   } finally {
-    closeSync(descriptor)
+    fs.closeSync(descriptor)
   }
 }
 
 /** Undefined: there is nothing yet. */
 function readReady(descriptor: number, part: Buffer): number | undefined {
   try {
-    return readSync(descriptor, part)
+    return fs.readSync(descriptor, part)
   } catch (error) {
     if (codeOf(error) === 'EAGAIN') return undefined
     throw error
   }
 }
 
-function reason(error: unknown): string {
-  const code = codeOf(error)
-  const sentences: Record<string, string> = {
-    ENOENT: 'there is no such file; check the path',
-    EACCES: 'permission denied; check who owns it',
-    EPERM: 'permission denied; check who owns it',
-    EISDIR: 'it is a folder; name a file',
-  }
-  return sentences[code] ?? `the system says ${code || 'no more'}`
+const READ_REFUSALS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file; check the path',
+  EACCES: 'permission denied; check who owns it',
+  EPERM: 'permission denied; check who owns it',
+  EISDIR: 'it is a folder; name a file',
 }
 
 /** Ends the command if this user may not read a file. A file that is not there is the caller's to report. */
 export function assertNotDenied(file: string): void {
   try {
-    accessSync(file, constants.R_OK)
+    fs.accessSync(file, fs.constants.R_OK)
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return

@@ -31,6 +31,11 @@ export function wrongUsage(message: string, options?: { cause?: unknown }): Comm
   return new CommandError(EXIT.usage, message, options)
 }
 
+/** A check that failed, or work that was not done. */
+export function failure(message: string, options?: { cause?: unknown }): CommandError {
+  return new CommandError(EXIT.failed, message, options)
+}
+
 const WRITE_REFUSALS: Readonly<Record<string, string>> = {
   EEXIST: 'something else has this name. Move it away',
   ENOTDIR: 'something else has this name. Move it away',

@@ -4,6 +4,7 @@ import type { Dialect } from '../core/env/dialects/read.ts'
 import { parseDuration } from '../core/env/values.ts'
 import { nearestOf } from '../core/nearest.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
+import { or } from '../core/sentences.ts'
 import type { Service } from '../core/service.ts'
 import { type CommandError, wrongUsage } from './exit.ts'
 
@@ -12,9 +13,9 @@ export interface Input<T> {
   readonly help: string
   /** `before`: the value so far, if the option is given again. */
   parse?(text: string, before?: T): T
-  readonly byDefault?: T
+  readonly byDefault?: T | undefined
   /** The default as one would type it. */
-  readonly shown?: string
+  readonly shown?: string | undefined
   /** The only words that it takes. */
   readonly words?: readonly string[]
   /** What completion offers, although other words are taken too. Never an address of a person. */
@@ -64,12 +65,7 @@ export type Values<Of extends Inputs> = {
 export function value<T>(help: string, parse: (text: string) => T): Input<T | undefined>
 export function value<T>(help: string, parse: (text: string) => T, byDefault: T, shown?: string): Input<T>
 export function value<T>(help: string, parse: (text: string) => T, byDefault?: T, shown?: string) {
-  return {
-    help,
-    parse,
-    ...(byDefault !== undefined && { byDefault }),
-    ...(shown !== undefined && { shown }),
-  }
+  return { help, parse, byDefault, shown }
 }
 
 /** A value that must be given. */
@@ -160,11 +156,7 @@ export const STORE = {
 } as const
 
 export const serviceInput = (services: readonly Service[]) => ({
-  '--service <service>': words(
-    `${alternatives(services)}; repeatable; all when not given`,
-    'service',
-    services,
-  ),
+  '--service <service>': words(`${or(services)}; repeatable; all when not given`, 'service', services),
 })
 
 const DIALECTS = [
@@ -185,11 +177,6 @@ export const READERS = {
     DIALECTS,
   ),
 } as const
-
-/** `web`, `web or api`, `web, api or agent`. */
-export function alternatives(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
-}
 
 /** A whole number within bounds, both included. */
 export function wholeNumber(low: number, high: number): (text: string) => number {

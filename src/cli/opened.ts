@@ -1,3 +1,4 @@
+import { auditEntry } from '../core/audit.ts'
 import type { Course } from '../core/course/open.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { readSettings, type StoreAddress } from '../core/env/settings.ts'
@@ -8,9 +9,9 @@ import type { AnalyticsMaintenance, StoreMaintenance } from '../core/store/maint
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/platform.ts'
 import { commandOn } from './command.ts'
-import type { Context } from './context.ts'
+import { type Context, operatorOf } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import { CommandError, EXIT } from './exit.ts'
+import { failure } from './exit.ts'
 import { STORE, type Values } from './inputs.ts'
 
 /** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
@@ -76,8 +77,7 @@ const placeCommand = (mustExist: boolean) =>
         analyticsMaintenance: async () => (openedAnalytics ??= await openAnalyticsMaintenance(address)),
       })
     } catch (error) {
-      if (error instanceof Error && error.name === 'StoreMaintenanceError')
-        throw new CommandError(EXIT.failed, error.message)
+      if (error instanceof Error && error.name === 'StoreMaintenanceError') throw failure(error.message)
       throw storeFaultError(address, error)
     } finally {
       await opened?.close()
@@ -88,6 +88,15 @@ const placeCommand = (mustExist: boolean) =>
 export const onStore = placeCommand(true)
 /** A command that maintains a store, and may make it. */
 export const onPlace = placeCommand(false)
+
+/** An entry of the audit log for what the user of the command does. */
+export function auditOf(
+  context: Context,
+  entry: Pick<Parameters<typeof auditEntry>[0], 'action' | 'subject' | 'details'>,
+) {
+  const { clock, random } = context
+  return auditEntry({ ...entry, operator: operatorOf(context), now: clock.now(), random })
+}
 
 /** Sends a test alert on a channel, which says that nothing is wrong. */
 export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {

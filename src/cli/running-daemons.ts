@@ -44,32 +44,26 @@ export function definitionOfDaemon(dataFolder: string, skip: Say): string | unde
  */
 export function findRunningDaemon(
   folders: readonly string[],
-  input: {
-    readonly only: string | undefined
-    readonly words: readonly string[]
-    readonly say: Say
-    /** Hears why a daemon that runs here is not used. */
-    readonly skip: Say
-  },
+  only: string | undefined,
+  words: readonly string[],
+  { say, skip }: Readonly<Record<'say' | 'skip', Say>>,
 ): FoundDaemon | undefined {
-  const { only, words, say, skip } = input
   const byFolder = new Map(folders.flatMap(pointersIn).map((pointer) => [pointer.dataFolder, pointer]))
   const [pointer, ...others] = byFolder.values()
   if (pointer === undefined || (only !== undefined && only !== pointer.dataFolder)) return undefined
   if (others.length > 0) {
-    skip(
-      `several daemons run here (${[...byFolder.keys()].join(', ')}), so no command assumes one: ${NAME_THEM}.`,
-    )
+    const all = [...byFolder.keys()].join(', ')
+    skip(`several daemons run here (${all}), so no command assumes one: ${NAME_THEM}.`)
     return undefined
   }
-  const { dataFolder, file, pid } = pointer
+  const { dataFolder, file } = pointer
   const record = readRecord(dataFolder)
   const { platform, envFiles = [], others: beside = [] } = record ?? {}
   const definition = platform?.definition ?? null
   const named = [...(definition === null ? [] : [definition]), ...envFiles]
   const foreign = foreignFile([file, recordFile(dataFolder), ...named])
   if (record === undefined || foreign !== undefined) {
-    refuseAsRoot({ dataFolder, pid, words })
+    refuseAsRoot(pointer, words)
     const why = foreign ?? `Its ${recordFile(dataFolder)} cannot be read`
     skip(`the daemon of ${dataFolder} is not used. ${why}. Run this as the daemon’s user, or ${NAME_THEM}.`)
     return undefined
@@ -89,10 +83,7 @@ export function findRunningDaemon(
  * runs it as that account, in the folders that the daemon sees: acting on anything else would give a false green, and
  * root must not run what that account can write.
  */
-function refuseAsRoot(
-  input: Pick<DaemonPointer, 'dataFolder' | 'pid'> & { readonly words: readonly string[] },
-): void {
-  const { dataFolder, pid, words } = input
+function refuseAsRoot({ dataFolder, pid }: DaemonPointer, words: readonly string[]): void {
   const owner = statSync(dataFolder, { throwIfNoEntry: false })
   if (process.geteuid?.() !== 0 || !owner?.uid) return
   const command = ['platformctl', ...words].map(shellWord).join(' ')
@@ -103,11 +94,8 @@ function refuseAsRoot(
 
 /** What to name, for a command that found nothing in its folder. */
 export function dataHint(env: Environment): string {
-  const [folder, ...others] = new Set(
-    pointerFolders(env)
-      .flatMap(pointersIn)
-      .map((one) => one.dataFolder),
-  )
+  const found = pointerFolders(env).flatMap(pointersIn)
+  const [folder, ...others] = new Set(found.map(({ dataFolder }) => dataFolder))
   return folder === undefined || others.length > 0
     ? 'name the daemon’s data folder with --data'
     : `a daemon runs here with --data ${shellWord(folder)}; name that`

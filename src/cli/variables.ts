@@ -10,7 +10,7 @@ import { environmentTypes, mailTypes } from '../platform/env-types.ts'
 import type { Answer } from './command.ts'
 import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import { CommandError, EXIT, type ExitCode, wrongUsage } from './exit.ts'
+import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { unknownName } from './inputs.ts'
 import { beside, wrap } from './output/text.ts'
 import { loadPaint } from './terminal.ts'
@@ -33,14 +33,11 @@ export async function listVariables(
   const groups = contract.groups.map(({ name, variables }) => ({
     name,
     state: states.get(name) ?? 'absent',
-    variables: variables.map((variable) => ({
-      name: variable.name,
-      set: rawValue(env, variable.name) !== undefined,
-      malformed: rawValue(env, variable.name) !== undefined && !usable.has(variable.name),
-      missing: required.includes(variable.name),
-      services: variable.services,
-      summary: variable.summary,
-    })),
+    variables: variables.map(({ name, services, summary }) => {
+      const set = rawValue(env, name) !== undefined
+      const [malformed, missing] = [set && !usable.has(name), required.includes(name)]
+      return { name, set, malformed, missing, services, summary }
+    }),
   }))
   const paint = await loadPaint(context.colour.stdout)
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
@@ -49,15 +46,10 @@ export async function listVariables(
     // As wide as the terminal allows, so that the readers stay on the line.
     const longest = Math.max(...variables.map((variable) => variable.name.length))
     const width = columns < WIDE ? longest + 2 : NAME_WIDTH
-    const rows = variables.map((variable) => {
-      const mark = variable.malformed
-        ? paint.yellow('▲ malformed')
-        : variable.set
-          ? paint.green('● set      ')
-          : variable.missing
-            ? paint.red('✖ required ')
-            : paint.dim('○ not set  ')
-      const [lead, readers] = [`  ${mark}  ${variable.name.padEnd(width)}`, variable.services.join(', ')]
+    const rows = variables.map(({ name, set, malformed, missing, services }) => {
+      const ofUnset = missing ? paint.red('✖ required ') : paint.dim('○ not set  ')
+      const ofSet = malformed ? paint.yellow('▲ malformed') : paint.green('● set      ')
+      const [lead, readers] = [`  ${set ? ofSet : ofUnset}  ${name.padEnd(width)}`, services.join(', ')]
       const fits = MARK_WIDTH + width + readers.length <= columns
       return `${fits ? lead + paint.dim(readers) : beside(lead, paint.dim(readers), columns)}\n`
     })
@@ -67,11 +59,12 @@ export async function listVariables(
 }
 
 interface Explanation {
-  readonly title: string
-  /** The kind of thing explained; absent if the title says it. */
+  /** Its own name, if another one was asked for. */
+  readonly title?: string
+  /** What is explained, unless its name says it. */
   readonly kind?: string
   readonly sentences: readonly string[]
-  readonly rows?: readonly (readonly [label: string, text: string])[]
+  readonly rows?: readonly (readonly [label: string, text: string | false])[]
 }
 
 /** Explains a variable, a group or the id of a finding; anything else is wrong usage that names the nearest. */
@@ -88,12 +81,15 @@ export async function explain(context: Context, name: string): Promise<string> {
   const paint = await loadPaint(context.colour.stdout)
   // Off a terminal a sentence stays on one line, so that it can be searched.
   const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const { title = name, kind, sentences, rows = [] } = found
   const lines = [
-    `${paint.bold(found.title)}${found.kind === undefined ? '' : paint.dim(` (${found.kind})`)}`,
-    ...found.sentences.flatMap((sentence) => wrap(sentence, columns)),
+    `${paint.bold(title)}${kind === undefined ? '' : paint.dim(` (${kind})`)}`,
+    ...sentences.flatMap((sentence) => wrap(sentence, columns)),
+    ...(rows.length > 0 ? [''] : []),
+    ...rows.flatMap(([label, text]) =>
+      text === false ? [] : beside(paint.dim(label.padEnd(10)), text, columns),
+    ),
   ]
-  if (found.rows && found.rows.length > 0) lines.push('')
-  for (const [label, text] of found.rows ?? []) lines.push(beside(paint.dim(label.padEnd(10)), text, columns))
   return `${lines.join('\n')}\n`
 }
 
@@ -119,9 +115,9 @@ function ofVariable(contract: Contract, name: string): Explanation | undefined {
     rows: [
       ['group', `${variable.group}: unlocks ${group?.unlocks}; when absent, ${group?.absent}`],
       ['read by', variable.services.join(', ')],
-      ...(variable.malformed === 'error' ? [['malformed', 'an error'] as const] : []),
+      ['malformed', variable.malformed === 'error' && 'an error'],
       ['secret', variable.secret ? `yes; ${fileNameOf(variable.name)} may name a file that holds it` : 'no'],
-      ...(variable.example === '' ? [] : [['example', variable.example] as const]),
+      ['example', variable.example !== '' && variable.example],
       ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
     ],
   }
@@ -133,7 +129,6 @@ function ofGroup(contract: Contract, name: string): Explanation | undefined {
   const rules = contract.rules.filter((rule) => rule.group === name)
   const { unlocks, absent, always, variables } = group
   return {
-    title: name,
     kind: 'a group of variables',
     sentences: [`Unlocks ${unlocks}.`, always ? 'Always on.' : `When absent: ${absent}.`],
     rows: [
@@ -145,25 +140,17 @@ function ofGroup(contract: Contract, name: string): Explanation | undefined {
 
 function ofFinding(contract: Contract, id: string): Explanation | undefined {
   const rule = Object.hasOwn(WARNINGS, id) ? undefined : contract.rules.find((one) => one.id === id)
-  if (rule)
-    return {
-      title: id,
-      kind: 'error',
-      sentences: [rule.cause, rule.fix],
-      rows: [['variables', variablesOf(rule).join(', ')]],
-    }
+  if (rule) {
+    const rows = [['variables', variablesOf(rule).join(', ')]] as const
+    return { kind: 'error', sentences: [rule.cause, rule.fix], rows }
+  }
   const warning = WARNINGS[id]
-  if (warning !== undefined)
-    return {
-      title: id,
-      kind: id === 'group-absent' ? 'notice' : ERRORS.has(id) ? 'error' : 'warning',
-      sentences: [warning],
-    }
+  const severity = id === 'group-absent' ? 'notice' : ERRORS.has(id) ? 'error' : 'warning'
+  if (warning !== undefined) return { kind: severity, sentences: [warning] }
   const live = Object.entries(LIVE_FINDINGS).find(([one]) => one === id)?.[1]
-  if (live)
-    return { title: id, kind: 'a live check of preflight --deep', sentences: [live.meaning, live.fix] }
+  if (live) return { kind: 'a live check of preflight --deep', sentences: [live.meaning, live.fix] }
   const lint = Object.entries(LINT_RULES).find(([one]) => one === id)?.[1]
-  return lint && { title: id, kind: `${lint.severity} of platformctl email lint`, sentences: [lint.meaning] }
+  return lint && { kind: `${lint.severity} of platformctl email lint`, sentences: [lint.meaning] }
 }
 
 /** Writes a declaration file of the variables or the mails; one that is not of the same command is never replaced. */
@@ -179,13 +166,14 @@ export async function writeTypes(
   const madeBy = text.slice(0, text.indexOf('.'))
   const file = path.resolve(context.cwd, out)
   const fail = (why: string, cause?: unknown) => wrongUsage(`cannot write ${out}: ${why}`, { cause })
+  let isOurs = false
   try {
-    if (existsSync(file) && !readFileSync(file, 'utf8').startsWith(madeBy))
-      throw fail('it holds something else; name another file.')
-    writeFileSync(file, text)
+    isOurs = !existsSync(file) || readFileSync(file, 'utf8').startsWith(madeBy)
+    if (isOurs) writeFileSync(file, text)
   } catch (error) {
-    throw error instanceof CommandError ? error : fail('check the path and who owns the folder.', error)
+    throw fail('check the path and who owns the folder.', error)
   }
+  if (!isOurs) throw fail('it holds something else; name another file.')
   context.stderr.write(`Wrote ${out}.\n`)
   return EXIT.passed
 }

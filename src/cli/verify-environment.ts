@@ -12,11 +12,11 @@ import { WEB } from '../core/service.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import { ConfigurationAnswer } from '../daemon/routes/configuration.ts'
 import { type Context, recordedPlatform } from './context.ts'
-import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
+import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { isAddress, parseAddress, readToken } from './health/targets.ts'
 import { unknownName } from './inputs.ts'
-import { findingsOf, type Replica, type Verified, writeVerified } from './output/verified.ts'
+import { findingsOf, type Replica, type Verified, verifiedDocument } from './output/verified.ts'
 
 interface Running {
   /** As `parseReplicas` takes them. */
@@ -41,7 +41,7 @@ const LARGEST_BYTES = 1024 * 1024
 export async function verifyEnvironment(context: Context, options: VerifyOptions): Promise<ExitCode> {
   const { env, origin } = await loadEnvironment(context, options.envFile, { withProcess: false })
   const verified = await compareRunning(context, env, { ...options, option: '--url' })
-  await writeVerified(context, options.format, { verified, origin })
+  context.stdout.write(await verifiedDocument(context, options.format, verified, origin))
   const { same, replicas, disagreements } = verified
   const failed = replicas.some(({ state }) => state === 'differs') || disagreements.length > 0
   return failed ? EXIT.failed : same ? EXIT.passed : EXIT.remote
@@ -60,14 +60,11 @@ export async function changesAgainst(
       (finding): Finding =>
         finding.id === 'configuration-unreached' ? finding : { ...finding, severity: 'notice' },
     ),
-    ...same.map(
-      ({ service, url }): Finding => ({
+    ...same.map(({ service, url }) =>
+      fileFinding({
         id: 'configuration-same',
         severity: 'notice',
         services: [service],
-        group: 'file',
-        present: [],
-        missing: [],
         cause: `${service} at ${url} runs with these values and this definition.`,
         fix: 'Nothing to do.',
       }),
@@ -82,7 +79,7 @@ async function compareRunning(context: Context, env: Environment, options: Runni
     throw wrongUsage(
       `${options.option} needs the HEALTH_DEEP_TOKEN of the services, of at least ${LEAST_TOKEN} characters: set it in the env file or the environment, or use --token-env or --token-file.`,
     )
-  // One for all, so that replicas can be compared with each other.
+  // Fingerprints of the files are shared by all replicas, and so is the nonce, so that they can be compared.
   const nonce = randomBytes(16).toString('hex')
   const [fingerprint, ...answers] = await Promise.all([
     openFingerprints(token, nonce),
@@ -92,13 +89,15 @@ async function compareRunning(context: Context, env: Environment, options: Runni
   const replicas: Replica[] = []
   for (const [index, { service, url }] of targets.entries()) {
     const answer = answers[index] ?? 'no answer'
-    replicas.push({
-      service,
-      url,
-      ...(typeof answer === 'string'
+    const found: Omit<Replica, 'service' | 'url'> =
+      typeof answer === 'string'
         ? { state: 'unreached', reason: answer }
-        : await compare(context, answer, { env, fingerprint, own })),
-    })
+        : await compare(context, answer, env, async (variable, value) => {
+            const ours = own.get(variable.name) ?? fingerprint(variable, value)
+            own.set(variable.name, ours)
+            return ours
+          })
+    replicas.push({ service, url, ...found })
   }
   return {
     same: replicas.every(({ state }) => state === 'same'),
@@ -162,38 +161,29 @@ async function ask(
 async function compare(
   context: Context,
   answer: Answer,
-  input: {
-    readonly env: Context['env']
-    readonly fingerprint: Fingerprint
-    /** Fingerprints of the files, shared by all replicas. */
-    readonly own: Map<string, Promise<string>>
-  },
+  env: Environment,
+  fingerprint: Fingerprint,
 ): Promise<Omit<Replica, 'service' | 'url'>> {
-  const { env, fingerprint, own } = input
   const variables: NonNullable<Replica['variables']>[number][] = []
   for (const { fingerprint: theirs, ...variable } of answer.variables) {
-    const value = rawValue(env, variable.name)
-    const isSet = variable.source !== 'default' && variable.source !== 'unset'
+    const { name, source, perReplica } = variable
+    const value = rawValue(env, name)
+    const isSet = source !== 'default' && source !== 'unset'
     if (value === undefined && !isSet) continue
-    const ours = value === undefined ? undefined : (own.get(variable.name) ?? fingerprint(variable, value))
-    if (ours !== undefined) own.set(variable.name, ours)
-    const state =
-      ours === undefined ? 'extra' : theirs === (await ours) ? 'same' : isSet ? 'differs' : 'missing'
-    variables.push({ name: variable.name, state, source: variable.source, perReplica: variable.perReplica })
+    const isSame = value !== undefined && theirs === (await fingerprint(variable, value))
+    const state = value === undefined ? 'extra' : isSame ? 'same' : isSet ? 'differs' : 'missing'
+    variables.push({ name, state, source, perReplica })
   }
   const definition = compareDefinition(context, answer.platform)
   const definitionDiffers = definition === 'differs' || definition === 'lessons differ'
   const differs =
     definitionDiffers || variables.some(({ state, perReplica }) => state !== 'same' && !perReplica)
+  const { startedAt, build, changedFiles } = answer
+  const older = definitionDiffers && isWrittenSince(context, Date.parse(startedAt))
   return {
-    state: differs ? 'differs' : 'same',
-    startedAt: answer.startedAt,
-    build: answer.build,
-    definition,
-    ...(definitionDiffers &&
-      isWrittenSince(context, Date.parse(answer.startedAt)) && { older: true as const }),
-    changedFiles: answer.changedFiles,
-    variables,
+    ...{ state: differs ? 'differs' : 'same', startedAt, build, definition },
+    ...(older && { older }),
+    ...{ changedFiles, variables },
   }
 }
 
@@ -220,11 +210,11 @@ function isWrittenSince({ platform: { definition } }: Context, since: number): b
 
 /** Names of the variables that replicas of one service hold different values of. */
 function disagreements(answers: readonly Answer[]): readonly string[] {
-  const values = new Map<string, Set<string | undefined>>()
-  for (const { service, variables } of answers)
-    for (const { name, fingerprint, perReplica } of variables)
-      if (!perReplica)
-        values.set(`${service} ${name}`, (values.get(`${service} ${name}`) ?? new Set()).add(fingerprint))
-  const names = [...values].flatMap(([key, found]) => (found.size > 1 ? [key.split(' ')[1] ?? ''] : []))
-  return [...new Set(names)]
+  const all = answers.flatMap(({ service, variables }) =>
+    variables.flatMap((one) => (one.perReplica ? [] : [{ ...one, key: `${service} ${one.name}` }])),
+  )
+  const differing = [...Map.groupBy(all, ({ key }) => key).values()].filter(
+    (of) => new Set(of.map(({ fingerprint }) => fingerprint)).size > 1,
+  )
+  return [...new Set(differing.flatMap((of) => of[0]?.name ?? []))]
 }

@@ -1,7 +1,7 @@
 import type { DispatchProgress, DispatchResult } from '../core/course/dispatch.ts'
 import type { Subscription } from '../core/course/subscription.ts'
 import type { Environment } from '../core/env/environment.ts'
-import { parsedJson } from '../core/is-record.ts'
+import { jsonObject } from '../core/is-record.ts'
 import { exchange } from '../core/network/exchange.ts'
 import { PATHS } from '../core/paths.ts'
 import { isBearerToken, splitSecrets } from '../core/secret.ts'
@@ -22,17 +22,12 @@ function post(
   patienceMs: number,
   body?: unknown,
 ) {
-  const headers = {
-    authorization: `Bearer ${secret}`,
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-  }
-  const asked = {
-    method: 'POST',
-    headers,
-    signal,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  } as const
-  return exchange(url.href, asked, LARGEST_ANSWER_BYTES, patienceMs)
+  const authorization = `Bearer ${secret}`
+  const asked =
+    body === undefined
+      ? { headers: { authorization } }
+      : { headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  return exchange(url.href, { method: 'POST', signal, ...asked }, LARGEST_ANSWER_BYTES, patienceMs)
 }
 
 interface Endpoint {
@@ -75,39 +70,32 @@ export async function postToWeb(
   context: Pick<Context, 'clock' | 'signal'>,
   { url, secret, body }: Endpoint & { readonly body: unknown },
 ): Promise<Readonly<Record<string, unknown>>> {
-  for (let attempt = 0; ; attempt += 1) {
-    const answer = await post(context, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
-    if (answer?.status === 200) return objectOf(answer.text)
-    if (answer?.status === 401) throw refused()
-    const pause = PAUSES_MS[attempt]
-    if (answer === undefined || answer.status >= 500) {
-      if (pause !== undefined && !context.signal.aborted) {
-        await context.clock.sleep(pause, context.signal).catch(() => {})
-        continue
-      }
-      throw unreached(
-        answer === undefined
-          ? `${url.origin} could not be reached: is the web service running, and is the address right?`
-          : `the service answered ${answer.status}.`,
-      )
-    }
-    const { message } = objectOf(answer.text)
-    throw unreached(
-      `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : '.'}`,
-    )
+  const ask = () => post(context, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
+  const isAway = (status = 500) => status >= 500
+  let answer = await ask()
+  for (const pause of PAUSES_MS) {
+    if (!isAway(answer?.status) || context.signal.aborted) break
+    await context.clock.sleep(pause, context.signal).catch(() => {})
+    answer = await ask()
   }
+  if (answer === undefined) throw silent(url)
+  if (answer.status === 200) return jsonObject(answer.text)
+  if (answer.status === 401) throw refused()
+  const { message } = isAway(answer.status) ? {} : jsonObject(answer.text)
+  throw unreached(
+    `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : '.'}`,
+  )
 }
+
+const silent = ({ origin }: URL, cause?: unknown) =>
+  unreached(`${origin} could not be reached: is the web service running, and is the address right?`, {
+    cause,
+  })
 
 const refused = () =>
   unreached(
     'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
   )
-
-function objectOf(text: string): Readonly<Record<string, unknown>> {
-  const value = parsedJson(text)
-  // A JSON object has string keys, and its values are checked where they are used.
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-}
 
 /** The inputs of `dispatch` that say what it sends, and from where. */
 export interface DispatchOptions {
@@ -146,16 +134,15 @@ async function call(context: Context, url: URL, secret: string): Promise<Dispatc
       throw unreached(
         'stopped before the service answered; the service goes on with this call and records it.',
       )
+    if (!(error instanceof Error && error.name === 'TimeoutError')) throw silent(url, error)
     throw unreached(
-      error instanceof Error && error.name === 'TimeoutError'
-        ? `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`
-        : `${url.origin} could not be reached: is the web service running, and is the address right?`,
+      `${url.origin} did not answer within ${DISPATCH_PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`,
       { cause: error },
     )
   })
   if (response.status === 401) throw refused()
   const { DispatchAnswer } = await import('../daemon/routes/dispatch.ts')
-  const body = objectOf(response.text)
+  const body = jsonObject(response.text)
   // Loose: a newer service may say more.
   const answer = DispatchAnswer.loose().safeParse(body)
   if (response.status === 200 && answer.success) return answer.data

@@ -75,7 +75,7 @@ function capture(
   paint: Awaited<ReturnType<typeof loadPaint>>,
 ) {
   const verdict = verdictOf(results, { strict: false, expectBuild: undefined, asks: ASKS })
-  return healthText({ verdict, passed: verdict.outcome === 'passed', paint, columns })
+  return healthText(verdict, verdict.outcome === 'passed', paint, columns)
 }
 
 test.each([60, 80, 120])('health at %d columns', async (columns) => {

@@ -223,7 +223,7 @@ because: You asked for lessons.
   onTestFinished(() => workshop.close())
   const saved: string[] = []
   workshop.onSave((names) => saved.push(...names))
-  const html = async (name: string) => (await workshop.rendered(name, {})).html
+  const html = async (name: string) => (await workshop.rendered(name)).html
   expect(await html('kiln-booked')).toContain('The kiln is yours')
   expect(await html('first-firing-1-clay')).toContain('>Clay<')
   await write(template('Your kiln', 'The kiln waits for you.'))

@@ -1,14 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  alternatives,
-  duration,
-  port,
-  reason,
-  repeatable,
-  text,
-  wholeNumber,
-  words,
-} from '../../src/cli/inputs.ts'
+import { duration, port, reason, repeatable, text, wholeNumber, words } from '../../src/cli/inputs.ts'
+import { or } from '../../src/core/sentences.ts'
 
 test.each([
   ['500ms', 500],
@@ -63,12 +55,7 @@ test('services are taken together or one by one, each once and in the order of t
 test('a repeated option is a list, and words are told apart by commas and or', () => {
   const { parse } = repeatable('again')
   expect(parse?.('b', parse('a'))).toEqual(['a', 'b'])
-  expect([
-    alternatives([]),
-    alternatives(['a']),
-    alternatives(['a', 'b']),
-    alternatives(['a', 'b', 'c']),
-  ]).toEqual(['', 'a', 'a or b', 'a, b or c'])
+  expect([or([]), or(['a']), or(['a', 'b']), or(['a', 'b', 'c'])]).toEqual(['', 'a', 'a or b', 'a, b or c'])
 })
 
 test('a reason is one line, and longer texts keep their lines but no other control character', () => {

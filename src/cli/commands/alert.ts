@@ -1,4 +1,3 @@
-import { auditEntry } from '../../core/audit.ts'
 import type { Environment } from '../../core/env/environment.ts'
 import { PATHS } from '../../core/paths.ts'
 import { minute } from '../../core/sentences.ts'
@@ -7,10 +6,10 @@ import { type Answer, command, type Define } from '../command.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { loadEnvironment } from '../environment.ts'
-import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
+import { EXIT, type ExitCode, failure, wrongUsage } from '../exit.ts'
 import { duration, ENV_FILE, reason, required, STORE, type Values, value } from '../inputs.ts'
-import { alertChannelsOf, alertTester, storeCommand, withStore } from '../opened.ts'
-import { beside } from '../output/text.ts'
+import { alertChannelsOf, alertTester, auditOf, storeCommand, withStore } from '../opened.ts'
+import { beside, compact, iso } from '../output/text.ts'
 
 const SHOWN = 200
 const INCIDENT = { '<incident>': 'its id, as alert list and the alert itself show it' } as const
@@ -46,11 +45,8 @@ export const define: Define = () => ({
         '--reason <text>': required('why, as the alerts and db audit show it', reason),
       },
       async run(context, { incident: id, reason: why }, { store }) {
-        const { clock, random } = context
-        const [operator, now] = [operatorOf(context), clock.now()]
-        const entry = { action: 'resolve-incident', subject: id, details: why } as const
-        const audit = auditEntry({ ...entry, operator, now, random })
-        const by = operator.name
+        const [now, by] = [context.clock.now(), operatorOf(context).name]
+        const audit = auditOf(context, { action: 'resolve-incident', subject: id, details: why })
         assertOpen(await store.incidents.resolve({ id, now, by, reason: why, audit }), id, 'resolve')
         return `resolved ${id} by ${by}\n`
       },
@@ -77,7 +73,7 @@ export const define: Define = () => ({
           url === undefined
             ? await withStore(context, place, async ({ store: { incidents } }) => {
                 await incidents.silence({ from, until: from + length, reason: why, by })
-                return new Date(from + length).toISOString()
+                return iso(from + length)
               })
             : await silenceByWeb(context, url, place, { duration: asked(length), reason: why, by })
         return length === 0 ? 'no silence any more\n' : `silent until ${until}\n`
@@ -104,7 +100,7 @@ async function silenceByWeb(
   context: Context,
   url: string,
   { data, envFile }: Values<typeof STORE>,
-  body: { readonly duration: string; readonly reason: string; readonly by: string },
+  body: Readonly<Record<'duration' | 'reason' | 'by', string>>,
 ): Promise<string> {
   if (data !== undefined) throw wrongUsage('choose one of --data and --url.')
   const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
@@ -167,17 +163,16 @@ async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Pro
   const { env } = await loadEnvironment(context, envFile)
   const channels = await alertChannelsOf(context, env)
   if (channels.length === 0)
-    throw new CommandError(
-      EXIT.failed,
+    throw failure(
       'there is no channel for alerts: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
     )
   const tell = alertTester(context, env)
-  const outcomes = await Promise.all(channels.map(async ({ name }) => ({ name, outcome: await tell(name) })))
-  for (const { name, outcome } of outcomes)
+  const told = await Promise.all(channels.map(async ({ name }) => ({ name, ...(await tell(name)) })))
+  for (const one of told)
     context.stdout.write(
-      outcome.kind === 'sent' ? `sent by ${name}\n` : `not sent by ${name}: ${outcome.reason}\n`,
+      one.kind === 'sent' ? `sent by ${one.name}\n` : `not sent by ${one.name}: ${one.reason}\n`,
     )
-  return outcomes.every(({ outcome }) => outcome.kind === 'sent') ? EXIT.passed : EXIT.remote
+  return told.every(({ kind }) => kind === 'sent') ? EXIT.passed : EXIT.remote
 }
 
 const CHANNELS: Readonly<Record<string, string>> = {
@@ -194,35 +189,25 @@ export function alertsText({ incidents, channels, silence, pause }: AlertList, c
     channels.length === 0
       ? 'none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file'
       : channels.map((name) => CHANNELS[name] ?? name).join(' and ')
-  const lines = [beside('alerts    ', channelText, columns)]
-  if (silence !== undefined)
-    lines.push(
-      beside('silence   ', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`, columns),
-    )
-  if (pause !== undefined)
-    lines.push(beside('pause     ', `alerts are paused since ${minute(pause.at)}: ${pause.reason}`, columns))
-  if (incidents.length === 0) lines.push('', 'no incidents')
-  for (const incident of incidents) {
-    const { id, cause, service, affected, reason, openedAt, closedAt, acknowledgedBy } = incident
-    const { resolvedBy, resolvedReason } = incident
-    const state =
-      closedAt !== undefined
-        ? `closed ${minute(closedAt)}${resolvedBy === undefined ? '' : ` by ${resolvedBy}: ${resolvedReason}`}`
-        : acknowledgedBy !== undefined
-          ? `open, acknowledged by ${acknowledgedBy}`
-          : 'open'
-    const row = (name: string, text: string) => beside(`  ${name.padEnd(8)}`, text, columns)
+  const head = (name: string, text: string) => beside(name.padEnd(10), text, columns)
+  const row = (name: string, text: string) => beside(`  ${name.padEnd(8)}`, text, columns)
+  const lines = compact(
+    head('alerts', channelText),
+    silence && head('silence', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`),
+    pause && head('pause', `alerts are paused since ${minute(pause.at)}: ${pause.reason}`),
+    ...(incidents.length === 0 ? ['', 'no incidents'] : []),
+  )
+  for (const { id, cause, service, affected, reason, openedAt, ...incident } of incidents)
     lines.push(
       '',
-      beside(`${id}  `, `${cause} (${[service, ...affected].join(', ')}), ${state}`, columns),
+      beside(`${id}  `, `${cause} (${[service, ...affected].join(', ')}), ${stateText(incident)}`, columns),
       row('since', minute(openedAt)),
       ...(reason === undefined ? [] : [row('cause', reason)]),
-      ...incident.messages.map(({ kind, channel, outcome, at, attempts, reason: why }) =>
-        row(
-          outcome === 'pending' ? 'tried' : outcome,
-          `${kind} by ${channel}, ${minute(at)}${attempts > 1 ? `, attempt ${attempts}` : ''}${why === undefined ? '' : `: ${why}`}`,
-        ),
-      ),
+      ...incident.messages.map(({ kind, channel, outcome, at, attempts, reason: why }) => {
+        const attempt = attempts > 1 ? `, attempt ${attempts}` : ''
+        const text = `${kind} by ${channel}, ${minute(at)}${attempt}${why === undefined ? '' : `: ${why}`}`
+        return row(outcome === 'pending' ? 'tried' : outcome, text)
+      }),
       ...incident.due.map(({ kind, channel }) => row('due', `${kind} by ${channel}`)),
       ...(incident.escalatesAt === undefined
         ? []
@@ -231,6 +216,13 @@ export function alertsText({ incidents, channels, silence, pause }: AlertList, c
         row('held', `${kind} by ${channel}, by the ${silence ? 'silence' : 'pause'}`),
       ),
     )
-  }
   return `${lines.join('\n')}\n`
+}
+
+type Ends = 'closedAt' | 'acknowledgedBy' | 'resolvedBy' | 'resolvedReason'
+
+function stateText(incident: Pick<AlertList['incidents'][number], Ends>): string {
+  const { closedAt, acknowledgedBy, resolvedBy, resolvedReason } = incident
+  if (closedAt === undefined) return acknowledgedBy ? `open, acknowledged by ${acknowledgedBy}` : 'open'
+  return `closed ${minute(closedAt)}${resolvedBy === undefined ? '' : ` by ${resolvedBy}: ${resolvedReason}`}`
 }

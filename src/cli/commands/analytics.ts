@@ -34,17 +34,16 @@ export const define: Define = () => ({
           throw wrongUsage(
             `nothing is stored at ${found.location} yet: the daemon makes it; check STORE_URL if it should be there.`,
           )
+        const now = context.clock.now()
         const { store } = found
-        try {
-          const now = context.clock.now()
-          const { batches, events, bytes } = await store.status()
-          const counts = await store.counts(dayName(now - (days - 1) * DAY_MS))
-          const json = summariseEvents(counts, { batches, events, bytes }, now, days)
-          const paint = await loadPaint(context.colour.stdout)
-          return { json, text: summaryText(json, paint, Math.min(context.stdout.columns ?? 80, 120)) }
-        } finally {
-          await store.close()
-        }
+        const first = dayName(now - (days - 1) * DAY_MS)
+        const [counts, { batches, events, bytes }] = await Promise.all([
+          store.counts(first),
+          store.status(),
+        ]).finally(() => store.close())
+        const json = summariseEvents(counts, { batches, events, bytes }, now, days)
+        const paint = await loadPaint(context.colour.stdout)
+        return { json, text: summaryText(json, paint, Math.min(context.stdout.columns ?? 80, 120)) }
       },
     }),
   },
@@ -60,21 +59,18 @@ export function summariseEvents(
   days: number,
 ): Summary {
   const names = Array.from({ length: days }, (_, index) => dayName(now - (days - 1 - index) * DAY_MS))
-  const byDay = new Map(names.map((day) => [day, new Map<string, number>()]))
-  const byKind = new Map<string, number>()
-  for (const { day, kind, count } of counts) {
-    const kinds = byDay.get(day)
-    if (kinds === undefined) continue
-    kinds.set(kind, count)
-    byKind.set(kind, (byKind.get(kind) ?? 0) + count)
-  }
-  const sum = (kinds: ReadonlyMap<string, number>) => [...kinds.values()].reduce((a, b) => a + b, 0)
+  const known = counts.filter(({ day }) => names.includes(day))
+  const sum = (some: typeof counts = []) => some.reduce((total, { count }) => total + count, 0)
+  const [byDay, byKind] = [Map.groupBy(known, ({ day }) => day), Map.groupBy(known, ({ kind }) => kind)]
   return {
     from: names[0] ?? '',
     to: names.at(-1) ?? '',
-    total: sum(byKind),
-    kinds: [...byKind].map(([kind, count]) => ({ kind, count })).sort((a, b) => b.count - a.count),
-    days: [...byDay].map(([day, kinds]) => ({ day, count: sum(kinds), kinds: Object.fromEntries(kinds) })),
+    total: sum(known),
+    kinds: [...byKind].map(([kind, of]) => ({ kind, count: sum(of) })).sort((a, b) => b.count - a.count),
+    days: names.map((day) => {
+      const of = byDay.get(day) ?? []
+      return { day, count: sum(of), kinds: Object.fromEntries(of.map(({ kind, count }) => [kind, count])) }
+    }),
     stored,
   }
 }
@@ -126,10 +122,8 @@ function bars(
   })
 }
 
-const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const
-
 /** In eighths of a character, and at least one for anything that is there. */
 function barOf(share: number, room: number): string {
   const eighths = share === 0 ? 0 : Math.max(1, Math.round(share * room * 8))
-  return '█'.repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? '')
+  return '█'.repeat(Math.floor(eighths / 8)) + ' ▏▎▍▌▋▊▉'.charAt(eighths % 8).trim()
 }

@@ -8,7 +8,7 @@ import { loadEnvironment } from '../environment.ts'
 import { CommandError, type ExitCode, wrongUsage } from '../exit.ts'
 import { ENV_FILE, type Values } from '../inputs.ts'
 import { withStore } from '../opened.ts'
-import { complain } from '../output/text.ts'
+import { complain, iso } from '../output/text.ts'
 
 const INPUTS = {
   '<name>': 'the heartbeat',
@@ -42,12 +42,10 @@ Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refuse
       const { exitCode, interrupted } = await runWrapped(context, words)
       // Exit with the command's own code, even if the report fails.
       const reporting = Object.create(context, { signal: { value: interrupted } }) as Context
-      await reportBeat(reporting, values, exitCode).catch((error: unknown) =>
-        complain(
-          context,
-          `the heartbeat ${name} was not recorded: ${error instanceof CommandError ? error.message : 'internal fault.'}`,
-        ),
-      )
+      await reportBeat(reporting, values, exitCode).catch((error: unknown) => {
+        const why = error instanceof CommandError ? error.message : 'internal fault.'
+        complain(context, `the heartbeat ${name} was not recorded: ${why}`)
+      })
       // Another program's exit code can be any number.
       return exitCode as ExitCode
     },
@@ -75,17 +73,11 @@ async function reportBeat(
   }
   return withStore(context, place, async ({ store }) => {
     const now = context.clock.now()
-    const record = await store.heartbeats.beat({
-      name,
-      now,
-      failed: exitCode === 0 ? undefined : { exitCode },
-    })
-    return new Date(heartbeatState(definition, record, now).dueBy).toISOString()
+    const failed = exitCode === 0 ? undefined : { exitCode }
+    const record = await store.heartbeats.beat({ name, now, failed })
+    return iso(heartbeatState(definition, record, now).dueBy)
   })
 }
-/** The exit codes of a shell for a command that does not exist, and for one that is not executable. */
-const NOT_FOUND = 127
-const NOT_RUNNABLE = 126
 
 /**
  * Runs a command on this process's own streams, and gives its exit code as a shell would: 128 and the signal's number
@@ -96,16 +88,12 @@ export function runWrapped(
   [file = '', ...args]: readonly string[],
 ): Promise<{ readonly exitCode: number; readonly interrupted: AbortSignal }> {
   const interrupt = new AbortController()
-  const interrupted = interrupt.signal
-  if (context.signal.aborted)
-    return Promise.resolve({ exitCode: 128 + constants.signals.SIGTERM, interrupted })
-  return new Promise((resolve) => {
-    const child = spawn(file, args, {
-      stdio: 'inherit',
-      cwd: context.cwd,
-      // Node takes an environment whose values may be undefined.
-      env: context.env as NodeJS.ProcessEnv,
-    })
+  return new Promise((settle) => {
+    const resolve = (exitCode: number) => settle({ exitCode, interrupted: interrupt.signal })
+    if (context.signal.aborted) return resolve(128 + constants.signals.SIGTERM)
+    // Node takes an environment whose values may be undefined.
+    const env = context.env as NodeJS.ProcessEnv
+    const child = spawn(file, args, { stdio: 'inherit', cwd: context.cwd, env })
     context.takeSignals?.((signal) => {
       if (child.exitCode !== null || child.signalCode !== null) return interrupt.abort()
       // Ctrl-C already reaches the command through the terminal. Many programs take a second signal as "quit at once".
@@ -117,10 +105,9 @@ export function runWrapped(
       context.stderr.write(
         `platformctl: the command could not be started: ${missing ? 'there is no such program' : (error.code ?? 'unknown fault')}\n`,
       )
-      resolve({ exitCode: missing ? NOT_FOUND : NOT_RUNNABLE, interrupted })
+      // As a shell says that there is no such command, and that it is not executable.
+      resolve(missing ? 127 : 126)
     })
-    child.once('exit', (code, signal) =>
-      resolve({ exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]), interrupted }),
-    )
+    child.once('exit', (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 0)))
   })
 }

@@ -50,10 +50,11 @@ export const define: Define = () => ({
         const webUrl = webhook ? addressOf(url ?? site.siteUrl) : undefined
         const checks: SmokeCheck[] = []
         const progress = await openProgress(context, 'asking the payments API')
+        const { siteUrl } = site
         for await (const check of smoke(context, {
           payments,
           webUrl,
-          siteUrl: site.siteUrl,
+          siteUrl,
           mode,
           signal: context.signal,
         })) {

@@ -1,27 +1,21 @@
-import { allNodes, type CommandNode, command, type Define, type InputNode } from '../command.ts'
+import { allNodes, type CommandNode, command, type Define } from '../command.ts'
 import { choice } from '../inputs.ts'
 
 const NAME = 'platformctl'
 
 const offersOf = ({ args }: CommandNode) => args.flatMap(({ offers }) => offers)
+const nameOf = ({ path }: CommandNode) => path.at(-1) ?? ''
+const pathOf = ({ path }: CommandNode) => path.join(' ')
 
-/** Words that may follow a command: its sub-commands, its arguments' closed sets, its options. */
-function following(node: CommandNode): string[] {
-  return [
-    ...node.commands.map((child) => child.path.at(-1) ?? ''),
-    ...offersOf(node),
-    ...node.options.map((option) => option.name),
-    '--help',
-  ]
-}
-
-/** Options that take a value: with their closed set of values, or with a file name. */
-function valued(root: CommandNode): InputNode[] {
-  const seen = new Map<string, InputNode>()
-  for (const option of allNodes(root).flatMap((node) => node.options)) {
-    if (option.takesValue && !seen.has(option.name)) seen.set(option.name, option)
-  }
-  return [...seen.values()]
+/** The commands of each option that takes a value, with the closed set of its values, or none for a file name. */
+function valued(root: CommandNode) {
+  const options = allNodes(root).flatMap((node) =>
+    node.options.map((option) => ({ ...option, path: pathOf(node) })),
+  )
+  return Map.groupBy(
+    options.filter(({ takesValue }) => takesValue),
+    ({ name }) => name,
+  )
 }
 
 /**
@@ -30,29 +24,28 @@ function valued(root: CommandNode): InputNode[] {
  * because health and preflight have different formats.
  */
 function valueCases(root: CommandNode, complete: (values: readonly string[]) => string): string {
-  const cases = valued(root).flatMap(({ name, offers }) => {
-    const taking = allNodes(root).flatMap(({ path, options }) =>
-      options.filter((option) => option.name === name).map((option) => ({ path, values: option.offers })),
-    )
-    return taking.every((one) => one.values.join() === offers.join())
-      ? [{ pattern: `*' ${name}'`, values: offers }]
-      : taking.map((one) => ({ pattern: `'${one.path.join(' ')} ${name}'`, values: one.values }))
+  const cases = [...valued(root)].flatMap(([name, taking]) => {
+    const [first = ''] = taking.map(({ offers }) => offers.join())
+    return taking.every(({ offers }) => offers.join() === first)
+      ? [{ pattern: `*' ${name}'`, offers: taking[0]?.offers ?? [] }]
+      : taking.map(({ path, offers }) => ({ pattern: `'${path} ${name}'`, offers }))
   })
-  return cases.map(({ pattern, values }) => `    ${pattern}) ${complete(values)}return ;;`).join('\n')
+  return cases.map(({ pattern, offers }) => `    ${pattern}) ${complete(offers)}return ;;`).join('\n')
 }
 
 /** A pattern of bash and zsh that every command fits, and nothing else. */
 function commandPattern(root: CommandNode): string {
-  return allNodes(root)
-    .slice(1)
-    .map((node) => `'${node.path.join(' ')}'`)
-    .join('|')
+  const [, ...commands] = allNodes(root)
+  return commands.map((node) => `'${pathOf(node)}'`).join('|')
 }
 
 function bash(root: CommandNode): string {
-  const words = allNodes(root).map(
-    (node) => `    '${node.path.join(' ')}') words='${following(node).join(' ')}' ;;`,
-  )
+  const words = allNodes(root).map((node) => {
+    const options = node.options.map(({ name }) => name)
+    // What may follow the command: its sub-commands, its arguments' closed sets, its options.
+    const following = [...node.commands.map(nameOf), ...offersOf(node), ...options, '--help']
+    return `    '${pathOf(node)}') words='${following.join(' ')}' ;;`
+  })
   // Without suggestions readline completes file names itself, and quotes spaces in them.
   const values = valueCases(root, (words) =>
     words.length > 0 ? `COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$word")); ` : '',
@@ -66,9 +59,7 @@ _${NAME}() {
   elif [ "$previous" = '=' ]; then previous="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     # The value of an option is no command.
-    case "\${COMP_WORDS[i-1]}" in ${valued(root)
-      .map(({ name }) => name)
-      .join('|')}) continue ;; esac
+    case "\${COMP_WORDS[i-1]}" in ${[...valued(root).keys()].join('|')}) continue ;; esac
     next="\${path:+$path }\${COMP_WORDS[i]}"
     case "$next" in ${commandPattern(root)}) path="$next" ;; esac
   done
@@ -88,7 +79,7 @@ function zsh(root: CommandNode): string {
   const quote = (text: string) => text.replaceAll("'", "'\\''").replaceAll(':', '\\:')
   const described = (node: CommandNode) =>
     [
-      ...node.commands.map((child) => `'${child.path.at(-1)}:${quote(child.summary)}'`),
+      ...node.commands.map((child) => `'${nameOf(child)}:${quote(child.summary)}'`),
       ...offersOf(node).map((word) => `'${word}'`),
       ...node.options.map((option) => `'${option.name}:${quote(option.help)}'`),
       "'--help:show help'",
@@ -110,7 +101,7 @@ ${values}
   esac
   case "$path_" in
 ${allNodes(root)
-  .map((node) => `    '${node.path.join(' ')}') choices=(${described(node)}) ;;`)
+  .map((node) => `    '${pathOf(node)}') choices=(${described(node)}) ;;`)
   .join('\n')}
   esac
   _describe '${NAME}' choices
@@ -122,7 +113,7 @@ if [ "$funcstack[1]" = "_${NAME}" ]; then _${NAME} "$@"; else compdef _${NAME} $
 function fish(root: CommandNode): string {
   const quote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
   const lines = allNodes(root).flatMap((node) => {
-    const children = node.commands.map((child) => child.path.at(-1) ?? '')
+    const children = node.commands.map(nameOf)
     const inside =
       node.path.length === 0
         ? '__fish_use_subcommand'
@@ -133,16 +124,11 @@ function fish(root: CommandNode): string {
         : inside
     const start = `complete -c ${NAME} -n ${quote(here)}`
     return [
-      ...node.commands.map((child) => `${start} -f -a ${child.path.at(-1)} -d ${quote(child.summary)}`),
+      ...node.commands.map((child) => `${start} -f -a ${nameOf(child)} -d ${quote(child.summary)}`),
       ...offersOf(node).map((word) => `${start} -f -a ${word}`),
-      ...node.options.map((option) => {
-        const value =
-          option.offers.length > 0
-            ? ` -x -a ${quote(option.offers.join(' '))}`
-            : option.takesValue
-              ? ' -r'
-              : ' -f'
-        return `${start} -l ${option.name.replace(/^--/, '')}${value} -d ${quote(option.help)}`
+      ...node.options.map(({ name, offers, takesValue, help }) => {
+        const value = offers.length > 0 ? `x -a ${quote(offers.join(' '))}` : takesValue ? 'r' : 'f'
+        return `${start} -l ${name.replace(/^--/, '')} -${value} -d ${quote(help)}`
       }),
     ]
   })

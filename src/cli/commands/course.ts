@@ -4,11 +4,11 @@ import type { Define } from '../command.ts'
 import { listColumns, operatorOf } from '../context.ts'
 import { cancel, enrol, identityOf, list, resendConfirmation, set } from '../course/enrolments.ts'
 import { exportPeople, importPeople } from '../course/transfer.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { failure, wrongUsage } from '../exit.ts'
 import { choice } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { addressHint, courseStatusText, historyText } from '../output/course-text.ts'
-import { plural } from '../output/text.ts'
+import { iso, labelled, plural } from '../output/text.ts'
 import { resumeStreams } from './mail.ts'
 
 /** Counts by state, what is due, and the deliveries that need a decision. */
@@ -27,10 +27,8 @@ const status = courseCommand({
       address: addressHint(address),
     }))
     const [now, columns] = [context.clock.now(), listColumns(context.stdout)]
-    return {
-      json: { ...counts, ...(paused && { paused }), problems: waiting },
-      text: courseStatusText({ counts, paused, problems, now, columns }),
-    }
+    const text = courseStatusText({ counts, paused, problems, now, columns })
+    return { json: { ...counts, paused, problems: waiting }, text }
   },
 })
 
@@ -42,7 +40,7 @@ const resume = courseCommand({
   document: 'course resume',
   async run(context, _, { platform }) {
     if ((await resumeStreams(context, (await platform.store()).sending, ['course'])).length === 0)
-      throw new CommandError(EXIT.failed, 'courses are not paused.')
+      throw failure('courses are not paused.')
     return {
       json: { resumed: true },
       text: 'courses go on with the next dispatch; the rates are counted from now\n',
@@ -62,20 +60,16 @@ const show = courseCommand({
     const found = byAddress
       ? await course.findPerson(identityOf(who))
       : [(await course.findById(who)) ?? []].flat()
-    const all = await Promise.all(
-      found.map(async (enrolment) => ({ enrolment, history: await course.history(enrolment.id) })),
-    )
-    const enrolments = all.map(({ enrolment, history }) => ({
+    const histories = await Promise.all(found.map(({ id }) => course.history(id)))
+    const enrolments = found.map((enrolment, index) => ({
       ...published(enrolment),
-      history: history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })),
+      history: (histories[index] ?? []).map((entry) => ({ ...entry, at: iso(entry.at) })),
     }))
     const [oldest] = enrolments
-    if (oldest === undefined)
-      throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
-    const texts = all.map(({ enrolment, history }) => {
-      const lines = rows(enrolment).map(([name, value]) => `${name.padEnd(14)}${value}\n`)
-      return `${lines.join('')}\n${historyText(history)}`
-    })
+    if (oldest === undefined) throw failure(`no subscription has this ${byAddress ? 'address' : 'id'}.`)
+    const texts = found.map(
+      (enrolment, index) => `${labelled(rows(enrolment), 14)}\n${historyText(histories[index] ?? [])}`,
+    )
     // The oldest also at the top, as before there were several.
     return { json: { ...oldest, enrolments }, text: texts.join('\n') }
   },
@@ -95,7 +89,7 @@ function published(found: Subscription): Subscription {
 
 function rows(found: Subscription): (readonly [string, string])[] {
   const { unsubscribedAt, problem, consent } = found
-  const time = (ms: number | undefined) => (ms === undefined ? 'never' : new Date(ms).toISOString())
+  const time = (ms: number | undefined) => (ms === undefined ? 'never' : iso(ms))
   return [
     ['id', found.id],
     ['address', found.address],
@@ -139,6 +133,17 @@ const erase = courseCommand({
   },
 })
 
+const BECAME = {
+  retry: {
+    one: 'it is due now; the next dispatch sends it',
+    all: 'put back in line; the next dispatch sends them',
+  },
+  sent: {
+    one: 'recorded as sent; the next lesson follows in its turn',
+    all: 'recorded as sent; the next lessons follow in their turn',
+  },
+} as const
+
 /** Retries deliveries that wait for a decision, or records them as sent. */
 const resolve = courseCommand({
   summary: 'retry parked, unknown or bounced deliveries, or mark them, or a lesson that is due, as sent',
@@ -162,26 +167,17 @@ const resolve = courseCommand({
       if (as !== undefined || (id !== 'retry' && id !== 'sent'))
         throw wrongUsage('with --all or --reason, give the decision alone: retry or sent.')
       const count = await course.resolveAll(id, reason, operator)
-      const deliveries = plural(count, 'delivery', 'deliveries')
-      const became =
-        id === 'retry'
-          ? 'put back in line; the next dispatch sends them'
-          : 'recorded as sent; the next lessons follow in their turn'
-      return { json: { count, resolved: id }, text: `${deliveries} ${became}\n` }
+      return {
+        json: { count, resolved: id },
+        text: `${plural(count, 'delivery', 'deliveries')} ${BECAME[id].all}\n`,
+      }
     }
     if (id === undefined || as === undefined)
       throw wrongUsage(
         'name a subscription and a decision: platformctl course resolve SUBSCRIPTION retry|sent, or --all retry|sent.',
       )
-    if (!(await course.resolve(id, as, operator)))
-      throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
-    return {
-      json: { subscription: id, resolved: as },
-      text:
-        as === 'retry'
-          ? 'it is due now; the next dispatch sends it\n'
-          : 'recorded as sent; the next lesson follows in its turn\n',
-    }
+    if (!(await course.resolve(id, as, operator))) throw failure(`no delivery of ${id} waits for a decision.`)
+    return { json: { subscription: id, resolved: as }, text: `${BECAME[as].one}\n` }
   },
 })
 

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { ownPointerFolder } from '../../core/daemon-record.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
-import { readSettings } from '../../core/env/settings.ts'
+import { readSettings, type Settings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/error-code.ts'
 import type { LogFields } from '../../core/log.ts'
@@ -45,9 +45,7 @@ const INPUTS = {
 } as const
 
 export const define: Define = ({ platform }) => {
-  const own = platform.services
-    .filter((service) => service.port !== undefined)
-    .map(({ name, port }) => ({ name, port }))
+  const own = platform.services.filter((service) => service.port !== undefined)
   const names = own.map(({ name }) => name)
   const ports = own.map(({ name, port: usual = 0 }) => [
     `--${name}-port <port>`,
@@ -90,21 +88,14 @@ interface Options extends Values<typeof INPUTS> {
 async function runDaemon(context: Context, options: Options): Promise<ExitCode> {
   const { platform } = context
   const { services } = options
-  const { createLog } = await import('../../daemon/log.ts')
   const { startDaemon } = await import('../../daemon/start.ts')
   const loaded = await loadEnvironment(context, options.envFile)
   const { env } = loaded
-  const { logLevel, buildStamp } = readSettings(platform, env).site
-  const log = createLog({
-    write: await logOutput(context),
-    level: logLevel,
-    build: buildStamp,
-  })
+  const log = await openLog(context, readSettings(platform, env))
   const { name, ...definition } = recordedPlatform(context)
   log.info('platform', whichPlatform(context), { platform: name, ...definition })
 
-  const unread = namesNotRead(context, { loaded, services })
-  for (const { id, severity, cause, fix } of unread)
+  for (const { id, severity, cause, fix } of namesNotRead(context, loaded, services))
     if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })
   const { openReporting } = await import('../../daemon/reporting.ts')
   const { reportError } = await import('../../core/reporting/facade.ts')
@@ -137,12 +128,9 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
     // clean exit would look like success to a supervisor, which would then not restart the daemon.
     if (process.listenerCount('SIGHUP') === 0)
       process.on('SIGHUP', () => {
-        if (context.stdout.isTTY) process.kill(process.pid, 'SIGTERM')
-        else
-          log.warn(
-            'sighup_ignored',
-            'SIGHUP changes nothing: settings are read at the start, so restart the daemon',
-          )
+        if (context.stdout.isTTY) return process.kill(process.pid, 'SIGTERM')
+        const why = 'SIGHUP changes nothing: settings are read at the start, so restart the daemon'
+        return log.warn('sighup_ignored', why)
       })
     const memory = releaseWhenIdle()
     // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
@@ -150,10 +138,8 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
     const { notifySystemd } = await import('../../daemon/systemd.ts')
     const systemd = notifySystemd({ env: context.env, log })
     systemd.ready(Object.values(daemon.urls).join(', '))
-    const lost = await Promise.race([
-      untilAborted(context.signal).then(() => false),
-      daemon.storeLost.then(() => true),
-    ])
+    const stopped = untilAborted(context.signal).then(() => false)
+    const lost = await Promise.race([stopped, daemon.storeLost.then(() => true)])
     systemd.stopping()
     memory.stop()
     const byHand = context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
@@ -208,12 +194,11 @@ async function explain(
   if (error instanceof ListenError) {
     const code = codeOf(error.cause)
     const flag = `--${error.service}-port`
-    const why =
-      code === 'EADDRINUSE'
-        ? `is in use: stop what listens there, or choose another with ${flag} (0 takes a free one)`
-        : code === 'EACCES'
-          ? `needs more rights: choose one above 1023 with ${flag}`
-          : `cannot be used on this address (${code}): check --host`
+    const whys: Readonly<Record<string, string>> = {
+      EADDRINUSE: `is in use: stop what listens there, or choose another with ${flag} (0 takes a free one)`,
+      EACCES: `needs more rights: choose one above 1023 with ${flag}`,
+    }
+    const why = whys[code] ?? `cannot be used on this address (${code}): check --host`
     throw wrongUsage(`port ${error.port} of ${error.service} ${why}.`)
   }
   if (error instanceof Error && error.name === 'StoreOpenError') {
@@ -223,6 +208,12 @@ async function explain(
     throw wrongUsage(error.message)
   }
   throw error
+}
+
+/** The log of a program that stays, on standard output. */
+export async function openLog(context: Context, { site: { logLevel, buildStamp } }: Settings) {
+  const { createLog } = await import('../../daemon/log.ts')
+  return createLog({ write: await logOutput(context), level: logLevel, build: buildStamp })
 }
 
 /** Where log lines go: as they are, or written for people when standard output is a terminal. */

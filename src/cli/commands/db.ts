@@ -6,7 +6,7 @@ import { copy } from '../db/copy.ts'
 import { EXIT } from '../exit.ts'
 import { value, wholeNumber } from '../inputs.ts'
 import { onPlace, onStore } from '../opened.ts'
-import { agoText, labelled, plural, sizeText, table } from '../output/text.ts'
+import { agoText, compact, iso, labelled, plural, sizeText, table } from '../output/text.ts'
 
 const status = onStore({
   summary: 'show the schema version, size, write-ahead log, rows, and when it was last verified',
@@ -16,29 +16,28 @@ const status = onStore({
     const store = await (await maintenance()).status()
     const analytics = await analyticsStatus(context, env)
     const { version, latest, readable, bytes, walBytes, verifiedAt } = store
+    const newer = readable ? 'can run on it' : 'cannot run on it: run the version that wrote it'
     const schema =
-      version === latest
-        ? 'up to date'
-        : version < latest
-          ? `this build brings ${latest}: platformctl db migrate`
-          : `newer than this build’s ${latest}, which ${readable ? 'can run on it' : 'cannot run on it: run the version that wrote it'}`
+      version < latest
+        ? `this build brings ${latest}: platformctl db migrate`
+        : version > latest
+          ? `newer than this build’s ${latest}, which ${newer}`
+          : 'up to date'
     const log = walBytes === undefined ? '' : `, write-ahead log ${sizeText(walBytes)}`
-    const verified =
-      verifiedAt === undefined
-        ? 'never: platformctl db verify'
-        : `${agoText(verifiedAt, context.clock.now())} (${new Date(verifiedAt).toISOString()})`
     const rows = [
       ['store', `${store.kind} ${store.location}`],
       ['schema', `${version} (${schema})`],
       ['size', `${sizeText(bytes)}${log}`],
       ['rows', rowsText(store.counts)],
-      ['verified', verified],
+      [
+        'verified',
+        verifiedAt === undefined
+          ? 'never: platformctl db verify'
+          : `${agoText(verifiedAt, context.clock.now())} (${iso(verifiedAt)})`,
+      ],
       ...(analytics ? [['analytics', analyticsText(analytics)] as const] : []),
     ] as const
-    return {
-      json: { store, ...(analytics && { analytics }) },
-      text: labelled(rows, 10, listColumns(context.stdout)),
-    }
+    return { json: { store, analytics }, text: labelled(rows, 10, listColumns(context.stdout)) }
   },
 })
 
@@ -51,12 +50,8 @@ async function analyticsStatus(context: Context, env: Environment): Promise<Anal
   if (found.kind === 'off') return undefined
   const { location } = found
   if (found.kind === 'empty') return { table: undefined, location, batches: 0, events: 0, bytes: undefined }
-  try {
-    const { table, batches, events, bytes } = await found.store.status()
-    return { table, location, batches, events, bytes }
-  } finally {
-    await found.store.close()
-  }
+  const { table, batches, events, bytes } = await found.store.status().finally(() => found.store.close())
+  return { table, location, batches, events, bytes }
 }
 
 function analyticsText({ table, location, batches, events, bytes }: AnalyticsPart): string {
@@ -106,9 +101,9 @@ const verify = onStore({
       : onServer
         ? 'some rows are inconsistent'
         : 'the file itself is sound'
-    const lines = [
+    const lines = compact(
       ...result.faults.map((fault) => `✖ ${fault}`),
-      ...(result.moreFaults > 0 ? [`… and ${result.moreFaults} more`] : []),
+      result.moreFaults > 0 && `… and ${result.moreFaults} more`,
       result.ok
         ? `✔ ${sound}${plural(result.checked, 'subscription is', 'subscriptions are')} consistent`
         : `✖ failed; ${failure}`,
@@ -116,10 +111,10 @@ const verify = onStore({
       analytics?.ok === true && '✔ the file of analytics is sound',
       analytics?.ok === false &&
         '✖ failed; the file of analytics is damaged: restore a backup (platformctl db restore), or move it away',
-    ]
+    )
     return {
-      json: { result, ...(analytics && { analytics }) },
-      text: `${lines.filter((line) => line !== false && line !== undefined).join('\n')}\n`,
+      json: { result, analytics },
+      text: `${lines.join('\n')}\n`,
       exit: result.ok && analytics?.ok !== false ? EXIT.passed : EXIT.failed,
     }
   },
@@ -136,18 +131,14 @@ const audit = onStore({
   async run(_, { limit }, { maintenance }) {
     const entries = (await (await maintenance()).audit(limit)).map((entry) => ({
       ...entry,
-      at: new Date(entry.at).toISOString(),
+      at: iso(entry.at),
     }))
+    const head = ['when', 'who', 'from', 'action', 'what', 'details']
     const rows = entries.map(({ at, who, place, action, subject = '', details = '' }) => [
       ...[at, who, place, action, subject, details],
     ])
-    return {
-      json: { entries },
-      text:
-        rows.length === 0
-          ? 'no operator has changed anything yet\n'
-          : table([['when', 'who', 'from', 'action', 'what', 'details'], ...rows]),
-    }
+    const none = 'no operator has changed anything yet\n'
+    return { json: { entries }, text: rows.length === 0 ? none : table([head, ...rows]) }
   },
 })
 

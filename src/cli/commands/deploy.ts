@@ -11,6 +11,7 @@ import { type DeployFile, type Places, readSubject, type Subject } from '../depl
 import { systemdFiles } from '../deploy/systemd.ts'
 import { EXIT, wrongUsage } from '../exit.ts'
 import { choice } from '../inputs.ts'
+import { compact } from '../output/text.ts'
 import { writeNewFiles } from './init.ts'
 
 const OUT = {
@@ -57,11 +58,15 @@ const init = command({
   inputs: { '<target>': choice('the way of deploying', NAMES, { kind: 'target' }), ...OUT },
   async run(context, { target: name, out }) {
     const target = TARGETS[name]
-    const files = filesFor(context, out)(target).map((file) => compared(context, file, 'written'))
-    const missing = files.filter(({ state }) => state === 'written')
+    const files = filesFor(
+      context,
+      out,
+    )(target).map(({ file, text }) => compared(context, file, text, 'written'))
     writeNewFiles(
       context.cwd,
-      missing.map(({ file, text }) => ({ file: path.relative(context.cwd, file), text })),
+      files.flatMap(({ file, text, state }) =>
+        state === 'written' ? { file: path.relative(context.cwd, file), text } : [],
+      ),
     )
     const differs = files.some(({ state }) => state === 'differs')
     const first = files.find(({ file }) => path.basename(file) === target.first)?.file ?? ''
@@ -107,7 +112,7 @@ const check = command({
       throw wrongUsage(
         `there are no files to check${out === undefined ? '' : ` in ${out}`}: ${programName(context.env)} deploy init writes them, and --out names another folder.`,
       )
-    const files = [...wanted].map(([file, text]) => compared(context, { file, text }, 'missing'))
+    const files = [...wanted].map(([file, text]) => compared(context, file, text, 'missing'))
     return {
       json: { files: files.map(({ file, state }) => ({ file, state })) },
       text: filesText(context, files, out),
@@ -116,42 +121,26 @@ const check = command({
   },
 })
 
-interface Planned {
-  /** Absolute. */
-  readonly file: string
-  readonly text: string
-  readonly optional: boolean
-}
-
-/** Gives the files of a target, where they belong. */
-function filesFor(context: Context, out: string | undefined): (target: Target) => readonly Planned[] {
-  const { cwd, platform } = context
+/** Gives the files of a target, each with its absolute path. */
+function filesFor({ cwd, platform }: Context, out: string | undefined) {
   const source = platform.definition === undefined ? cwd : path.dirname(platform.definition.file)
   const subject = readSubject(platform, source)
   const slashed = (name: string) => name.replaceAll(path.sep, '/')
-  return (target) => {
+  return (target: Target) => {
     const folder = out === undefined ? path.join(source, target.folder) : path.resolve(cwd, out)
-    const places = {
-      folder: slashed(path.relative(source, folder)),
-      up: slashed(path.relative(folder, source)),
-    }
-    return target.files(subject, places).map(({ path: name, text, optional = false }) => ({
-      file: path.join(folder, name),
-      ...{ text, optional },
-    }))
+    const [from, up] = [slashed(path.relative(source, folder)), slashed(path.relative(folder, source))]
+    return target
+      .files(subject, { folder: from, up })
+      .map(({ path: name, ...file }) => ({ ...file, file: path.join(folder, name) }))
   }
 }
 
-/** A planned file, beside what is there; `absent` is the state of one that is not. */
-function compared<Absent extends string>(
-  context: Context,
-  planned: Pick<Planned, 'file' | 'text'>,
-  absent: Absent,
-) {
-  const found = contentOf(context, planned.file)
+/** A file to write, beside what is there; `absent` is the state of one that is not. */
+function compared<Absent extends string>(context: Context, file: string, text: string, absent: Absent) {
+  const found = contentOf(context, file)
   const state: Absent | 'same' | 'differs' =
-    found === undefined ? absent : found === planned.text ? 'same' : 'differs'
-  return { ...planned, state }
+    found === undefined ? absent : found === text ? 'same' : 'differs'
+  return { file, text, state }
 }
 
 /** Undefined: there is no such file. */
@@ -175,11 +164,11 @@ function filesText(
 ): string {
   const { platform, cwd, env } = context
   const source = platform.definition?.file
-  const words = [
+  const words = compact(
     `${programName(env)} deploy check`,
-    ...(source === undefined || path.dirname(source) === cwd ? [] : [`--config ${shellWord(source)}`]),
-    ...(out === undefined ? [] : [`--out ${shellWord(out)}`]),
-  ]
+    source !== undefined && path.dirname(source) !== cwd && `--config ${shellWord(source)}`,
+    out !== undefined && `--out ${shellWord(out)}`,
+  )
   const lines = files.flatMap(({ file, state }) => {
     const name = shown(context, file)
     const compare = `${words.join(' ')} --print ${shellWord(name)} | diff ${shellWord(name)} -`

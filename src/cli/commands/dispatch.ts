@@ -14,7 +14,7 @@ import type { Context } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { EXIT, wrongUsage } from '../exit.ts'
 import { ENV_FILE, type Values, value, wholeNumber } from '../inputs.ts'
-import { thousands } from '../output/text.ts'
+import { compact, iso, thousands } from '../output/text.ts'
 import { openProgress } from '../terminal.ts'
 import type { DispatchOptions, Source } from '../web-endpoint.ts'
 
@@ -80,12 +80,11 @@ async function localSource(context: Context, env: Environment, options: Dispatch
 
 /** What a call would send, in the order in which it would, without claiming anything. */
 async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
-  const due = ((await source.due?.()) ?? []).map(({ id, sentDays, lessons, nextAttemptAt }) => ({
-    ...{ id, day: nextDay({ sentDays, lessons }), nextAttemptAt },
+  const due = ((await source.due?.()) ?? []).map(({ nextAttemptAt, ...subscription }) => ({
+    ...{ id: subscription.id, day: nextDay(subscription), nextAttemptAt },
   }))
   const lines = due.map(
-    ({ id, day, nextAttemptAt }) =>
-      `day ${day} of ${id}, due since ${new Date(nextAttemptAt ?? 0).toISOString()}\n`,
+    ({ id, day, nextAttemptAt }) => `day ${day} of ${id}, due since ${iso(nextAttemptAt ?? 0)}\n`,
   )
   const all = Math.max(due.length, (await source.remaining?.()) ?? 0)
   const shown = all > due.length ? `, the first ${due.length} shown` : ''
@@ -98,20 +97,17 @@ type NextOptions = DispatchOptions & Pick<Values<typeof ENV_FILE>, 'envFile'>
 
 function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): Answer<'dispatch'> {
   const { processed, sent, failed, unknown, remaining, waiting = 0, nextTryAt, reason } = total
-  const unsent = total.results
-    .filter((result) => !result.sent)
-    .map(
-      ({ day, subscription, reason: why = 'no reason given' }) =>
-        `not sent: day ${day} of ${subscription}: ${why}\n`,
-    )
-  const summary = [
+  const unsent = total.results.flatMap(({ sent, day, subscription, reason: why = 'no reason given' }) =>
+    sent ? [] : [`not sent: day ${day} of ${subscription}: ${why}\n`],
+  )
+  const summary = compact(
     `${sent} sent${processed === 0 ? '' : ` in ${elapsedText(tookMs / 1000)}`}`,
     failed > 0 && `${failed} failed`,
     unknown > 0 && `${unknown} unknown`,
     `${remaining} still due`,
     // Lessons in backoff are due, too: a drain that leaves them has not sent all.
     waiting > 0 && `${waiting} waiting after a failure (next try ${nextTryAt ?? 'unknown'})`,
-  ].filter((part) => part !== false)
+  )
   const why = reason === undefined ? '' : `: ${reason}`
   const undone = failed + unknown > 0 || reason !== undefined || (options.drain && waiting > 0)
   return {
@@ -136,6 +132,7 @@ function nextStep(total: DispatchResult, options: NextOptions): string {
   return `Next: platformctl dispatch --drain${where} sends the rest.\n`
 }
 
+const OUTCOMES = ['sent', 'failed', 'unknown'] as const
 const BAR = 24
 /** How often a drain reports its progress when it does not run in a terminal. */
 const LINE_EVERY_MS = 10_000
@@ -170,12 +167,8 @@ export async function drain(
   try {
     let total = await source.call(onProgress)
     for (let last = total; goesOn(last, options, context.signal); ) {
-      ;[done.sent, done.failed, done.unknown, left] = [
-        total.sent,
-        total.failed,
-        total.unknown,
-        total.remaining,
-      ]
+      for (const outcome of OUTCOMES) done[outcome] = total[outcome]
+      left = total.remaining
       progress.show(line())
       if (context.stderr.isTTY !== true && isTime(LINE_EVERY_MS)) context.stderr.write(`${line()}\n`)
       last = await source.call(onProgress)
@@ -195,39 +188,35 @@ function goesOn(last: DispatchResult, { drain: repeat }: DispatchOptions, signal
 }
 
 function sum(total: DispatchResult, last: DispatchResult): DispatchResult {
+  const { processed, sent, failed, unknown, results } = total
   return {
     ...last,
-    processed: total.processed + last.processed,
-    sent: total.sent + last.sent,
-    failed: total.failed + last.failed,
-    unknown: total.unknown + last.unknown,
-    results: [...total.results, ...last.results].slice(-MOST_RESULTS),
+    processed: processed + last.processed,
+    ...{ sent: sent + last.sent, failed: failed + last.failed, unknown: unknown + last.unknown },
+    results: [...results, ...last.results].slice(-MOST_RESULTS),
   }
 }
 
 /** `███████░░░ 70 %  7,000 sent, 3 failed, 3,000 left, 950/s, about 4 s` */
-export function progressLine(at: {
-  readonly sent: number
-  readonly failed: number
-  readonly unknown: number
-  readonly left: number | undefined
-  readonly seconds: number
-}): string {
-  const done = at.sent + at.failed + at.unknown
-  const rate = at.seconds > 0 ? done / at.seconds : 0
-  const parts = [`${thousands(at.sent)} sent`]
-  if (at.failed > 0) parts.push(`${thousands(at.failed)} failed`)
-  if (at.unknown > 0) parts.push(`${thousands(at.unknown)} unknown`)
-  if (at.left !== undefined) parts.push(`${thousands(at.left)} left`)
-  if (rate > 0) parts.push(rate < 10 ? `${rate.toFixed(1)}/s` : `${thousands(Math.round(rate))}/s`)
-  if (rate > 0 && at.left !== undefined && at.left > 0) parts.push(`about ${elapsedText(at.left / rate)}`)
-  const share = at.left === undefined ? undefined : done / Math.max(1, done + at.left)
-  const full = Math.floor((share ?? 0) * BAR)
-  const bar =
-    share === undefined
-      ? ''
-      : `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${String(Math.floor(share * 100)).padStart(3)} %  `
-  return bar + parts.join(', ')
+export function progressLine(
+  at: Readonly<Record<(typeof OUTCOMES)[number] | 'seconds', number>> & { readonly left: number | undefined },
+): string {
+  const { sent, failed, unknown, left, seconds } = at
+  const done = sent + failed + unknown
+  const rate = seconds > 0 ? done / seconds : 0
+  const parts = compact(
+    `${thousands(sent)} sent`,
+    failed > 0 && `${thousands(failed)} failed`,
+    unknown > 0 && `${thousands(unknown)} unknown`,
+    left !== undefined && `${thousands(left)} left`,
+    rate > 0 && (rate < 10 ? `${rate.toFixed(1)}/s` : `${thousands(Math.round(rate))}/s`),
+    rate > 0 && left !== undefined && left > 0 && `about ${elapsedText(left / rate)}`,
+  ).join(', ')
+  if (left === undefined) return parts
+  const share = done / Math.max(1, done + left)
+  const full = Math.floor(share * BAR)
+  const percent = String(Math.floor(share * 100)).padStart(3)
+  return `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${percent} %  ${parts}`
 }
 
 /** Rounded up, because somebody waits for it. */

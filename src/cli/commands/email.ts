@@ -5,16 +5,15 @@ import { parseAddress, parseMailbox } from '../../core/address.ts'
 import { codeOf } from '../../core/error-code.ts'
 import { pathOf } from '../../core/mail/compile/files.ts'
 import type { MailSet } from '../../core/mail/definition.ts'
-import type { CompiledMail } from '../../core/mail/template.ts'
 import { untilAborted } from '../../core/wait.ts'
 import { command, type Define } from '../command.ts'
 import { type Context, listColumns } from '../context.ts'
 import { feedback } from '../email/feedback.ts'
 import { suppressions } from '../email/suppressions.ts'
 import { loadEnvironment } from '../environment.ts'
-import { CommandError, EXIT, type ExitCode, templateFaultText, wrongUsage } from '../exit.ts'
-import { choice, ENV_FILE, format, port, repeatable, required, value } from '../inputs.ts'
-import { beside } from '../output/text.ts'
+import { CommandError, EXIT, type ExitCode, failure, templateFaultText, wrongUsage } from '../exit.ts'
+import { choice, ENV_FILE, format, port, repeatable, required, type Values, value } from '../inputs.ts'
+import { compact, labelled } from '../output/text.ts'
 import { BASELINE, REPORT_FORMAT } from '../report.ts'
 
 const TEMPLATES = {
@@ -22,6 +21,13 @@ const TEMPLATES = {
 } as const
 
 const MAIL_FORMATS = ['html', 'text', 'eml'] as const
+
+const PREVIEW = {
+  ...TEMPLATES,
+  '--port <port>': value('port of the page; 0 takes a free one', port, 8026),
+  '--to <address>': repeatable('an address that the page may send mails to; repeatable'),
+  ...ENV_FILE,
+} as const
 
 export const define: Define = ({ platform }) => {
   const names = platform.mails.definitions.map(({ name }) => name)
@@ -37,13 +43,7 @@ export const define: Define = ({ platform }) => {
         description:
           'Serve pages on loopback that show every mail at phone and desktop width, light and dark, with its plain text, headers and source; every course as a timeline for a time zone, a language and a start; and a mail in two languages side by side. They reload when a template is saved.',
         examples: ['', 'welcome --templates ./templates', '--to you@example.com --env-file .env'],
-        inputs: {
-          '[template]': template('the mail to show first'),
-          ...TEMPLATES,
-          '--port <port>': value('port of the page; 0 takes a free one', port, 8026),
-          '--to <address>': repeatable('an address that the page may send mails to; repeatable'),
-          ...ENV_FILE,
-        },
+        inputs: { '[template]': template('the mail to show first'), ...PREVIEW },
         run: preview,
       }),
       render: command({
@@ -66,7 +66,7 @@ export const define: Define = ({ platform }) => {
             const { mimeOf } = await import('../../core/mail/transports/mime.ts')
             return mimeOf(message).toString()
           } catch (error) {
-            throw new CommandError(EXIT.failed, `${templateFault(error)}.`, { cause: error })
+            throw failure(`${templateFault(error)}.`, { cause: error })
           } finally {
             workshop.close()
           }
@@ -94,7 +94,7 @@ export const define: Define = ({ platform }) => {
           const { env } = await loadEnvironment(context, envFile)
           const mail = (await context.platform.mails.compiled())[name]
           if (mail === undefined) throw new RangeError('the argument was checked')
-          const result = await openSender(context, env).send({ mail, name, slots: {}, to })
+          const result = await openSender(context, env).send(mail, name, to)
           if (result.sent) return `sent to ${to}\n`
           const off = /not configured/.test(result.reason)
           throw new CommandError(
@@ -114,23 +114,17 @@ const list = command({
   examples: ['', '--format json'],
   document: 'email list',
   async run(context) {
-    const { renderMail } = await import('../../core/mail/template.ts')
-    const mails = Object.entries(await context.platform.mails.compiled()).map(([name, mail]) => {
-      const { slots } = mail
-      return { name, subject: renderMail(mail, samplesOf(mail)).subject, slots }
-    })
-    const columns = listColumns(context.stdout)
-    const line = (lead: string, text: string) => `${beside(lead.padEnd(28), text, columns)}\n`
-    const lines = mails.map(
-      ({ name, subject, slots }) => line(name, subject) + line('', `slots: ${Object.keys(slots).join(', ')}`),
-    )
-    return { json: { mails }, text: lines.join('') }
+    const { renderMail, withSamples } = await import('../../core/mail/template.ts')
+    const mails = Object.entries(await context.platform.mails.compiled()).map(([name, mail]) => ({
+      ...{ name, subject: renderMail(mail, withSamples(mail)).subject, slots: mail.slots },
+    }))
+    const rows = mails.flatMap(({ name, subject, slots }) => [
+      [name, subject] as const,
+      ['', `slots: ${Object.keys(slots).join(', ')}`] as const,
+    ])
+    return { json: { mails }, text: labelled(rows, 28, listColumns(context.stdout)) }
   },
 })
-
-function samplesOf({ slots }: CompiledMail): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample]))
-}
 
 type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
@@ -153,28 +147,23 @@ async function openTemplates(context: Context, named: string | undefined) {
   const example = parseMailbox(context.platform.contract.find('MAILER_FROM')?.example ?? '')
   const from = example.ok ? example.mailbox : undefined
   const folders = [...templates.folders, ...templates.definitions.flatMap(({ folder }) => folder ?? [])]
-  const own = folders
-    .filter(({ shipped }) => !shipped)
-    .map((one) => path.relative(context.cwd, pathOf(one)) || '.')
-  const shown = [...new Set(own), ...(folders.some(({ shipped }) => shipped) ? ['those of the package'] : [])]
+  const own = folders.filter(({ shipped }) => !shipped)
+  const shown = compact(
+    ...new Set(own.map((one) => path.relative(context.cwd, pathOf(one)) || '.')),
+    own.length < folders.length && 'those of the package',
+  )
   return { workshop: openWorkshop({ ...templates, from }), shown: shown.join(', ') }
 }
 
 async function preview(
   context: Context,
-  values: {
-    readonly template: string | undefined
-    readonly templates: string | undefined
-    readonly port: number
-    readonly to: readonly string[]
-    readonly envFile: readonly string[]
-  },
+  values: Values<typeof PREVIEW> & { readonly template: string | undefined },
 ): Promise<ExitCode> {
-  const { template: name, port } = values
-  const { env } = await loadEnvironment(context, values.envFile)
+  const { template: name, templates, port, to, envFile } = values
+  const { env } = await loadEnvironment(context, envFile)
   const { openSender } = await import('../preview/sender.ts')
-  const recipients = values.to.map(recipientOf)
-  const { workshop, shown } = await openTemplates(context, values.templates)
+  const recipients = to.map(recipientOf)
+  const { workshop, shown } = await openTemplates(context, templates)
   const { servePreview } = await import('../preview/server.ts')
   const { noticeSamples } = await import('../preview/page.ts')
   try {
@@ -246,12 +235,9 @@ const build = command({
         "this platform has no mails of its own. Name their folder in the definition: mails: './mails'.",
       )
     const { BUILD_FILE, buildFolder } = await import('../../core/mail/folder-mails.ts')
-    const made = await buildFolder(mails).catch((error: unknown) => {
-      if (error instanceof Error && error.name === 'TemplateError')
-        throw new CommandError(EXIT.failed, `${templateFaultText(context.cwd, error)} Nothing was written.`, {
-          cause: error,
-        })
-      throw error
+    const made = await buildFolder(mails).catch((cause: unknown) => {
+      if (!(cause instanceof Error && cause.name === 'TemplateError')) throw cause
+      throw failure(`${templateFaultText(context.cwd, cause)} Nothing was written.`, { cause })
     })
     const file = path.join(mails.build, BUILD_FILE)
     await mkdir(path.dirname(file), { recursive: true })

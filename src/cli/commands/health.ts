@@ -4,8 +4,8 @@ import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.t
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { command, type Define } from '../command.ts'
 import { type Context, terminalColumns } from '../context.ts'
-import { CommandError, EXIT, type ExitCode, wrongUsage } from '../exit.ts'
-import { type HealthEndpoint, readToken, targetsOf } from '../health/targets.ts'
+import { EXIT, type ExitCode, failure, wrongUsage } from '../exit.ts'
+import { readToken, targetsOf } from '../health/targets.ts'
 import type { Ask } from '../health/watch.ts'
 import {
   duration,
@@ -19,7 +19,7 @@ import {
   value,
   wholeNumber,
 } from '../inputs.ts'
-import { beside } from '../output/text.ts'
+import { beside, compact, jsonText, sentence } from '../output/text.ts'
 import { loadPaint } from '../terminal.ts'
 
 function inputsOf({ services, contract }: ResolvedPlatform) {
@@ -87,7 +87,14 @@ async function runHealth(context: Context, options: Options): Promise<ExitCode> 
   const token = options.deep
     ? await readToken(context, options, fileEnv ?? (await processEnv(context)), targets)
     : undefined
-  const ask = asker(context, options, targets, token)
+  const { clock, signal, platform } = context
+  const { strict, expectBuild, deep } = options
+  const asks = dependenciesOf(platform.probes, platform.services)
+  const ask: Ask = async (timeoutMs) => {
+    const asked = { deep: deep === true, token, timeoutMs, clock, signal }
+    const results = await Promise.all(targets.map((target) => probeRemote({ ...target, ...asked })))
+    return verdictOf(results, { strict: strict === true, expectBuild, asks })
+  }
   if (options.watch) {
     const { watch } = await import('../health/watch.ts')
     const last = await watch(context, ask, options)
@@ -98,8 +105,7 @@ async function runHealth(context: Context, options: Options): Promise<ExitCode> 
       ? { verdict: await ask(options.timeout), enough: true }
       : await waitFor(context, ask, options, options.wait)
   // An interrupted check says nothing about the services.
-  if (context.signal.aborted && !options.quiet)
-    throw new CommandError(EXIT.failed, 'interrupted before all services had answered.')
+  if (context.signal.aborted && !options.quiet) throw failure('interrupted before all services had answered.')
   const passed = verdict.outcome === 'passed' && enough && !context.signal.aborted
   if (options.quiet) return passed ? EXIT.passed : EXIT.failed
   context.stdout.write(await document(context, options.format, verdict, passed))
@@ -118,41 +124,14 @@ async function environmentOf(context: Context, files: readonly string[]): Promis
 }
 
 function assertTogether({ watch, wait, quiet, format, consecutive, interval }: Options): void {
-  const fail = (sentence: string) => {
-    throw wrongUsage(sentence)
-  }
-  if (watch && wait !== undefined) fail('--watch goes on for ever and --wait ends: use one of the two.')
-  if (watch && quiet) fail('--watch shows what it sees and --quiet shows nothing: use one of the two.')
-  if (watch && (format === 'junit' || format === 'prom'))
-    fail(`--watch writes text or json, and not ${format}.`)
-  if (consecutive !== undefined && wait === undefined)
-    fail('--consecutive needs --wait: how long may it take?')
-  if (interval !== undefined && !watch) fail('--interval is for --watch.')
-}
-
-function asker(
-  context: Context,
-  options: Options,
-  targets: readonly HealthEndpoint[],
-  token: string | undefined,
-): Ask {
-  const asks = dependenciesOf(context.platform.probes, context.platform.services)
-  return async (timeoutMs) =>
-    verdictOf(
-      await Promise.all(
-        targets.map((target) =>
-          probeRemote({
-            ...target,
-            deep: options.deep === true,
-            token,
-            timeoutMs,
-            clock: context.clock,
-            signal: context.signal,
-          }),
-        ),
-      ),
-      { strict: options.strict === true, expectBuild: options.expectBuild, asks },
-    )
+  const [fault] = compact(
+    watch && wait !== undefined && '--watch goes on for ever and --wait ends: use one of the two.',
+    watch && quiet && '--watch shows what it sees and --quiet shows nothing: use one of the two.',
+    watch && (format === 'junit' || format === 'prom') && `--watch writes text or json, and not ${format}.`,
+    consecutive !== undefined && wait === undefined && '--consecutive needs --wait: how long may it take?',
+    interval !== undefined && !watch && '--interval is for --watch.',
+  )
+  if (fault) throw wrongUsage(fault)
 }
 
 /** Asks until it passed as often in a row as wanted, or the time is over. */
@@ -171,10 +150,8 @@ async function waitFor(
     const left = until - clock.monotonic()
     const enough = passes >= consecutive
     if (enough || left < WAIT_PAUSE_MS + LEAST_MS || signal.aborted) return { verdict, enough }
-    const progress =
-      verdict.outcome === 'passed' && consecutive > 1
-        ? `passed ${passes} of ${consecutive} in a row`
-        : verdict.sentence
+    const counted = verdict.outcome === 'passed' && consecutive > 1
+    const progress = counted ? `passed ${passes} of ${consecutive} in a row` : verdict.sentence
     // Print a sentence only when it changes.
     if (!quiet && progress !== said) stderr.write(`waiting, ${Math.ceil(left / 1000)} s left: ${progress}\n`)
     said = progress
@@ -192,21 +169,12 @@ async function document(
   verdict: Verdict,
   passed: boolean,
 ): Promise<string> {
-  switch (format) {
-    case 'json': {
-      const { healthJson } = await import('../output/health.ts')
-      return `${JSON.stringify(healthJson(verdict, passed, context.clock.now()), null, 2)}\n`
-    }
-    case 'junit':
-      return (await import('../output/junit.ts')).healthJunit(verdict, passed)
-    case 'prom':
-      return (await import('../output/health.ts')).healthProm(verdict, passed)
-    case 'text': {
-      const { healthText } = await import('../output/health.ts')
-      const paint = await loadPaint(context.colour.stdout)
-      return healthText({ verdict, passed, paint, columns: terminalColumns(context.stdout) })
-    }
-  }
+  if (format === 'junit') return (await import('../output/junit.ts')).healthJunit(verdict, passed)
+  const { healthJson, healthProm, healthText } = await import('../output/health.ts')
+  if (format === 'json') return jsonText(healthJson(verdict, passed, context.clock.now()))
+  if (format === 'prom') return healthProm(verdict, passed)
+  const paint = await loadPaint(context.colour.stdout)
+  return healthText(verdict, passed, paint, terminalColumns(context.stdout))
 }
 
 /** `platformctl health explain [CODE]`: one cause code, or all of them. */
@@ -226,8 +194,4 @@ function explainCause(context: Context, code: string | undefined): string {
     return `${[name, ...sentences.map((one) => beside('  ', one, columns))].join('\n')}\n`
   })
   return texts.join('\n')
-}
-
-function sentence(clause: string): string {
-  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`
 }

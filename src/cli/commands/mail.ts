@@ -1,12 +1,11 @@
-import { auditEntry } from '../../core/audit.ts'
 import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Answer, Define } from '../command.ts'
-import { type Context, operatorOf } from '../context.ts'
-import { CommandError, EXIT } from '../exit.ts'
+import type { Context } from '../context.ts'
+import { failure } from '../exit.ts'
 import { reason, required, words } from '../inputs.ts'
-import { storeCommand } from '../opened.ts'
-import { table } from '../output/text.ts'
+import { auditOf, storeCommand } from '../opened.ts'
+import { iso, table } from '../output/text.ts'
 
 const BUT_ALERTS = STREAMS.filter((stream) => stream !== 'alert')
 const streams = (byDefault: string) =>
@@ -35,7 +34,7 @@ export const define: Define = () => ({
         ),
       },
       async run(context, { stream = BUT_ALERTS, reason: why }, { store: { sending } }) {
-        const audit = entryOf(context, 'pause', stream, why)
+        const audit = auditOf(context, { action: 'pause', details: `${stream.join(', ')}: ${why}` })
         const paused = await sending.pause({ streams: stream, reason: why, now: context.clock.now(), audit })
         return {
           json: { paused },
@@ -51,10 +50,7 @@ export const define: Define = () => ({
       async run(context, { stream }, { store: { sending } }) {
         const resumed = await resumeStreams(context, sending, stream ?? STREAMS)
         if (resumed.length === 0)
-          throw new CommandError(
-            EXIT.failed,
-            stream === undefined ? 'no mail is paused.' : `not paused: ${stream.join(', ')}.`,
-          )
+          throw failure(stream === undefined ? 'no mail is paused.' : `not paused: ${stream.join(', ')}.`)
         return { json: { resumed }, text: holdLines('resumed', resumed) }
       },
     }),
@@ -67,21 +63,16 @@ export const define: Define = () => ({
   },
 })
 
-const since = (at: number) => new Date(at).toISOString()
-
 /** `paused: course, mail (since TIME: REASON)`, a line for each pause. */
 const holdLines = (what: string, holds: readonly Hold[]) =>
   heldTogether(holds)
-    .map(({ streams, at, reason: why }) => `${what}: ${streams.join(', ')} (since ${since(at)}: ${why})\n`)
+    .map(({ streams, at, reason: why }) => `${what}: ${streams.join(', ')} (since ${iso(at)}: ${why})\n`)
     .join('')
 
 async function queue(context: Context, { sending, incidents }: Store): Promise<Answer<'mail queue'>> {
   const now = context.clock.now()
-  const [queued, holds, silence] = [
-    await sending.queue(now),
-    await sending.holds(),
-    await incidents.silenceAt(now),
-  ]
+  const [queued, holds] = [await sending.queue(now), await sending.holds()]
+  const silence = await incidents.silenceAt(now)
   const alerts = (await incidents.queuedAlerts()).filter(({ at, leaves }) => at <= now && !leaves)
   const streams = STREAMS.map((stream) => {
     const found = queued.find((one) => one.stream === stream)
@@ -94,7 +85,7 @@ async function queue(context: Context, { sending, incidents }: Store): Promise<A
       ...(hold && { paused: { at: hold.at, reason: hold.reason } }),
     }
   })
-  const time = (at: number | undefined) => (at === undefined ? '–' : since(at))
+  const time = (at: number | undefined) => (at === undefined ? '–' : iso(at))
   const text = table([
     ['stream', 'due', 'held', 'waiting', 'failed', 'oldest due', 'next attempt', ''],
     ...streams.map(({ stream, due, held, waiting, failed, oldestAt, nextAt, paused }) => [
@@ -102,7 +93,7 @@ async function queue(context: Context, { sending, incidents }: Store): Promise<A
       ...[due, held, waiting, failed].map(String),
       time(oldestAt),
       paused ? '–' : time(nextAt),
-      paused ? `paused since ${since(paused.at)}: ${paused.reason}` : '',
+      paused ? `paused since ${iso(paused.at)}: ${paused.reason}` : '',
     ]),
   ])
   return { json: { streams }, text }
@@ -115,14 +106,7 @@ export async function resumeStreams(
   streams: readonly StreamName[],
 ): Promise<readonly Hold[]> {
   const held = (await sending.holds()).filter(({ stream }) => streams.includes(stream))
-  const named = held.map(({ stream }) => stream)
-  const audit = entryOf(context, 'resume', named, held[0]?.reason)
+  const details = `${held.map(({ stream }) => stream).join(', ')}: ${held[0]?.reason ?? ''}`
+  const audit = auditOf(context, { action: 'resume', details })
   return sending.resume({ streams, now: context.clock.now(), audit })
 }
-
-const entryOf = (context: Context, action: 'pause' | 'resume', streams: readonly StreamName[], reason = '') =>
-  auditEntry({
-    ...{ action, now: context.clock.now(), random: context.random },
-    operator: operatorOf(context),
-    details: `${streams.join(', ')}: ${reason}`,
-  })

@@ -9,6 +9,7 @@ import { CommandError, EXIT, writeRefusal, wrongUsage } from '../exit.ts'
 import { isAddress } from '../health/targets.ts'
 import { choice, durationUpTo, ENV_FILE, STATUS_TARGET, STORE, text, value } from '../inputs.ts'
 import { storeCommand } from '../opened.ts'
+import { iso } from '../output/text.ts'
 
 const LONGEST_TEXT = 500
 const LONGEST_POSTMORTEM = 20_000
@@ -173,5 +174,3 @@ function moment(text: string): number {
     )
   return ms
 }
-
-const iso = (ms: number) => new Date(ms).toISOString()

@@ -39,13 +39,12 @@ Alerts go to ALERT_WEBHOOK_URL, or to ALERT_EMAIL_TO with the mail variables. Gi
   })
 
 async function run(context: Context, options: Values<typeof INPUTS>): Promise<ExitCode> {
-  const { createLog } = await import('../../daemon/log.ts')
   const { parseWitnessSecrets, WITNESS_NAME } = await import('../../core/witness.ts')
   const { startWitness } = await import('../../witness/witness.ts')
   const { serveWitness } = await import('../../witness/serve.ts')
   const { outageText } = await import('../../witness/outages.ts')
   const { openPublisher } = await import('../status/publish.ts')
-  const { logOutput, releaseWhenIdle } = await import('./daemon.ts')
+  const { openLog, releaseWhenIdle } = await import('./daemon.ts')
   const { clock, random } = context
   const { env } = await loadEnvironment(context, options.envFile)
   const settings = readSettings(context.platform, env)
@@ -57,16 +56,9 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   const own = { ...found, name: options.name ?? found.name }
   if (!WITNESS_NAME.test(own.name))
     throw wrongUsage('--name needs 1 to 32 of a-z, 0-9 and -, as WITNESS_SECRET lists it.')
-  for (const [option, url] of [
-    ['--platform', options.platform],
-    ...options.peer.map((one) => ['--peer', one]),
-  ])
-    if (!isAddress(url ?? '')) throw wrongUsage(`${option} needs ${ADDRESS}.`)
-  const log = createLog({
-    write: await logOutput(context),
-    level: settings.site.logLevel,
-    build: settings.site.buildStamp,
-  })
+  if (!isAddress(options.platform)) throw wrongUsage(`--platform needs ${ADDRESS}.`)
+  if (!options.peer.every(isAddress)) throw wrongUsage(`--peer needs ${ADDRESS}.`)
+  const log = await openLog(context, settings)
   const textOf = (incident: StoredIncident, kind: MessageKind) =>
     outageText(incident, kind, new URL(options.platform).host)
   const { alerts, mail } = settings

@@ -5,11 +5,11 @@ import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import { operatorOf, whichPlatform } from '../context.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { failure, wrongUsage } from '../exit.ts'
 import { course, unknownName } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
-import { plural, table } from '../output/text.ts'
+import { iso, plural, table } from '../output/text.ts'
 
 /** The courses of the platform with how many are in each, or those of one person. */
 export const list = courseCommand({
@@ -21,7 +21,7 @@ export const list = courseCommand({
     if (address !== undefined) {
       const enrolments = await asked(openCourses(async () => course).list({ email: address }))
       const rows = enrolments.map(({ course, state, sent, lessons, nextAt, id }) => {
-        const next = nextAt === undefined ? 'nothing planned' : `next ${new Date(nextAt).toISOString()}`
+        const next = nextAt === undefined ? 'nothing planned' : `next ${iso(nextAt)}`
         return [course, state, `${sent} of ${lessons} sent`, next, id]
       })
       return {
@@ -85,7 +85,7 @@ export const enrol = courseCommand({
     )
     if (!answer.enrolled) {
       if (answer.reason === 'no_such_course') checkCourse(course, id)
-      throw new CommandError(EXIT.failed, REFUSALS[answer.reason])
+      throw failure(REFUSALS[answer.reason])
     }
     return { json: answer, text: `enrolled as ${answer.id}; the first lesson goes out when it is due\n` }
   },
@@ -111,8 +111,7 @@ export const set = courseCommand({
     const byAddress = who.includes('@')
     const person = byAddress ? { identity: identityOf(who) } : { id: who }
     const enrolments = await course.set({ ...person, timeZone, language, course: id }, operatorOf(context))
-    if (enrolments === 0)
-      throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
+    if (enrolments === 0) throw failure(`no subscription has this ${byAddress ? 'address' : 'id'}.`)
     const courses = enrolments === 1 ? 'one course' : `${enrolments} courses`
     return { json: { enrolments }, text: `set for ${courses}; the lessons and mails to come follow\n` }
   },
@@ -149,9 +148,8 @@ export const resendConfirmation = courseCommand({
   inputs: { '<address>': 'the address' },
   async run(_, { address }, { course }) {
     const answer = await course.confirmAgain(identityOf(address), { wait: true })
-    if (answer.kind === 'none')
-      throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
-    if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
+    if (answer.kind === 'none') throw failure('no subscription of this address waits for its confirmation.')
+    if (answer.kind === 'not_sent') throw failure(`not sent: ${answer.reason}.`)
     return { json: { sent: true, id: answer.id }, text: 'a confirmation with a new link was sent\n' }
   },
 })

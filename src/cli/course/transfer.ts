@@ -7,7 +7,7 @@ import {
 } from '../../core/course/people.ts'
 import { operatorOf } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { failure, wrongUsage } from '../exit.ts'
 import { course, format } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { complain, thousands } from '../output/text.ts'
@@ -26,8 +26,7 @@ export const exportPeople = courseCommand({
     context.stdout.write(isJson ? '{"version":1,"enrolments":[' : CSV_HEAD)
     let separator = '\n'
     for await (const page of course.people(id)) {
-      if (context.signal.aborted)
-        throw new CommandError(EXIT.failed, 'the export was interrupted, so it is not complete.')
+      if (context.signal.aborted) throw failure('the export was interrupted, so it is not complete.')
       const lines = page.map((person) => {
         const before = separator
         separator = ',\n'

@@ -1,17 +1,16 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { auditEntry } from '../../core/audit.ts'
 import { readSettings } from '../../core/env/settings.ts'
 import { codeOf } from '../../core/error-code.ts'
 import type { AfterRestoreOptions } from '../../core/store/postgres/maintenance.ts'
 import type { Replayed } from '../../core/store/replay.ts'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
-import { type Context, operatorOf } from '../context.ts'
+import type { Context } from '../context.ts'
 import { readTextFile } from '../environment.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { failure, wrongUsage } from '../exit.ts'
 import { repeatable } from '../inputs.ts'
-import { onPlace, onStore } from '../opened.ts'
-import { plural, sizeText } from '../output/text.ts'
+import { auditOf, onPlace, onStore } from '../opened.ts'
+import { compact, iso, plural, sizeText } from '../output/text.ts'
 
 export const backup = onStore({
   summary:
@@ -39,7 +38,7 @@ export const backup = onStore({
     const file = path.resolve(context.cwd, name)
     const folder = path.dirname(file)
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
-      throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
+      throw failure(`${folder} is a file, not a folder: name another place.`)
     const now = context.clock.now()
     const result = await (await job.maintenance()).backup(file, now, { recipients })
     const { analyticsBackup } = await import('../../core/store/open.ts')
@@ -49,20 +48,14 @@ export const backup = onStore({
       ?.backup(analyticsBackup(file), now, { recipients })
       .catch((error: unknown) => {
         if (!(error instanceof Error && error.name === 'StoreMaintenanceError')) throw error
-        throw new CommandError(
-          EXIT.failed,
-          `${name} is complete, but the events of visitors were not backed up: ${error.message}`,
-        )
+        throw failure(`${name} is complete, but the events of visitors were not backed up: ${error.message}`)
       })
-    const lines = [
+    const lines = compact(
       `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}`,
-      ...(copied
-        ? [
-            `${analyticsBackup(name)}: ${sizeText(copied.bytes)}, events of visitors, rows: ${rowsText(copied.counts)}`,
-          ]
-        : []),
+      copied &&
+        `${analyticsBackup(name)}: ${sizeText(copied.bytes)}, events of visitors, rows: ${rowsText(copied.counts)}`,
       `checked, ${name.includes('.sqlite.') ? 'packed, ' : ''}${recipients.length > 0 ? 'encrypted, ' : ''}read back and compared`,
-    ]
+    )
     return { json: { result, ...(copied && { analytics: copied }) }, text: `${lines.join('\n')}\n` }
   },
 })
@@ -118,7 +111,7 @@ export const restore = onPlace({
       journal: journal && path.resolve(context.cwd, journal),
       withoutJournal,
       sentFrom: sentFrom && path.resolve(context.cwd, sentFrom),
-      audit: auditOf(context, path.basename(name)),
+      audit: auditOf(context, { action: 'restore', details: path.basename(name) }),
     })
     for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
     const { owner, ...said } = result
@@ -159,7 +152,7 @@ export const afterRestore = onStore({
       journal: journal && path.resolve(context.cwd, journal),
       withoutJournal,
       now: context.clock.now(),
-      audit: auditOf(context, 'after-restore'),
+      audit: auditOf(context, { action: 'restore', details: 'after-restore' }),
     })
     const { replayed, restoredTo, coveredTo } = result
     return {
@@ -167,7 +160,7 @@ export const afterRestore = onStore({
       text:
         coveredTo === undefined
           ? uncoveredText(restoredTo)
-          : `${replayedText(replayed)}changes up to ${new Date(coveredTo).toISOString()} are covered; later ones are lost\n`,
+          : `${replayedText(replayed)}changes up to ${iso(coveredTo)} are covered; later ones are lost\n`,
     }
   },
 })
@@ -188,8 +181,7 @@ export const journal = onStore({
       writeFileSync(file, linesOf(entries), { flag: 'wx', mode: 0o600, flush: true })
     } catch (error) {
       if (codeOf(error) === 'ENOSPC') rmSync(file, { force: true })
-      throw new CommandError(
-        EXIT.failed,
+      throw failure(
         codeOf(error) === 'EEXIST'
           ? `${name} exists and was left as it is: give the journal a new name.`
           : `${name} cannot be written (${codeOf(error)}): name another place.`,
@@ -214,12 +206,6 @@ function replacedStore(context: Context, from: string | undefined): AfterRestore
   return address.url
 }
 
-function auditOf(context: Context, details: string) {
-  const { clock, random } = context
-  const operator = operatorOf(context)
-  return auditEntry({ action: 'restore', operator, now: clock.now(), random, details })
-}
-
 function coveredText({ replayed, uncoveredSince, coveredTo }: RestoreResult): string {
   if (uncoveredSince !== undefined)
     return Object.values(replayed).some((count) => count > 0)
@@ -227,32 +213,28 @@ function coveredText({ replayed, uncoveredSince, coveredTo }: RestoreResult): st
       : uncoveredText(uncoveredSince)
   return coveredTo === undefined
     ? replayedText(replayed)
-    : `${replayedText(replayed)}the journal ends at ${new Date(coveredTo).toISOString()}: people who left later are mailed again\n`
+    : `${replayedText(replayed)}the journal ends at ${iso(coveredTo)}: people who left later are mailed again\n`
 }
 
 function uncoveredText(since: number, who = 'people'): string {
-  return `no journal covers the time since ${new Date(since).toISOString()}: ${who} who unsubscribed, bounced or were erased since then are mailed again\n`
+  return `no journal covers the time since ${iso(since)}: ${who} who unsubscribed, bounced or were erased since then are mailed again\n`
 }
 
-function replayedText({
-  unsubscribed,
-  undone,
-  erased,
-  suppressed,
-  released,
-  paused,
-  resumed,
-}: Replayed): string {
-  const parts = [
-    [unsubscribed, 'unsubscribed'],
-    [undone, 'subscribed again'],
-    [erased, 'erased'],
-    [suppressed, 'suppressed'],
-    [released, 'taken off the suppression list'],
-    [paused, 'paused'],
-    [resumed, 'resumed'],
-  ] as const
-  const happened = parts.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))
+/** What each is called, in the order of the sentence. */
+const REPLAYED: Readonly<Record<keyof Replayed, string>> = {
+  unsubscribed: 'unsubscribed',
+  undone: 'subscribed again',
+  erased: 'erased',
+  suppressed: 'suppressed',
+  released: 'taken off the suppression list',
+  paused: 'paused',
+  resumed: 'resumed',
+}
+
+function replayedText(replayed: Replayed): string {
+  const happened = (Object.keys(REPLAYED) as (keyof Replayed)[]).flatMap((kind) =>
+    replayed[kind] > 0 ? [`${replayed[kind]} ${REPLAYED[kind]}`] : [],
+  )
   return happened.length === 0
     ? 'the journal has no changes after the backup\n'
     : `replayed, because it happened after the backup: ${happened.join(', ')}\n`

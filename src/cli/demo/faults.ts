@@ -4,7 +4,8 @@ import { PATHS } from '../../core/paths.ts'
 import { secret as asSecret } from '../../core/secret.ts'
 import { openStore } from '../../core/store/open.ts'
 import { connect } from '../../core/store/sqlite/connection.ts'
-import { CommandError, EXIT } from '../exit.ts'
+import { failure } from '../exit.ts'
+import { iso } from '../output/text.ts'
 import type { SteppingClock } from './live.ts'
 
 /** A port in front of a service: shut, its neighbours are refused as if the service had stopped. */
@@ -93,7 +94,7 @@ export async function bounce(web: string, secret: string, clock: SteppingClock):
   const timestamp = String(Math.floor(clock.now() / 1000))
   const body = JSON.stringify({
     type: 'hard-bounce',
-    timestamp: new Date(clock.now()).toISOString(),
+    timestamp: iso(clock.now()),
     data: { address, status: '5.1.1' },
   })
   const id = `bounce-${timestamp}`
@@ -122,10 +123,7 @@ export async function post(
   })
   const answer = (await response.json()) as Record<string, unknown>
   if (!response.ok) {
-    throw new CommandError(
-      EXIT.failed,
-      `${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`,
-    )
+    throw failure(`${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`)
   }
   return answer
 }

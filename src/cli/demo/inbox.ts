@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { type Context, Hono } from 'hono'
 import { SMTPServer } from 'smtp-server'
+import { iso } from '../output/text.ts'
 import { mailRoutes, mailsPage, readMail } from '../pages/mails.ts'
 import { createEvents, type LocalEvents, serveLocally } from '../pages/site.ts'
 import type { Live } from './live.ts'
@@ -141,7 +142,7 @@ function pagesOf(mails: ReceivedMail[], events: LocalEvents, live: Hono = new Ho
 async function receive(id: number, bytes: Buffer, now: number) {
   const mail = await readMail(bytes)
   // The Date header is on the demo's clock, so days apart.
-  return { ...mail, id, date: mail.date ?? new Date(now).toISOString(), bytes, source: bytes.toString() }
+  return { ...mail, id, date: mail.date ?? iso(now), bytes, source: bytes.toString() }
 }
 
 const inboxPage = () =>

@@ -3,6 +3,7 @@ import { Hono, type Context as Request } from 'hono'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
 import { untilAborted } from '../../core/wait.ts'
+import { iso } from '../output/text.ts'
 import { createEvents, type LocalSite, serveLocally } from '../pages/site.ts'
 import { HERE, livePage } from './live-page.ts'
 
@@ -91,7 +92,7 @@ export function createLive(clock: SteppingClock) {
     }, LOOK_MS)
   }
   const tell = (text: string) => {
-    story.push({ text, at: new Date(clock.now()).toISOString() })
+    story.push({ text, at: iso(clock.now()) })
     if (story.length > STORY_KEPT) story.shift()
     changed()
     settle()

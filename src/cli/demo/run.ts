@@ -11,7 +11,7 @@ import { openHistory } from '../../core/store/open.ts'
 import { untilAborted } from '../../core/wait.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import { type Context, programName } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { EXIT, type ExitCode, failure } from '../exit.ts'
 import { announceIn, bounce, feedbackSecret, hangStore, openDoor, post } from './faults.ts'
 import { type Inbox, openInbox, type ReceivedMail } from './inbox.ts'
 import {
@@ -223,10 +223,9 @@ async function runCourse(course: Course): Promise<void> {
   }
   const confirm = async (confirmation: ReceivedMail) => {
     const link = confirmation.text.match(/https?:\/\/\S+\/api\/email\/confirm\?token=[^\s)>\]]+/)?.[0]
-    if (link === undefined)
-      throw new CommandError(EXIT.failed, 'the confirmation mail holds no confirmation link')
+    if (link === undefined) throw failure('the confirmation mail holds no confirmation link')
     const page = await fetch(link, { headers: { Accept: 'text/html' }, signal: signal() })
-    if (!page.ok) throw new CommandError(EXIT.failed, `the confirmation link answered ${page.status}`)
+    if (!page.ok) throw failure(`the confirmation link answered ${page.status}`)
   }
   stage.wait(`subscribing ${options.address}`)
   const confirmation = await subscribe({ email: options.address })
@@ -265,10 +264,7 @@ async function runCourse(course: Course): Promise<void> {
       answer = await send()
     }
     if (answer.sent !== 1) {
-      throw new CommandError(
-        EXIT.failed,
-        `lesson ${lesson} was not sent: ${JSON.stringify(answer.reason ?? answer.results)}`,
-      )
+      throw failure(`lesson ${lesson} was not sent: ${JSON.stringify(answer.reason ?? answer.results)}`)
     }
     const mail = await inbox.waitFor(({ id, to }) => id > before && to !== VISITOR, signal())
     stage.done(`lesson ${lesson} of ${lessons}, day ${day}  ${mail.subject}`)

@@ -5,9 +5,10 @@ import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type CommandData, commandOn } from '../command.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
-import { CommandError, EXIT, wrongUsage } from '../exit.ts'
+import { failure, wrongUsage } from '../exit.ts'
 import { choice, reason, required, STORE } from '../inputs.ts'
 import { withPlatform } from '../opened.ts'
+import { iso } from '../output/text.ts'
 
 /** A command that works on the list of a store. */
 const listCommand = commandOn<typeof STORE, SuppressionList>(STORE, (context, values, work) =>
@@ -25,7 +26,7 @@ const list = listCommand({
   async run(_, __, found) {
     const suppressions = (await allOf(found)).map(({ identity, at, ...rest }) => ({
       address: identity,
-      at: new Date(at).toISOString(),
+      at: iso(at),
       ...rest,
     }))
     const lines = suppressions.map(
@@ -62,10 +63,7 @@ const remove = listCommand({
   async run(context, { address, reason }, found) {
     const { releaseAddress } = await import('../../core/mail/feedback/suppressions.ts')
     if (!(await releaseAddress(found, { ...changeOf(context, address), reason })))
-      throw new CommandError(
-        EXIT.failed,
-        'this address is not suppressed: platformctl email suppressions list shows all that are.',
-      )
+      throw failure('this address is not suppressed: platformctl email suppressions list shows all that are.')
     return {
       json: { outcome: 'removed' },
       text: 'it can be mailed again; a course starts when it subscribes anew\n',

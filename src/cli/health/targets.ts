@@ -1,9 +1,10 @@
 import { nearestOf } from '../../core/nearest.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
+import { or } from '../../core/sentences.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
 import type { Context, UsedDaemon } from '../context.ts'
 import { wrongUsage } from '../exit.ts'
-import { alternatives, unknownName } from '../inputs.ts'
+import { unknownName } from '../inputs.ts'
 import { complain } from '../output/text.ts'
 
 export interface HealthEndpoint {
@@ -94,7 +95,7 @@ export function parseAddress(
   // Don't repeat the input: an address can contain a password.
   if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
     throw wrongUsage(
-      `${option} takes ${alternatives(names.map((name) => `${name}=ADDRESS`))}, or NAME=ADDRESS for another program.`,
+      `${option} takes ${or(names.map((name) => `${name}=ADDRESS`))}, or NAME=ADDRESS for another program.`,
     )
   const url = word.slice(at + 1)
   if (!isAddress(url)) throw wrongUsage(`${option} ${name}=… needs ${ADDRESS}.`)

@@ -4,6 +4,7 @@ import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, terminalColumns } from '../context.ts'
 import { healthText, LOOK, shownState } from '../output/health.ts'
+import { iso } from '../output/text.ts'
 import { loadPaint, ours, type Paint } from '../terminal.ts'
 
 /** Memory of `--watch` for one service. */
@@ -210,15 +211,10 @@ export async function watch(context: Context, ask: Ask, options: WatchOptions): 
     signal.removeEventListener('abort', view.close)
     view.close()
   }
-  if (live && verdict)
-    context.stdout.write(
-      healthText({
-        verdict,
-        passed: verdict.outcome === 'passed',
-        paint,
-        columns: terminalColumns(context.stdout),
-      }),
-    )
+  if (live && verdict) {
+    const columns = terminalColumns(context.stdout)
+    context.stdout.write(healthText(verdict, verdict.outcome === 'passed', paint, columns))
+  }
   return verdict
 }
 
@@ -273,7 +269,7 @@ async function linesView({ stdout, clock }: Context, { format }: WatchOptions): 
       for (const [service, words] of changes(verdict)) {
         if (said.get(service) === words) continue
         said.set(service, words)
-        stdout.write(`${new Date(now).toISOString()} ${service} ${words}\n`)
+        stdout.write(`${iso(now)} ${service} ${words}\n`)
       }
     },
     close() {},

@@ -4,7 +4,7 @@ import type { CourseCounts } from '../../core/course/store.ts'
 import type { Subscription } from '../../core/course/subscription.ts'
 import { durationText, HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
-import { beside, thousands } from './text.ts'
+import { beside, iso, thousands } from './text.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
 
@@ -36,12 +36,7 @@ export function courseStatusText(input: {
     ...progress,
     ...(progress.length > 0 ? [''] : []),
     ...(paused
-      ? [
-          row(
-            'paused',
-            `since ${new Date(paused.at).toISOString()}: ${paused.reason}; platformctl course resume`,
-          ),
-        ]
+      ? [row('paused', `since ${iso(paused.at)}: ${paused.reason}; platformctl course resume`)]
       : []),
     row('due now', thousands(counts.dueNow) + since(counts.oldestDueAt, now)),
     row('in backoff', thousands(counts.waiting) + nextTry(counts.nextTryAt)),
@@ -72,19 +67,19 @@ function dueText(byHour: readonly number[], now: number): string {
 }
 
 function nextTry(at: number | undefined): string {
-  return at === undefined ? '' : `  due and waiting after a failure; next try ${new Date(at).toISOString()}`
+  return at === undefined ? '' : `  due and waiting after a failure; next try ${iso(at)}`
 }
 
 function since(oldest: number | undefined, now: number): string {
   if (oldest === undefined) return ''
-  return `  the oldest for ${durationText(Math.max(0, now - oldest))}, since ${new Date(oldest).toISOString()}`
+  return `  the oldest for ${durationText(Math.max(0, now - oldest))}, since ${iso(oldest)}`
 }
 
 function problemText(found: ProblemDelivery, columns: number): string {
   const { id, address, sentDays, problem, nextAttemptAt, state, messageId } = found
   const next =
     nextAttemptAt !== undefined
-      ? `next try ${new Date(nextAttemptAt).toISOString()}`
+      ? `next try ${iso(nextAttemptAt)}`
       : state === 'confirmed'
         ? `waits for: platformctl course resolve ${id} retry|sent`
         : `the subscription has ended`
@@ -103,7 +98,7 @@ export function addressHint(address: string): string {
 /** The history of one subscription, one line per entry. */
 export function historyText(history: readonly PastEntry[]): string {
   if (history.length === 0) return 'no history: nothing happened since this build runs\n'
-  return history.map((entry) => `${new Date(entry.at).toISOString()}  ${entryText(entry)}\n`).join('')
+  return history.map((entry) => `${iso(entry.at)}  ${entryText(entry)}\n`).join('')
 }
 
 function entryText(entry: PastEntry): string {

@@ -10,7 +10,7 @@ import {
 } from '../../core/health/verdict.ts'
 import type { Phases } from '../../core/network/get.ts'
 import type { Paint } from '../terminal.ts'
-import { beside } from './text.ts'
+import { beside, compact, iso } from './text.ts'
 
 type Shown = ProbeState | RemoteState | 'refused' | 'token missing' | 'not checked'
 
@@ -33,13 +33,7 @@ export function shownState(health: RemoteHealth): RemoteState | 'refused' | 'tok
 }
 
 /** Health for a person: a block for each service, a line for each probe, the root causes once, a verdict. */
-export function healthText(input: {
-  readonly verdict: Verdict
-  readonly passed: boolean
-  readonly paint: Paint
-  readonly columns: number
-}): string {
-  const { verdict, passed, paint, columns } = input
+export function healthText(verdict: Verdict, passed: boolean, paint: Paint, columns: number): string {
   const { results, diagnosis } = verdict
   const blocks = results.map((health) => block(health, verdict, paint, columns))
   const roots = diagnosis.rootCauses.map(({ services, probe, reason, cause, fix }) => {
@@ -48,12 +42,8 @@ export function healthText(input: {
     const said = beside('root cause  ', `${paint.bold(where)}: ${reason}${code}`, columns)
     return fix === undefined ? said : `${said}\n${beside(' '.repeat(12), fix, columns)}`
   })
-  const colour = passed ? paint.green : paint.red
-  const last = beside(
-    colour(paint.bold(passed ? '✔ ' : '✖ ')),
-    colour(paint.bold(conclusion(verdict, passed))),
-    columns,
-  )
+  const colour = (text: string) => (passed ? paint.green : paint.red)(paint.bold(text))
+  const last = beside(colour(passed ? '✔ ' : '✖ '), colour(conclusion(verdict, passed)), columns)
   return `${[...blocks, ...(roots.length === 0 ? [] : [roots.join('\n')]), last].join('\n\n')}\n`
 }
 
@@ -61,20 +51,16 @@ function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, colum
   const state = shownState(health)
   const [sign, style] = LOOK[state]
   const because = becauseOf(diagnosis, health.service)
-  const words = [
-    ...(because === undefined ? [] : [because]),
-    ...(health.reached && !(health.foreign && health.report.build === null)
-      ? [`build ${health.report.build ?? 'unstamped'}`]
-      : []),
+  const words = compact(
+    because,
+    health.reached &&
+      !(health.foreign && health.report.build === null) &&
+      `build ${health.report.build ?? 'unstamped'}`,
     paint.dim(health.url),
-  ]
-  const timing = [phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')
+  ).join('  ')
+  const timing = compact(phasesText(health.phases), certificateText(health)).join(' · ')
   return [
-    beside(
-      paint[style](`${sign} ${health.service.padEnd(6)}${state.padEnd(10)} `),
-      words.join('  '),
-      columns,
-    ),
+    beside(paint[style](`${sign} ${health.service.padEnd(6)}${state.padEnd(10)} `), words, columns),
     paint.dim(beside('    ', timing, columns)),
     ...(health.reached ? probeLines(health.report.probes, paint, columns) : []),
   ].join('\n')
@@ -110,12 +96,8 @@ function probeLines(
 }
 
 function phasesText({ total, dns, tcp, tls, firstByte }: Phases): string {
-  const parts = [
-    dns !== undefined && `dns ${dns}`,
-    tcp !== undefined && `tcp ${tcp}`,
-    tls !== undefined && `tls ${tls}`,
-    firstByte !== undefined && `first byte ${firstByte}`,
-  ].filter((part) => part !== false)
+  const phases = Object.entries({ dns, tcp, tls, 'first byte': firstByte })
+  const parts = phases.flatMap(([name, ms]) => (ms === undefined ? [] : [`${name} ${ms}`]))
   return `${total} ms${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`
 }
 
@@ -128,93 +110,58 @@ function certificateText({ certificate }: RemoteHealth): string | undefined {
 /** `platformctl health --format json`, version 1: phases in milliseconds, times in ISO 8601 (UTC). */
 export function healthJson(verdict: Verdict, passed: boolean, now: number): Record<string, unknown> {
   const { results, diagnosis, outcome, sentence, warnings } = verdict
+  const { rootCauses, followers, builds, skew } = diagnosis
+  const services = results.map((health) => ({
+    ...{ state: stateOf(health), because: followers.get(health.service) ?? [], ...health },
+  }))
   return {
-    version: 1,
-    passed,
-    outcome,
-    sentence,
-    time: new Date(now).toISOString(),
-    services: results.map((health) => ({
-      state: stateOf(health),
-      because: diagnosis.followers.get(health.service) ?? [],
-      ...health,
-    })),
-    rootCauses: diagnosis.rootCauses,
-    builds: Object.fromEntries(diagnosis.builds),
-    skew: diagnosis.skew,
-    warnings,
+    ...{ version: 1, passed, outcome, sentence, time: iso(now), services, rootCauses },
+    ...{ builds: Object.fromEntries(builds), skew, warnings },
   }
 }
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number]
 
 /** Prometheus text for a textfile collector: what was seen from here, apart from what each service says of itself. */
-export function healthProm(verdict: Verdict, passed: boolean): string {
-  const { results, diagnosis } = verdict
-  const reached = results.flatMap((health) => (health.reached ? [health] : []))
+export function healthProm({ results, diagnosis }: Verdict, passed: boolean): string {
+  const reached = results.filter((health) => health.reached)
   const probes = reached.flatMap(({ service, report }) =>
-    Object.entries(report.probes).map(([probe, result]) => ({ service, probe, result })),
+    Object.entries(report.probes).map(([probe, result]) => ({ labels: { service, probe }, result })),
+  )
+  const ups = results.map((health): Sample => {
+    const isUp = health.reached && health.report.state !== 'failing'
+    return [{ service: health.service }, isUp ? 1 : 0]
+  })
+  const states = results.map((health): Sample => [{ service: health.service, state: stateOf(health) }, 1])
+  const causes = results.flatMap((health): Sample[] =>
+    health.reached ? [] : [[{ service: health.service, cause: health.cause }, 1]],
+  )
+  const phases = results.flatMap(({ service, phases }) =>
+    Object.entries(phases).map(([name, ms]: [string, number]): Sample => {
+      const phase = name === 'firstByte' ? 'first_byte' : name
+      // To the microsecond: a quotient of binary fractions has a tail of nines.
+      return [{ service, phase }, Math.round(ms * 1000) / 1e6]
+    }),
+  )
+  const ends = results.flatMap(({ service, certificate }): Sample[] =>
+    certificate ? [[{ service }, Date.parse(certificate.validTo) / 1000]] : [],
+  )
+  const builds = [...diagnosis.builds].map(([service, build]): Sample => [{ service, build: build ?? '' }, 1])
+  const probed = probes.map(({ labels, result }): Sample => [{ ...labels, state: result.state }, 1])
+  const took = probes.flatMap(({ labels, result: { latencyMs } }): Sample[] =>
+    latencyMs === undefined ? [] : [[labels, latencyMs / 1000]],
   )
   return [
     metric('passed', '1 if the whole check passed, 0 otherwise.', [[{}, passed ? 1 : 0]]),
-    metric(
-      'service_up',
-      '1 if the service answered and is not failing, 0 otherwise.',
-      results.map(({ service, ...health }) => [
-        { service },
-        health.reached && health.report.state !== 'failing' ? 1 : 0,
-      ]),
-    ),
-    metric(
-      'service_state',
-      'The state of the service: ok, degraded, failing or unreached.',
-      results.map((health) => [{ service: health.service, state: stateOf(health) }, 1]),
-    ),
-    metric(
-      'unreached',
-      'Why the service could not be asked.',
-      results.flatMap((health): Sample[] =>
-        health.reached ? [] : [[{ service: health.service, cause: health.cause }, 1]],
-      ),
-    ),
-    metric(
-      'phase_seconds',
-      'How long each phase of the request took.',
-      results.flatMap(({ service, phases }) =>
-        Object.entries(phases).map(
-          ([phase, ms]: [string, number]): Sample => [
-            { service, phase: phase === 'firstByte' ? 'first_byte' : phase },
-            // To the microsecond: a quotient of binary fractions has a tail of nines.
-            Math.round(ms * 1000) / 1e6,
-          ],
-        ),
-      ),
-    ),
-    metric(
-      'certificate_end_timestamp_seconds',
-      'When the certificate expires, in Unix time.',
-      results.flatMap(({ service, certificate }): Sample[] =>
-        certificate ? [[{ service }, Date.parse(certificate.validTo) / 1000]] : [],
-      ),
-    ),
-    metric(
-      'build_info',
-      'The build that the service runs.',
-      [...diagnosis.builds].map(([service, build]) => [{ service, build: build ?? '' }, 1]),
-    ),
+    metric('service_up', '1 if the service answered and is not failing, 0 otherwise.', ups),
+    metric('service_state', 'The state of the service: ok, degraded, failing or unreached.', states),
+    metric('unreached', 'Why the service could not be asked.', causes),
+    metric('phase_seconds', 'How long each phase of the request took.', phases),
+    metric('certificate_end_timestamp_seconds', 'When the certificate expires, in Unix time.', ends),
+    metric('build_info', 'The build that the service runs.', builds),
     metric('build_skew', 'Do the services run different builds.', [[{}, diagnosis.skew ? 1 : 0]]),
-    metric(
-      'probe_state',
-      'The state of each probe of the service.',
-      probes.map(({ service, probe, result }) => [{ service, probe, state: result.state }, 1]),
-    ),
-    metric(
-      'probe_seconds',
-      'How long the probe took, where it was live.',
-      probes.flatMap(({ service, probe, result }): Sample[] =>
-        result.latencyMs === undefined ? [] : [[{ service, probe }, result.latencyMs / 1000]],
-      ),
-    ),
+    metric('probe_state', 'The state of each probe of the service.', probed),
+    metric('probe_seconds', 'How long the probe took, where it was live.', took),
   ].join('')
 }
 

@@ -66,11 +66,22 @@ export function plural(count: number, noun: string, several = `${noun}s`): strin
   return `${thousands(count)} ${count === 1 ? noun : several}`
 }
 
+/** The texts that there are. */
+export function compact(...texts: readonly (string | false | undefined)[]): string[] {
+  return texts.filter((text) => text !== false && text !== undefined)
+}
+
+/** ISO 8601, in UTC. */
+export const iso = (ms: number) => new Date(ms).toISOString()
+
+/** A clause as a sentence of its own. */
+export const sentence = (clause: string) => `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`
+
 /** A label and a text a line. */
 export function labelled(
   rows: readonly (readonly [label: string, text: string])[],
   width: number,
-  columns: number,
+  columns = Number.POSITIVE_INFINITY,
 ): string {
   return rows.map(([label, text]) => `${beside(label.padEnd(width), text, columns)}\n`).join('')
 }

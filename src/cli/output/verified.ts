@@ -3,29 +3,25 @@ import type { Origin } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
 import type { Context } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
+import { fileFinding } from '../environment.ts'
 import { loadPaint } from '../terminal.ts'
 import { jsonText } from './text.ts'
 
 export type Verified = Omit<DocumentOf<'env verify'>, 'version'>
 export type Replica = Verified['replicas'][number]
 
-/** Writes what `env verify` found. */
-export async function writeVerified(
+/** What `env verify` found, as it is written. */
+export async function verifiedDocument(
   context: Context,
   format: 'text' | 'json' | 'github' | 'sarif',
-  { verified, origin }: { readonly verified: Verified; readonly origin: Origin },
-): Promise<void> {
-  if (format === 'json')
-    context.stdout.write(jsonText({ version: 1, ...verified } satisfies DocumentOf<'env verify'>))
-  else if (format === 'text') context.stdout.write(await verifiedText(context, verified))
-  else {
-    const findings = findingsOf(context, verified, origin)
-    context.stdout.write(
-      format === 'github'
-        ? (await import('./annotations.ts')).githubText(findings)
-        : (await import('./annotations.ts')).sarifText(findings, packageJson.version),
-    )
-  }
+  verified: Verified,
+  origin: Origin,
+): Promise<string> {
+  if (format === 'json') return jsonText({ version: 1, ...verified } satisfies DocumentOf<'env verify'>)
+  if (format === 'text') return verifiedText(context, verified)
+  const { githubText, sarifText } = await import('./annotations.ts')
+  const findings = findingsOf(context, verified, origin)
+  return format === 'github' ? githubText(findings) : sarifText(findings, packageJson.version)
 }
 
 const VARIABLE = {
@@ -48,74 +44,55 @@ interface Difference {
   readonly variable?: string
 }
 
-function differencesOf(input: Replica): readonly Difference[] {
-  const { reason, definition = 'same', changedFiles = [], variables = [] } = input
-  return [
-    ...(reason === undefined
-      ? []
-      : [{ id: 'configuration-unreached', fails: true, says: `was not compared: ${reason}` }]),
-    ...(definition === 'same'
-      ? []
-      : [
-          {
-            id: 'configuration-definition',
-            fails: definition !== 'not compared',
-            says: definitionText(input),
-          },
-        ]),
-    ...changedFiles.map((file) => ({
-      id: 'configuration-file-changed',
-      fails: false,
-      says: `started before ${file} was changed`,
-    })),
-    ...variables.flatMap(({ name, state, perReplica }) =>
-      state === 'same'
-        ? []
-        : [{ id: `configuration-${state}`, fails: !perReplica, says: VARIABLE[state], variable: name }],
-    ),
-  ]
+function differencesOf(replica: Replica): readonly Difference[] {
+  const { reason, definition = 'same', changedFiles = [], variables = [] } = replica
+  const found: Difference[] = []
+  if (reason !== undefined) found.push({ id: 'unreached', fails: true, says: `was not compared: ${reason}` })
+  if (definition !== 'same')
+    found.push({ id: 'definition', fails: definition !== 'not compared', says: definitionText(replica) })
+  for (const file of changedFiles)
+    found.push({ id: 'file-changed', fails: false, says: `started before ${file} was changed` })
+  for (const { name: variable, state, perReplica } of variables)
+    if (state !== 'same') found.push({ id: state, fails: !perReplica, says: VARIABLE[state], variable })
+  return found
 }
 
 const DEPLOY =
   'Correct the file or the folder if they are wrong; otherwise deploy them and restart the service.'
 const FIXES: Readonly<Record<string, string>> = {
-  'configuration-unreached': 'Check that it runs, and its address and token.',
-  'configuration-file-changed': 'Restart the service if the change is wanted.',
+  unreached: 'Check that it runs, and its address and token.',
+  'file-changed': 'Restart the service if the change is wanted.',
 }
 
 /** A finding for each difference. */
 export function findingsOf({ platform }: Context, verified: Verified, origin: Origin): readonly Finding[] {
-  const common = { missing: [], fix: DEPLOY }
-  return [
-    ...verified.replicas.flatMap((replica) =>
-      differencesOf(replica).map(({ id, fails, says, variable }): Finding => {
-        const { service, url } = replica
-        return {
-          ...common,
-          fix: FIXES[id] ?? DEPLOY,
-          id,
-          severity: fails ? 'error' : 'warning',
-          services: [service],
-          group: (variable && platform.contract.find(variable)?.group) || 'file',
-          present: variable === undefined ? [] : [variable],
-          cause: `${variable === undefined ? '' : `${variable}: `}${service} at ${url} ${says}.`,
-          ...(variable !== undefined && origin(variable)),
-        }
+  const placed = (variable: string) => ({
+    ...{ group: platform.contract.find(variable)?.group ?? 'file', present: [variable] },
+    ...origin(variable),
+  })
+  const ofReplicas = verified.replicas.flatMap((replica) =>
+    differencesOf(replica).map(({ id, fails, says, variable }) =>
+      fileFinding({
+        id: `configuration-${id}`,
+        severity: fails ? 'error' : 'warning',
+        services: [replica.service],
+        cause: `${variable === undefined ? '' : `${variable}: `}${replica.service} at ${replica.url} ${says}.`,
+        fix: FIXES[id] ?? DEPLOY,
+        ...(variable !== undefined && placed(variable)),
       }),
     ),
-    ...verified.disagreements.map(
-      (name): Finding => ({
-        ...common,
-        id: 'configuration-replicas',
-        severity: 'error',
-        services: platform.contract.find(name)?.services ?? [],
-        group: platform.contract.find(name)?.group ?? 'file',
-        present: [name],
-        cause: `${name}: replicas run with different values.`,
-        ...origin(name),
-      }),
-    ),
-  ]
+  )
+  const ofNames = verified.disagreements.map((name) =>
+    fileFinding({
+      id: 'configuration-replicas',
+      severity: 'error',
+      services: platform.contract.find(name)?.services ?? [],
+      cause: `${name}: replicas run with different values.`,
+      fix: DEPLOY,
+      ...placed(name),
+    }),
+  )
+  return [...ofReplicas, ...ofNames]
 }
 
 async function verifiedText(
@@ -127,21 +104,14 @@ async function verifiedText(
     const { service, url, state, variables = [], startedAt, build } = replica
     const same = variables.filter((variable) => variable.state === 'same').length
     const colour = state === 'same' ? paint.green : paint.red
-    const facts =
-      startedAt === undefined
-        ? []
-        : [
-            `${same} of ${variables.length} variables the same`,
-            `running since ${startedAt}`,
-            ...(build ? [`build ${build}`] : []),
-          ]
+    const running = `  ${same} of ${variables.length} variables the same  running since ${startedAt}`
+    const facts = startedAt === undefined ? '' : `${running}${build ? `  build ${build}` : ''}`
     return [
-      `${colour(paint.bold(state))}  ${service}  ${url}${paint.dim(facts.map((fact) => `  ${fact}`).join(''))}`,
-      ...differencesOf(replica).map(({ id, variable, says, fails }) =>
-        variable === undefined
-          ? `  ${says}`
-          : `  ${id.replace('configuration-', '').padEnd(7)}  ${variable.padEnd(32)}  ${says}${fails ? '' : paint.dim(', as it may on each replica')}`,
-      ),
+      `${colour(paint.bold(state))}  ${service}  ${url}${paint.dim(facts)}`,
+      ...differencesOf(replica).map(({ id, variable, says, fails }) => {
+        const may = fails ? '' : paint.dim(', as it may on each replica')
+        return `  ${variable === undefined ? says : `${id.padEnd(7)}  ${variable.padEnd(32)}  ${says}${may}`}`
+      }),
     ]
   })
   if (disagreements.length > 0) lines.push(`Replicas disagree on ${disagreements.join(', ')}.`)

@@ -4,7 +4,7 @@ import { DAY_MS, durationText } from '../../core/durations.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { duration } from '../../core/messages/en.ts'
 import { cadenceText, hourText } from '../output/course-text.ts'
-import { plural } from '../output/text.ts'
+import { iso, plural } from '../output/text.ts'
 import { type MailLanguages, mailLanguages } from './languages-page.ts'
 import {
   field,
@@ -226,7 +226,7 @@ function clockRow({ at, shiftMs, zone }: Extract<TimelineEntry, { kind: 'clock' 
 }
 
 function timeOf(at: number, zone: string): string {
-  return `<time datetime="${new Date(at).toISOString()}">${dateText(at, zone)} <b>${hourText(minuteAt(at, zone))}</b> <small>${offsetText(offsetAt(at, zone))}</small></time>`
+  return `<time datetime="${iso(at)}">${dateText(at, zone)} <b>${hourText(minuteAt(at, zone))}</b> <small>${offsetText(offsetAt(at, zone))}</small></time>`
 }
 
 /** `UTC+5:45` */

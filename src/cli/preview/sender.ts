@@ -1,8 +1,7 @@
 import type { Environment } from '../../core/env/environment.ts'
 import { readSettings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
-import type { SendEmailResult } from '../../core/mail/send-email.ts'
-import type { CompiledMail } from '../../core/mail/template.ts'
+import { type CompiledMail, withSamples } from '../../core/mail/template.ts'
 import { openPlatform } from '../../daemon/platform.ts'
 import type { Context } from '../context.ts'
 
@@ -23,37 +22,14 @@ export function openSender(
       (recipients.length === 0
         ? 'No address to send to. Start the preview again with --to ADDRESS.'
         : undefined),
-    async send({
-      mail,
-      name,
-      slots,
-      to,
-    }: {
-      readonly mail: CompiledMail
-      readonly name: string
-      /** In place of samples. */
-      readonly slots: Readonly<Record<string, string>>
-      readonly to: string
-    }): Promise<SendEmailResult> {
-      const compiled = async () => ({ [name]: mail })
-      const opened = openPlatform({
-        env,
-        platform: { ...platform, mails: { ...platform.mails, compiled } },
-        clock,
-        random,
-      })
-      try {
-        return await opened.sendEmail({
-          template: name,
-          to,
-          slots: Object.fromEntries(
-            Object.entries(mail.slots).map(([slot, { sample }]) => [slot, slots[slot] ?? sample]),
-          ),
-          about: `test.${Buffer.from(random.bytes(12)).toString('base64url')}`,
-        })
-      } finally {
-        await opened.close()
-      }
+    /** `slots` are in place of samples. */
+    send(mail: CompiledMail, template: string, to: string, slots?: Readonly<Record<string, string>>) {
+      const mails = { ...platform.mails, compiled: async () => ({ [template]: mail }) }
+      const opened = openPlatform({ env, platform: { ...platform, mails }, clock, random })
+      const about = `test.${Buffer.from(random.bytes(12)).toString('base64url')}`
+      return opened
+        .sendEmail({ template, to, slots: withSamples(mail, slots), about })
+        .finally(() => opened.close())
     },
   }
 }

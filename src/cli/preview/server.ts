@@ -82,8 +82,7 @@ export async function servePreview(
       if (to === undefined || !sender.recipients.includes(to))
         return c.text('the address was not named with --to', 400)
       if (sender.missing !== undefined) return c.text(sender.missing, 409)
-      const slots = slotsIn(queryOf(c))
-      return c.json(await sender.send({ mail: await workshop.compiled(name), name, slots, to }))
+      return c.json(await sender.send(await workshop.compiled(name), name, to, slotsIn(queryOf(c))))
     })
     .get('/events', () => events.stream())
     .route(
@@ -124,7 +123,7 @@ async function fieldIn(c: Context, name: string): Promise<string | undefined> {
 async function summary(workshop: Workshop, { notices, language }: School, name: string) {
   const row = (note: string) => ({ id: name, title: name, note, words: `${name} ${note}` })
   try {
-    const [{ slots }, { subject }] = [await workshop.compiled(name), await workshop.rendered(name, {})]
+    const [{ slots }, { subject }] = [await workshop.compiled(name), await workshop.rendered(name)]
     const [, tag = language] = /^(?:(.+)\/)?status-notice$/.exec(name) ?? []
     const samples = name.endsWith('status-notice') ? await notices?.(tag) : undefined
     return { ...row(subject), slots, ...(samples && { samples }) }

@@ -14,8 +14,7 @@ import {
 import { readTemplate } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import type { Message } from '../../core/mail/mailer.ts'
-import type { CompiledMail } from '../../core/mail/template.ts'
-import { renderMail } from '../../core/mail/template.ts'
+import { type CompiledMail, renderMail, withSamples } from '../../core/mail/template.ts'
 
 export type Headline =
   | { readonly subject: string; readonly preheader: string; readonly file: string }
@@ -53,9 +52,7 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
     return { files, compiled: await compileFile(files) }
   }
   const made = (name: string) => {
-    const known = cache.get(name)
-    if (known) return known
-    const making = make(name)
+    const making = cache.get(name) ?? make(name)
     cache.set(name, making)
     // Its caller gets the fault; this only prevents an unhandled rejection.
     making.catch(() => {})
@@ -94,10 +91,8 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
   const watched = new Set([...folders.map(pathOf), ...files.map((one) => one.in)])
   // An executable holds the package's own in itself.
   const watchers = [...watched]
-    .filter((folder) => existsSync(folder))
+    .filter(existsSync)
     .map((folder) => watch(folder, (_, file) => onChange(folder, file)))
-  const withSamples = (mail: CompiledMail, slots: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(mail.slots).map(([name, { sample }]) => [name, slots[name] ?? sample]))
   return {
     names,
     definitions,
@@ -112,7 +107,7 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
         const { source, ...read } = await filesOf(name)
         file = read.file
         const { subject, preheader, slots } = readTemplate(file, source)
-        if (isRendered) renderMail(await compiled(name), withSamples(await compiled(name), {}))
+        if (isRendered) renderMail(await compiled(name), withSamples(await compiled(name)))
         const filled = (text: string) =>
           text.replaceAll(/\{\{\s*(\w+)\s*\}\}/g, (all, slot) => slots[slot]?.sample ?? all)
         return { subject: filled(subject), preheader: filled(preheader), file }
@@ -120,29 +115,18 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
         return { fault: templateFault(error), ...(file !== undefined && { file }) }
       }
     },
-    async rendered(
-      name: string,
-      slots: Readonly<Record<string, string>>,
-    ): Promise<ReturnType<typeof renderMail>> {
+    /** Filled with its samples. */
+    async rendered(name: string) {
       const mail = await compiled(name)
-      return renderMail(mail, withSamples(mail, slots))
+      return renderMail(mail, withSamples(mail))
     },
-    async message(name: string, slots: Readonly<Record<string, string>>): Promise<Message> {
+    async message(name: string, given: Readonly<Record<string, string>>): Promise<Message> {
       const mail = await compiled(name)
-      const filled = withSamples(mail, slots)
-      return composeMessage(
-        {
-          template: name,
-          slots: filled,
-          to: { name: undefined, address: 'you@example.com' },
-          about: `preview.${name}`,
-          date: SAMPLE_DATE,
-          ...(filled.unsubscribeUrl === undefined ? {} : { unsubscribeUrl: filled.unsubscribeUrl }),
-        },
-        mail,
-        from,
-        undefined,
-      )
+      const slots = withSamples(mail, given)
+      const to = { name: undefined, address: 'you@example.com' }
+      const { unsubscribeUrl } = slots
+      const facts = { template: name, slots, to, about: `preview.${name}`, date: SAMPLE_DATE }
+      return composeMessage({ ...facts, ...(unsubscribeUrl && { unsubscribeUrl }) }, mail, from, undefined)
     },
     /** The text that mail clients show beside the subject. */
     async preheader(name: string): Promise<string> {
@@ -162,7 +146,7 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
     /** What mail clients lack of this mail, filled with its samples. */
     async clients(name: string) {
       const { supportOf } = await import('../../core/mail/lint/support.ts')
-      return supportOf((await this.rendered(name, {})).html)
+      return supportOf((await this.rendered(name)).html)
     },
     onSave: (tell: (names: readonly string[]) => void) => void listeners.push(tell),
     /** Calls back with the path of a template that was not there when the workshop opened, and so is not in it. */

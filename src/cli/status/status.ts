@@ -16,7 +16,7 @@ import { type Context, dataFolder, platformText } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { assertNotDenied, loadEnvironment } from '../environment.ts'
 import { CommandError, wrongUsage } from '../exit.ts'
-import { agoText } from '../output/text.ts'
+import { agoText, iso } from '../output/text.ts'
 
 /** Everything that an operator wants to know at first, as data. */
 export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>
@@ -228,7 +228,7 @@ export function statusText(
       ['last mail', lastMailText(lastMail, now)],
       ...heldTogether(paused).map(({ streams, at, reason }): [string, string] => [
         'paused',
-        `${streams.join(', ')}, since ${new Date(at).toISOString()}: ${reason}; platformctl mail resume`,
+        `${streams.join(', ')}, since ${iso(at)}: ${reason}; platformctl mail resume`,
       ]),
     )
   }
@@ -279,9 +279,7 @@ function backlogText(
   if (dueNow + waiting === 0) return 'nothing is due'
   const oldest = oldestDueAt === undefined ? '' : `, the oldest due ${agoText(oldestDueAt, now)}`
   const backoff =
-    waiting === 0 || nextTryAt === undefined
-      ? ''
-      : `; ${waiting} after a failure, next try ${new Date(nextTryAt).toISOString()}`
+    waiting === 0 || nextTryAt === undefined ? '' : `; ${waiting} after a failure, next try ${iso(nextTryAt)}`
   return `${dueNow} due${oldest}${backoff}`
 }
 

@@ -22,6 +22,14 @@ export interface CompiledMail {
   readonly body: readonly Part[]
 }
 
+/** A value for each slot of a mail: the one given, else its sample. */
+export function withSamples(
+  { slots }: Pick<CompiledMail, 'slots'>,
+  given: Readonly<Record<string, string>> = {},
+) {
+  return Object.fromEntries(Object.entries(slots).map(([name, { sample }]) => [name, given[name] ?? sample]))
+}
+
 /** By name; translations by language and name, as `de/welcome`. */
 export type CompiledMails = Readonly<Record<string, CompiledMail>>
 

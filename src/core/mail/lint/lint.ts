@@ -11,7 +11,7 @@ import {
   type Templates,
 } from '../compile/files.ts'
 import { type MailDefinition, translationName } from '../definition.ts'
-import { type CompiledMail, renderMail } from '../template.ts'
+import { type CompiledMail, renderMail, withSamples } from '../template.ts'
 import { lintedMail, type Shown } from './mail.ts'
 import { lintFinding } from './rules.ts'
 import { checkContrast, checkLinks, checkStructure } from './structure.ts'
@@ -193,10 +193,7 @@ export function lintCompiled(input: {
   readonly pages: readonly string[]
 }) {
   const { files, compiled, shown, pages } = input
-  const samples = Object.fromEntries(
-    Object.entries(compiled.slots).map(([slot, { sample }]) => [slot, sample]),
-  )
-  const rendered = renderMail(compiled, samples)
+  const rendered = renderMail(compiled, withSamples(compiled))
   const mail = lintedMail(files, compiled, rendered, shown)
   for (const check of [checkLinks, checkStructure, checkContrast, checkSupport]) check(mail, pages)
   const findings = [...new Map(mail.findings.map((finding) => [keyOf(finding), finding])).values()]
