@@ -52,9 +52,7 @@ export async function openSqliteAnalytics(
       const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
       return { free: bavail * bsize, size: blocks * bsize }
     },
-    async close() {
-      if (database.open) closeFile(database)
-    },
+    close: async () => closeFile(database),
   })
 }
 

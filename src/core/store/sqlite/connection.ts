@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
@@ -15,11 +15,9 @@ const OLDEST_SQLITE = '3.51.3'
 const BUSY_MS = 1000
 
 /** Whether the commit is durable is not known. */
-const UNCONFIRMED: ReadonlySet<string> = new Set(['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC'])
-
+const UNCONFIRMED = ['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC']
 /** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
 const APPLICATION_ID = 0x504c4154
-
 /** Where SQLite keeps what is to end with the process: a name that is no file. */
 export const IN_MEMORY = ':memory:'
 
@@ -30,18 +28,19 @@ export function connect({
   busyMs = BUSY_MS,
   alone = false,
 }: {
-  readonly file: string
-  readonly synchronous?: 'FULL' | 'NORMAL'
-  readonly busyMs?: number
+  file: string
+  synchronous?: 'FULL' | 'NORMAL'
+  busyMs?: number
   /** Without a file beside it, for which a full disk may have no room; nobody else can open it meanwhile. */
-  readonly alone?: boolean
+  alone?: boolean
 }): SqliteDatabase {
   let database: SqliteDatabase | undefined
   try {
     return asOpening(file, () => {
       if (file !== IN_MEMORY) {
         makeFolder(path.dirname(path.resolve(file)))
-        makeIfMissing(file)
+        // SQLite gives the log beside a file its rights. Why one cannot be made, SQLite says.
+        faultOf(() => makeFile(file))
       }
       database = new Database(file, { timeout: busyMs })
       if (alone) database.pragma('locking_mode = EXCLUSIVE')
@@ -73,21 +72,12 @@ export function connectAnyway(input: Parameters<typeof connect>[0]): SqliteDatab
   }
 }
 
-/** SQLite gives the log beside a file its rights. */
-function makeIfMissing(file: string): void {
-  try {
-    makeFile(file)
-  } catch {
-    // It is there already, or cannot be made: then SQLite says why.
-  }
-}
-
 /** Takes every lock of a file, and moves its log into it; refuses a file that another process has open. */
 export function holdAlone(database: SqliteDatabase, file: string, done: 'copied' | 'changed'): void {
   try {
     // Leaving WAL mode needs every lock there is.
     if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete')
-      throw Object.assign(new Error('the log is in use'), { code: 'SQLITE_BUSY' })
+      throw codeError('SQLITE_BUSY')
     database.pragma('locking_mode = EXCLUSIVE')
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {
@@ -98,8 +88,10 @@ export function holdAlone(database: SqliteDatabase, file: string, done: 'copied'
 /** Says so if a file cannot be had alone; gives any other error as it is. */
 export function inUse(cause: unknown, file: string, done: 'copied' | 'changed'): unknown {
   if (!codeOf(cause).startsWith('SQLITE_BUSY')) return cause
-  const said = `${file} is open in another process: stop the daemon first; nothing was ${done}.`
-  return new StoreMaintenanceError(said, { cause })
+  return new StoreMaintenanceError(
+    `${file} is open in another process: stop the daemon first; nothing was ${done}.`,
+    { cause },
+  )
 }
 
 /** Turns an SQLite error while opening a file into one sentence with the fix. */
@@ -107,14 +99,23 @@ export function asOpening<T>(file: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw error instanceof StoreOpenError
-      ? error
-      : new StoreOpenError(sentence(file, error), { cause: error })
+    if (error instanceof StoreOpenError) throw error
+    throw new StoreOpenError(sentence(file, error), { cause: error })
   }
+}
+
+/** Turns SQLite's error about damaged pages into a sentence; leaves any other error as it is. */
+export function explainDamage(file: string, cause: unknown): unknown {
+  if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(cause))) return cause
+  return new StoreMaintenanceError(
+    `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
+    { cause },
+  )
 }
 
 /** Closes a connection, and leaves one file behind instead of three; a busy reader elsewhere only postpones that. */
 export function closeFile(database: SqliteDatabase): void {
+  if (!database.open) return
   try {
     database.pragma('wal_checkpoint(TRUNCATE)')
   } finally {
@@ -123,9 +124,8 @@ export function closeFile(database: SqliteDatabase): void {
   }
 }
 
-export function schemaVersion(database: SqliteDatabase): number {
-  return Number(database.pragma('user_version', { simple: true }))
-}
+export const schemaVersion = (database: SqliteDatabase): number =>
+  Number(database.pragma('user_version', { simple: true }))
 
 /** An empty file is ours to mark; any other has our mark in its header, or is refused. */
 function isMarked(database: SqliteDatabase, file: string): boolean {
@@ -156,7 +156,10 @@ function sentence(file: string, error: unknown): string {
   if (code === 'ENOTDIR' || code === 'EEXIST')
     return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
   const all = [file, `${file}-wal`, `${file}-shm`, path.dirname(path.resolve(file))]
-  const refused = all.map((name) => ({ name, code: refusalOf(name) }))
+  const refused = all.map((name) => ({
+    name,
+    code: faultOf(() => accessSync(name, constants.R_OK | constants.W_OK)),
+  }))
   if (refused.some(({ code }) => code === 'EROFS'))
     return `${file} is on a disk that takes no writes: it is mounted read-only, perhaps after an error (dmesg says).`
   const denied = refused.find(({ code }) => code !== undefined && code !== 'ENOENT')?.name
@@ -165,10 +168,10 @@ function sentence(file: string, error: unknown): string {
   return `${file} cannot be opened for writing (${code || 'no reason given'}): check that its folder exists, and its disk.`
 }
 
-/** Why this user may not read and write it; undefined: it may. */
-function refusalOf(name: string): string | undefined {
+/** The code of an error, such as why this user may not read and write a file; undefined without one. */
+export function faultOf(work: () => void): string | undefined {
   try {
-    accessSync(name, constants.R_OK | constants.W_OK)
+    work()
     return undefined
   } catch (error) {
     return codeOf(error)
@@ -194,7 +197,7 @@ export function guard(
       return work()
     } catch (error) {
       onFault?.(error)
-      if (UNCONFIRMED.has(codeOf(error))) {
+      if (UNCONFIRMED.includes(codeOf(error))) {
         lost = true
         database.close()
         onLost?.(error)
@@ -215,20 +218,14 @@ const LOST =
   'The disk did not confirm a write, so it may not have been recorded: the store was closed, and must be opened anew.'
 
 /**
- * Takes erased text out of the file, and out of what a killed restore or backup left beside it: empties the log, and where a page still holds a copy (SQLite moves rows within
- * pages, and an earlier build did not overwrite what it deleted) rewrites the file. True: no byte of it is left.
+ * Takes erased text out of the file, and out of what a killed restore or backup left beside it: empties the log, and
+ * where a page still holds a copy (SQLite moves rows within pages, and an earlier build did not overwrite what it
+ * deleted) rewrites the file. True: no byte of it is left.
  */
-export function scrubFile(
-  database: SqliteDatabase,
-  file: string | undefined,
-  texts: readonly string[],
-): boolean {
-  if (file === undefined) return true
+export function scrubFile(database: SqliteDatabase, file: string, texts: readonly string[]): boolean {
   removeAbandoned(path.dirname(file))
-  const emptied = () => {
-    const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-    return result?.busy === 0
-  }
+  // The first column of the answer is whether another process held it up.
+  const emptied = () => database.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0
   const gone = () => ![file, `${file}-wal`].some((one) => holds(one, texts))
   emptied()
   if (gone()) return true

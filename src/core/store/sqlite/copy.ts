@@ -3,12 +3,12 @@ import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, copyRows, PAGE } from '../copy.ts'
 import { departures } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { linesOf } from '../journal.ts'
 import { rowReader } from '../sql.ts'
-import { explainDamage } from './backup.ts'
 import { assertMadeHere } from './check.ts'
-import { connect, holdAlone, type SqliteDatabase } from './connection.ts'
+import { connect, explainDamage, holdAlone, type SqliteDatabase } from './connection.ts'
 import { makeFolder, making, shareOwner } from './files.ts'
-import { appendToJournal } from './journal.ts'
+import { appendText } from './journal.ts'
 import { migrateFile, performer } from './sql.ts'
 
 /** Lends an SQLite store to copy from: brought up to date, and held against writers. */
@@ -17,11 +17,11 @@ export async function withSqliteSource<T>(
   work: (source: CopySource) => Promise<T>,
 ): Promise<T> {
   const database = opened(file)
-  // Handled here: the caller would report it as a fault of the other store.
-  const damaged = (error: unknown): never => {
-    throw explainDamage(file, error)
-  }
   try {
+    // Handled here: the caller would report it as a fault of the other store.
+    const damaged = (error: unknown): never => {
+      throw explainDamage(file, error)
+    }
     try {
       assertMadeHere(database, { file, holds: 'course', done: 'copied' })
       await migrateFile(database, file)
@@ -44,9 +44,8 @@ export async function withSqliteSource<T>(
 function* pagesOf(database: SqliteDatabase, table: string): Generator<readonly CopiedRow[]> {
   const read = rowReader()
   let page: CopiedRow[] = []
-  for (const row of database.prepare(`SELECT * FROM ${table}`).iterate()) {
-    // The columns of a row have names.
-    page.push(read(row as Record<string, unknown>))
+  for (const row of database.prepare<[], CopiedRow>(`SELECT * FROM ${table}`).iterate()) {
+    page.push(read(row))
     if (page.length < PAGE) continue
     yield page
     page = []
@@ -90,7 +89,7 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       const result = await copyRows(source, async (steps) => perform(steps))
       database.exec('COMMIT')
       // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
-      appendToJournal(file, perform(departures()))
+      appendText(file, linesOf(perform(departures())))
       // One file: what is left in the log would stay behind under the name that this one had.
       database.pragma('journal_mode = DELETE')
       shareOwner(made, file)

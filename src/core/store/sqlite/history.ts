@@ -152,10 +152,6 @@ export async function openSqliteHistory(file: string | undefined, onLost?: OnLos
           incidents: yield* all<Incident>(INCIDENTS.list, { since: now - DAYS_KEPT * DAY_MS }),
         }
       }),
-    async close() {
-      if (!database.open) return
-      if (file === undefined) database.close()
-      else closeFile(database)
-    },
+    close: async () => closeFile(database),
   }
 }

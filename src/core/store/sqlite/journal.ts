@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { suppressionHashes } from '../../course/links.ts'
-import { codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../error-code.ts'
 import { secret } from '../../secret.ts'
 import { anchorOf, departures } from '../departures.ts'
 import {
@@ -41,7 +41,6 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
   /** Appends the lines, and before them those that could not be written. */
   function append(lines: string): void {
     const owed = owedLines()
-    if (owed + lines === '') return
     appendText(storeFile, owed + lines)
     if (owed === '') return
     // What `forget` could not do at the time: an erasure keeps no address, only its hash.
@@ -79,16 +78,19 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
         accessSync(existsSync(file) ? file : path.dirname(file), constants.W_OK)
         append('')
       } catch (error) {
-        throw Object.assign(new Error(`${file} cannot be written`, { cause: error }), {
-          code: `JOURNAL_${codeOf(error)}`,
-        })
+        throw Object.assign(codeError(`JOURNAL_${codeOf(error)}`), { cause: error })
       }
     },
     /** Ties backups to this journal, which then has every change that the store knows of. */
     anchor(now: number) {
       const before = perform(getMeta(ANCHOR))
       const id = perform(anchorOf())
-      const written = readableJournal(file)
+      let written: readonly JournalEntry[] | undefined
+      try {
+        written = readJournal(file)
+      } catch {
+        // This user may not read it.
+      }
       if (covers([...(written ?? []), ...entriesOf(owedLines())], id)) return
       // One that was lost begins again with what the rows say, also if changes since have begun it.
       const isLost = !existsSync(file) || (before !== undefined && written !== undefined)
@@ -97,12 +99,9 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
   }
 }
 
-/** Appends to the journal beside a store that is not open. */
-export function appendToJournal(storeFile: string, entries: readonly JournalEntry[]): void {
-  if (entries.length > 0) appendText(storeFile, linesOf(entries))
-}
-
-function appendText(storeFile: string, text: string): void {
+/** Appends to the journal beside a store, which need not be open. */
+export function appendText(storeFile: string, text: string): void {
+  if (text === '') return
   const file = journalFile(storeFile)
   const descriptor = openSync(file, 'a', 0o600)
   try {
@@ -112,15 +111,6 @@ function appendText(storeFile: string, text: string): void {
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)
-  }
-}
-
-/** Undefined also for a journal that this user may not read. */
-function readableJournal(file: string): readonly JournalEntry[] | undefined {
-  try {
-    return readJournal(file)
-  } catch {
-    return undefined
   }
 }
 
@@ -141,13 +131,10 @@ function dropLines(file: string, drops: (identity: string) => boolean): void {
     const entry = entryOf(line)
     return !((entry?.what === 'suppressed' || entry?.what === 'released') && drops(entry.identity))
   })
-  if (kept.length < lines.length) replaceFile(file, kept.join('\n'))
-}
-
-/** Replaces a file as a whole or not at all, keeping its owner and permissions. */
-function replaceFile(file: string, text: string): void {
+  if (kept.length === lines.length) return
+  // As a whole or not at all, keeping its owner and permissions.
   const fresh = `${file}.new`
-  writeFileSync(fresh, text, { mode: statSync(file).mode, flush: true })
+  writeFileSync(fresh, kept.join('\n'), { mode: statSync(file).mode, flush: true })
   shareOwner(fresh, file)
   renameSync(fresh, file)
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, statSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../error-code.ts'
@@ -7,18 +7,28 @@ import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
 import {
   type AnalyticsMaintenance,
   BACKUP_AT,
+  type BackupOptions,
+  type BackupResult,
+  countRows,
+  type StoreContent,
   type StoreMaintenance,
   upkeep,
   VERIFIED_AT,
 } from '../maintenance.ts'
 import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
-import type { StoreSchema } from '../schema.ts'
-import { assertReadable, hasTable, metaIn, migrate } from '../schema.ts'
-import { backup, explainDamage } from './backup.ts'
-import { verifyDatabase } from './check.ts'
-import { connectAnyway, type Guarded, schemaVersion } from './connection.ts'
-import { isDiskFull, isForeign } from './files.ts'
+import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../schema.ts'
+import { foreignObject, verifyDatabase } from './check.ts'
+import {
+  connect,
+  connectAnyway,
+  explainDamage,
+  type Guarded,
+  type SqliteDatabase,
+  schemaVersion,
+} from './connection.ts'
+import { isDiskFull, isForeign, makeFile, making } from './files.ts'
+import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { openJournal } from './journal.ts'
 import { performer, sqliteSql } from './sql.ts'
 
@@ -31,7 +41,14 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   const schema = { steps: SQLITE_STEPS, place: file }
   const journal = openJournal(database, file)
   const perform = performer(database)
-  const sound = soundly(file)
+  // Refuses work on a damaged file with a sentence; only `verify` reads further.
+  const sound: Guarded = (work) => {
+    try {
+      return work()
+    } catch (error) {
+      throw explainDamage(file, error)
+    }
+  }
   const sql = sqliteSql({ database, guarded: sound })
   const alike = upkeep(sql, schema, () =>
     migrate(sql, schema).catch((error: unknown) => {
@@ -59,9 +76,9 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       if (result.ok) note(() => perform(setMeta(VERIFIED_AT, String(now))))
       return result
     },
-    backup: async (to, now, { recipients } = { recipients: [] }) => {
+    backup: async (to, now, options) => {
       anchor(now)
-      const result = await backup(database, to, { holds: 'course', recipients, now }).catch(damaged(file))
+      const result = await backup({ database, file, holds: 'course' }, to, { now, ...options })
       note(() => perform(setMeta(BACKUP_AT, String(now))))
       return result
     },
@@ -107,8 +124,7 @@ export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   const database = connectAnyway({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
-    backup: (to, now, { recipients } = { recipients: [] }) =>
-      backup(database, to, { holds: 'analytics', recipients, now }).catch(damaged(file)),
+    backup: (to, now, options) => backup({ database, file, holds: 'analytics' }, to, { now, ...options }),
     close: async () => void database.close(),
   }
 }
@@ -139,20 +155,78 @@ function assertWritable(file: string): void {
   if (isDiskFull(file)) throw codeError('ENOSPC')
 }
 
-/** Refuses work on a damaged file with a sentence; only `verify` reads further. */
-const damaged = (file: string) => (error: unknown) => {
-  throw explainDamage(file, error)
+interface Source {
+  readonly database: SqliteDatabase
+  readonly file: string
+  readonly holds: StoreContent
 }
-const soundly =
-  (file: string): Guarded =>
-  (work) => {
-    try {
-      return work()
-    } catch (error) {
-      return damaged(file)(error)
-    }
-  }
 
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+/**
+ * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
+ * checked, packed, encrypted for the recipients, read back and compared, and only then gets its name. A failure leaves
+ * nothing behind; a kill leaves a folder that only its owner can read, which the next backup removes.
+ */
+async function backup(
+  source: Source,
+  file: string,
+  { recipients = [], now }: Partial<BackupOptions> & { readonly now: number },
+): Promise<BackupResult> {
+  try {
+    const packing = packingOf(file)
+    const isSealed = recipients.length > 0
+    if (file.endsWith('.age') !== isSealed)
+      throw new StoreMaintenanceError(
+        isSealed
+          ? `${file} would be encrypted: let its name end in .age.`
+          : `${file} says that it is encrypted: name who may read it with --recipient.`,
+      )
+    // Not by what a link leads to: a link is somebody's file too.
+    if (lstatSync(file, { throwIfNoEntry: false }))
+      throw new StoreMaintenanceError(`${file} exists and was left as it is: give the backup a new name.`)
+    if (!existsSync(path.dirname(file)))
+      throw new StoreMaintenanceError(
+        `${path.dirname(file)} does not exist: make the folder for backups first.`,
+      )
+    const { version, counts } = await making(file, async (scratch) => {
+      const [image, made] = [scratch('image.sqlite'), scratch('packed')]
+      makeFile(image)
+      source.database.prepare('VACUUM INTO ?').run(image)
+      const checked = checkImage(image, source.holds, now)
+      const { image: hash, written } = await pack(image, made, { packing, recipients })
+      // Only its recipients can read an encrypted backup: then the bytes are compared.
+      const same = isSealed ? (await hashOf(made)) === written : (await unpack(made, undefined)) === hash
+      if (!same)
+        throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
+      return { made, ...checked }
+    })
+    return { file, bytes: sizeOf(file), version, counts }
+  } catch (error) {
+    throw explainDamage(source.file, error)
+  }
 }
+
+function checkImage(image: string, holds: StoreContent, now: number) {
+  const copy = connect({ file: image })
+  try {
+    const foreign = foreignObject(copy, holds)
+    if (foreign !== undefined)
+      throw new StoreMaintenanceError(
+        `the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`,
+      )
+    const found = copy.pragma('integrity_check(1)', { simple: true })
+    if (found !== 'ok')
+      throw new StoreMaintenanceError(
+        `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
+      )
+    const perform = performer(copy)
+    // A restore names the time since then.
+    if (holds === 'course' && schemaVersion(copy) > 0) perform(setMeta(BACKUP_AT, String(now)))
+    return { version: schemaVersion(copy), counts: perform(countRows()) }
+  } finally {
+    // Back to one file without a log of its own, as it is to be packed.
+    copy.pragma('journal_mode = DELETE')
+    copy.close()
+  }
+}
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0

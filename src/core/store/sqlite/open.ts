@@ -74,9 +74,7 @@ export async function openSqlite(
       }),
     async close() {
       await pages?.close()
-      if (!database.open) return
-      if (file === undefined) database.close()
-      else closeFile(database)
+      closeFile(database)
     },
   }
 }

@@ -21,42 +21,32 @@ import {
 } from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { getMeta, getTime, OWNER, setMeta } from '../meta.ts'
-import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
+import { NOTHING_REPLAYED, replay } from '../replay.ts'
 import type { Sql, Steps } from '../sql.ts'
 import { takeTold, toldBy } from '../told.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
-import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersion } from './connection.ts'
+import {
+  closeFile,
+  connect,
+  faultOf,
+  holdAlone,
+  inUse,
+  type SqliteDatabase,
+  schemaVersion,
+} from './connection.ts'
 import { failed, makeFolder, makeScratch, type Scratch, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
 import { migrateFile, performer, sqliteSql } from './sql.ts'
 
-export interface RestoreResult {
-  readonly version: number
-  readonly counts: Readonly<Record<string, number>>
-  /** Rows that break an invariant of the course: restored as they were. */
-  readonly faults: readonly string[]
-  /** Changes from the journal that the backup did not have. */
-  readonly replayed: Replayed
-  /** Since when changes are missing (UTC milliseconds), because no journal covered them. */
-  readonly uncoveredSince: number | undefined
-  /** The last change in the journal (UTC milliseconds), where the replaced store could not be read: later ones are lost. */
-  readonly coveredTo: number | undefined
-  /** Lessons that the replaced store sent after the backup, and will be sent again; undefined if it could not be read. */
-  readonly repeats: number | undefined
-  /** Lessons whose record was taken from the store named for it. */
-  readonly taken: number
-  /** The name of the platform that the backup belongs to; undefined if it says none. */
-  readonly owner: string | undefined
-  /** Where the store that was replaced is now; undefined when there was none. */
-  readonly kept: string | undefined
-}
+/** What a restore did; `kept` is where the store that was replaced is now, undefined when there was none. */
+export type RestoreResult = Omit<Checked, 'missing'> & { readonly kept: string | undefined }
+type Checked = Awaited<ReturnType<typeof check>>
 
-export interface RestorePart {
-  /** The backup. */
+/** A backup, and the file in whose place it is put. */
+interface RestorePart {
   readonly from: string
-  /** The file in whose place it is put. */
   readonly to: string
   readonly holds: StoreContent
 }
@@ -94,27 +84,28 @@ export async function restore(
   }
   const made = parts.flatMap(folderOf)
   const scratches: Scratch[] = []
-  const prepare = async (part: RestorePart) => {
-    const scratch = makeScratch(path.dirname(part.to))
-    scratches.push(scratch)
-    const image = scratch.file('image.sqlite')
-    return { part, image, ...(await unpackAndCheck(part, image, options)) }
-  }
   try {
-    const ready: Awaited<ReturnType<typeof prepare>>[] = []
-    for (const part of parts) ready.push(await prepare(part).catch(failing(part.to)))
-    const results: RestoreResult[] = []
-    for (const { part, image, missing, ...result } of ready) {
-      results.push({ ...result, kept: await putInPlace(part.to, image, now).catch(failing(part.to)) })
+    const ready: (Checked & { part: RestorePart; image: string })[] = []
+    for (const part of parts)
+      try {
+        const scratch = makeScratch(path.dirname(part.to))
+        scratches.push(scratch)
+        const image = scratch.file('image.sqlite')
+        ready.push({ part, image, ...(await unpackAndCheck(part, image, options)) })
+      } catch (error) {
+        throw failed(part.to, error)
+      }
+    return ready.map(({ part: { to, holds }, image, missing, ...result }) => {
+      const kept = putInPlace(to, image, now)
       const audited = audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []
       // Known to the restore after this one too.
-      if (part.holds === 'course') addToJournal(part.to, [...missing, ...audited])
-    }
-    return results
+      if (holds === 'course') addToJournal(to, [...missing, ...audited])
+      return { ...result, kept }
+    })
   } finally {
     for (const scratch of scratches) scratch.remove()
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
-    for (const folder of made.toReversed()) removeIfEmpty(folder)
+    for (const folder of made.toReversed()) faultOf(() => rmdirSync(folder))
   }
 }
 
@@ -131,11 +122,6 @@ function addToJournal(to: string, entries: readonly JournalEntry[]): void {
 
 const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
 
-/** A fault of the disk becomes a sentence about the file that it met. */
-const failing = (to: string) => (error: unknown) => {
-  throw failed(to, error)
-}
-
 /** Makes the folder of a file; gives what had to be made for it, the outermost first. */
 function folderOf({ to }: RestorePart): readonly string[] {
   const folder = path.dirname(to)
@@ -149,17 +135,6 @@ function folderOf({ to }: RestorePart): readonly string[] {
     )
   }
 }
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder)
-  } catch {
-    // It holds the store that was put there, or what another process did.
-  }
-}
-
-/** `missing`: entries that the journal beside the store does not have. */
-type Checked = Omit<RestoreResult, 'kept'> & { readonly missing: readonly JournalEntry[] }
 
 async function unpackAndCheck(part: RestorePart, image: string, options: RestoreOptions): Promise<Checked> {
   try {
@@ -187,11 +162,7 @@ function refusal(error: unknown, from: string, image: string): unknown {
   return new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
 }
 
-async function check(
-  database: SqliteDatabase,
-  { from, to, holds }: RestorePart,
-  options: RestoreOptions,
-): Promise<Checked> {
+async function check(database: SqliteDatabase, { from, to, holds }: RestorePart, options: RestoreOptions) {
   const perform = performer(database)
   const isStore = holds === 'course'
   const version = schemaVersion(database)
@@ -206,10 +177,11 @@ async function check(
   if (isStore) perform(addAudit(options.audit))
   const { damaged, faults } = verifyDatabase(database, { now: options.now, holds })
   if (damaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
+  // `faults` are rows that break an invariant of the course, restored as they were.
   return { version: schemaVersion(database), counts: perform(countRows()), faults, ...done }
 }
 
-const NOTHING_DONE = {
+const NOTHING_DONE: Awaited<ReturnType<typeof catchUp>> = {
   ...{ replayed: NOTHING_REPLAYED, uncoveredSince: undefined, coveredTo: undefined },
   ...{ repeats: undefined, taken: 0, owner: undefined, missing: [] },
 }
@@ -245,7 +217,8 @@ async function catchUp(
   perform(setMeta(OWED, undefined))
   const known = new Set(own?.map((entry) => JSON.stringify(entry)))
   // A copy was made before what could not be written.
-  const others = [...owedThen, ...(named ?? []), ...owedBy(to)].filter(
+  const owedNow = entriesOf(askReplaced(to, () => getMeta(OWED)) ?? '')
+  const others = [...owedThen, ...(named ?? []), ...owedNow].filter(
     (entry) => !known.has(JSON.stringify(entry)),
   )
   // The journal itself may be an older copy: what happened later, the rows of the replaced store say.
@@ -263,17 +236,21 @@ async function catchUp(
   // The file named for them may be older than the last entries.
   if (taken > 0) await replay(sql, entries)
   const isErased = isErasedBy(database, entries)
+  const lastAt = journaled.reduce((last, { at }) => Math.max(last, at), madeAt)
   return {
+    /** Changes from the journal that the backup did not have. */
     replayed,
+    /** Since when changes are missing (UTC milliseconds), because no journal covered them. */
     uncoveredSince: isCovered ? undefined : madeAt,
-    coveredTo:
-      isCovered && rows === undefined
-        ? journaled.reduce((last, { at }) => Math.max(last, at), madeAt)
-        : undefined,
+    /** The last change in the journal (UTC milliseconds), where the replaced store could not be read: later ones are lost. */
+    coveredTo: isCovered && rows === undefined ? lastAt : undefined,
+    /** Lessons that the replaced store sent after the backup, and will be sent again; undefined if it could not be read. */
     repeats: countRepeats(database, sentFrom ?? to),
+    /** Lessons whose record was taken from the store named for it. */
     taken,
+    /** The name of the platform that the backup belongs to; undefined if it says none. */
     owner: perform(getMeta(OWNER)),
-    // A copy of a journal may be older than an erasure.
+    /** Entries that the journal beside the store does not have. A copy of a journal may be older than an erasure. */
     missing: [...others, ...later].filter((entry) => !('identity' in entry && isErased(entry.identity))),
   }
 }
@@ -307,38 +284,31 @@ function askReplaced<Value>(file: string, steps: () => Steps<Value>): Value | un
   }
 }
 
-const owedBy = (file: string) => entriesOf(askReplaced(file, () => getMeta(OWED)) ?? '')
-
 /** Swaps the files while holding every lock on the old one, so that no process can be writing to either; gives its new name. */
-async function putInPlace(to: string, image: string, now: number): Promise<string | undefined> {
+function putInPlace(to: string, image: string, now: number): string | undefined {
   // `20261121T072600Z` sorts, and is a file name everywhere.
   const kept = `${to}.before-${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}`
   const isFirst = !isPresent(to)
   if (existsSync(kept)) throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
-  shareOwner(image, to)
-  const old = existsSync(to) ? lockedOld(to) : undefined
+  let old: SqliteDatabase | undefined
   try {
+    shareOwner(image, to)
+    old = existsSync(to) ? lockedOld(to) : undefined
     // SQLite would replay a leftover log into the new file.
     for (const end of ['-wal', '-shm'])
       if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
-    if (existsSync(to)) keep(to, kept)
+    // A second name first, so that at no time the store has none.
+    if (existsSync(to) && faultOf(() => linkSync(to, kept)) !== undefined) copyFileSync(to, kept)
     // Windows renames over no open file; elsewhere the locks are held to the end.
     if (process.platform === 'win32') old?.close()
     renameSync(image, to)
+    syncFolder(path.dirname(to))
+  } catch (error) {
+    throw failed(to, error)
   } finally {
     old?.close()
   }
-  syncFolder(path.dirname(to))
   return isFirst ? undefined : kept
-}
-
-/** A second name first, so that at no time the store has none. */
-function keep(file: string, kept: string): void {
-  try {
-    linkSync(file, kept)
-  } catch {
-    copyFileSync(file, kept)
-  }
 }
 
 /** The old store with every lock taken; undefined when it is too damaged to be locked, and so to be in use. */

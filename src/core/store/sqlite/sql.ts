@@ -35,7 +35,7 @@ export function sqliteSql(parts: SqliteParts): Sql {
       // Under the write lock: an erasure in another process may be rewriting the journal.
       if (journal && entries.length > 0) whole(() => journal.add(...entries))
     },
-    scrub: async (texts) => guarded(() => scrubFile(database, file, texts)),
+    scrub: async (texts) => file === undefined || guarded(() => scrubFile(database, file, texts)),
   }
 }
 
