@@ -50,10 +50,8 @@ export function sentMail({ one, write }: Sql): SentMailStore {
         // One at a time for a mail, and for a recipient: two counts at once would each find room for one more.
         yield* lock(4, key)
         yield* lock(0, recipient)
-        const known = yield* first<Omit<BegunMail, 'isQueued'> & { content: string | undefined }>(
-          TEXTS.begun,
-          { key },
-        )
+        type Begun = Omit<BegunMail, 'isQueued'> & { content: string | undefined }
+        const known = yield* first<Begun>(TEXTS.begun, { key })
         if ((known?.content ?? content) !== content) return 'conflict'
         if (known) yield* run(TEXTS.adopt, { key, content })
         else {

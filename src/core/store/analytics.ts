@@ -1,5 +1,5 @@
 import { type AnalyticsStore, type DayCount, dayOf } from '../analytics/store.ts'
-import { all, deleteInSteps, first, run, type Sql, type Steps } from './sql.ts'
+import { all, deleteInSteps, first, run, type Sql } from './sql.ts'
 
 /** A store of events, and what differs by its kind. */
 interface Parts extends Pick<AnalyticsStore, 'close'> {
@@ -9,19 +9,9 @@ interface Parts extends Pick<AnalyticsStore, 'close'> {
   readonly batches: string
   readonly daily: string
   readonly bytes: string
-  /** Batches that one step of pruning deletes. */
   readonly rowsAStep: number
   /** Stores a batch with its size; 0 if it is there already. */
-  readonly append: (batch: {
-    readonly id: Uint8Array | undefined
-    readonly receivedAt: number
-    readonly size: number
-    readonly day: number
-    readonly bytes: number
-    /** JSON. */
-    readonly counts: string
-    readonly events: string
-  }) => Promise<number>
+  readonly append: (batch: object) => Promise<number>
   readonly size: () => Promise<number | undefined>
   readonly disk?: () => Promise<{ readonly free: number; readonly size: number }>
 }
@@ -41,10 +31,8 @@ export function analytics(sql: Sql, parts: Parts): AnalyticsStore {
     dropBytes: `DELETE FROM ${bytes} WHERE day < @day`,
     ping: `SELECT 1 FROM ${batches} LIMIT 1`,
   }
-  function* only<Row>(query: string, values: object = {}): Steps<Row> {
-    // An aggregate has one row.
-    return (yield* first<Row>(query, values)) as Row
-  }
+  // An aggregate has one row.
+  const only = async <Row>(query: string, values = {}) => (await one(first<Row>(query, values))) as Row
   return {
     async append({ id, receivedAt, events, counts }) {
       const batch = {
@@ -55,10 +43,9 @@ export function analytics(sql: Sql, parts: Parts): AnalyticsStore {
       const row = { ...batch, id, receivedAt, size: events.length, day: dayOf(receivedAt), bytes: size }
       return (await append(row)) === 0 ? { kind: 'repeated' } : { kind: 'stored', bytes: size }
     },
-    // Kinds were checked before they were written.
     counts: (since = '') => one(all<DayCount>(text.counts, { since })),
     usage: async (day) => ({
-      ...(await one(only<{ total: number; today: number }>(text.usage, { day }))),
+      ...(await only<{ total: number; today: number }>(text.usage, { day })),
       disk: await parts.disk?.(),
     }),
     async prune(before) {
@@ -68,7 +55,7 @@ export function analytics(sql: Sql, parts: Parts): AnalyticsStore {
     status: async () => ({
       kind,
       table,
-      ...(await one(only<{ batches: number; events: number }>(text.sizes))),
+      ...(await only<{ batches: number; events: number }>(text.sizes)),
       bytes: await parts.size(),
     }),
     ping: async () => void (await one(first(text.ping))),

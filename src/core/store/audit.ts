@@ -7,17 +7,13 @@ export const TEXTS = {
   list: 'SELECT id, at, action, who, place, subject, details FROM audit ORDER BY at DESC, id DESC LIMIT @limit',
 }
 
-/**
- * Adds to the audit log, in the transaction of the action. The entry goes into the journal too, so that restoring an
- * older backup does not forget it.
- */
+/** Adds to the audit log, in the transaction of the action, and to the journal: a restore must not forget it. */
 export function* addAudit(entry: AuditEntry | undefined): Steps<void> {
   if (entry === undefined) return
   yield* journal({ what: 'audited', at: entry.at, entry })
   yield* run(TEXTS.add, entry)
 }
 
-/** The newest entries first. */
 export const listAudit = (limit: number): Steps<readonly AuditEntry[]> =>
   all<AuditEntry>(TEXTS.list, { limit })
 

@@ -1,16 +1,7 @@
 import { TOKEN_LIFE_MS } from '../course/schedule.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Preferences } from '../course/subscription.ts'
-import {
-  BY_LINK,
-  type Confirmation,
-  enrol,
-  newSubscription,
-  type RecentConfirmations,
-  readConfirmation,
-  recentWindow,
-  wantsConfirmation,
-} from '../course/transitions/enrol.ts'
+import * as joining from '../course/transitions/enrol.ts'
 import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { messageSteps as queue } from './messages.ts'
@@ -51,18 +42,14 @@ export const TEXTS = {
     LIMIT ${ROWS_A_STEP} FOR UPDATE SKIP LOCKED)`,
 }
 
-type Token = Confirmation & Preferences & { readonly subscription: string }
+type Token = joining.Confirmation & Preferences & { readonly subscription: string }
 
-/** The links that confirm an enrolment. */
 export function confirmations(sql: Sql) {
   const { one, write } = sql
-  function* readToken(
-    query: string,
-    { tokenHash, now }: { readonly tokenHash: string; readonly now: number },
-  ) {
+  function* readToken(query: string, { tokenHash, now }: { tokenHash: string; now: number }) {
     const found: Token | undefined = yield* first<Token>(query, { tokenHash })
     const token = found && { ...found, replaced: Boolean(found.replaced) }
-    return { token, verdict: readConfirmation(token, now) }
+    return { token, verdict: joining.readConfirmation(token, now) }
   }
   return {
     requestConfirmation: (asked) =>
@@ -71,18 +58,21 @@ export function confirmations(sql: Sql) {
         const { mostADay = Number.MAX_SAFE_INTEGER, suppressed = false, withoutMail = false } = asked
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         yield* lock(1, mailboxKey)
-        const created = newSubscription(asked)
+        const created = joining.newSubscription(asked)
         const isNew = yield* subscriptions.insert({ ...created, mailboxKey })
         const current = (yield* subscriptions.lockKey(enrolmentKey(identity, course))) ?? created
         yield* run(TEXTS.setMailboxKey, { mailboxKey, id: current.id })
         // One at a time for the platform from here on: all who ask at once would each find room in its budget.
         yield* lock(2, 'confirmations')
-        const window = { ...recentWindow(now), mailboxKey, course, mostADay }
-        const recent = yield* first<RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
+        const window = { ...joining.recentWindow(now), mailboxKey, course, mostADay }
+        const recent = yield* first<joining.RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
         const wanted =
-          !exhausted && wantsConfirmation(current, { count, newestAt }, now) && !suppressed && !withoutMail
+          !exhausted &&
+          joining.wantsConfirmation(current, { count, newestAt }, now) &&
+          !suppressed &&
+          !withoutMail
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
         const timeZone = asked.timeZone ?? before?.timeZone
         const language = asked.language ?? before?.language
@@ -114,9 +104,9 @@ export function confirmations(sql: Sql) {
         yield* run(TEXTS.use, { now, tokenHash })
         if (start.pinned) yield* keepPlan(current.course, start.pinned)
         const suppression = (yield* mailboxes.find(current.identity))?.suppression
-        const enrolled = enrol(current, {
+        const enrolled = joining.enrol(current, {
           ...{ now, start, timeZone, language, suppression },
-          consent: { at: now, how: BY_LINK },
+          consent: { at: now, how: joining.BY_LINK },
         })
         yield* subscriptions.save([enrolled])
         const { enrolment } = enrolled

@@ -6,34 +6,22 @@ import { schemaVersion } from './schema.ts'
 import { all, run, type Steps, scalar, snakeCase } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
-/**
- * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store keeps its
- * own.
- */
+/** Entries of `meta` that describe one store itself: neither copied nor compared. */
 const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed', CONFIGURATIONS]
-/** Rows that are read, and written, in one step. */
 export const PAGE = 500
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
+type Pages = Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
 /** The rows of a table of a store that nobody writes to meanwhile, as steps give them, `PAGE` at a time. */
-export type CopySource = (
-  table: string,
-) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
+export type CopySource = (table: string) => Pages
 
-/** Runs steps on the other store; to fill it, in one transaction. */
 type Perform = <T>(steps: Steps<T>) => Promise<T>
 
-export interface CopyResult {
-  readonly counts: Readonly<Record<string, number>>
-}
+export type CopyResult = { readonly counts: Readonly<Record<string, number>> }
 
-/** A table that is not the same in two stores. */
-export interface TableDifference {
-  readonly table: string
-  readonly from: number
-  readonly to: number
-}
+/** A table that is not the same in two stores, and how many rows each side has. */
+export type TableDifference = { readonly table: string; readonly from: number; readonly to: number }
 
 /** Fills an empty store with every row of another. */
 export async function copyRows(source: CopySource, perform: Perform): Promise<CopyResult> {
@@ -64,7 +52,7 @@ export async function copyRows(source: CopySource, perform: Perform): Promise<Co
   return { counts }
 }
 
-/** The tables of a source that the other store does not have alike, and how many rows each side has. */
+/** The tables of a source that the other store does not have alike. */
 export async function compareRows(
   source: CopySource,
   perform: Perform,
@@ -124,12 +112,10 @@ function listOr(value: unknown): unknown {
 /** A row that the other store does not take, such as one that breaks a constraint, is no fault of that store. */
 function refused(table: string, error: unknown): unknown {
   const code = codeOf(error instanceof Error && error.cause ? error.cause : error)
-  const isRow =
-    /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code) || error instanceof RangeError
-  return isRow
-    ? new StoreMaintenanceError(
-        `a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`,
-        { cause: error },
-      )
-    : error
+  const isRow = /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code)
+  if (!isRow && !(error instanceof RangeError)) return error
+  return new StoreMaintenanceError(
+    `a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`,
+    { cause: error },
+  )
 }

@@ -7,7 +7,6 @@ import { type Row, recordOf } from './subscriptions.ts'
 /** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
 export const SENT_NOTE = 'lesson_sent_at'
 
-/** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 
 /** When the lesson in hand became due, as `recordOf` reads it. */
@@ -56,13 +55,11 @@ export const TEXTS = {
       LIMIT 1`,
 }
 
-/** What is due, what waits, and what is in trouble. */
 export function counts({ one, read }: Sql) {
   function* backlog(now: number): Steps<Backlog> {
     const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { now })
-    const inHand = yield* first<Pick<Backlog, 'waiting'> & { next?: number; oldest?: number }>(TEXTS.inHand, {
-      now,
-    })
+    type InHand = { waiting: number; next?: number; oldest?: number }
+    const inHand = yield* first<InHand>(TEXTS.inHand, { now })
     const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
     return {
       due: due?.count ?? 0,
@@ -104,12 +101,7 @@ export function counts({ one, read }: Sql) {
   } satisfies Partial<CourseStore>
 }
 
-interface StateRow {
-  readonly course: string
-  readonly state: SubscriptionState
-  readonly lessons: number
-  readonly count: number
-}
+type StateRow = { course: string; state: SubscriptionState; lessons: number; count: number }
 type ProblemRow = { readonly kind: Problem['kind']; readonly count: number }
 type HourRow = { readonly hour: number; readonly count: number }
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../audit.ts'
 import { suppressionHash } from '../course/links.ts'
+import type { SubscriptionRecord } from '../course/subscription.ts'
 import { systemRandom } from '../random.ts'
 import { TEXTS as ERASURE } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
@@ -8,17 +9,11 @@ import { getMeta, TEXTS as META } from './meta.ts'
 import { all, run, type Steps } from './sql.ts'
 import { enrolmentKey } from './subscriptions.ts'
 
-const ANCHOR_BYTES = 12
-
-interface Left {
-  readonly id: string
-  readonly enrolment: number
-  readonly at: number
-}
+type Left = { readonly id: string; readonly enrolment: number; readonly at: number }
 
 /** The id that ties a store, its backups and its dumps to their journal, made if there is none. */
 export function* anchorOf(): Steps<string> {
-  const value = Buffer.from(systemRandom.bytes(ANCHOR_BYTES)).toString('base64url')
+  const value = Buffer.from(systemRandom.bytes(12)).toString('base64url')
   yield* run(META.make, { name: ANCHOR, value })
   return (yield* getMeta(ANCHOR)) ?? value
 }
@@ -31,12 +26,7 @@ function* leftHash(schema?: string): Steps<(key: string) => string | undefined> 
   return (key) => secret && `${LEFT}${suppressionHash(secret, key)}`
 }
 
-interface Enrolment {
-  readonly id: string
-  readonly enrolment: number
-  readonly identity: string
-  readonly course: string
-}
+type Enrolment = Pick<SubscriptionRecord, 'id' | 'enrolment' | 'identity' | 'course'>
 
 /** What the journal says of people who leave a course. */
 export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<readonly JournalEntry[]> {
@@ -56,8 +46,7 @@ export function* leftOf(
   const keys = people.map(({ identity, course }) => enrolmentKey(identity, course))
   const hashes = keys.flatMap((key) => hashOf(key) ?? [])
   if (hashes.length === 0) return new Set()
-  const kept = yield* all<{ readonly hash: string }>(ERASURE.kept, { hashes })
-  const left = new Set(kept.map(({ hash }) => hash))
+  const left = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))
   return new Set(keys.filter((key) => left.has(hashOf(key) ?? '')))
 }
 
@@ -82,12 +71,8 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
   const hashOf = yield* leftHash(schema)
   const mailboxes = (yield* all<MailboxRow>(text.suppressed)).map(mailboxOf)
   const erased = yield* all<{ readonly hash: string; readonly at: number }>(text.erased)
-  const held = yield* all<{
-    readonly name: string
-    readonly pausedAt?: number
-    readonly reason?: string
-    readonly resumedAt?: number
-  }>(text.held)
+  type Held = { name: string; pausedAt?: number; reason?: string; resumedAt?: number }
+  const held = yield* all<Held>(text.held)
   const audited = yield* all<AuditEntry>(text.audited)
   const noRows = { subscription: undefined, invites: [], logins: [] }
   return [
@@ -114,9 +99,6 @@ export function* departures(schema?: string): Steps<readonly JournalEntry[]> {
 export const storeKey = (schema?: string): Steps<string | undefined> => getMeta('address_key', schema)
 
 /** The departures of a replaced store; undefined if it is another one than that with this key. */
-export function* departuresOf(
-  key: string | undefined,
-  schema?: string,
-): Steps<readonly JournalEntry[] | undefined> {
+export function* departuresOf(key: string | undefined, schema?: string) {
   return (yield* storeKey(schema)) === key ? yield* departures(schema) : undefined
 }

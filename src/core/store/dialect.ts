@@ -33,28 +33,22 @@ const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postg
   rowid: { sqlite: ', rowid', postgres: '' },
   /** Makes a query use an index, where the store takes such an order. */
   by: { sqlite: 'INDEXED BY $1', postgres: '' },
-  /**
-   * Whether an enrolment's lesson in hand has failed, in the words of the index of what is due: the planner of PostgreSQL
-   * takes a partial index only for its own words.
-   */
+  /** Whether the lesson in hand has failed, in the words of each store's index of what is due. */
   failed: { sqlite: '(failures > 0) = 1', postgres: 'failures > 0' },
   neverFailed: { sqlite: '(failures > 0) = 0', postgres: 'failures = 0' },
   /** Sorts a text by its bytes, whatever the store's locale. */
   byBytes: { sqlite: '$1', postgres: '$1 COLLATE "C"' },
   /** True for texts that are not all printable ASCII. */
   isForeign: { sqlite: "$1 GLOB '*[^ -~]*'", postgres: "$1 ~ '[^ -~]'" },
-  /** Finds a row if the store has the table `@table`. */
   hasTable: {
     sqlite: 'SELECT 1 FROM sqlite_schema WHERE name = @table',
     postgres: "SELECT 1 FROM pg_tables WHERE schemaname = 'platformctl' AND tablename = @table",
   },
-  /** The names of the store's tables. */
   tables: {
     sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
     postgres: `SELECT tablename AS name FROM pg_tables
       WHERE schemaname = 'platformctl' AND tablename <> 'schema_version' ORDER BY tablename`,
   },
-  /** The names of the columns of the table `@table`. */
   columns: {
     sqlite: 'SELECT name FROM pragma_table_info(@table)',
     postgres: `SELECT column_name AS name FROM information_schema.columns
@@ -83,7 +77,6 @@ const WORDS: Readonly<Record<string, { readonly sqlite: Spelling; readonly postg
   },
 }
 
-/** A text as one of the stores spells it. */
 export const spelled = (text: string, store: 'sqlite' | 'postgres'): string =>
   text.replace(/\{(\w+)(?: ([^{}]*))?\}/g, (all, word: string, argument = '') => {
     const spelling = Object.hasOwn(WORDS, word) ? WORDS[word]?.[store] : all
@@ -101,10 +94,7 @@ export interface Compiled {
 const PARAMETER = /@([a-z]\w*)/gi
 const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')}|health_\\w+)\\b`, 'g')
 
-/**
- * For SQLite: the text without row locks. The plus changes no value. Without it, SQLite plans by the value of a
- * `LIMIT @x` or an ordered `a = @x`, and prepares the statement again for each run, which takes longer than the run.
- */
+/** For SQLite: without row locks. The plus changes no value; without it, SQLite prepares a `LIMIT @x` again for each run. */
 export function forSqlite(source: string): Compiled {
   const text = spelled(source, 'sqlite').replace(/ FOR UPDATE\b(?: SKIP LOCKED\b)?/g, '')
   return { text: text.replace(PARAMETER, '+@$1'), names: namesOf(text) }

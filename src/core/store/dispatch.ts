@@ -2,15 +2,7 @@ import { batchPerTick } from '../calls.ts'
 import type { HistoryEntry } from '../course/history.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
-import {
-  attemptEntry,
-  claimOf,
-  compareClaims,
-  lostAttempt,
-  record,
-  setAside,
-  take,
-} from '../course/transitions/claim.ts'
+import * as claiming from '../course/transitions/claim.ts'
 import { IS_GENTLE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { history } from './history.ts'
@@ -96,14 +88,14 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
           for (const row of yield* find(query, most, leaseUntil)) {
             const found = recordOf(row)
             if (found.unreadableDays !== undefined) {
-              changed.push(setAside(found, now))
+              changed.push(claiming.setAside(found, now))
               continue
             }
-            const one = take(found, { now, leaseMs, leaseUntil, call })
+            const one = claiming.take(found, { now, leaseMs, leaseUntil, call })
             taken.push(one)
             if (rowByRow && one.problem === found.problem) rowByRow.claim(one, row)
             else changed.push(one)
-            const entry = lostAttempt(found, one)
+            const entry = claiming.lostAttempt(found, one)
             if (entry) lost.push([found.id, entry])
           }
           yield* subscriptions.save(changed)
@@ -113,7 +105,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         yield* takeDue(text.failed, Math.min(retries, limit - taken.length))
         yield* takeDue(text.fresh, limit - taken.length)
         yield* takeDue(text.failed, limit - taken.length)
-        return taken.flatMap((one) => claimOf(one) ?? []).sort(compareClaims)
+        return taken.flatMap((one) => claiming.claimOf(one) ?? []).sort(claiming.compareClaims)
       })
     },
     async keep({ claims, call, now, leaseMs }) {
@@ -139,7 +131,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         const changed = new Map<string, SubscriptionRecord>()
         for (const settlement of others) {
           const before = current.get(settlement.claim.id)
-          const after = before && record(before, settlement)
+          const after = before && claiming.record(before, settlement)
           if (after === undefined) continue
           const { id, state } = after
           current.set(id, after)
@@ -151,7 +143,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
         // An outcome that came too late to change the row still belongs in the history.
         yield* history.remember(
           ...others.flatMap((settlement) => {
-            const entry = attemptEntry(settlement)
+            const entry = claiming.attemptEntry(settlement)
             return entry ? [[settlement.claim.id, entry] as const] : []
           }),
         )

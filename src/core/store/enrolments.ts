@@ -3,15 +3,7 @@ import type { Change, CourseStore, EnrolAnswer } from '../course/store.ts'
 import type { Admitted, Arrival, SubscriptionRecord } from '../course/subscription.ts'
 import { nextDay } from '../course/subscription.ts'
 import { resolve, revise } from '../course/transitions/claim.ts'
-import {
-  admitRefusal,
-  arrive,
-  ELSEWHERE,
-  enrol,
-  enrolRefusal,
-  newSubscription,
-  prefer,
-} from '../course/transitions/enrol.ts'
+import * as joining from '../course/transitions/enrol.ts'
 import { undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
 import { addAudit } from './audit.ts'
 import { leaving, leftOf } from './departures.ts'
@@ -35,13 +27,9 @@ export const TEXTS = {
     WHERE course = @course AND state = 'confirmed' AND sent_lessons IS NOT NULL AND {length sent_days} < lessons GROUP BY 1`,
 }
 
-/** Enrolments, from their start to their end. */
 export function enrolments(sql: Sql) {
   const { one, write } = sql
-  /**
-   * Saves what a transition makes of an enrolment, with an entry in its history, the journal and the audit log; gives the
-   * enrolment before it, or undefined if nothing changes.
-   */
+  /** Saves a transition with its entries in history, journal and audit log; gives the enrolment before, if it changed. */
   function* change(
     { id, now: at, audit }: Change,
     entry: Pick<HistoryEntry, 'kind' | 'outcome' | 'reason'>,
@@ -58,7 +46,6 @@ export function enrolments(sql: Sql) {
     yield* addAudit(audit)
     return { before, enrolment }
   }
-  /** Stores an enrolment that begins now. */
   function* begin(
     enrolled: SubscriptionRecord,
     { start, isNew, mailboxKey }: Pick<Arrival, 'start' | 'mailboxKey'> & { readonly isNew: boolean },
@@ -78,9 +65,9 @@ export function enrolments(sql: Sql) {
     yield* lock(1, mailboxKey)
     const key = enrolmentKey(identity, course)
     const known = yield* subscriptions.lockKey(key)
-    const refusal = known ? admitRefusal(known) : left.has(key) ? 'unsubscribed' : undefined
+    const refusal = known ? joining.admitRefusal(known) : left.has(key) ? 'unsubscribed' : undefined
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
-    const arrived = arrive(known ?? newSubscription({ ...arrival, now }), arrival)
+    const arrived = joining.arrive(known ?? joining.newSubscription({ ...arrival, now }), arrival)
     yield* begin(arrived, { ...arrival, isNew: known === undefined })
     // Again: a change of the enrolment's number clears the names of its lessons (the migration with `sent_lessons`).
     if (arrival.progress) yield* subscriptions.save([arrived])
@@ -111,13 +98,20 @@ export function enrolments(sql: Sql) {
         }
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
         const unknown = (yield* leftOf([who])).size > 0 ? 'unsubscribed' : undefined
-        const reason = suppressed.has(identity) ? 'suppressed' : known ? enrolRefusal(known) : unknown
+        const reason = suppressed.has(identity) ? 'suppressed' : known ? joining.enrolRefusal(known) : unknown
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
-        const current = known ?? newSubscription(who)
-        const consent = { at: now, how: ELSEWHERE }
-        const enrolled = enrol(current, { now, start, timeZone, language, consent, suppression: undefined })
+        const current = known ?? joining.newSubscription(who)
+        const consent = { at: now, how: joining.ELSEWHERE }
+        const enrolled = joining.enrol(current, {
+          now,
+          start,
+          timeZone,
+          language,
+          consent,
+          suppression: undefined,
+        })
         const { enrolment } = enrolled
         yield* begin(enrolled, { start, isNew: known === undefined, mailboxKey })
         if (key !== undefined) yield* run(TEXTS.keepRequest, { key, id: enrolled.id, enrolment })
@@ -155,7 +149,9 @@ export function enrolments(sql: Sql) {
         const { language, timeZone } = wanted
         const said = [language && `language ${language}`, timeZone && `time zone ${timeZone}`]
         const entry = { kind: 'set', reason: said.filter(Boolean).join(', ') } as const
-        const changed = yield* change({ id, now, audit }, entry, (one) => prefer(one, wanted, moved(one)))
+        const changed = yield* change({ id, now, audit }, entry, (one) =>
+          joining.prefer(one, wanted, moved(one)),
+        )
         if (changed) yield* run(TEXTS.ask, { id, language, timeZone })
         return changed !== undefined
       }),
@@ -182,7 +178,6 @@ export function enrolments(sql: Sql) {
         .map(recordOf)
         .flatMap(revised)
         .map(({ id }) => id)
-      // Begin a transaction only if something changes.
       if (ids.length > 0)
         await write(function* () {
           yield* subscriptions.save((yield* subscriptions.lockAll(ids)).flatMap(revised))

@@ -5,11 +5,9 @@ import { all, first, journal, lock, run, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
-/** Those and the enrolments: rows with an id and an address. */
 export const PERSONAL = ['subscription', ...RELATED] as const
 
 const byTable = <T extends string>(tables: readonly T[], text: (table: T) => string) =>
-  // Each table is a key.
   Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
 
 export const TEXTS = {

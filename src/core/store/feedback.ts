@@ -19,7 +19,6 @@ import { addCounts } from './sending.ts'
 import { all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
 import { type Row, recordOf, subscriptions } from './subscriptions.ts'
 
-/** Where a list of suppressed addresses starts: before every address. */
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
 export const TEXTS = {

@@ -43,14 +43,8 @@ export const TEXTS = {
   prune: `DELETE FROM health_period WHERE (length = ${DAY_MS} AND start < @day) OR (length = ${HOUR_MS} AND start < @hour)`,
 }
 
-interface Named {
-  readonly service: Service
-  readonly probe: string
-}
-
-interface SeriesRow extends Named, SeriesMark {
-  readonly firstAt: number
-}
+type Named = { readonly service: Service; readonly probe: string }
+type SeriesRow = Named & SeriesMark & { readonly firstAt: number }
 
 /** An hour or a day of a probe: milliseconds in each state, and bits of `seen`. */
 interface PeriodRow extends Named, Readonly<Record<ProbeState, number>> {
@@ -60,7 +54,6 @@ interface PeriodRow extends Named, Readonly<Record<ProbeState, number>> {
   readonly latency: Uint8Array
 }
 
-/** The first day that is kept. */
 const firstDay = (now: number) => floor(now, DAY_MS) - (DAYS_KEPT - 1) * DAY_MS
 const NOTHING = new Uint8Array()
 const NO_TIME = { ok: 0, degraded: 0, failing: 0, skipped: 0 }
@@ -76,11 +69,8 @@ function periodOf({ start, ok, degraded, failing, skipped, seen, latency }: Peri
 const listSeries = () => all<SeriesRow>(TEXTS.series)
 const listPeriods = (day: number, hour: number) => all<PeriodRow>(TEXTS.periods, { day, hour })
 
-function* put(
-  series: readonly SeriesRow[],
-  periods: readonly PeriodRow[],
-  builds: Recorded['builds'],
-): Steps<void> {
+type Builds = Recorded['builds']
+function* put(series: readonly SeriesRow[], periods: readonly PeriodRow[], builds: Builds): Steps<void> {
   // Bytes as PostgreSQL reads them in JSON.
   const inJson = (latency: Uint8Array) => `\\x${Buffer.from(latency).toString('hex')}`
   yield* run(TEXTS.putSeries, { rows: series })
@@ -90,10 +80,7 @@ function* put(
 
 /** The recorded health: the last state of each probe, its hours and days, and the build of each service. */
 export const health = {
-  /**
-   * Adds what a machine saw, `now` if it is recorded later; gives the state of each probe. One machine at a time, so
-   * that each continues from the counts of the one before.
-   */
+  /** Adds what a machine saw, one at a time: each goes on from the counts of the one before. Gives the state of each probe. */
   *record({ at, observations, builds }: Round, recorder: string, now = at): Steps<readonly SeriesRow[]> {
     yield* lock(3, 'health')
     const known = new Map((yield* listSeries()).map((row) => [keyOf(row), row]))
@@ -106,21 +93,22 @@ export const health = {
       return {
         series: { service, probe, firstAt: before?.firstAt ?? at, ...series },
         periods: periods.map(({ ms, latencyMs, ...period }) => {
-          const row = { service, probe, ...period, ...NO_TIME, ...ms }
+          const row = { service, probe, ...period, ...NO_TIME, ...ms, latency: NOTHING }
+          if (latencyMs === undefined) return row
           const counted = decode(latencies.get(periodKey(row)) ?? NOTHING)
-          return {
-            ...row,
-            latency: latencyMs === undefined ? NOTHING : encode(observe(counted, latencyMs)),
-          }
+          return { ...row, latency: encode(observe(counted, latencyMs)) }
         }),
       }
     })
     const series = looks.map((look) => look.series)
-    yield* put(
-      series,
-      looks.flatMap(({ periods }) => periods),
-      Object.entries(builds).map(([service, build = null]) => ({ service, build, since: at, seenAt: at })),
-    )
+    const seen = Object.entries(builds).map(([service, build = null]) => ({
+      service,
+      build,
+      since: at,
+      seenAt: at,
+    }))
+    const periods = looks.flatMap((look) => look.periods)
+    yield* put(series, periods, seen)
     yield* run(TEXTS.prune, { day: firstDay(now), hour: now - HOURS_KEPT * HOUR_MS })
     return series
   },
@@ -128,21 +116,15 @@ export const health = {
   *read(now: number): Steps<Omit<Recorded, 'incidents'>> {
     const series = yield* listSeries()
     const periods = yield* listPeriods(firstDay(now), floor(now, HOUR_MS) - 23 * HOUR_MS)
-    const builds = yield* all<Recorded['builds'][number]>(TEXTS.builds)
+    const builds = yield* all<Builds[number]>(TEXTS.builds)
     const byProbe = Map.groupBy(periods, keyOf)
     return {
       series: series.map((row) => {
         const { service, probe, firstAt, at, state, reason } = row
-        const of = (wanted: number) =>
-          (byProbe.get(keyOf(row)) ?? []).filter(({ length }) => length === wanted).map(periodOf)
-        return {
-          service,
-          probe,
-          firstAt,
-          last: { at, state, reason },
-          days: of(DAY_MS),
-          hours: of(HOUR_MS),
-        }
+        const byLength = Map.groupBy(byProbe.get(keyOf(row)) ?? [], ({ length }) => length)
+        const of = (length: number) => (byLength.get(length) ?? []).map(periodOf)
+        const periods = { days: of(DAY_MS), hours: of(HOUR_MS) }
+        return { service, probe, firstAt, last: { at, state, reason }, ...periods }
       }),
       builds: builds.map((row) => ({ ...row, build: row.build ?? null })),
     }
@@ -159,18 +141,18 @@ export const health = {
         const bits = seen.reduce((sum, state) => sum | STATE_BITS[state], 0)
         return { length, start, service, probe, ...ms, seen: bits, latency: encode(latency) }
       })
-    yield* put(
-      series.map(({ service, probe, firstAt, last }) => {
-        return { service, probe, firstAt, ...last, countedTo: last.at, recorder, stateAt: last.at }
-      }),
-      series.flatMap((one) => [...rows(one, DAY_MS, one.days), ...rows(one, HOUR_MS, one.hours)]),
-      builds,
-    )
+    const marks = series.map(({ service, probe, firstAt, last }) => {
+      return { service, probe, firstAt, ...last, countedTo: last.at, recorder, stateAt: last.at }
+    })
+    const periods = series.flatMap((one) => [
+      ...rows(one, DAY_MS, one.days),
+      ...rows(one, HOUR_MS, one.hours),
+    ])
+    yield* put(marks, periods, builds)
     return true
   },
 }
 
-/** The record that all machines of a store share. */
 export function sharedHistory({ one, read, write }: Sql): Omit<SharedHistory, 'close'> {
   return {
     record: async (round, recorder, now) => void (await write(() => health.record(round, recorder, now))),

@@ -10,7 +10,6 @@ export const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET failed_at = excluded.failed_at, exit_code = excluded.exit_code`,
 }
 
-/** The heartbeats that jobs report. */
 export function heartbeats({ one, write }: Sql): HeartbeatStore {
   const find = (name: string) => first<HeartbeatRecord>(TEXTS.find, { name })
   function* found(name: string, since: number): Steps<HeartbeatRecord> {

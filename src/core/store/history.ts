@@ -11,14 +11,12 @@ export const TEXTS = {
       WHERE e.subscription = r.subscription AND e.kind = 'attempt' AND e.enrolment = r.enrolment AND e.day = r.day) END
     FROM {rows subscription_event: ${COLUMNS}} AS r JOIN subscription s ON s.id = r.subscription WHERE true
     ON CONFLICT DO NOTHING`,
-  // What is beyond the limit of a subscription's history.
   bound: `DELETE FROM subscription_event WHERE subscription = @subscription AND at <= (
     SELECT at FROM subscription_event WHERE subscription = @subscription ORDER BY at DESC LIMIT 1 OFFSET ${MOST_ENTRIES})`,
   list: `SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source
     FROM subscription_event WHERE subscription = @subscription ORDER BY at, kind, day`,
 }
 
-/** The histories of subscriptions. */
 export const history = {
   /** In the transaction of the changes that the entries tell of. */
   *remember(...entries: readonly (readonly [subscription: string, entry: HistoryEntry])[]): Steps<void> {

@@ -15,7 +15,6 @@ export const TEXTS = {
   now: 'SELECT @leaseNow AS now',
 }
 
-/** The hours of the schedule, and which were handled. */
 export function hours({ one, read }: Sql): HourStore & {
   lastHour(): Promise<string | undefined>
   /** The clock that leases are measured by, in UTC milliseconds: the server's, where there is one. */

@@ -112,14 +112,16 @@ export const TEXTS = {
   endSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
       SELECT 1 FROM silence e WHERE e.until_at = e.from_at AND e.from_at > @latest AND e.from_at >= silence.from_at)`,
   forgetSilences: 'DELETE FROM silence WHERE from_at > @latest',
-  pruneIncidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
-    (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`,
-  pruneMessages: 'DELETE FROM alert_message WHERE incident NOT IN (SELECT id FROM incident)',
-  pruneQueue: "DELETE FROM message WHERE stream = 'alert' AND subject NOT IN (SELECT id FROM incident)",
-  pruneSilences: 'DELETE FROM silence WHERE until_at < @before',
-  pruneAnnouncements: 'DELETE FROM announcement WHERE until_at < @before',
-  pruneUpdates: `DELETE FROM status_update
-    WHERE subject NOT IN (SELECT id FROM incident) AND subject NOT IN (SELECT id FROM announcement)`,
+  prune: {
+    incidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
+      (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`,
+    messages: 'DELETE FROM alert_message WHERE incident NOT IN (SELECT id FROM incident)',
+    queue: "DELETE FROM message WHERE stream = 'alert' AND subject NOT IN (SELECT id FROM incident)",
+    silences: 'DELETE FROM silence WHERE until_at < @before',
+    announcements: 'DELETE FROM announcement WHERE until_at < @before',
+    updates: `DELETE FROM status_update
+      WHERE subject NOT IN (SELECT id FROM incident) AND subject NOT IN (SELECT id FROM announcement)`,
+  },
   update: `INSERT INTO status_update (id, subject, at, text, state, who) VALUES (@id, @subject, @at, @text, @state, @by)`,
   updates: `SELECT u.id, u.subject, u.at, u.text, u.state, u.who AS "by", i.cause, i.opened_at
     FROM status_update u LEFT JOIN incident i ON i.id = u.subject ORDER BY u.at, u.id`,
@@ -144,26 +146,23 @@ export const TEXTS = {
 type AnnouncementRow = Omit<Announcement, 'translations'> & { readonly translations: string | undefined }
 const announcementOf = ({ translations, ...row }: AnnouncementRow): Announcement => ({
   ...row,
-  ...(translations !== undefined && { translations: JSON.parse(translations) as Record<string, string> }),
+  ...(translations !== undefined && { translations: JSON.parse(translations) }),
 })
-/** An incident as its table has it: the names of what else is affected are JSON. */
 type Row = Omit<StoredIncident, 'affected'> & { readonly affected: string }
 
-/** What `alert_message` says of an attempt. */
-const LEDGER: Readonly<Record<JobRecord['result'], MessageRecord['outcome']>> = {
+/** What `alert_message` says of an attempt; of any other result that it failed. */
+const LEDGER: Readonly<Partial<Record<JobRecord['result'], MessageRecord['outcome']>>> = {
   sent: 'sent',
   waits: 'pending',
-  skipped: 'failed',
-  over: 'failed',
-  finished: 'failed',
 }
 interface Told {
   readonly incidents: readonly StoredIncident[]
   readonly messages: readonly MessageRecord[]
 }
 
+type Hears = (cause: string) => boolean
 /** The channel of the status page's subscribers: it gets the beginning and the end of incidents that visitors notice. */
-const visitors = (hears: (cause: string) => boolean): Hearing => ({
+const visitors = (hears: Hears): Hearing => ({
   name: SUBSCRIBERS,
   // The end follows every beginning that was told, whatever the definition says today.
   takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && hears(cause)),
@@ -172,10 +171,9 @@ const visitors = (hears: (cause: string) => boolean): Hearing => ({
 const NOTHING_SAID: AlertFacts = { reason: undefined, affected: [] }
 const planId = (incident: string, channel: string) => `alert.${incident}.${channel}`
 
-/** The incidents, the alerts about them, silences and announcements. */
 export function incidents({ one, read, write }: Sql): IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly StoredIncident[]> {
-    return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) as string[] }))
+    return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) }))
   }
   const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
   const byId = (id: string) => found(all(TEXTS.byId, { id }))
@@ -220,11 +218,7 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
     if (planned.length > 0) yield* run(TEXTS.plan, { rows: planned, leaseMs: LEASE_MS })
   }
   /** Mails subscribers what they have not been told, unless a silence holds. */
-  function* publish(
-    { incidents: about, messages }: Told,
-    hears: (cause: string) => boolean,
-    now: number,
-  ): Steps<void> {
+  function* publish({ incidents: about, messages }: Told, hears: Hears, now: number): Steps<void> {
     if (yield* first(TEXTS.silenceAt, { now })) return
     for (const one of plannedAlerts(about, messages, [visitors(hears)], now)) {
       const { incident: subject, channel, kind } = one
@@ -235,7 +229,6 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
       yield* run(TEXTS.told, { incident: subject, kind, channel, at: now })
     }
   }
-  /** Mails subscribers the announcements that they have not been told. */
   function* publishAnnouncements(now: number): Steps<void> {
     for (const row of yield* all<AnnouncementRow>(TEXTS.unpublished, { now })) {
       const { id: subject, text, translations, from, until } = announcementOf(row)
@@ -274,12 +267,8 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
         // One at a time, so that no plan is made of what another one has changed.
         yield* lock(4, 'incidents')
         const repaired = yield* rewind(now)
-        const {
-          seen = [],
-          opens = [],
-          closes = [],
-          told = [],
-        } = decide(yield* found(all(TEXTS.list, { limit: 0 })))
+        const decided = decide(yield* found(all(TEXTS.list, { limit: 0 })))
+        const { seen = [], opens = [], closes = [], told = [] } = decided
         for (const { at, ...one } of seen) yield* run(TEXTS.seen, { ...one, now: at })
         for (const { at, ...one } of closes) yield* run(TEXTS.close, { ...one, now: at })
         for (const incident of opens) yield* run(TEXTS.open, incident)
@@ -306,8 +295,8 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
         : write(function* () {
             const claimed: AlertClaim[] = []
             for (const message of yield* queue.claim(input, TEXTS.due)) {
-              // Written by `plan`, or by `pin` at the first attempt.
-              const { said, ...key } = JSON.parse(message.payload) as MessageKey & { said?: AlertFacts }
+              // `said`: since `pin` at the first attempt.
+              const { said, ...key }: MessageKey & { said?: AlertFacts } = JSON.parse(message.payload)
               const until = input.now + input.leaseMs
               const taken = yield* first<{ attempts: number }>(TEXTS.claim, { ...key, ...input, until })
               if (taken) {
@@ -331,7 +320,7 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
           yield* queue.settle(settlement)
           const { claim, record, isTried, now, reason } = settlement
           const values = { ...claim, now, nextAt: record.nextAttemptAt, reason }
-          if (isTried) yield* run(TEXTS.settle, { ...values, outcome: LEDGER[record.result] })
+          if (isTried) yield* run(TEXTS.settle, { ...values, outcome: LEDGER[record.result] ?? 'failed' })
           else {
             yield* run(TEXTS.giveBack, values)
             yield* run(TEXTS.forget, values)
@@ -345,20 +334,14 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
     async queuedAlerts() {
       const rows = await one(all<{ payload: string; at: number; cause: string }>(TEXTS.queued))
       return rows.map(({ payload, at, cause }): QueuedAlert => {
-        // Written by `plan`.
-        const { incident, kind, channel } = JSON.parse(payload) as MessageKey
+        const { incident, kind, channel }: MessageKey = JSON.parse(payload)
         return { incident, kind, channel, at, leaves: ABOUT_PAUSES.includes(cause) }
       })
     },
     messages: (about) => one(all<MessageRecord>(TEXTS.messages, { incidents: about })),
     prune: ({ before, keep }) =>
       write(function* () {
-        yield* run(TEXTS.pruneIncidents, { before, keep })
-        yield* run(TEXTS.pruneMessages)
-        yield* run(TEXTS.pruneQueue)
-        yield* run(TEXTS.pruneSilences, { before })
-        yield* run(TEXTS.pruneAnnouncements, { before })
-        yield* run(TEXTS.pruneUpdates)
+        for (const text of Object.values(TEXTS.prune)) yield* run(text, { before, keep })
         yield* notices.prune(before)
       }),
     silence: async (silence) => void (await changes(TEXTS.silence, silence)),
@@ -375,20 +358,15 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
       write(function* () {
         const { id, subject, at, text: said, state } = update
         const [incident] = yield* byId(subject)
-        const announced = (yield* all<AnnouncementRow>(TEXTS.announcements, { now: at })).find(
-          (one) => one.id === subject,
-        )
+        const current = yield* all<AnnouncementRow>(TEXTS.announcements, { now: at })
+        const announced = current.find((one) => one.id === subject)
         if (incident === undefined && announced === undefined) return false
         yield* run(TEXTS.update, update)
         const { cause, service, affected } = incident ?? {}
         const facts = { about: subject, text: said, state, from: at, until: announced?.until }
         // An older build takes it for an announcement that is over.
-        yield* notices.publish({
-          subject: id,
-          kind: 'announced',
-          at,
-          facts: { ...facts, cause, service, affected },
-        })
+        const notice = { subject: id, kind: 'announced', at } as const
+        yield* notices.publish({ ...notice, facts: { ...facts, cause, service, affected } })
         return true
       }),
     updates: () => one(all<StatusUpdate>(TEXTS.updates)),

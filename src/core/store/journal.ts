@@ -7,7 +7,7 @@ import { counted } from '../sentences.ts'
 import { StoreMaintenanceError } from './errors.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
-export interface ErasedRows {
+interface ErasedRows {
   readonly subscription: string | undefined
   /** Enrolments in further courses; missing where a build that knew only one course wrote it. */
   readonly others?: readonly string[]
@@ -42,14 +42,8 @@ export type JournalEntry =
   | { readonly what: 'audited'; readonly at: number; readonly entry: AuditEntry }
   /** A store that this journal follows; its backups carry the same id. */
   | { readonly what: 'anchor'; readonly at: number; readonly id: string }
-  | Unread
-
-/** A whole line that is no entry: damaged, or of a newer build. */
-interface Unread {
-  readonly what: 'unread'
-  readonly at: 0
-  readonly line: string
-}
+  /** A whole line that is no entry: damaged, or of a newer build. */
+  | { readonly what: 'unread'; readonly at: 0; readonly line: string }
 
 /** UTC milliseconds that a date can have. */
 export const isTime = (value: unknown): value is number =>
@@ -81,10 +75,8 @@ function isLike(value: unknown, example: unknown): boolean {
   )
 }
 
-/** The name in `meta` of the id that ties a store and its backups to their journal. */
+/** The names in `meta` of the id that ties a store and its backups to their journal, and of lines that it lacks. */
 export const ANCHOR = 'journal_anchor'
-
-/** The name in `meta` of the lines that could not be written to the file. */
 export const OWED = 'journal_owed'
 
 /** `/data/platform.sqlite` → `/data/platform-journal.jsonl` */
@@ -94,21 +86,18 @@ export function journalFile(storeFile: string): string {
 }
 
 /** Each line starts with a line end too, so that a line torn by a power cut does not spoil the next one. */
-export function linesOf(entries: readonly JournalEntry[]): string {
-  return entries.map((entry) => `\n${'line' in entry ? entry.line : JSON.stringify(entry)}\n`).join('')
-}
+export const linesOf = (entries: readonly JournalEntry[]): string =>
+  entries.map((entry) => `\n${'line' in entry ? entry.line : JSON.stringify(entry)}\n`).join('')
 
 /** Every entry in order; a torn line is left out. */
-export function entriesOf(text: string): readonly JournalEntry[] {
-  return text
+export const entriesOf = (text: string): readonly JournalEntry[] =>
+  text
     .split('\n')
     .flatMap((line) => entryOf(line) ?? (line.endsWith('}') ? { what: 'unread', at: 0, line } : []))
-}
 
 /** The entries of a journal file; undefined if there is no such file. */
-export function readJournal(file: string): readonly JournalEntry[] | undefined {
-  return existsSync(file) ? entriesOf(readFileSync(file, 'utf8')) : undefined
-}
+export const readJournal = (file: string): readonly JournalEntry[] | undefined =>
+  existsSync(file) ? entriesOf(readFileSync(file, 'utf8')) : undefined
 
 export function entryOf(line: string): JournalEntry | undefined {
   try {
@@ -122,17 +111,11 @@ export function entryOf(line: string): JournalEntry | undefined {
   }
 }
 
-/**
- * Whether a journal has every change since a backup was made. One made by a build without anchors cannot prove it, and
- * any journal is believed.
- */
-export function covers(entries: readonly JournalEntry[] | undefined, anchor: string | undefined): boolean {
-  if (entries === undefined) return false
-  return (
-    anchor === undefined ||
-    entries.some(({ what, ...entry }) => what === 'anchor' && 'id' in entry && entry.id === anchor)
-  )
-}
+/** Whether a journal has every change since a backup; of one made by a build without anchors, any is believed. */
+export const covers = (entries: readonly JournalEntry[] | undefined, anchor: string | undefined): boolean =>
+  entries !== undefined && (anchor === undefined || entries.some((entry) => isAnchor(entry, anchor)))
+
+const isAnchor = (entry: JournalEntry, id: string | undefined) => entry.what === 'anchor' && entry.id === id
 
 /** Whom or what an entry is about. */
 function subjectOf(entry: JournalEntry): string {
@@ -143,11 +126,9 @@ function subjectOf(entry: JournalEntry): string {
   return 'hash' in entry ? entry.hash : 'name' in entry ? entry.name : entry.id
 }
 
+type Entries = readonly JournalEntry[]
 /** Those `rows` that a journal, which may be an older copy, does not have: nothing in it about their subject is as new. */
-export function laterThan(
-  journal: readonly JournalEntry[],
-  rows: readonly JournalEntry[],
-): readonly JournalEntry[] {
+export function laterThan(journal: Entries, rows: Entries): Entries {
   const last = new Map(journal.map((entry) => [subjectOf(entry), entry.at]))
   return rows.filter((row) => row.at > (last.get(subjectOf(row)) ?? Number.NEGATIVE_INFINITY))
 }
@@ -161,12 +142,8 @@ export function readNamedJournal(file: string | undefined): readonly JournalEntr
 }
 
 /** Refuses a journal with lines that nobody can do again, where the backup does not have what they say. */
-export function assertRead(
-  entries: readonly JournalEntry[],
-  anchor: string | undefined,
-  state: string,
-): void {
-  const start = entries.findIndex((entry) => entry.what === 'anchor' && entry.id === anchor)
+export function assertRead(entries: Entries, anchor: string | undefined, state: string): void {
+  const start = entries.findIndex((entry) => isAnchor(entry, anchor))
   const unread = entries.filter(({ what }, index) => what === 'unread' && index > start).length
   if (unread === 0) return
   throw uncovered(
@@ -177,8 +154,7 @@ export function assertRead(
 }
 
 /** No journal tells what happened since `state`. */
-export function uncovered(state: string, why: string, fix: string): StoreMaintenanceError {
-  return new StoreMaintenanceError(
+export const uncovered = (state: string, why: string, fix: string): StoreMaintenanceError =>
+  new StoreMaintenanceError(
     `${state}, and ${why}: people who unsubscribed, bounced or were erased since then would be mailed again. ${fix}, or accept that with --without-journal; nothing was changed.`,
   )
-}

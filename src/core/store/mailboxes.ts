@@ -25,14 +25,9 @@ export interface MailboxRow extends Omit<MailboxRecord, 'suppression'> {
   readonly reason: string | undefined
 }
 
-export function mailboxOf({
-  cause,
-  suppressedAt: at = 0,
-  source = '',
-  reason = '',
-  ...record
-}: MailboxRow): MailboxRecord {
-  return { ...record, suppression: cause && { cause, at, source, reason } }
+export function mailboxOf({ cause, suppressedAt, source, reason, ...record }: MailboxRow): MailboxRecord {
+  const suppression = cause && { cause, at: suppressedAt ?? 0, source: source ?? '', reason: reason ?? '' }
+  return { ...record, suppression }
 }
 
 function rowOf({ suppression, ...record }: MailboxRecord): MailboxRow {
@@ -67,9 +62,7 @@ export const mailboxes = {
   *drop(identities: readonly string[]): Steps<number> {
     return identities.length > 0 ? yield* run(TEXTS.drop, { identities }) : 0
   },
-  *release(identity: string): Steps<void> {
-    yield* run(TEXTS.release, { identity })
-  },
+  release: (identity: string) => run(TEXTS.release, { identity }),
   *suppressed(limit: number, after: { readonly at: number; readonly identity: string }) {
     return (yield* all<MailboxRow>(TEXTS.suppressed, { limit, ...after })).map(mailboxOf)
   },

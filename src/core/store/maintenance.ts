@@ -1,53 +1,31 @@
-import type { AuditEntry } from '../audit.ts'
 import { NOTICES } from '../course/definition.ts'
 import { type StoredSubscription, violations } from '../course/invariants.ts'
 import { listAudit } from './audit.ts'
 import type { JournalEntry } from './journal.ts'
 import { getTime } from './meta.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
-import type { StoreSchema } from './schema.ts'
 import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
 import { all, quoted, type Sql, type Steps, scalar } from './sql.ts'
 
-/** The name in `meta` of the time of the last backup. */
+/** The names in `meta` of the times of the last backup, and of the last check that passed. */
 export const BACKUP_AT = 'backup_at'
-/** And of the time when a check last passed. */
 export const VERIFIED_AT = 'verified_at'
 
 /** Content of a file: the course and all that belongs to it, or the visitors' events. */
 export type StoreContent = 'course' | 'analytics'
 
-export interface MaintenanceStatus extends StoreSchema {
+type Upkeep = ReturnType<typeof upkeep>
+
+interface MaintenanceStatus extends Awaited<ReturnType<Upkeep['status']>> {
   readonly kind: 'sqlite' | 'postgres'
   /** File or server, without credentials. */
   readonly location: string
-  /** Whether this build can run on the schema. A newer schema must itself declare that older builds can. */
-  readonly readable: boolean
   readonly bytes: number
   /** Bytes in the write-ahead log that are not in the file yet; undefined for a store without such a log. */
   readonly walBytes: number | undefined
-  /** Rows of each table. */
-  readonly counts: Readonly<Record<string, number>>
-  /** When `verify` last passed, in UTC milliseconds. */
-  readonly verifiedAt: number | undefined
 }
 
-export interface MigrationStep {
-  readonly version: number
-  /** The beginning of each statement, such as `CREATE TABLE subscription`. */
-  readonly statements: readonly string[]
-}
-
-export interface VerifyResult {
-  readonly ok: boolean
-  /** True: the file itself is corrupt. False: at most some rows are wrong, perhaps edited by hand. */
-  readonly damaged: boolean
-  /** Subscriptions looked at. */
-  readonly checked: number
-  /** Each names the row at fault; at most 100. */
-  readonly faults: readonly string[]
-  readonly moreFaults: number
-}
+export type VerifyResult = ReturnType<typeof verifyResult>
 
 export interface BackupResult {
   readonly file: string
@@ -61,44 +39,27 @@ export interface BackupOptions {
   readonly recipients: readonly string[]
 }
 
-/**
- * An operator's maintenance of a store: its state, migrations, checks and backups. Each adapter has its own.
- */
-export interface StoreMaintenance {
+/** An operator's maintenance of a store: its state, migrations, checks and backups. */
+export interface StoreMaintenance extends Omit<Upkeep, 'status'> {
   status(): Promise<MaintenanceStatus>
-  /** The steps that `migrate` would run. */
-  pending(): Promise<readonly MigrationStep[]>
-  /** Runs them, each whole or absent, and answers how many. Refused while another migration holds the lock. */
-  migrate(): Promise<{ readonly from: number; readonly to: number }>
   /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
   backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
   /** Who left the store, to be kept apart from it: a restore of an older state needs this. */
   journal(now: number): Promise<readonly JournalEntry[]>
-  /** Operators' changes, newest first. */
-  audit(limit: number): Promise<readonly AuditEntry[]>
   close(): Promise<void>
 }
 
 /** Maintenance of the file with visitors' events, beside an SQLite store. */
 export type AnalyticsMaintenance = Pick<StoreMaintenance, 'verify' | 'backup' | 'close'>
 
-/** The migration steps after a version, each listed by the beginnings of its statements. */
-function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
-  return migrations.slice(version).map((sql, index) => ({
-    version: version + index + 1,
-    statements: statementsOf(sql).map((statement) => statement.split(/\s*[\n(]/)[0] ?? ''),
-  }))
-}
-
 /** The statements of a step; one within a trigger ends in the middle of a line. */
-export function statementsOf(sql: string): readonly string[] {
-  return sql
+export const statementsOf = (sql: string): readonly string[] =>
+  sql
     .split(/;[^\S\n]*(?:\n|$)/)
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '')
-}
 
 const MOST_FAULTS = 100
 /** Rows are read in pages, because one long read would keep the write-ahead log from shrinking. */
@@ -133,7 +94,7 @@ export function* checkRows(now: number): Steps<Checked> {
 }
 
 /** Rows of each table, by name. */
-export function* countRows(): Steps<Record<string, number>> {
+export function* countRows(): Steps<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {}
   for (const { name } of yield* all<{ name: string }>('{tables}'))
     counts[name] = (yield* scalar<number>(`SELECT count(*) FROM {schema}.${quoted(name)}`)) ?? 0
@@ -149,16 +110,25 @@ export function upkeep({ read }: Sql, schema: Schema, migrate: () => Promise<voi
         return {
           ...(yield* readSchema(schema.steps.length)),
           counts: yield* countRows(),
+          /** When `verify` last passed, in UTC milliseconds. */
           verifiedAt: (yield* hasTable('meta')) ? yield* getTime(VERIFIED_AT) : undefined,
         }
       }),
-    pending: async () => stepsFrom(schema.steps, await read(() => assertReadable(schema))),
+    /** The steps that `migrate` would run, with the beginnings of their statements (`CREATE TABLE subscription`). */
+    async pending() {
+      const from = await read(() => assertReadable(schema))
+      return schema.steps.slice(from).map((step, index) => ({
+        version: from + index + 1,
+        statements: statementsOf(step).map((statement) => statement.split(/\s*[\n(]/)[0] ?? ''),
+      }))
+    },
+    /** Runs them, each whole or absent. Refused while another migration holds the lock. */
     async migrate() {
       const from = await versionNow()
       await migrate()
       return { from, to: await versionNow() }
     },
-    // None from a store that is older than the log.
+    /** Operators' changes, newest first; none from a store that is older than the log. */
     audit: (limit: number) =>
       read(function* () {
         return (yield* hasTable('audit')) ? yield* listAudit(limit) : []
@@ -166,10 +136,13 @@ export function upkeep({ read }: Sql, schema: Schema, migrate: () => Promise<voi
   }
 }
 
-export const verifyResult = ({ checked, faults }: Checked, damaged: boolean): VerifyResult => ({
+/** What a check found. `damaged`: the file itself is corrupt, and not at most some rows, perhaps edited by hand. */
+export const verifyResult = ({ checked, faults }: Checked, damaged: boolean) => ({
   ok: faults.length === 0,
   damaged,
+  /** Subscriptions looked at. */
   checked,
+  /** Each names the row at fault. */
   faults: faults.slice(0, MOST_FAULTS),
   moreFaults: Math.max(0, faults.length - MOST_FAULTS),
 })

@@ -39,10 +39,7 @@ export const TEXTS = {
   prune: 'DELETE FROM message WHERE done_at < @before OR expires_at < @before',
 }
 
-/**
- * The messages of a kind that are due, and those whose process did not record an outcome before its lease ended. To one
- * subscription they leave one after the other.
- */
+/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. */
 export function dueText(which: string, isDue: string): string {
   return `SELECT id FROM message
     WHERE ${which} AND done_at IS NULL
@@ -56,7 +53,6 @@ export function dueText(which: string, isDue: string): string {
 
 type Due = Omit<Parameters<MessageStore['claimMessages']>[0], 'stream'>
 
-/** The statements about messages. */
 export const messageSteps = {
   /** Writes a message, already claimed by the process that writes it; undefined: it is queued already. */
   *queue(
@@ -77,13 +73,8 @@ export const messageSteps = {
     if (wanted) yield* run(TEXTS.supersede, { id, subscription })
     else yield* this.remove({ id, fence })
   },
-  *remove({ id, fence }: Pick<QueuedMessage, 'id' | 'fence'>): Steps<void> {
-    yield* run(TEXTS.remove, { id, fence, sent: 0 })
-  },
-  *due(input: Due, text = TEXTS.due): Steps<readonly { readonly id: string }[]> {
-    const far = input.now + FAR_MS
-    return yield* all<{ readonly id: string }>(text, { ...input, far })
-  },
+  remove: ({ id, fence }: Pick<QueuedMessage, 'id' | 'fence'>) => run(TEXTS.remove, { id, fence, sent: 0 }),
+  due: (input: Due, text = TEXTS.due) => all<{ id: string }>(text, { ...input, far: input.now + FAR_MS }),
   *claim<Message extends QueuedMessage>(input: Due, text?: string): Steps<readonly Message[]> {
     const claimed: Message[] = []
     for (const { id } of yield* this.due(input, text)) {
@@ -107,12 +98,9 @@ export const messageSteps = {
     else yield* run(TEXTS.remove, { id, fence, sent: Number(result === 'sent') })
     if (result === 'sent') yield* run(TEXTS.sent, { id, providerId })
   },
-  *prune(before: number): Steps<void> {
-    yield* run(TEXTS.prune, { before })
-  },
+  prune: (before: number) => run(TEXTS.prune, { before }),
 }
 
-/** The queue of messages. */
 export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlement> => ({
   // Look before beginning a transaction: nearly always, none is due.
   claimMessages: async (input) =>

@@ -1,7 +1,7 @@
 import { NOTICES } from '../course/definition.ts'
 import { NOTICE_LIFE_MS } from '../course/notices.ts'
 import type { CourseStore } from '../course/store.ts'
-import type { Notice, NoticeFacts, NoticeMail } from '../incidents/incident.ts'
+import type { Notice, NoticeMail } from '../incidents/incident.ts'
 import { first, lock, run, type Sql, type Steps } from './sql.ts'
 
 export const TEXTS = {
@@ -48,9 +48,7 @@ export const noticeSteps = {
     yield* run(TEXTS.queue)
     yield* run(TEXTS.queued)
   },
-  *prune(before: number): Steps<void> {
-    yield* run(TEXTS.prune, { before })
-  },
+  prune: (before: number) => run(TEXTS.prune, { before }),
 }
 
 /** A row of `mail`: the facts of a notice are JSON. */
@@ -61,6 +59,6 @@ export const notices = ({ one }: Sql): Pick<CourseStore, 'noticeMail'> => ({
     const row = await one(first<Row>(TEXTS.mail, asked))
     if (row === undefined) return undefined
     const { id, enrolment, language, facts, ...notice } = row
-    return { id, enrolment, language, notice: { ...notice, facts: JSON.parse(facts) as NoticeFacts } }
+    return { id, enrolment, language, notice: { ...notice, facts: JSON.parse(facts) } }
   },
 })

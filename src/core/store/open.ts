@@ -28,10 +28,7 @@ export async function openStore(
   return (await import('./sqlite/open.ts')).openSqlite(address?.file, options.onLost, options.leaseClock)
 }
 
-/**
- * Opens (and makes) the table that analytics are kept in: with SQLite in a file of its own beside the store's, with
- * PostgreSQL in a schema of its own.
- */
+/** Opens (and makes) the table of analytics: in a file beside an SQLite store's, or in a schema of its own. */
 export async function openAnalyticsStore(
   address: StoreAddress,
   { table, log, onLost }: { table: string; log?: Log; onLost?: OnLost | undefined },
@@ -124,7 +121,7 @@ export async function compareStores(
   if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
   if (from.kind === 'postgres' && !existsSync(file.file))
     throw new StoreMaintenanceError(`there is no file ${file.file}: copy to it first.`)
-  const { compareWithPostgres } = await import('./postgres/copy.ts')
+  const { compareWithPostgres } = await import('./postgres/maintenance.ts')
   const found = await withSource(file, (source) => compareWithPostgres(source, database.url))
   return from.kind === 'sqlite'
     ? found
@@ -135,7 +132,7 @@ export async function compareStores(
 export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<CopyResult> {
   if (from.kind === to.kind) throw sameKind()
   if (to.kind === 'postgres') {
-    const { copyIntoPostgres } = await import('./postgres/copy.ts')
+    const { copyIntoPostgres } = await import('./postgres/maintenance.ts')
     return withSource(from, (source) => copyIntoPostgres(source, to.url))
   }
   const { assertNoFile, copyIntoSqlite } = await import('./sqlite/copy.ts')
@@ -145,7 +142,7 @@ export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<C
 
 async function withSource<T>(from: StoreAddress, work: (source: CopySource) => Promise<T>): Promise<T> {
   if (from.kind === 'sqlite') return (await import('./sqlite/copy.ts')).withSqliteSource(from.file, work)
-  return (await import('./postgres/copy.ts')).withPostgresSource(from.url, work)
+  return (await import('./postgres/maintenance.ts')).withPostgresSource(from.url, work)
 }
 
 function sameKind(): StoreMaintenanceError {

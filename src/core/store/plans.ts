@@ -31,50 +31,36 @@ export const TEXTS = {
   dropTexts: `DELETE FROM course_text WHERE hash NOT IN (SELECT value FROM {each @named})`,
 }
 
-/** The table `course_plan`. */
-export interface PlanRow {
-  readonly course: string
-  readonly version: string
-  /** JSON. */
-  readonly plan: string
+/** A row of `course_plan`; the plan is JSON. */
+export interface PlanRow extends Readonly<Record<'course' | 'version' | 'plan', string>> {
   readonly unusedSince: number | undefined
 }
 
-/**
- * The plans to check for followers: not those that new enrolments begin with, nor those marked unused less
- * than a day ago.
- */
-export function plansToCheck(
+/** The plans to check for followers: not those that enrolments begin with, nor those marked less than a day ago. */
+export const plansToCheck = (
   plans: readonly PlanRow[],
-  { keep, now }: { readonly keep: readonly string[]; readonly now: number },
-): readonly PlanRow[] {
-  return plans.filter(
+  { keep, now }: Parameters<CourseStore['prunePlans']>[0],
+): readonly PlanRow[] =>
+  plans.filter(
     ({ version, unusedSince: since }) =>
       !keep.includes(version) && (since === undefined || now - since >= UNUSED_KEPT_MS),
   )
-}
 
 export const listPlans = (): Steps<readonly PlanRow[]> => all(TEXTS.plans)
 export const listTexts = (): Steps<readonly LessonText[]> => all(TEXTS.texts)
 
-interface Followed {
-  readonly id: string
-  readonly version: string | undefined
-  /** Truthy while lessons of that version are left. */
-  readonly follows: unknown
-}
+/** `follows`: truthy while lessons of that version are left. */
+type Followed = { readonly id: string; readonly version: string | undefined; readonly follows: unknown }
 
 /** Stores the plan and the texts that an enrolment begins with, in its transaction. */
 export function* keepPlan(course: string, { version, plan, texts }: PinnedPlan): Steps<void> {
-  // Clear the mark first: a transaction that deletes unused plans then either sees that this one is in use,
-  // or has ended before the insert below.
+  // First: a transaction that deletes unused plans sees that this one is in use, or has ended before the insert.
   yield* run(TEXTS.use, { course, version })
   if ((yield* run(TEXTS.keep, { course, version, plan })) === 0 || texts.length === 0) return
   yield* lock(TEXTS_LOCK)
   yield* run(TEXTS.keepTexts, { rows: texts })
 }
 
-/** The plans and texts that enrolments began with. */
 export function plans({ one, write }: Sql) {
   /** The versions that some enrolment follows, of those asked for. */
   async function followed(versions: readonly string[]): Promise<ReadonlySet<string>> {
@@ -116,7 +102,7 @@ export function plans({ one, write }: Sql) {
 function textsOf({ plan }: Pick<PlanRow, 'plan'>): readonly string[] {
   try {
     // Any value is possible: somebody may have edited the row.
-    const { texts } = JSON.parse(plan) as { readonly texts?: unknown }
+    const { texts }: { texts?: unknown } = JSON.parse(plan)
     return Array.isArray(texts) ? texts.flatMap((lesson) => Object.values(Object(lesson))).map(String) : []
   } catch {
     return []
@@ -127,12 +113,11 @@ function textsOf({ plan }: Pick<PlanRow, 'plan'>): readonly string[] {
 export function planFaults(plans: readonly PlanRow[], texts: readonly LessonText[]): readonly string[] {
   const sound = new Set(texts.filter((text) => hashOf(text) === text.hash).map(({ hash }) => hash))
   const known = new Set(texts.map(({ hash }) => hash))
-  return plans.flatMap((row) =>
-    [...new Set(textsOf(row))]
-      .filter((hash) => !sound.has(hash))
-      .map(
-        (hash) =>
-          `course ${row.course}: the lesson text ${hash} of version ${row.version} ${known.has(hash) ? 'was changed' : 'is missing'}; its readers get the current text`,
-      ),
-  )
+  return plans.flatMap((row) => {
+    const wrong = [...new Set(textsOf(row))].filter((hash) => !sound.has(hash))
+    return wrong.map(
+      (hash) =>
+        `course ${row.course}: the lesson text ${hash} of version ${row.version} ${known.has(hash) ? 'was changed' : 'is missing'}; its readers get the current text`,
+    )
+  })
 }

@@ -1,8 +1,10 @@
 import { parseAddress } from '../address.ts'
 import { suppressionHashes } from '../course/links.ts'
+import type { Subscription } from '../course/subscription.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { secret } from '../secret.ts'
 import { addAudit } from './audit.ts'
+import { type CopiedRow, PAGE } from './copy.ts'
 import { enrolments } from './enrolments.ts'
 import { TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
@@ -10,7 +12,7 @@ import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addressKeys } from './meta.ts'
 import { holdAgain } from './sending.ts'
-import { all, run, type Sql } from './sql.ts'
+import { all, insertRows, run, type Sql, type Steps, snakeCase } from './sql.ts'
 
 /** Changes that a journal made in an older store. */
 export type Replayed = Readonly<typeof NOTHING_REPLAYED>
@@ -27,8 +29,6 @@ export const NOTHING_REPLAYED = {
   resumed: 0,
 }
 
-const PAGE = 500
-
 const page = (table: string, id = 'id', address = 'address') =>
   `SELECT ${id} AS id, ${address} AS address FROM ${table} WHERE ${id} > @after AND ${address} IS NOT NULL ORDER BY ${id} LIMIT ${PAGE}`
 
@@ -41,39 +41,23 @@ export const TEXTS = {
   mailbox: page('mailbox', 'identity', 'identity'),
 }
 
-interface Found {
-  readonly table: keyof typeof TEXTS
-  readonly id: string
-}
+type Found = { readonly table: keyof typeof TEXTS; readonly id: string }
 type Person = Pick<Found, 'id'> & { readonly address: string }
 
 type Entry<What extends JournalEntry['what']> = Extract<JournalEntry, { what: What }>
 type Leaving = Entry<'unsubscribed' | 'undone'>
 type Listing = Entry<'suppressed' | 'released'>
 
-/**
- * What an entry does to the enrolment that a restore brought back: the one that it is said of, an earlier one, or
- * nothing. Only the last entry about each enrolment counts.
- */
-function changeAfterRestore(
-  restored: { readonly enrolment: number; readonly unsubscribedAt?: number | undefined } | undefined,
-  { what, at, enrolment }: Leaving,
-): { readonly what: Leaving['what']; readonly enrolment: number } | undefined {
+/** Whether the last entry about an enrolment changes the one that a restore brought back, which may be an earlier one. */
+function concerns({ what, at, enrolment }: Leaving, restored: Subscription): boolean {
   // An entry about an enrolment that has since started over says nothing about the new one.
-  if (restored === undefined || restored.enrolment > enrolment) return undefined
-  // The store is older than the enrolment, so its later start is lost. Apply its unsubscribe to the earlier enrolment,
-  // so that the person stays out, but not its undo, which would put them back into the earlier one.
-  if (restored.enrolment < enrolment && what === 'undone') return undefined
-  // The suppression that ended the enrolment has already been replayed; ending it twice would record that the
-  // subscriber left as well.
-  if (what === 'unsubscribed' && restored.unsubscribedAt === at) return undefined
-  return { what, enrolment: restored.enrolment }
+  if (restored.enrolment > enrolment) return false
+  // Where the later start is lost, its unsubscribe ends the earlier enrolment, so that the person stays out; its undo
+  // would put them back into it. A suppression that ended one was replayed: nobody left as well.
+  return what === 'undone' ? restored.enrolment === enrolment : restored.unsubscribedAt !== at
 }
 
-/**
- * Does again in a store that was brought back to an older state what happened since. Doing it twice changes nothing
- * more.
- */
+/** Does again in a store that was brought back to an older state what happened since. Twice changes nothing more. */
 export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promise<Replayed> {
   const { findById, unsubscribe, undoUnsubscribe } = enrolments(sql)
   const count = { ...NOTHING_REPLAYED }
@@ -82,7 +66,8 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
   const hashesOf = (identity: string) => suppressionHashes(keys, identity)
   count.erased = await eraseAgain(sql, entries.filter(is('erased')), hashesOf)
   const listings = new Map(entries.filter(is('suppressed', 'released')).map((one) => [one.identity, one]))
-  for (const what of await listAgain(feedback(sql), [...listings.values()], hashesOf)) count[what] += 1
+  const reported = feedback(sql)
+  for (const one of listings.values()) if (await listAgain(reported, one, hashesOf)) count[one.what] += 1
   const holds = new Map(entries.filter(is('paused', 'resumed')).map((one) => [one.name, one]))
   for (const hold of holds.values()) count[hold.what] += await sql.write(() => holdAgain(hold))
   const last = new Map(
@@ -97,12 +82,10 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     // Their enrolment began after the backup: what is left of it is that they ended it.
     if (before === undefined && hash !== undefined && !gone.has(id))
       count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hash, now }))
-    const change = changeAfterRestore(before, entry)
-    if (change === undefined) continue
-    const { what, enrolment } = change
-    if (what === 'unsubscribed') await unsubscribe({ id, enrolment, now })
-    else await undoUnsubscribe({ id, enrolment, now })
-    if ((await findById(id))?.state !== before?.state) count[what] += 1
+    if (before === undefined || !concerns(entry, before)) continue
+    const { enrolment, state } = before
+    await (entry.what === 'unsubscribed' ? unsubscribe : undoUnsubscribe)({ id, enrolment, now })
+    if ((await findById(id))?.state !== state) count[entry.what] += 1
   }
   return count
 }
@@ -112,15 +95,10 @@ function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
   return (entry: JournalEntry): entry is Entry<What> => wanted.has(entry.what)
 }
 
-/**
- * Deletes the people who were erased since, by the ids that the journal has of them, and whoever has an address with
- * the hash of an erased one: a journal made from rows has no ids.
- */
-async function eraseAgain(
-  sql: Sql,
-  erased: readonly Entry<'erased'>[],
-  hashesOf: (identity: string) => readonly string[],
-): Promise<number> {
+type HashesOf = (identity: string) => readonly string[]
+
+/** Deletes who was erased since, by the ids in the journal, and by the hashes of addresses: one made from rows has no ids. */
+async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], hashesOf: HashesOf): Promise<number> {
   if (erased.length === 0) return 0
   const byHash = new Map<string, Found[]>(erased.map(({ hash }) => [hash, []]))
   for await (const { address: given, ...row } of everybody(sql)) {
@@ -159,23 +137,58 @@ async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
     }
 }
 
-/** Applies the last entry about each address and gives what changed. */
+/** Applies the last entry about an address; false if that changes nothing. */
 async function listAgain(
   { apply, find }: FeedbackStore,
-  listings: readonly Listing[],
-  hashesOf: (identity: string) => readonly string[],
-): Promise<readonly Listing['what'][]> {
-  const changed: Listing['what'][] = []
-  for (const listing of listings) {
-    const { what, at, identity } = listing
-    const known = (await find(identity))?.suppression
-    if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) continue
-    const change =
-      listing.what === 'suppressed'
-        ? suppressionChange(identity, listing.suppression, hashesOf)
-        : releaseChange(identity, { at, reason: 'done again after a restore', source: 'operator' })
-    const [applied] = await apply([change], at)
-    if (applied !== 'erased') changed.push(what)
+  listing: Listing,
+  hashesOf: HashesOf,
+): Promise<boolean> {
+  const { what, at, identity } = listing
+  const known = (await find(identity))?.suppression
+  if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) return false
+  const change =
+    what === 'suppressed'
+      ? suppressionChange(identity, listing.suppression, hashesOf)
+      : releaseChange(identity, { at, reason: 'done again after a restore', source: 'operator' })
+  const [applied] = await apply([change], at)
+  return applied !== 'erased'
+}
+
+/** What was told and what waits to leave: in an older state it would be said twice, or its end never. */
+const TOLD = [
+  ...(['incident', 'alert_message', 'status_update', 'announcement'] as const),
+  ...(['silence', 'notice', 'heartbeat', 'message'] as const),
+]
+type Told = Map<(typeof TOLD)[number], readonly CopiedRow[]>
+
+/** `schema`: with a dot, where it is another than the store's. */
+export function* toldBy(schema = ''): Steps<Told> {
+  const told: Told = new Map()
+  for (const table of TOLD) told.set(table, yield* all<CopiedRow>(`SELECT * FROM ${schema}${table}`))
+  return told
+}
+
+/** Puts what a replaced store told, and what waits there, in the place of the restored store's. */
+export function* takeTold(told: Told): Steps<void> {
+  const isConfirmation = ({ stream }: CopiedRow) => stream === 'confirmation'
+  // A link works only in the store that has its hash: of confirmations those go that have left since.
+  const ids = told
+    .get('message')
+    ?.filter(isConfirmation)
+    .map(({ id }) => id)
+  yield* run(
+    `DELETE FROM message WHERE stream <> 'confirmation' OR id NOT IN (SELECT value FROM {each @ids})`,
+    { ids },
+  )
+  for (const [table, found] of told) {
+    if (table !== 'message') yield* run(`DELETE FROM ${table}`)
+    const rows = found.filter((row) => !isConfirmation(row))
+    const columns = Object.keys(rows[0] ?? {})
+      .map(snakeCase)
+      .join(', ')
+    const isKnown = 'AND (r.subscription IS NULL OR r.subscription IN (SELECT id FROM subscription))'
+    const insert = insertRows(table, columns, table === 'message' ? isKnown : '')
+    for (let start = 0; start < rows.length; start += PAGE)
+      yield* run(insert, { rows: rows.slice(start, start + PAGE) })
   }
-  return changed
 }

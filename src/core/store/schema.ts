@@ -32,10 +32,7 @@ export function* schemaVersion(): Steps<number> {
   return (isThere ? yield* scalar<number>('{version}') : undefined) ?? 0
 }
 
-/**
- * Closes the store to builds that know only schemas before `oldest`; one that is closed to more builds stays so.
- * `migrated`: the version of a schema that is new.
- */
+/** Closes the store to builds that know only schemas before `oldest`, if it is not yet; `migrated`: to this version. */
 export function* closeTo(oldest: number, migrated?: number): Steps<void> {
   const from = Number((yield* getMeta('readable_from'))?.split(':')[1] ?? 0)
   if (migrated === undefined && from >= oldest) return
@@ -70,10 +67,7 @@ export function* assertReadable({ steps, place }: Schema): Steps<number> {
   )
 }
 
-/**
- * Additive steps, each whole or absent, under a lock so that two processes cannot both run one. A new store gets all of
- * them in one commit: a wait for the disk after each would be most of the time that it takes to make.
- */
+/** Additive steps, each whole, one process at a time. A new store gets all of them in one commit, which waits for the disk once. */
 export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, schema: Schema): Promise<void> {
   function* advance(): Steps<number> {
     // A second migration waits here, then finds the step done.

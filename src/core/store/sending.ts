@@ -1,16 +1,5 @@
 import { MINUTE_MS } from '../durations.ts'
-import {
-  BREAKER,
-  breach,
-  dayNameOf,
-  dayOfFeedback,
-  furthestUs,
-  type MailCount,
-  type MailDayCount,
-  minuteOf,
-  type SendingStore,
-  sumCounts,
-} from '../mail/feedback/sending.ts'
+import * as counting from '../mail/feedback/sending.ts'
 import {
   coursePause,
   type Hold,
@@ -83,28 +72,16 @@ function newest(kinds: readonly string[]): string {
     ORDER BY problem_since DESC LIMIT 1`
 }
 
-interface State {
-  readonly pausedAt: number | undefined
-  readonly reason: string | undefined
-}
+type State = { readonly pausedAt: number | undefined; readonly reason: string | undefined }
 
 const pauseOf = (state: State | undefined): Pause | undefined =>
   state?.pausedAt === undefined ? undefined : { at: state.pausedAt, reason: state.reason ?? '' }
 
 /** Adds to the counts of mail, in the transaction of what is counted. */
-export function* addCounts(counts: readonly MailCount[]): Steps<void> {
-  const { minutes, days } = sumCounts(counts)
+export function* addCounts(counts: readonly counting.MailCount[]): Steps<void> {
+  const { minutes, days } = counting.sumCounts(counts)
   if (minutes.length > 0) yield* run(TEXTS.countMinutes, { rows: minutes })
   if (days.length > 0) yield* run(TEXTS.countDays, { rows: days })
-}
-
-/** The last mail that was taken, refused for good, and not delivered otherwise. */
-function* readLastMail(): Steps<LastMail> {
-  return {
-    sentAt: yield* scalar(TEXTS.sent),
-    refused: yield* first<Pause>(TEXTS.refused),
-    failed: yield* first<Pause>(TEXTS.failed),
-  }
 }
 
 /** Pauses a stream, also for a store that is restored later; 0 if it was paused already. */
@@ -116,17 +93,15 @@ function* pauseStream(stream: StreamName, now: number, reason: string): Steps<nu
 
 /** Pauses or resumes again what a journal says, unless the store knows something later; gives the changed rows. */
 export function* holdAgain(entry: Extract<JournalEntry, { what: 'paused' | 'resumed' }>): Steps<number> {
-  const { name, at: now } = entry
-  const row = yield* first<{ readonly pausedAt?: number; readonly resumedAt?: number }>(TEXTS.breaker, {
-    name,
-  })
-  if (entry.what === 'resumed')
-    return row?.pausedAt === undefined || row.pausedAt > now ? 0 : yield* run(TEXTS.resume, { name, now })
-  return (row?.resumedAt ?? 0) > now ? 0 : yield* run(TEXTS.pause, { name, now, reason: entry.reason })
+  const { what, at: now, ...hold } = entry
+  const found = yield* first<{ pausedAt?: number; resumedAt?: number }>(TEXTS.breaker, hold)
+  const { pausedAt = Number.POSITIVE_INFINITY, resumedAt = 0 } = found ?? {}
+  if ((what === 'resumed' ? pausedAt : resumedAt) > now) return 0
+  return yield* run(what === 'resumed' ? TEXTS.resume : TEXTS.pause, { ...hold, now })
 }
 
 /** What all dispatchers of a store share: the counts, the pause and the pace. */
-export function sending({ one, read, write }: Sql): SendingStore {
+export function sending({ one, read, write }: Sql): counting.SendingStore {
   function* holds(streams: readonly StreamName[] = STREAMS): Steps<readonly Hold[]> {
     const rows = yield* all<State & { readonly name: string }>(TEXTS.holds)
     return streams.flatMap((stream) => {
@@ -137,11 +112,13 @@ export function sending({ one, read, write }: Sql): SendingStore {
   return {
     count: (counts) => write(() => addCounts(counts)),
     async check(now) {
-      const since = minuteOf(now - BREAKER.windowMs) + 1
+      const since = counting.minuteOf(now - counting.BREAKER.windowMs) + 1
       const rows = await one(all<State & { kind?: string; count?: number }>(TEXTS.sums, { since }))
       const pause = pauseOf(rows[0])
       if (pause) return pause
-      const reason = breach(dayOfFeedback((kind) => rows.find((row) => row.kind === kind)?.count ?? 0))
+      const reason = counting.breach(
+        counting.dayOfFeedback((kind) => rows.find((row) => row.kind === kind)?.count ?? 0),
+      )
       if (reason === undefined) return undefined
       return write(function* () {
         yield* pauseStream('course', now, reason)
@@ -150,7 +127,11 @@ export function sending({ one, read, write }: Sql): SendingStore {
     },
     holds: () => one(holds()),
     queue: (now) => one(all<StreamQueue>(TEXTS.queue, { now })),
-    lastMail: () => read(readLastMail),
+    lastMail: () =>
+      read(function* (): Steps<LastMail> {
+        const sentAt = yield* scalar<number>(TEXTS.sent)
+        return { sentAt, refused: yield* first(TEXTS.refused), failed: yield* first(TEXTS.failed) }
+      }),
     pause: ({ streams, reason, now, audit }) =>
       write(function* () {
         let changed = 0
@@ -169,11 +150,11 @@ export function sending({ one, read, write }: Sql): SendingStore {
         if (ended.length > 0) yield* addAudit(audit)
         return ended
       }),
-    days: (since) => one(all<MailDayCount>(TEXTS.days, { since: dayNameOf(since) })),
+    days: (since) => one(all<counting.MailDayCount>(TEXTS.days, { since: counting.dayNameOf(since) })),
     reserve: async ({ messages, intervalUs }) => {
-      const values = { totalUs: messages * intervalUs, furthestUs: furthestUs(intervalUs) }
+      const values = { totalUs: messages * intervalUs, furthestUs: counting.furthestUs(intervalUs) }
       return Math.max(0, (await one(scalar<number>(TEXTS.reserve, values))) ?? 0)
     },
-    prune: async (before) => void (await one(run(TEXTS.prune, { before: minuteOf(before) }))),
+    prune: async (before) => void (await one(run(TEXTS.prune, { before: counting.minuteOf(before) }))),
   }
 }

@@ -70,10 +70,7 @@ export function* lock(space: number, name?: string): Steps<void> {
   yield { space, name }
 }
 
-/**
- * Journals changes before they are committed: a spare line does no harm, but a change that is missing from the journal
- * would be lost in a restore.
- */
+/** Journals changes before they are committed: a spare line does no harm, a missing one would be lost in a restore. */
 export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
   if (entries.length > 0) yield { journal: entries }
 }
@@ -109,10 +106,7 @@ export const camelCase = (column: string): string =>
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/**
- * The value of a parameter as both stores can keep it, so that it comes back the same from each: undefined is null, and
- * a list is JSON, whose rows have the names of columns.
- */
+/** A parameter as both stores keep it alike: undefined is null, and a list is JSON, whose rows have the names of columns. */
 export function boundValue(values: object, name: string): unknown {
   const value: unknown = values[name as keyof typeof values]
   if (typeof value === 'string') return storableText(value)

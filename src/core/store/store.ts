@@ -6,10 +6,7 @@ export interface Store extends ReturnType<typeof operations> {
   readonly kind: 'memory' | 'sqlite' | 'postgres'
   /** False for the in-memory fallback: dispatch refuses it. */
   readonly persistent: boolean
-  /**
-   * A real write and a real read; rejects while its disk is full, or after a damaged page was met. `pages` also reads
-   * every page, where the store is a file of its own.
-   */
+  /** A real write and read; rejects on a full disk, or after damage was met. `pages`: reads every page of a file. */
   ping(options?: { readonly pages?: boolean }): Promise<void>
   status(): Promise<StoreStatus>
   close(): Promise<void>

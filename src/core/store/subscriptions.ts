@@ -1,41 +1,30 @@
 import { FIRST_COURSE } from '../course/definition.ts'
-import type { Problem, SubscriptionRecord, SubscriptionState } from '../course/subscription.ts'
+import type { Problem, SubscriptionRecord } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
 import { closeTo } from './schema.ts'
 import { all, assigned, camelCase, first, run, type Steps } from './sql.ts'
 
-/**
- * The oldest schema whose builds know several courses. An earlier build would take every enrolment for one in
- * the first course.
- */
+/** The oldest schemas whose builds know several courses, and lessons by name. */
 const COURSES_FROM = 14
-/** The oldest schema whose builds know lessons by name. */
 const NAMES_FROM = 21
 
-/** The row format of builds that know several courses, and no lessons by name. */
-const COURSES = 1
-
 /**
- * The format of rows that this build knows: 0 is one course, 1 is several, 2 is lessons by name. A row’s column `needs` says the
- * least that a build has to know to claim it, and each claim names the format of its build, so the store can
- * refuse a claim of an older build (the migration with `needs`).
+ * The formats of rows that builds know: 0 is one course, 1 is several, 2 is lessons by name. A row’s column `needs` says
+ * the least that a build has to know to claim it, and each claim names the format of its build, so the store can refuse
+ * a claim of an older build (the migration with `needs`).
  */
+const COURSES = 1
 const ROW_FORMAT = 2
 
 /** The value for `claimed_by`. Builds before 0.3.0 name no format; no name of a call has a tilde. */
 export const claimedAs = (call: string): string => `${ROW_FORMAT}~${call}`
 
-/**
- * The unique key of an enrolment: in the first course the person's identity, as in tables from before there
- * were others; in any other course, the identity and the name of the course.
- */
-export function enrolmentKey(identity: string, course: string): string {
-  return course === FIRST_COURSE ? identity : `${identity} ${course}`
-}
+/** The unique key of an enrolment: in the first course the person's identity, as from before there were others. */
+export const enrolmentKey = (identity: string, course: string): string =>
+  course === FIRST_COURSE ? identity : `${identity} ${course}`
 
-/** The columns that are set when the row is created. */
+/** The columns that are set when the row is created, and those that a change may set. */
 const CREATED = 'id, identity, person, address, course, created_at'
-/** The columns that a change may set. */
 const CHANGED = `state, enrolment, confirmed_at, unsubscribed_at, course_version, lessons, promised, needs, due_at,
   last_sent_at, time_zone, language, sent_days, sent_lessons, next_attempt_at, first_attempt_at, claimed_at, lease_until,
   claimed_by, fence, failures, problem_kind, problem_reason, problem_since, consent_at, consent_how`
@@ -76,16 +65,14 @@ export interface Row
   readonly consentHow: string | undefined
 }
 
-/**
- * When the lesson in hand is due if the row does not say: the first course sends one lesson a day from
- * confirmation on.
- */
+/** When the lesson in hand is due if the row does not say: the first course sends one lesson a day. */
 const plainDueAt = (confirmedAt: number | undefined, sent: number) =>
   confirmedAt === undefined ? undefined : confirmedAt + sent * DAY_MS
 
 /** Takes a raw row too, with null for undefined. */
 export function recordOf(row: Row): SubscriptionRecord {
   const sentDays = daysOf(parsed(row.sentDays))
+  const waits = sentDays !== undefined && sentDays.length < row.lessons
   return {
     id: row.id,
     identity: row.person ?? row.identity,
@@ -95,11 +82,7 @@ export function recordOf(row: Row): SubscriptionRecord {
     lessons: row.lessons,
     promised: row.promised ?? undefined,
     needs: row.needs,
-    dueAt:
-      row.dueAt ??
-      (sentDays && sentDays.length < row.lessons
-        ? plainDueAt(row.confirmedAt ?? undefined, sentDays.length)
-        : undefined),
+    dueAt: row.dueAt ?? (waits ? plainDueAt(row.confirmedAt ?? undefined, sentDays.length) : undefined),
     lastSentAt: row.lastSentAt ?? undefined,
     timeZone: row.timeZone ?? undefined,
     language: row.language ?? undefined,
@@ -136,13 +119,11 @@ function parsed(value: unknown): unknown {
   }
 }
 
-function daysOf(value: unknown): readonly number[] | undefined {
-  return Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
-}
+const daysOf = (value: unknown): readonly number[] | undefined =>
+  Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
 
-function namesOf(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined
-}
+const namesOf = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined
 
 /** The values that a change writes. */
 function changedOf(record: SubscriptionRecord): object {
@@ -159,22 +140,10 @@ function changedOf(record: SubscriptionRecord): object {
   }
 }
 
-/**
- * The value for `due_at`: none where the due time follows from the other columns, so that it stays right when
- * a build that does not know `due_at` changes those.
- */
-export function dueColumn({
-  dueAt,
-  confirmedAt,
-  sentDays,
-}: Pick<SubscriptionRecord, 'dueAt' | 'confirmedAt' | 'sentDays'>): number | undefined {
-  return dueAt === plainDueAt(confirmedAt, sentDays.length) ? undefined : dueAt
-}
-
-interface NewRow extends Pick<SubscriptionRecord, 'id' | 'identity' | 'course' | 'address' | 'createdAt'> {
-  readonly mailboxKey: string
-  readonly state: SubscriptionState
-}
+type Due = Pick<SubscriptionRecord, 'dueAt' | 'confirmedAt' | 'sentDays'>
+/** None where it follows from the other columns, which a build that does not know `due_at` may change. */
+export const dueColumn = ({ dueAt, confirmedAt, sentDays }: Due): number | undefined =>
+  dueAt === plainDueAt(confirmedAt, sentDays.length) ? undefined : dueAt
 
 function* findBy(query: string, values: object): Steps<SubscriptionRecord | undefined> {
   const row = yield* first<Row>(query, values)
@@ -195,7 +164,7 @@ export const subscriptions = {
     return (yield* all<Row>(TEXTS.byPerson, { identity })).map(recordOf)
   },
   /** False if the person has a row for the course already. */
-  *insert({ identity, course, ...row }: NewRow): Steps<boolean> {
+  *insert({ identity, course, ...row }: SubscriptionRecord & { mailboxKey: string }): Steps<boolean> {
     const key = enrolmentKey(identity, course)
     const person = key === identity ? undefined : identity
     return (yield* run(TEXTS.insert, { ...row, course, key, person })) === 1

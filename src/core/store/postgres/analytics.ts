@@ -35,7 +35,7 @@ export async function openPostgresAnalytics(url: Secret, table: string, log?: Lo
     ON CONFLICT (day, slot) DO UPDATE SET bytes = kept.bytes + excluded.bytes`
   return analytics(sql, {
     ...{ kind: 'postgres', table, batches, bytes, daily: named(table, '_daily'), rowsAStep: ROWS_A_STEP },
-    append: ({ id, ...batch }) => sql.one(run(append, { ...batch, id: id && Buffer.from(id) })),
+    append: (batch) => sql.one(run(append, batch)),
     size: () => sql.one(scalar(SIZE, { table: batches })),
     close: () => pool.end(),
   })

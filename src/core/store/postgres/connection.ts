@@ -8,16 +8,7 @@ import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { POOL_BUSY } from '../../store-fault.ts'
 import { within } from '../../wait.ts'
-import {
-  CONNECT_MS,
-  isAnswer,
-  isPoolExhausted,
-  isServerAtFault,
-  isSilent,
-  READ_ONLY,
-  refusedParameter,
-  SilentServerError,
-} from './faults.ts'
+import * as faults from './faults.ts'
 
 type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(
   ...asked: [...Before, text: string, values?: readonly unknown[]]
@@ -59,7 +50,7 @@ const INT8 = 20
 /** Attempts at what fails for a conflict or because the server only reads; the last failure is thrown. */
 const ATTEMPTS = 3
 /** 23503: a row was inserted for one that another transaction deleted meanwhile, such as a mail for an erased subscriber. */
-const CONFLICTS = ['40001', '40P01', '23503', READ_ONLY]
+const CONFLICTS = ['40001', '40P01', '23503', faults.READ_ONLY]
 
 /** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -76,7 +67,7 @@ export function createPool(input: {
   limitMs?: number
   connectMs?: number
 }): Pool {
-  const { limitMs = STATEMENT_MS, connectMs = CONNECT_MS, named = 'the store' } = input
+  const { limitMs = STATEMENT_MS, connectMs = faults.CONNECT_MS, named = 'the store' } = input
   const servers = postgresServers(input.url.reveal()) ?? [input.url.reveal()]
   const mustAsk = servers.length > 1 || /[?&]target_session_attrs=(?!any)/.test(servers[0] ?? '')
   const writable = new WeakSet<pg.PoolClient>()
@@ -140,13 +131,13 @@ export function createPool(input: {
         if (ended !== undefined || tried > servers.length) throw error
         // Another caller has already replaced this pool: try the new one.
         if (from !== current) continue
-        if (isPoolExhausted(error)) throw Object.assign(error, { code: POOL_BUSY })
-        if (parameters && refusedParameter(error) === 'statement_timeout') {
+        if (faults.isPoolExhausted(error)) throw Object.assign(error, { code: POOL_BUSY })
+        if (parameters && faults.refusedParameter(error) === 'statement_timeout') {
           parameters = false
           leave(from)
           continue
         }
-        if (!isServerAtFault(error) || servers.length === 1) throw error
+        if (!faults.isServerAtFault(error) || servers.length === 1) throw error
         leave(from, (server + 1) % servers.length)
         if (tried === servers.length) throw error
       }
@@ -166,7 +157,7 @@ export function createPool(input: {
     }
   }
   const queryWithin: Pool['queryWithin'] = (most, text, values) =>
-    using([READ_ONLY], (connection) => connection.query(most, text, values))
+    using([faults.READ_ONLY], (connection) => connection.query(most, text, values))
 
   return {
     limitMs,
@@ -230,9 +221,9 @@ function connectionOf(
         return await (limitMs === UNLIMITED ? answer : within(limitMs, answer, silentServer))
       } catch (error) {
         onFailed?.(error)
-        if (!isAnswer(error)) broken = true
+        if (!faults.isAnswer(error)) broken = true
         // Where one connection is silent or was demoted, the idle ones beside it are, too.
-        if (error instanceof SilentServerError || codeOf(error) === READ_ONLY) {
+        if (error instanceof faults.SilentServerError || codeOf(error) === faults.READ_ONLY) {
           broken = true
           onLost()
         }
@@ -251,8 +242,8 @@ function connectionOf(
 
 async function assertWritable(connection: Connection): Promise<void> {
   try {
-    const { rows } = await connection.query(CONNECT_MS, 'SHOW transaction_read_only')
-    if (rows[0]?.transaction_read_only !== 'off') throw codeError(READ_ONLY)
+    const { rows } = await connection.query(faults.CONNECT_MS, 'SHOW transaction_read_only')
+    if (rows[0]?.transaction_read_only !== 'off') throw codeError(faults.READ_ONLY)
   } catch (error) {
     connection.release()
     throw error
@@ -288,7 +279,7 @@ export function transaction<T>(
 const silenceAfter = (limitMs: number) => (limitMs === UNLIMITED ? UNLIMITED : limitMs + SILENCE_MS)
 
 export function silentServer(): never {
-  throw new SilentServerError('the server did not answer in time')
+  throw new faults.SilentServerError('the server did not answer in time')
 }
 
 /** A server that is down, full or too slow becomes `store_unavailable` (503); our own errors stay what they are. */
@@ -301,7 +292,11 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
       'store_unavailable',
       'The store cannot be read or written now; try again later.',
       // Its code says so; the package's error for a connection has none.
-      { cause: isSilent(error) ? new SilentServerError('no answer in time', { cause: error }) : error },
+      {
+        cause: faults.isSilent(error)
+          ? new faults.SilentServerError('no answer in time', { cause: error })
+          : error,
+      },
     )
   }
 }

@@ -1,23 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditEntry } from '../../audit.ts'
 import { postgresLocation } from '../../env/values.ts'
 import { codeError, codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
 import { addAudit } from '../audit.ts'
+import {
+  type CopiedRow,
+  type CopyResult,
+  type CopySource,
+  compareRows,
+  copyRows,
+  PAGE,
+  type TableDifference,
+} from '../copy.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { ANCHOR, assertRead, covers, type JournalEntry, readNamedJournal, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { getMeta, OWNER, setMeta } from '../meta.ts'
-import { POSTGRES_STEPS } from '../migrations.ts'
-import { replay } from '../replay.ts'
+import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
+import { replay, takeTold, toldBy } from '../replay.ts'
 import type { StoreSchema } from '../schema.ts'
 import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
-import { all, type Sql, scalar } from '../sql.ts'
-import { takeTold, toldBy } from '../told.ts'
-import { createPool, STATEMENT_MS, withPool } from './connection.ts'
-import { assertUnused } from './copy.ts'
+import { all, rowReader, type Sql, scalar } from '../sql.ts'
+import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
-import { bytesOf, migrate, plainSql } from './sql.ts'
+import { bytesOf, migrate, performer, plainSql } from './sql.ts'
 
 /** An operator waits longer than a request does: rows are counted one by one. */
 const LONGEST_LOOK_MS = 10 * 60_000
@@ -89,10 +97,7 @@ export interface AfterRestoreOptions {
   readonly audit?: AuditEntry | undefined
 }
 
-/**
- * Does again in a database that was restored to an older state what people and operators ended since. Gives the times of
- * the last change that the database had, and of the last that is known, if every one is.
- */
+/** Does again in a restored database what people and operators ended since; gives up to when it, and all, is known. */
 export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) =>
   withPool(url, async (pool) => {
     const { from } = options
@@ -181,4 +186,80 @@ async function entriesOfReplaced(
   if (found === undefined)
     throw new StoreMaintenanceError('--from names another store, not the one that this dump was made of.')
   return found
+}
+
+/** A connection that was closed on this side is still listed by the server for a moment. */
+const LOOKS = 10
+const LOOK_EVERY_MS = 200
+const LOCK_NOT_AVAILABLE = '55P03'
+const inUse = (unchanged: string) =>
+  `the database is in use by another process: stop the daemon and everything else that has it open; ${unchanged}.`
+const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`
+/** What reads as a table and is none, or has rows that depend on who reads it. */
+const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'platformctl' AND c.relname IN (SELECT value FROM {each @tables})
+    AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
+
+/** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
+export const copyIntoPostgres = (source: CopySource, url: Secret): Promise<CopyResult> =>
+  withPool(url, async (pool) => {
+    await migrate(pool)
+    const run = performer()
+    return explained(() => transaction(pool, (on) => copyRows(source, (steps) => run(on, steps))))
+  })
+
+/** Compares each table of a source with the database's. */
+export const compareWithPostgres = (source: CopySource, url: Secret): Promise<readonly TableDifference[]> =>
+  withPool(url, (pool) => compareRows(source, plainSql(pool).one, POSTGRES_STEPS.length))
+
+/** Lends a PostgreSQL store to copy from: brought up to date, and held against writers. */
+export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) => Promise<T>): Promise<T> =>
+  withPool(url, async (pool) => {
+    const { one, read } = plainSql(pool)
+    if ((await read(schemaVersion)) === 0)
+      throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
+    const foreign = await one(scalar<string>(FOREIGN, { tables: TABLES }))
+    if (foreign !== undefined)
+      throw new StoreMaintenanceError(
+        `the database was not copied: platformctl.${foreign} is not the table that platformctl made.`,
+      )
+    await migrate(pool)
+    await assertUnused(pool, 'nothing was copied')
+    return transaction(pool, async (on) => {
+      await explained(() => on.query(LOCK_ALL).catch(refuseIfHeld))
+      return work(sourceOn(on))
+    })
+  })
+
+const LOCK_ALL = `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`
+
+function refuseIfHeld(error: unknown): never {
+  throw codeOf(error) === LOCK_NOT_AVAILABLE
+    ? new StoreMaintenanceError(inUse('nothing was copied'), { cause: error })
+    : error
+}
+
+/** Faults are explained here: the caller would report them as faults of the other store. */
+function sourceOn(on: Queryable): CopySource {
+  const query = (text: string) => explained(() => on.query<CopiedRow>(text))
+  return async function* (table) {
+    const read = rowReader()
+    await query(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
+    for (let full = true; full; ) {
+      const { rows } = await query(`FETCH ${PAGE} FROM copied`)
+      if (rows.length > 0) yield rows.map(read)
+      full = rows.length === PAGE
+    }
+    await query('CLOSE copied')
+  }
+}
+
+/** Fails if a daemon uses the store; those behind a connection pooler cannot be seen. */
+export async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
+  const { one } = plainSql(pool)
+  for (let look = 1; ((await one(scalar<number>(OTHERS))) ?? 0) > 0; look += 1) {
+    if (look === LOOKS) throw new StoreMaintenanceError(inUse(unchanged))
+    await sleep(LOOK_EVERY_MS)
+  }
 }

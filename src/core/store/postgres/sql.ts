@@ -21,10 +21,7 @@ import { explained, PLACE } from './faults.ts'
 const OLDEST_SERVER = 140_000
 const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
 
-/**
- * Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again.
- * `leaseClock` measures leases instead of the server's clock; `limitMs` is the time limit of a transaction.
- */
+/** Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again. */
 export function postgresSql(
   pool: Pool,
   {

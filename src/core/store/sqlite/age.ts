@@ -18,20 +18,13 @@ export async function encrypt(plain: Readable, recipients: readonly string[]): P
     try {
       encrypter.addRecipient(recipient)
     } catch (error) {
-      throw new StoreMaintenanceError(
-        `${recipient} is not a public key of age (age1…): age-keygen prints one.`,
-        {
-          cause: error,
-        },
-      )
+      const said = `${recipient} is not a public key of age (age1…): age-keygen prints one.`
+      throw new StoreMaintenanceError(said, { cause: error })
     }
   return fromWeb(await encrypter.encrypt(toWeb(plain)))
 }
 
-/**
- * Refuses an encrypted file whose header, which is read before anything of it is authenticated, is too large. `head`
- * holds its first bytes.
- */
+/** Refuses an encrypted file whose header, which nothing authenticates before it is read, is too large. */
 export function checkHeader(from: string, head: Buffer): void {
   const end = head.indexOf('\n--- ')
   let recipients = 0
@@ -55,9 +48,8 @@ export async function decrypt(
       decrypter.addIdentity(identity)
     } catch (error) {
       // Not with the error's own text, which may quote the key.
-      throw new StoreMaintenanceError(`key ${index + 1} of the file with keys is not a secret key of age.`, {
-        cause: error,
-      })
+      const said = `key ${index + 1} of the file with keys is not a secret key of age.`
+      throw new StoreMaintenanceError(said, { cause: error })
     }
   const opened = await decrypter.decrypt(toWeb(sealed)).catch((error: unknown) => {
     const foreign = error instanceof Error && error.message.includes('no identity matched')
@@ -76,9 +68,8 @@ async function* orDamaged(from: string, source: Readable): AsyncGenerator<Uint8A
   try {
     yield* source
   } catch (error) {
-    throw new StoreMaintenanceError(`${from} is damaged and was not restored (a part does not decrypt).`, {
-      cause: error,
-    })
+    const said = `${from} is damaged and was not restored (a part does not decrypt).`
+    throw new StoreMaintenanceError(said, { cause: error })
   }
 }
 

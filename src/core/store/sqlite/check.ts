@@ -14,14 +14,13 @@ export function verifyDatabase(
   const faults: string[] = []
   let checked = 0
   let damaged = false
+  // A pragma's columns are SQLite's.
+  const ask = <Column extends string>(pragma: string) => database.pragma(pragma) as Record<Column, string>[]
   try {
-    for (const line of database.pragma('integrity_check(100)') as { integrity_check: string }[])
-      if (line.integrity_check !== 'ok') faults.push(`integrity: ${line.integrity_check}`)
+    for (const { integrity_check: said } of ask<'integrity_check'>('integrity_check(100)'))
+      if (said !== 'ok') faults.push(`integrity: ${said}`)
     damaged = faults.length > 0
-    for (const { table, parent } of database.pragma('foreign_key_check') as {
-      table: string
-      parent: string
-    }[])
+    for (const { table, parent } of ask<'table' | 'parent'>('foreign_key_check'))
       faults.push(`${table}: a row refers to a ${parent} that does not exist`)
     // A store that was never migrated has no rows to look at.
     if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
@@ -37,15 +36,7 @@ export function verifyDatabase(
   return verifyResult({ checked, faults }, damaged)
 }
 
-interface SchemaObject {
-  readonly type: string
-  readonly name: string
-  readonly tbl_name: string
-  readonly sql: string | null
-}
-
-/** More than any schema of ours has. */
-const MOST_OBJECTS = 10_000
+type SchemaObject = Readonly<Record<'type' | 'name' | 'tbl_name', string>> & { readonly sql: string | null }
 
 /**
  * The first object of a database that no build of ours makes, as `the view subscription`; undefined when all are ours.
@@ -88,23 +79,15 @@ export function assertMadeHere(
     )
 }
 
-const objects = (database: SqliteDatabase) =>
-  // The columns of sqlite_schema are these.
-  database
-    .prepare(`SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ${MOST_OBJECTS}`)
-    .all() as SchemaObject[]
+/** At most more than any schema of ours has. */
+const objects = (database: SqliteDatabase): readonly SchemaObject[] =>
+  database.prepare<[], SchemaObject>('SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT 10000').all()
 
-function expectedObjects(
-  database: SqliteDatabase,
-  holds: StoreContent,
-  found: readonly SchemaObject[],
-): readonly SchemaObject[] {
+function expectedObjects(database: SqliteDatabase, holds: StoreContent, found: readonly SchemaObject[]) {
   const reference = new Database(':memory:')
   try {
-    if (holds === 'course')
-      for (const step of SQLITE_STEPS.slice(0, schemaVersion(database))) reference.exec(step)
-    // The name of the table is the operator's; the form of a name is the contract's.
-    else for (const table of analyticsTables(found)) createTables(reference, table)
+    if (holds === 'analytics') for (const table of analyticsTables(found)) createTables(reference, table)
+    else for (const step of SQLITE_STEPS.slice(0, schemaVersion(database))) reference.exec(step)
     return objects(reference)
   } finally {
     reference.close()

@@ -80,7 +80,7 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
   assertNoFile(file)
   makeFolder(path.dirname(path.resolve(file)))
   const { counts } = await making(file, async (scratch) => {
-    const made = scratch('image.sqlite')
+    const made = path.join(scratch, 'image.sqlite')
     const database = connect({ file: made })
     const perform = performer(database)
     try {

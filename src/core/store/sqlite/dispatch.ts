@@ -7,10 +7,7 @@ import { storableText } from '../sql.ts'
 import { dueColumn } from '../subscriptions.ts'
 import type { SqliteDatabase } from './connection.ts'
 
-/**
- * What a dispatcher writes for every lesson, on SQLite. Statements are prepared here, and take their values by position:
- * by name they take twice as long.
- */
+/** What a dispatcher writes for every lesson. Statements take their values by position: by name they take twice as long. */
 export function rowByRow(database: SqliteDatabase): RowByRow {
   // By its row number: this saves looking up a key.
   const claim = database.prepare(`

@@ -29,16 +29,13 @@ export function isForeign(file: string, store: string): boolean {
   return found !== undefined && found.uid !== ownerOf(store).uid
 }
 
-/** A file made or restored by the superuser stays usable by the user that the daemon runs as. */
+/** A file made by the superuser stays usable by the user that the daemon runs as. */
 export function shareOwner(file: string, store: string): void {
   const { uid, gid } = ownerOf(store)
   if (process.getuid?.() === 0) chownSync(file, uid, gid)
 }
 
-/**
- * For its owner only, because it holds addresses; gives the folders that it made, the outermost first. Node's own
- * recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc.
- */
+/** Makes a folder for its owner only; gives those that it made, the outermost first. Node's own mkdir hangs in /proc. */
 export function makeFolder(folder: string): readonly string[] {
   const parent = path.dirname(folder)
   // A drive that is missing has no folder above it.
@@ -64,44 +61,37 @@ export function makeFile(file: string): void {
 /** Process numbers mean something on one machine (or in one container) only. */
 const PREFIX = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-`
 
-export interface Scratch {
-  readonly file: (name: string) => string
-  readonly remove: () => void
-}
-
 /**
  * A folder for copies that are not finished: for its owner only, under a name that nobody can guess or make first, and
- * on the same disk as `folder`, so that a finished file is only renamed.
+ * on the same disk as `folder`, so that a finished file is only renamed. Whoever made it removes it.
  */
-export function makeScratch(folder: string): Scratch {
+export function makeScratch(folder: string): string {
   removeAbandoned(folder)
-  const made = mkdtempSync(path.join(folder, `${PREFIX}${process.pid}-`))
-  return {
-    file: (name) => path.join(made, name),
-    remove: () => rmSync(made, { recursive: true, force: true }),
-  }
+  return mkdtempSync(path.join(folder, `${PREFIX}${process.pid}-`))
 }
+
+export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
 /** Makes a file that is complete when it gets its name; `work` gives the place where it made it, and a failure leaves nothing. */
 export async function making<T extends { readonly made: string }>(
   file: string,
-  work: (scratch: Scratch['file']) => Promise<T>,
+  work: (scratch: string) => Promise<T>,
 ): Promise<T> {
-  let scratch: Scratch | undefined
+  const folder = path.dirname(file)
+  let scratch: string | undefined
   try {
-    scratch = makeScratch(path.dirname(file))
-    const result = await work(scratch.file)
+    scratch = makeScratch(folder)
+    const result = await work(scratch)
     moveIntoPlace(result.made, file)
-    syncFolder(path.dirname(file))
+    syncFolder(folder)
     return result
   } catch (error) {
     throw failed(file, error)
   } finally {
-    scratch?.remove()
+    if (scratch) removeFolder(scratch)
   }
 }
 
-/** Removes the unfinished copies of killed processes. */
 export function removeAbandoned(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN
@@ -109,8 +99,7 @@ export function removeAbandoned(folder: string): void {
     const file = path.join(folder, name)
     // Not through a link, and nothing that another user put there.
     const found = lstatSync(file, { throwIfNoEntry: false })
-    if (found?.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid))
-      rmSync(file, { recursive: true, force: true })
+    if (found?.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid)) removeFolder(file)
   }
 }
 
@@ -123,10 +112,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/**
- * Free space that a growing store needs: with less, the disk counts as full, even while rows can still be changed in
- * place.
- */
+/** With less free space the disk counts as full, even while rows can still be changed in place. */
 const LEAST_FREE_BYTES = 256 * 1024
 
 export function isDiskFull(file: string): boolean {
@@ -164,19 +150,18 @@ export function syncFolder(folder: string): void {
 /** Makes a fault of the disk a sentence about the file that met it; leaves any other error as it is. */
 export function failed(file: string, cause: unknown): unknown {
   // It may be about another file.
-  if (cause instanceof StoreMaintenanceError) return cause
-  // Only what is there can belong to somebody else: a new file is refused by its folder.
-  const met = cause instanceof Error && 'path' in cause ? String(cause.path) : ''
-  const said =
-    existsSync(met) && /^(?:EACCES|EPERM)$/.test(codeOf(cause))
-      ? `${met} cannot be read or written by this user: correct its owner.`
-      : sentence(file, codeOf(cause), storeFault(cause) === 'disk_full')
+  const said = cause instanceof StoreMaintenanceError ? undefined : sentence(file, cause)
   return said === undefined ? cause : new StoreMaintenanceError(said, { cause })
 }
 
-function sentence(file: string, code: string, isFull: boolean): string | undefined {
+function sentence(file: string, cause: unknown): string | undefined {
+  const code = codeOf(cause)
   const folder = path.dirname(file)
-  if (isFull)
+  // Only what is there can belong to somebody else: a new file is refused by its folder.
+  const met = cause instanceof Error && 'path' in cause ? String(cause.path) : ''
+  if (existsSync(met) && /^(?:EACCES|EPERM)$/.test(code))
+    return `${met} cannot be read or written by this user: correct its owner.`
+  if (storeFault(cause) === 'disk_full')
     return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
   if (/^(?:EACCES|EPERM|EROFS|SQLITE_CANTOPEN)$/.test(code))
     return `${folder} cannot be written to by this user.`

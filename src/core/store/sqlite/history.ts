@@ -122,10 +122,7 @@ const MIGRATIONS: readonly string[] = [
 ]
 const IS_BEHIND = 'SELECT (SELECT max(at) FROM series) > coalesce((SELECT max(at) FROM health_series), 0)'
 
-/**
- * The history in an SQLite file of its own (`file` undefined: in memory). Synchronous NORMAL: a killed process loses
- * nothing that was recorded, a power cut perhaps the last minutes, which then are a gap.
- */
+/** The history in a file of its own (undefined: in memory). A power cut may lose the last minutes, which then are a gap. */
 export async function openSqliteHistory(file: string | undefined, onLost?: OnLost): Promise<History> {
   const database = await openDatabase(file ?? IN_MEMORY, 'NORMAL', MIGRATIONS)
   // After a rollback an earlier build recorded into its own tables.

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream, statfsSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { Duplex, PassThrough, type Readable, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { StoreMaintenanceError } from '../errors.ts'
@@ -25,23 +25,14 @@ const PACKINGS = [
     pack: () => [createGzip()],
     unpack: () => [createGunzip()],
   },
-  {
-    ending: '.sqlite',
-    magic: Buffer.from('SQLite format 3\0', 'latin1'),
-    pack: () => [],
-    unpack: () => [],
-  },
+  { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: () => [], unpack: () => [] },
 ] as const
 type Packing = (typeof PACKINGS)[number]
 
 /** How a file that age encrypted begins (age-encryption.org/v1). */
 const AGE = Buffer.from('age-encryption.org/v1\n', 'latin1')
-/** The length of the header of an SQLite file. */
 const HEADER_BYTES = 100
-/**
- * A backup may unpack to at most this many times its size. A store packs to about a tenth, zeros by gzip to a
- * thousandth.
- */
+/** A backup may unpack to this many times its size. A store packs to about a tenth, zeros by gzip to a thousandth. */
 const MOST_RATIO = 200
 const LEAST_LIMIT = 64 * 1024 * 1024
 
@@ -54,17 +45,13 @@ export function packingOf(name: string): Packing {
   )
 }
 
-/**
- * Packs a file into a new one, for its owner only, encrypted when there are recipients; gives the SHA-256 of what went
- * in and of what was written. Durable when it returns.
- */
+/** Packs a file into a new one, durably, for its owner only; gives the SHA-256 of what went in and of what was written. */
 export async function pack(
   from: string,
   to: string,
   { packing, recipients }: { readonly packing: Packing; readonly recipients: readonly string[] },
 ): Promise<{ readonly image: string; readonly written: string }> {
-  const image = createHash('sha256')
-  const written = createHash('sha256')
+  const [image, written] = [createHash('sha256'), createHash('sha256')]
   const packed = new PassThrough()
   // A fault of an earlier step ends `packed` with it, which the second pipeline reports.
   pipeline([createReadStream(from), hashing(image), ...packing.pack(), packed]).catch(() => {})
@@ -74,7 +61,6 @@ export async function pack(
   return { image: image.digest('hex'), written: written.digest('hex') }
 }
 
-/** The SHA-256 of a file as it is on the disk. */
 export async function hashOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(file), hash)
@@ -104,21 +90,14 @@ export async function unpack(
   return hash.digest('hex')
 }
 
-async function firstBytes(file: string, most: number): Promise<Buffer> {
-  const handle = await open(file, 'r')
-  const { buffer, bytesRead } = await handle
-    .read(Buffer.alloc(most), 0, most, 0)
-    .finally(() => handle.close())
-  return buffer.subarray(0, bytesRead)
-}
-
 /** The bytes of a backup, decrypted if they are encrypted. */
 async function opening(from: string, identities: readonly string[]): Promise<Readable> {
-  if (!(await firstBytes(from, AGE.length)).equals(AGE)) return createReadStream(from)
+  const firstBytes = (most: number) => buffer(createReadStream(from, { end: most - 1 }))
+  if (!(await firstBytes(AGE.length)).equals(AGE)) return createReadStream(from)
   if (identities.length === 0)
     throw new StoreMaintenanceError(`${from} is encrypted: name the file that holds its key with --identity.`)
   const age = await import('./age.ts')
-  age.checkHeader(from, await firstBytes(from, age.LARGEST_HEADER_BYTES))
+  age.checkHeader(from, await firstBytes(age.LARGEST_HEADER_BYTES))
   return age.decrypt(from, createReadStream(from), identities)
 }
 

@@ -32,7 +32,6 @@ import type { SqliteDatabase } from './connection.ts'
 import { shareOwner } from './files.ts'
 import { performer } from './sql.ts'
 
-/** The journal beside a store. */
 export function openJournal(database: SqliteDatabase, storeFile: string) {
   const file = journalFile(storeFile)
   const perform = performer(database)
@@ -50,10 +49,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
   }
 
   return {
-    /**
-     * Call it within the transaction of the change: on the disk when it returns, all of them by one write. What cannot be
-     * written is kept in the store by the same commit, and appended later.
-     */
+    /** Within the transaction of the change: durable when it returns, or kept in the store by the same commit, for later. */
     add(...entries: readonly JournalEntry[]) {
       if (entries.length === 0) return
       const lines = linesOf(entries)

@@ -119,7 +119,6 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   }
 }
 
-/** Maintenance of the file with visitors' events. */
 export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   const database = connectAnyway({ file, busyMs: BUSY_MS })
   return {
@@ -188,7 +187,7 @@ async function backup(
         `${path.dirname(file)} does not exist: make the folder for backups first.`,
       )
     const { version, counts } = await making(file, async (scratch) => {
-      const [image, made] = [scratch('image.sqlite'), scratch('packed')]
+      const [image, made] = [path.join(scratch, 'image.sqlite'), path.join(scratch, 'packed')]
       makeFile(image)
       source.database.prepare('VACUUM INTO ?').run(image)
       const checked = checkImage(image, source.holds, now)

@@ -21,10 +21,7 @@ import { openDatabase, sqliteSql } from './sql.ts'
  */
 const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
 
-/**
- * The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process.
- * `onLost`: a write was not confirmed by the disk, and the store has closed itself.
- */
+/** The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process. */
 export async function openSqlite(
   file: string | undefined,
   onLost?: OnLost,

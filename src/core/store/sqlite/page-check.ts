@@ -5,15 +5,10 @@ import Database from 'better-sqlite3'
 import { embedded } from '../../embedded.ts'
 import { within } from '../../wait.ts'
 
-/**
- * The pause after a read of every page, as a multiple of its duration: checks take at most 1% of the time.
- */
+/** The pause after a read of every page, as a multiple of its duration: checks take at most 1% of the time. */
 const SHARE = 100
 const LEAST_PAUSE_MS = 5000
-/**
- * Files up to this size are read here, in a few milliseconds. A thread leaves 14 MB behind in the process,
- * which is much for a small platform.
- */
+/** Files up to this size are read here, in a few milliseconds: a thread leaves 14 MB behind in the process. */
 const SMALL_BYTES = 4_000_000
 
 /**
@@ -36,33 +31,32 @@ export function createPageCheck(
     nextAt = performance.now() + Math.max(leastPauseMs, tookMs * SHARE)
   }
 
-  function start(): Promise<void> {
+  function start(): void {
     let found: ReturnType<typeof readPages> = { result: undefined, tookMs: 0 }
-    const { promise, resolve: ready } = Promise.withResolvers<void>()
-    loaded = promise
-    return new Promise((resolve) => {
-      worker = new Worker(inThread(), { eval: true, workerData: { file, lockedMs: 500 } })
-      worker.unref()
-      worker.on('message', (message: typeof found | 'loaded') => {
-        if (message === 'loaded') ready()
-        else found = message
-      })
-      worker.once('error', () => {})
-      worker.once('exit', () => {
-        note(found)
-        running = undefined
-        worker = undefined
-        ready()
-        resolve()
-      })
+    const [load, run] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    loaded = load.promise
+    running = run.promise
+    worker = new Worker(inThread(), { eval: true, workerData: file })
+    worker.unref()
+    worker.on('message', (message: typeof found | 'loaded') => {
+      if (message === 'loaded') load.resolve()
+      else found = message
+    })
+    worker.once('error', () => {})
+    worker.once('exit', () => {
+      note(found)
+      running = undefined
+      worker = undefined
+      load.resolve()
+      run.resolve()
     })
   }
 
   return {
     async check() {
       if (running === undefined && performance.now() >= nextAt)
-        if (sizeOf(file) <= smallBytes) note(readPages({ Driver: Database, file, lockedMs: 0 }))
-        else running = start()
+        if (sizeOf(file) <= smallBytes) note(readPages(Database, file, 0))
+        else start()
       if (running) await within(patienceMs, running, () => {})
       return sound
     },
@@ -79,16 +73,7 @@ export function createPageCheck(
  * nothing about its pages; `tookMs` is the reading alone, since a thread starts late on a busy machine. The thread runs
  * the source text of this function, so it may use only its parameters and globals.
  */
-function readPages({
-  Driver,
-  file,
-  lockedMs,
-}: {
-  readonly Driver: typeof Database
-  readonly file: string
-  /** How long to wait for a lock that another process holds. */
-  readonly lockedMs: number
-}): { result: boolean | undefined; tookMs: number } {
+function readPages(Driver: typeof Database, file: string, lockedMs: number) {
   const began = performance.now()
   let result: boolean | undefined
   try {
@@ -111,7 +96,7 @@ const Driver = ${embedded?.driver ?? `require(${JSON.stringify(createRequire(imp
 // Loads the native part as well, which the first connection would.
 new Driver(':memory:').close()
 parentPort.postMessage('loaded')
-parentPort.postMessage((${readPages})({ ...workerData, Driver }))
+parentPort.postMessage((${readPages})(Driver, workerData, 500))
 `
 
 /** The size of a file with its write-ahead log, which a check reads too. */

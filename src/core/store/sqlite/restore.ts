@@ -21,9 +21,8 @@ import {
 } from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { getMeta, getTime, OWNER, setMeta } from '../meta.ts'
-import { NOTHING_REPLAYED, replay } from '../replay.ts'
+import { NOTHING_REPLAYED, replay, takeTold, toldBy } from '../replay.ts'
 import type { Sql, Steps } from '../sql.ts'
-import { takeTold, toldBy } from '../told.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
 import {
   closeFile,
@@ -34,7 +33,7 @@ import {
   type SqliteDatabase,
   schemaVersion,
 } from './connection.ts'
-import { failed, makeFolder, makeScratch, type Scratch, shareOwner, syncFolder } from './files.ts'
+import { failed, makeFolder, makeScratch, removeFolder, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
@@ -56,13 +55,11 @@ export interface RestoreOptions {
   readonly now: number
   /** Secret keys of age, for backups that are encrypted. */
   readonly identities?: readonly string[]
-  /** A journal from beside the replaced store, for a restore elsewhere. */
   readonly journal?: string | undefined
   /** Restore although nobody knows who left since the backup. */
   readonly withoutJournal?: boolean | undefined
   /** The replaced store's file, to take the records of lessons sent since the backup from. */
   readonly sentFrom?: string | undefined
-  /** Written into the store before it is put in place. */
   readonly audit?: AuditEntry | undefined
 }
 
@@ -83,14 +80,14 @@ export async function restore(
       )
   }
   const made = parts.flatMap(folderOf)
-  const scratches: Scratch[] = []
+  const scratches: string[] = []
   try {
     const ready: (Checked & { part: RestorePart; image: string })[] = []
     for (const part of parts)
       try {
         const scratch = makeScratch(path.dirname(part.to))
         scratches.push(scratch)
-        const image = scratch.file('image.sqlite')
+        const image = path.join(scratch, 'image.sqlite')
         ready.push({ part, image, ...(await unpackAndCheck(part, image, options)) })
       } catch (error) {
         throw failed(part.to, error)
@@ -103,7 +100,7 @@ export async function restore(
       return { ...result, kept }
     })
   } finally {
-    for (const scratch of scratches) scratch.remove()
+    scratches.forEach(removeFolder)
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
     for (const folder of made.toReversed()) faultOf(() => rmdirSync(folder))
   }

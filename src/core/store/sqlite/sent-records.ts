@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../error-code.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
@@ -41,9 +41,10 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
 function assertSameSchema(restored: SqliteDatabase, replaced: string): void {
   const other = openedForReading(replaced)
   try {
-    if (schemaVersion(other) !== schemaVersion(restored))
+    const [theirs, ours] = [schemaVersion(other), schemaVersion(restored)]
+    if (theirs !== ours)
       throw new StoreMaintenanceError(
-        `${replaced} has schema ${schemaVersion(other)}, and the restored store ${schemaVersion(restored)}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
+        `${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
       )
     assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
   } finally {
@@ -52,7 +53,10 @@ function assertSameSchema(restored: SqliteDatabase, replaced: string): void {
 }
 
 function take(restored: SqliteDatabase): number {
-  const newer = restored.prepare(`SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`).all()
+  const newer = restored.prepare<[], { id: string; lessons: number }>(
+    `SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`,
+  )
+  const sent = newer.all()
   const columns = restored.prepare(`SELECT group_concat(name, ', ') FROM pragma_table_info('subscription')`)
   const row = columns.pluck().get()
   for (const table of ['course_text', 'course_plan'])
@@ -63,19 +67,14 @@ function take(restored: SqliteDatabase): number {
   const history = restored.prepare(
     'INSERT OR IGNORE INTO subscription_event SELECT * FROM replaced.subscription_event WHERE subscription = @id',
   )
-  let taken = 0
-  for (const { id, lessons } of newer as { id: string; lessons: number }[]) {
+  for (const { id } of sent) {
     progress.run({ id })
     history.run({ id })
-    taken += lessons
   }
-  return taken
+  return sent.reduce((taken, { lessons }) => taken + lessons, 0)
 }
 
-/**
- * A file that is to be replaced, and so in no use. Not opened read-only, because the log beside it would then be left
- * there; alone, because a full disk may have no room for the index of the log.
- */
+/** A file that is to be replaced, so in no use. Not read-only, which leaves its log; alone, for a disk without room. */
 export function openedForReading(file: string): SqliteDatabase {
   const database = new Database(file, { fileMustExist: true, timeout: 0 })
   database.pragma('locking_mode = EXCLUSIVE')
@@ -85,8 +84,7 @@ export function openedForReading(file: string): SqliteDatabase {
 /** Runs work while the restored store sees the replaced one under that name. */
 function beside<T>(restored: SqliteDatabase, replaced: string, work: () => T): T {
   // To attach a file that is not there would make it.
-  if (!existsSync(replaced))
-    throw Object.assign(new Error(`there is no file ${replaced}`), { code: 'ENOENT' })
+  if (!existsSync(replaced)) throw codeError('ENOENT')
   // Also of what is attached from here on: a full disk may have no room for the index of its log.
   restored.pragma('locking_mode = EXCLUSIVE')
   restored.prepare('ATTACH ? AS replaced').run(replaced)

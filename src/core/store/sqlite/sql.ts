@@ -39,10 +39,7 @@ export function sqliteSql(parts: SqliteParts): Sql {
   }
 }
 
-/**
- * Opens (and creates) an SQLite file in WAL mode and brings its schema up to date. `synchronous: 'FULL'` survives a
- * power cut; `'NORMAL'` only a killed process.
- */
+/** Opens (and creates) a file in WAL mode, migrated. `FULL` survives a power cut, `NORMAL` only a killed process. */
 export async function openDatabase(
   file: string,
   synchronous: 'FULL' | 'NORMAL',
@@ -69,7 +66,6 @@ function confirmLog(database: SqliteDatabase): void {
   }
 }
 
-/** Brings the schema of a file up to date. */
 export const migrateFile = (
   database: SqliteDatabase,
   place: string,
