@@ -438,7 +438,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keeps no names of lessons sent',
-    file: 'store/sqlite/dispatch.ts',
+    file: 'store/sqlite/open.ts',
     find: 'progress === undefined ? null : JSON.stringify(progress.sentLessons)',
     replace: 'null',
   },
@@ -596,7 +596,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ends for good whom a shorter course sent more than its last lesson',
-    file: 'store/sqlite/dispatch.ts',
+    file: 'store/sqlite/open.ts',
     find: 'coalesce(?, max(lessons, coalesce(?, 0)))',
     replace: 'coalesce(?, ?, lessons)',
   },

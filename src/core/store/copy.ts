@@ -53,11 +53,7 @@ export async function copyRows(source: CopySource, perform: Perform): Promise<Co
 }
 
 /** The tables of a source that the other store does not have alike. */
-export async function compareRows(
-  source: CopySource,
-  perform: Perform,
-  latest: number,
-): Promise<readonly TableDifference[]> {
+export async function compareRows(source: CopySource, perform: Perform, latest: number) {
   const isEmpty = (await perform(schemaVersion())) < latest
   const differences: TableDifference[] = []
   for (const table of TABLES) {

@@ -39,13 +39,11 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
 }
 
 /** Of the keys of enrolments those that somebody left before a restore forgot them: only they themselves begin again. */
-export function* leftOf(
-  people: readonly Pick<Enrolment, 'identity' | 'course'>[],
-): Steps<ReadonlySet<string>> {
+export function* leftOf(people: readonly Pick<Enrolment, 'identity' | 'course'>[]) {
   const hashOf = yield* leftHash()
   const keys = people.map(({ identity, course }) => enrolmentKey(identity, course))
   const hashes = keys.flatMap((key) => hashOf(key) ?? [])
-  if (hashes.length === 0) return new Set()
+  if (hashes.length === 0) return new Set<string>()
   const left = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))
   return new Set(keys.filter((key) => left.has(hashOf(key) ?? '')))
 }

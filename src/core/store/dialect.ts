@@ -86,10 +86,7 @@ export const spelled = (text: string, store: 'sqlite' | 'postgres'): string =>
   })
 
 /** A statement as a driver takes it: its text, and the names of its parameters in the order of their first use. */
-export interface Compiled {
-  readonly text: string
-  readonly names: readonly string[]
-}
+export type Compiled = { readonly text: string; readonly names: readonly string[] }
 
 const PARAMETER = /@([a-z]\w*)/gi
 const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')}|health_\\w+)\\b`, 'g')

@@ -44,9 +44,7 @@ export const TEXTS = {
 }
 
 /** A row that is due; where rows have numbers, with the one that it has within the transaction. */
-export interface DueRow extends Row {
-  readonly rowid?: number
-}
+export type DueRow = Row & { readonly rowid?: number }
 
 /** What a store of one process writes row by row, faster than by the general statements. */
 export interface RowByRow {

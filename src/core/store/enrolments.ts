@@ -61,7 +61,7 @@ export function enrolments(sql: Sql) {
     arrival: Arrival,
     { now, dryRun, left }: { now: number; dryRun: boolean; left: ReadonlySet<string> },
   ): Steps<Admitted> {
-    const { identity, mailboxKey, course, consent } = arrival
+    const { identity, mailboxKey, course } = arrival
     yield* lock(1, mailboxKey)
     const key = enrolmentKey(identity, course)
     const known = yield* subscriptions.lockKey(key)
@@ -72,15 +72,8 @@ export function enrolments(sql: Sql) {
     // Again: a change of the enrolment's number clears the names of its lessons (the migration with `sent_lessons`).
     if (arrival.progress) yield* subscriptions.save([arrived])
     const { id, enrolment } = arrived
-    const entry = {
-      at: now,
-      kind: 'confirmed',
-      enrolment,
-      day: 0,
-      source: 'import',
-      reason: consent.how,
-    } as const
-    yield* history.remember([id, entry])
+    const entry = { at: now, kind: 'confirmed', enrolment, day: 0, source: 'import' } as const
+    yield* history.remember([id, { ...entry, reason: arrival.consent.how }])
     return 'imported'
   }
   const findPerson = (identity: string) => one(subscriptions.ofPerson(identity))
@@ -103,15 +96,8 @@ export function enrolments(sql: Sql) {
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
         const current = known ?? joining.newSubscription(who)
-        const consent = { at: now, how: joining.ELSEWHERE }
-        const enrolled = joining.enrol(current, {
-          now,
-          start,
-          timeZone,
-          language,
-          consent,
-          suppression: undefined,
-        })
+        const how = { consent: { at: now, how: joining.ELSEWHERE }, suppression: undefined }
+        const enrolled = joining.enrol(current, { now, start, timeZone, language, ...how })
         const { enrolment } = enrolled
         yield* begin(enrolled, { start, isNew: known === undefined, mailboxKey })
         if (key !== undefined) yield* run(TEXTS.keepRequest, { key, id: enrolled.id, enrolment })
@@ -124,10 +110,8 @@ export function enrolments(sql: Sql) {
         const suppressed = yield* mailboxes.suppressedOf(arrivals.map(({ identity }) => identity))
         const left = yield* leftOf(arrivals)
         const became: Admitted[] = []
-        for (const arrival of arrivals)
-          became.push(
-            suppressed.has(arrival.identity) ? 'suppressed' : yield* admit(arrival, { now, dryRun, left }),
-          )
+        for (const one of arrivals)
+          became.push(suppressed.has(one.identity) ? 'suppressed' : yield* admit(one, { now, dryRun, left }))
         if (!dryRun && became.includes('imported')) yield* addAudit(audit)
         return became
       }),

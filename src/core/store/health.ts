@@ -101,12 +101,8 @@ export const health = {
       }
     })
     const series = looks.map((look) => look.series)
-    const seen = Object.entries(builds).map(([service, build = null]) => ({
-      service,
-      build,
-      since: at,
-      seenAt: at,
-    }))
+    const noted = { since: at, seenAt: at }
+    const seen = Object.entries(builds).map(([service, build = null]) => ({ service, build, ...noted }))
     const periods = looks.flatMap((look) => look.periods)
     yield* put(series, periods, seen)
     yield* run(TEXTS.prune, { day: firstDay(now), hour: now - HOURS_KEPT * HOUR_MS })
@@ -144,11 +140,8 @@ export const health = {
     const marks = series.map(({ service, probe, firstAt, last }) => {
       return { service, probe, firstAt, ...last, countedTo: last.at, recorder, stateAt: last.at }
     })
-    const periods = series.flatMap((one) => [
-      ...rows(one, DAY_MS, one.days),
-      ...rows(one, HOUR_MS, one.hours),
-    ])
-    yield* put(marks, periods, builds)
+    const past = series.flatMap((one) => [...rows(one, DAY_MS, one.days), ...rows(one, HOUR_MS, one.hours)])
+    yield* put(marks, past, builds)
     return true
   },
 }

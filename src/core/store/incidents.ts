@@ -150,15 +150,10 @@ const announcementOf = ({ translations, ...row }: AnnouncementRow): Announcement
 })
 type Row = Omit<StoredIncident, 'affected'> & { readonly affected: string }
 
-/** What `alert_message` says of an attempt; of any other result that it failed. */
-const LEDGER: Readonly<Partial<Record<JobRecord['result'], MessageRecord['outcome']>>> = {
-  sent: 'sent',
-  waits: 'pending',
-}
-interface Told {
-  readonly incidents: readonly StoredIncident[]
-  readonly messages: readonly MessageRecord[]
-}
+/** What `alert_message` says of an attempt. */
+const outcomeOf = (result: JobRecord['result']): MessageRecord['outcome'] =>
+  result === 'sent' ? 'sent' : result === 'waits' ? 'pending' : 'failed'
+type Told = { readonly incidents: readonly StoredIncident[]; readonly messages: readonly MessageRecord[] }
 
 type Hears = (cause: string) => boolean
 /** The channel of the status page's subscribers: it gets the beginning and the end of incidents that visitors notice. */
@@ -192,11 +187,7 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
     return yield* withMessages(yield* found(all(TEXTS.unfinished, { since: now - FLAP_WINDOW_MS })))
   }
   /** Queues what comes next on these channels, and takes out what does not. */
-  function* plan(
-    { incidents: about, messages }: Told,
-    channels: readonly Hearing[],
-    now: number,
-  ): Steps<void> {
+  function* plan({ incidents: about, messages }: Told, channels: readonly Hearing[], now: number) {
     if (about.length === 0 || channels.length === 0) return
     const planned = plannedAlerts(about, messages, channels, now).map(({ incident, channel, kind, at }) => ({
       id: planId(incident, channel),
@@ -320,7 +311,7 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
           yield* queue.settle(settlement)
           const { claim, record, isTried, now, reason } = settlement
           const values = { ...claim, now, nextAt: record.nextAttemptAt, reason }
-          if (isTried) yield* run(TEXTS.settle, { ...values, outcome: LEDGER[record.result] ?? 'failed' })
+          if (isTried) yield* run(TEXTS.settle, { ...values, outcome: outcomeOf(record.result) })
           else {
             yield* run(TEXTS.giveBack, values)
             yield* run(TEXTS.forget, values)

@@ -20,30 +20,25 @@ interface ErasedRows {
  * and erasures that came after it, and than a pause of mail. One JSON line each, with random ids and keyed hashes. Only suppressions name an
  * address, because the backup may not know it; an erasure removes those lines.
  */
-export type JournalEntry =
+export type JournalEntry = { readonly at: number } & (
   | {
       readonly what: 'unsubscribed' | 'undone'
-      readonly at: number
       readonly id: string
       readonly enrolment: number
       /** Keeps the person out of the course where the enrolment is not known; missing where an older build wrote it. */
       readonly hash?: string | undefined
     }
-  | { readonly what: 'erased'; readonly at: number; readonly hash: string; readonly rows: ErasedRows }
-  | {
-      readonly what: 'suppressed'
-      readonly at: number
-      readonly identity: string
-      readonly suppression: Suppression
-    }
-  | { readonly what: 'released'; readonly at: number; readonly identity: string }
-  | { readonly what: 'paused'; readonly at: number; readonly name: string; readonly reason: string }
-  | { readonly what: 'resumed'; readonly at: number; readonly name: string }
-  | { readonly what: 'audited'; readonly at: number; readonly entry: AuditEntry }
+  | { readonly what: 'erased'; readonly hash: string; readonly rows: ErasedRows }
+  | { readonly what: 'suppressed'; readonly identity: string; readonly suppression: Suppression }
+  | { readonly what: 'released'; readonly identity: string }
+  | { readonly what: 'paused'; readonly name: string; readonly reason: string }
+  | { readonly what: 'resumed'; readonly name: string }
+  | { readonly what: 'audited'; readonly entry: AuditEntry }
   /** A store that this journal follows; its backups carry the same id. */
-  | { readonly what: 'anchor'; readonly at: number; readonly id: string }
+  | { readonly what: 'anchor'; readonly id: string }
   /** A whole line that is no entry: damaged, or of a newer build. */
-  | { readonly what: 'unread'; readonly at: 0; readonly line: string }
+  | { readonly what: 'unread'; readonly line: string }
+)
 
 /** UTC milliseconds that a date can have. */
 export const isTime = (value: unknown): value is number =>

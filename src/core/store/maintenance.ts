@@ -72,10 +72,7 @@ export const TEXTS = {
     FROM subscription WHERE id > @after ORDER BY id LIMIT ${PAGE}`,
 }
 
-interface Checked {
-  readonly checked: number
-  readonly faults: readonly string[]
-}
+type Checked = { readonly checked: number; readonly faults: readonly string[] }
 
 /** The invariants of the course, row by row. */
 export function* checkRows(now: number): Steps<Checked> {

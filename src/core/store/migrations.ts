@@ -1,8 +1,5 @@
 /** What the stores need each in its own words; an empty text says that one does not need it. */
-interface Both {
-  readonly sqlite: string
-  readonly postgres: string
-}
+type Both = { readonly sqlite: string; readonly postgres: string }
 
 /** The recorded health: each probe’s last state, hours and days; what each service’s build is. */
 const HEALTH = `
@@ -35,10 +32,8 @@ const HEALTH = `
   CREATE TABLE health_build (service text PRIMARY KEY, build text, since bigint NOT NULL, seen_at bigint NOT NULL) STRICT, WITHOUT ROWID;
   `
 
-/**
- * Steps of the schema, in order: never edited once released, only added to, and additive so that the build before still
- * runs. What both stores have is written once, with the types of PostgreSQL and the options of SQLite.
- */
+// Never edited once released, only added to, and additive, so that the build before still runs. What both stores have is
+// written once, with the types of PostgreSQL and the options of SQLite.
 const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   [
     `
@@ -132,8 +127,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `CREATE INDEX subscription_claimed ON subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;`,
   // An hour that is being handled; null: done.
   `ALTER TABLE handled_hour ADD COLUMN claimed_until bigint;`,
-  // A key that all spellings of a mailbox share, for the caps; indexes for the platform's daily count and for
-  // addresses never confirmed.
+  // A key that all spellings of a mailbox share, for the caps; indexes for the daily count and for the never confirmed.
   `
   ALTER TABLE subscription ADD COLUMN mailbox_key text;
   CREATE INDEX subscription_mailbox ON subscription (mailbox_key) WHERE mailbox_key IS NOT NULL;
@@ -191,8 +185,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `,
     },
   ],
-  // Feedback from providers and mail servers: each event once, and the state of each mailbox, suppressed or
-  // not.
+  // Feedback from providers and mail servers: each event once, and the state of each mailbox.
   `
   CREATE TABLE feedback_event (key text PRIMARY KEY, received_at bigint NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX feedback_event_received ON feedback_event (received_at);
@@ -212,8 +205,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM subscription WHERE problem_kind = 'bounced';
   ALTER TABLE subscription_event ADD COLUMN source text;
   `,
-  // Counts of mail sent and reported, by minute for the breaker and by day for operators; the breaker's
-  // state; the pace.
+  // Counts of mail sent and reported, by minute for the breaker and by day for operators; the breaker's state; the pace.
   `
   CREATE TABLE mail_minute (minute bigint NOT NULL, kind text NOT NULL, count bigint NOT NULL, PRIMARY KEY (minute, kind)) STRICT, WITHOUT ROWID;
   CREATE TABLE mail_day (
@@ -227,8 +219,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE TABLE breaker (name text PRIMARY KEY, paused_at bigint, reason text, resumed_at bigint) STRICT, WITHOUT ROWID;
   CREATE TABLE pace (name text PRIMARY KEY, next_us bigint NOT NULL) STRICT, WITHOUT ROWID;
   `,
-  // Several courses: one row per enrolment. Existing rows belong to the only course there was: seven lessons,
-  // one a day.
+  // Several courses: one row per enrolment. Existing rows belong to the only one there was: seven lessons, one a day.
   `
   ALTER TABLE subscription ADD COLUMN course text NOT NULL DEFAULT 'quantum';
   ALTER TABLE subscription ADD COLUMN person text;
@@ -347,8 +338,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `,
     },
   ],
-  // The names of lessons sent, for enrolments that follow the newest course, and how many lessons one had that
-  // a shorter course ended. Builds before 0.3.0 write neither.
+  // The names of lessons sent, and how many one had that a shorter course ended. Builds before 0.3.0 write neither.
   [
     `
   ALTER TABLE subscription ADD COLUMN sent_lessons jsonb;
@@ -505,21 +495,10 @@ const inPostgres = (text: string) =>
     .replaceAll('json_object(', 'json_build_object(')
     .replace(TABLE_NAME, '$1 platformctl.')
 
-/** The steps on an SQLite file. */
-export const SQLITE_STEPS = STEPS.map((step) =>
-  [step]
-    .flat()
-    .map((part) => (typeof part === 'string' ? inSqlite(part) : part.sqlite))
-    .join('\n'),
-)
-
-/** The steps on a PostgreSQL server. */
-export const POSTGRES_STEPS = STEPS.map((step) =>
-  [step]
-    .flat()
-    .map((part) => inPostgres(typeof part === 'string' ? part : part.postgres))
-    .join('\n'),
-)
+const stepsOf = (spelled: (part: string | Both) => string) =>
+  STEPS.map((step) => [step].flat().map(spelled).join('\n'))
+export const SQLITE_STEPS = stepsOf((part) => (typeof part === 'string' ? inSqlite(part) : part.sqlite))
+export const POSTGRES_STEPS = stepsOf((part) => inPostgres(typeof part === 'string' ? part : part.postgres))
 
 /** The recorded health in an SQLite file of its own, whose rows have the order of their insertion. */
 export const SQLITE_HEALTH = inSqlite(HEALTH.replace(/ *place .*\n/, ''))

@@ -3,10 +3,10 @@ import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import type { Log } from '../log.ts'
-import type { History, SharedHistory } from '../status/history.ts'
-import type { CopyResult, CopySource, TableDifference } from './copy.ts'
+import type { History } from '../status/history.ts'
+import type { CopyResult, CopySource } from './copy.ts'
 import { StoreMaintenanceError } from './errors.ts'
-import type { AnalyticsMaintenance, StoreMaintenance } from './maintenance.ts'
+import type { StoreMaintenance } from './maintenance.ts'
 import type { AfterRestoreOptions } from './postgres/maintenance.ts'
 import type { StoreSchema } from './schema.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
@@ -53,9 +53,7 @@ export async function openMaintenance(address: StoreAddress): Promise<StoreMaint
 }
 
 /** Maintenance of the file with visitors' events beside an SQLite store; undefined if there is none. */
-export async function openAnalyticsMaintenance(
-  address: StoreAddress,
-): Promise<AnalyticsMaintenance | undefined> {
+export async function openAnalyticsMaintenance(address: StoreAddress) {
   if (address.kind === 'postgres' || !existsSync(analyticsFile(address.file))) return undefined
   return (await import('./sqlite/maintenance.ts')).maintenanceOfAnalytics(analyticsFile(address.file))
 }
@@ -104,19 +102,13 @@ export async function openHistory(file: string | undefined, onLost?: OnLost): Pr
 }
 
 /** Opens the health record that all machines on a store share; undefined for a store in a file, which serves one. */
-export async function openSharedHistory(
-  address: StoreAddress,
-  log?: Log,
-): Promise<SharedHistory | undefined> {
+export async function openSharedHistory(address: StoreAddress, log?: Log) {
   if (address.kind === 'sqlite') return undefined
   return (await import('./postgres/open.ts')).openPostgresHealth(address.url, log)
 }
 
 /** Compares every row of a file's store with a database's: the tables that differ, with how many rows each has. */
-export async function compareStores(
-  from: StoreAddress,
-  to: StoreAddress,
-): Promise<readonly TableDifference[]> {
+export async function compareStores(from: StoreAddress, to: StoreAddress) {
   const [file, database] = from.kind === 'sqlite' ? [from, to] : [to, from]
   if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
   if (from.kind === 'postgres' && !existsSync(file.file))

@@ -14,17 +14,14 @@ import { addressKeys } from './meta.ts'
 import { holdAgain } from './sending.ts'
 import { all, insertRows, run, type Sql, type Steps, snakeCase } from './sql.ts'
 
-/** Changes that a journal made in an older store. */
+/** Changes that a journal made in an older store: to enrolments, to the list of the suppressed, and to streams of mail. */
 export type Replayed = Readonly<typeof NOTHING_REPLAYED>
 export const NOTHING_REPLAYED = {
   unsubscribed: 0,
   undone: 0,
   erased: 0,
-  /** Put on the suppression list. */
   suppressed: 0,
-  /** Taken off it. */
   released: 0,
-  /** Streams of mail. */
   paused: 0,
   resumed: 0,
 }
@@ -138,11 +135,7 @@ async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
 }
 
 /** Applies the last entry about an address; false if that changes nothing. */
-async function listAgain(
-  { apply, find }: FeedbackStore,
-  listing: Listing,
-  hashesOf: HashesOf,
-): Promise<boolean> {
+async function listAgain({ apply, find }: FeedbackStore, listing: Listing, hashesOf: HashesOf) {
   const { what, at, identity } = listing
   const known = (await find(identity))?.suppression
   if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) return false

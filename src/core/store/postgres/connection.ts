@@ -179,11 +179,7 @@ export const orEnd = <T>(pool: Pool, ready: Promise<T>): Promise<T> =>
   })
 
 /** Lends an operator's work one connection, whose statements take the time they take. */
-export async function withPool<T>(
-  url: Secret,
-  work: (pool: Pool) => Promise<T>,
-  limitMs = UNLIMITED,
-): Promise<T> {
+export async function withPool<T>(url: Secret, work: (pool: Pool) => Promise<T>, limitMs = UNLIMITED) {
   const pool = createPool({ url, size: 1, limitMs })
   try {
     return await work(pool)
@@ -203,11 +199,7 @@ async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }
   for (const socket of sockets) socket.destroy()
 }
 
-function connectionOf(
-  client: pg.PoolClient,
-  onLost: () => void,
-  onFailed?: (error: unknown) => void,
-): Connection {
+function connectionOf(client: pg.PoolClient, onLost: () => void, onFailed?: (error: unknown) => void) {
   let broken = false
   // The pool listens to idle connections only: one that the server closes between two statements would crash the process.
   const onFault = () => {

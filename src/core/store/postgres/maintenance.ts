@@ -15,7 +15,7 @@ import {
 } from '../copy.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import { ANCHOR, assertRead, covers, type JournalEntry, readNamedJournal, uncovered } from '../journal.ts'
+import { ANCHOR, assertRead, covers, readNamedJournal, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
@@ -25,7 +25,7 @@ import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
 import { all, rowReader, type Sql, scalar } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
-import { bytesOf, migrate, performer, plainSql } from './sql.ts'
+import { migrate, performer, plainSql, SIZE } from './sql.ts'
 
 /** An operator waits longer than a request does: rows are counted one by one. */
 const LONGEST_LOOK_MS = 10 * 60_000
@@ -41,7 +41,7 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
       ...(await alike.status()),
       kind: 'postgres',
       location: postgresLocation(url.reveal()),
-      bytes: await sql.one(bytesOf()),
+      bytes: (await sql.one(scalar<number>(SIZE))) ?? 0,
       walBytes: undefined,
     }),
     verify: (now) =>
@@ -161,11 +161,7 @@ const ofReplaced = <T>(work: () => Promise<T>): Promise<T> =>
   })
 
 /** What the rows of the replaced store say, once it is known to be the same store. */
-async function entriesOfReplaced(
-  restored: Sql,
-  other: Sql,
-  schema: string,
-): Promise<readonly JournalEntry[]> {
+async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
   if (!/^[a-z_]\w{0,62}$/.test(schema))
     throw new StoreMaintenanceError(
       `${schema} is neither the address of a database nor the name of a schema: --from postgres://… or --from platformctl_before.`,

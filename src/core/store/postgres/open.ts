@@ -9,9 +9,10 @@ import { ping } from '../meta.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { readSchema } from '../schema.ts'
+import { scalar } from '../sql.ts'
 import type { Store } from '../store.ts'
 import { createPool, guarded, orEnd, silentServer } from './connection.ts'
-import { bytesOf, migrate, performer, postgresSql } from './sql.ts'
+import { migrate, performer, postgresSql, SIZE } from './sql.ts'
 
 /** A health check waits at most this long. */
 const PING_MS = 2000
@@ -58,7 +59,7 @@ export async function openPostgres(
       sql.read(function* () {
         const { version, latest } = yield* readSchema(POSTGRES_STEPS.length)
         // Its own tools make its backups.
-        return { kind, version, latest, bytes: yield* bytesOf(), backupAt: undefined }
+        return { kind, version, latest, bytes: yield* scalar<number>(SIZE), backupAt: undefined }
       }),
     close: () => pool.end(),
   }

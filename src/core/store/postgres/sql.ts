@@ -46,12 +46,9 @@ export function postgresSql(
 export const plainSql = (pool: Pool, limitMs = pool.limitMs): Sql =>
   postgresSql(pool, { guard: explained, limitMs })
 
-const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('platformctl.%I', tablename)::regclass)), 0) AS bigint) AS bytes
+/** The bytes that all tables of a store take. */
+export const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('platformctl.%I', tablename)::regclass)), 0) AS bigint) AS bytes
   FROM pg_tables WHERE schemaname = 'platformctl'`
-
-export function* bytesOf(): Steps<number> {
-  return (yield* scalar<number>(SIZE)) ?? 0
-}
 
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
 export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {

@@ -37,11 +37,7 @@ export function checkHeader(from: string, head: Buffer): void {
 }
 
 /** Decrypts a stream with the first key that fits; the keys are `AGE-SECRET-KEY-1…`. */
-export async function decrypt(
-  from: string,
-  sealed: Readable,
-  identities: readonly string[],
-): Promise<Readable> {
+export async function decrypt(from: string, sealed: Readable, identities: readonly string[]) {
   const decrypter = new Decrypter()
   for (const [index, identity] of identities.entries())
     try {

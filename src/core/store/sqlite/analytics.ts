@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { AnalyticsStore } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
 import { analytics } from '../analytics.ts'
@@ -20,11 +19,7 @@ const ROWS_A_STEP = 20
  * and a summary adds up counts without touching an event. `TABLE_events` shows every event as a row, `TABLE_daily` the
  * counts.
  */
-export async function openSqliteAnalytics(
-  file: string,
-  table: string,
-  onLost?: OnLost,
-): Promise<AnalyticsStore> {
+export async function openSqliteAnalytics(file: string, table: string, onLost?: OnLost) {
   const database = await openDatabase(file, 'NORMAL', [])
   try {
     database.transaction(() => createTables(database, table)).immediate()

@@ -248,15 +248,11 @@ function holds(file: string, texts: readonly string[]): boolean {
   const buffer = Buffer.alloc(CHUNK + overlap)
   const descriptor = openSync(file, 'r')
   try {
-    let kept = 0
     for (let position = 0; ; ) {
-      const count = readSync(descriptor, buffer, kept, CHUNK, position)
-      if (count === 0) return false
-      const filled = buffer.subarray(0, kept + count)
-      if (wanted.some((one) => filled.includes(one))) return true
-      kept = Math.min(overlap, filled.length)
-      filled.copyWithin(0, filled.length - kept)
-      position += count
+      const count = readSync(descriptor, buffer, 0, buffer.length, position)
+      if (wanted.some((one) => buffer.subarray(0, count).includes(one))) return true
+      if (count <= overlap) return false
+      position += count - overlap
     }
   } finally {
     closeSync(descriptor)

@@ -12,10 +12,7 @@ import { appendText } from './journal.ts'
 import { migrateFile, performer } from './sql.ts'
 
 /** Lends an SQLite store to copy from: brought up to date, and held against writers. */
-export async function withSqliteSource<T>(
-  file: string,
-  work: (source: CopySource) => Promise<T>,
-): Promise<T> {
+export async function withSqliteSource<T>(file: string, work: (source: CopySource) => Promise<T>) {
   const database = opened(file)
   try {
     // Handled here: the caller would report it as a fault of the other store.

@@ -33,10 +33,7 @@ export const INCIDENTS = {
     WHERE coalesce(ended_at, seen_at) >= @since ORDER BY began_at DESC, rowid LIMIT 500`,
 }
 
-type Look = Pick<Incident, 'service' | 'probe' | 'reason'> & {
-  readonly state: ProbeState
-  readonly at: number
-}
+type Look = Pick<Incident, 'service' | 'probe' | 'reason'> & { state: ProbeState; at: number }
 type OpenIncident = Omit<Incident, 'beganAt' | 'endedAt'> & { readonly seenAt: number }
 
 function* followIncident(look: Look, known: OpenIncident | undefined): Steps<void> {
@@ -143,11 +140,8 @@ export async function openSqliteHistory(file: string | undefined, onLost?: OnLos
       }),
     read: (now) =>
       read(function* () {
-        const recorded = yield* health.read(now)
-        return {
-          ...recorded,
-          incidents: yield* all<Incident>(INCIDENTS.list, { since: now - DAYS_KEPT * DAY_MS }),
-        }
+        const since = now - DAYS_KEPT * DAY_MS
+        return { ...(yield* health.read(now)), incidents: yield* all<Incident>(INCIDENTS.list, { since }) }
       }),
     close: async () => closeFile(database),
   }

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream, statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { Duplex, PassThrough, type Readable, Writable } from 'node:stream'
+import { Duplex, PassThrough, type Readable, type Transform, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -12,22 +12,23 @@ import { StoreMaintenanceError } from '../errors.ts'
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
 
 /** How a backup is packed: the end of its name, and its first bytes. */
-const PACKINGS = [
+const PACKINGS: readonly Packing[] = [
   {
     ending: '.zst',
     magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
-    pack: () => [createZstdCompress(CHECKED)],
-    unpack: () => [createZstdDecompress()],
+    pack: [() => createZstdCompress(CHECKED)],
+    unpack: [() => createZstdDecompress()],
   },
   {
     ending: '.gz',
     magic: Buffer.from([0x1f, 0x8b]),
-    pack: () => [createGzip()],
-    unpack: () => [createGunzip()],
+    pack: [() => createGzip()],
+    unpack: [() => createGunzip()],
   },
-  { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: () => [], unpack: () => [] },
-] as const
-type Packing = (typeof PACKINGS)[number]
+  { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: [], unpack: [] },
+]
+type Made = readonly (() => Transform)[]
+type Packing = { readonly ending: string; readonly magic: Buffer; readonly pack: Made; readonly unpack: Made }
 
 /** How a file that age encrypted begins (age-encryption.org/v1). */
 const AGE = Buffer.from('age-encryption.org/v1\n', 'latin1')
@@ -54,7 +55,9 @@ export async function pack(
   const [image, written] = [createHash('sha256'), createHash('sha256')]
   const packed = new PassThrough()
   // A fault of an earlier step ends `packed` with it, which the second pipeline reports.
-  pipeline([createReadStream(from), hashing(image), ...packing.pack(), packed]).catch(() => {})
+  pipeline([createReadStream(from), hashing(image), ...packing.pack.map((make) => make()), packed]).catch(
+    () => {},
+  )
   const sealed =
     recipients.length === 0 ? packed : await (await import('./age.ts')).encrypt(packed, recipients)
   await pipeline(sealed, hashing(written), createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }))
@@ -68,11 +71,7 @@ export async function hashOf(file: string): Promise<string> {
 }
 
 /** Unpacks into a new file, or into nothing (`to` undefined); gives the SHA-256 of what came out. */
-export async function unpack(
-  from: string,
-  to: string | undefined,
-  identities: readonly string[] = [],
-): Promise<string> {
+export async function unpack(from: string, to: string | undefined, identities: readonly string[] = []) {
   const hash = createHash('sha256')
   const opened = await opening(from, identities)
   const head = await firstOf(opened)
@@ -86,7 +85,7 @@ export async function unpack(
     to === undefined
       ? new Writable({ write: (_chunk, _encoding, done) => done() })
       : createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true })
-  await pipeline([opened, ...packing.unpack(), bounded(from, to), hashing(hash), sink])
+  await pipeline([opened, ...packing.unpack.map((make) => make()), bounded(from, to), hashing(hash), sink])
   return hash.digest('hex')
 }
 

@@ -111,13 +111,10 @@ export function appendText(storeFile: string, text: string): void {
 }
 
 /** Recognizes the people whom entries erase. */
-export function isErasedBy(
-  database: SqliteDatabase,
-  entries: readonly JournalEntry[],
-): (identity: string) => boolean {
+export function isErasedBy(database: SqliteDatabase, entries: readonly JournalEntry[]) {
   const hashes = new Set(entries.flatMap((entry) => (entry.what === 'erased' ? [entry.hash] : [])))
   const secrets = performer(database)(addressKeys()).map(secret)
-  return (identity) => suppressionHashes(secrets, identity).some((hash) => hashes.has(hash))
+  return (identity: string) => suppressionHashes(secrets, identity).some((hash) => hashes.has(hash))
 }
 
 function dropLines(file: string, drops: (identity: string) => boolean): void {

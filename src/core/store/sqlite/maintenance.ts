@@ -154,11 +154,7 @@ function assertWritable(file: string): void {
   if (isDiskFull(file)) throw codeError('ENOSPC')
 }
 
-interface Source {
-  readonly database: SqliteDatabase
-  readonly file: string
-  readonly holds: StoreContent
-}
+type Source = { readonly database: SqliteDatabase; readonly file: string; readonly holds: StoreContent }
 
 /**
  * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is

@@ -44,11 +44,7 @@ export type RestoreResult = Omit<Checked, 'missing'> & { readonly kept: string |
 type Checked = Awaited<ReturnType<typeof check>>
 
 /** A backup, and the file in whose place it is put. */
-interface RestorePart {
-  readonly from: string
-  readonly to: string
-  readonly holds: StoreContent
-}
+type RestorePart = { readonly from: string; readonly to: string; readonly holds: StoreContent }
 
 export interface RestoreOptions {
   readonly force: boolean
@@ -67,10 +63,7 @@ export interface RestoreOptions {
  * Puts backups in the place of a store's files. Each is unpacked beside its file and verified there before any file is
  * replaced; with `force` an existing one is moved aside, never deleted, and only when no process has it open.
  */
-export async function restore(
-  parts: readonly RestorePart[],
-  options: RestoreOptions,
-): Promise<readonly RestoreResult[]> {
+export async function restore(parts: readonly RestorePart[], options: RestoreOptions) {
   const { force, now, audit } = options
   for (const { from, to } of parts) {
     if (!existsSync(from)) throw new StoreMaintenanceError(`there is no file ${from}.`)
