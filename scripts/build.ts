@@ -232,7 +232,7 @@ const { output } = await build.write({
       {
         name: 'daemon-common',
         priority: 4,
-        test: /src\/core\/(?:course\/(?:links|people)|store\/(?:sql|meta|journal)\.|mail\/feedback\/(?:sending|store)|live\/network|mail\/open|incidents\/(?:advice|channels|lanes)|access\/identity|payments\/webhook)|src\/daemon\/(?:courses|http\/respond)\.ts$/,
+        test: /src\/core\/(?:course\/(?:links|notices|people)|store\/(?:sql|meta|journal)\.|mail\/feedback\/(?:sending|store)|live\/network|mail\/open|incidents\/(?:advice|channels|lanes)|access\/identity|payments\/webhook)|src\/daemon\/(?:courses|node-listener|http\/respond)\.ts$/,
       },
       { name: 'daemon-store', priority: 3, test: /src\/core\/store\/(?:open|sqlite\/(?:open|history))\.ts$/ },
       { name: 'daemon-platform', priority: 2, test: /src\/daemon\/platform\.ts$/ },
