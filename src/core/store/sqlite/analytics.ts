@@ -5,7 +5,7 @@ import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
 import { analytics } from '../analytics.ts'
 import { StoreOpenError } from '../errors.ts'
-import { quoted, run } from '../sql.ts'
+import { quoted, run, type Steps } from '../sql.ts'
 import type { OnLost } from '../store.ts'
 import { closeFile, guard, type SqliteDatabase } from './connection.ts'
 import { openDatabase, sqliteSql } from './sql.ts'
@@ -36,12 +36,13 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
   const add = `INSERT INTO ${batches} (batch, received_at, size, counts, events) VALUES (@id, @receivedAt, @size, @counts, @events)
     ON CONFLICT (batch) DO NOTHING`
   const count = `INSERT INTO ${bytes} (day, bytes) VALUES (@day, @bytes) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`
+  // Once, not for each batch: V8 keeps a new generator function, and the batch with it, until the old heap is collected.
+  function* append(batch: object): Steps<number> {
+    return (yield* run(add, batch)) === 0 ? 0 : yield* run(count, batch)
+  }
   return analytics(sql, {
     ...{ kind: 'sqlite', table, batches, bytes, daily: quoted(`${table}_daily`), rowsAStep: ROWS_A_STEP },
-    append: (batch) =>
-      sql.write(function* () {
-        return (yield* run(add, batch)) === 0 ? 0 : yield* run(count, batch)
-      }),
+    append: (batch) => sql.write(() => append(batch)),
     size: async () => (existsSync(file) ? statSync(file).size : 0),
     async disk() {
       const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
