@@ -13,22 +13,23 @@ import type {
   VariableInput,
 } from './definition.ts'
 
-type Groups<Definition> = Definition extends { readonly groups: infer Found } ? Found : Record<never, never>
+/** The field of a type; `Else` where it has none. */
+type Field<Of, Name extends string, Else = never> = Of extends { readonly [Field in Name]: infer Found }
+  ? Found
+  : Else
+
+type Groups<Definition> = Field<Definition, 'groups', Record<never, never>>
 type Services<Definition> = Definition extends { readonly services: infer Found }
   ? keyof Found & string
   : PresetService<Preset<Definition>>
-export type Preset<Definition> = Definition extends { readonly preset: infer Name extends string }
+type Preset<Definition> = Definition extends { readonly preset: infer Name extends string }
   ? Name
   : 'learning'
 
 /** Names of every variable: the definition's own and its preset's. */
-export type VariableName<Definition> = OwnVariable<Groups<Definition>> | PresetVariable<Preset<Definition>>
+type VariableName<Definition> = NamesIn<Groups<Definition>> | NamesIn<PresetGroups<Preset<Definition>>>
 
-type OwnVariable<Found> = {
-  [Group in keyof Found]: Found[Group] extends { readonly variables: infer Variables }
-    ? keyof Variables & string
-    : never
-}[keyof Found]
+type NamesIn<Groups> = { [Name in keyof Groups]: keyof Variables<Groups[Name]> & string }[keyof Groups]
 
 type GroupName<Definition> = (keyof Groups<Definition> & string) | PresetGroup<Preset<Definition>>
 
@@ -46,17 +47,19 @@ type Sound<Definition> = Omit<PlatformDefinition, keyof Checked<Definition>> & C
 /** The constraint that the shape alone cannot express: a definition may use only declared names. */
 interface Checked<Definition> {
   readonly without?: readonly PresetGroup<Preset<Definition>>[]
-  readonly services?: { readonly [Name in keyof ServicesOf<Definition>]: CheckedService<Definition> }
+  readonly services?: {
+    readonly [Name in keyof Field<Definition, 'services', unknown>]: CheckedService<Definition>
+  }
   readonly groups?: { readonly [Name in keyof Groups<Definition>]: CheckedGroup<Definition> }
-  readonly probes?: { readonly [Name in keyof Probes<Definition>]: CheckedProbe<Definition> }
+  readonly probes?: {
+    readonly [Name in keyof Field<Definition, 'probes', unknown>]: CheckedProbe<Definition>
+  }
   readonly templates?: {
     readonly [Name in keyof Templates<Definition>]: CheckedTemplate<Templates<Definition>[Name]>
   }
 }
 
-type ServicesOf<Definition> = Definition extends { readonly services: infer Found } ? Found : unknown
-type Probes<Definition> = Definition extends { readonly probes: infer Found } ? Found : unknown
-type Templates<Definition> = Definition extends { readonly templates: infer Found } ? Found : unknown
+type Templates<Definition> = Field<Definition, 'templates', unknown>
 
 type CheckedService<Definition> = Omit<ServiceInput, 'address'> & {
   readonly address?: VariableName<Definition> | readonly VariableName<Definition>[]
@@ -80,28 +83,14 @@ type CheckedProbe<Definition> = Omit<ProbeInput, 'service' | 'group'> & {
   readonly group?: GroupName<Definition>
 }
 type CheckedTemplate<Template> = Omit<TemplateInput, 'resolve'> & {
-  readonly resolve?: Resolve<Filled<Template>>
+  readonly resolve?: Resolve<{
+    readonly [Name in keyof Field<Template, 'slots', Record<never, never>>]: string
+  }>
 }
-type Filled<Template> = Template extends { readonly slots: infer Slots }
-  ? { readonly [Name in keyof Slots]: string }
-  : Record<never, never>
 
-/** The groups of a preset, by its name. */
-export type PresetGroups<Preset> = Preset extends 'base' ? typeof baseGroups : typeof learningGroups
-
+type PresetGroups<Preset> = Preset extends 'base' ? typeof baseGroups : typeof learningGroups
 export type PresetGroup<Preset> = keyof PresetGroups<Preset> & string
-
-/** Names of the variables of a preset. */
-export type PresetVariable<Preset> = NamesIn<PresetGroups<Preset>>
-
-type NamesIn<Groups> = {
-  [Name in keyof Groups]: Groups[Name] extends { readonly variables: infer Variables }
-    ? keyof Variables & string
-    : never
-}[keyof Groups]
-
-/** Names of the services of a preset. */
-export type PresetService<Preset> = Preset extends 'base' ? 'web' : 'web' | 'api' | 'agent'
+type PresetService<Preset> = Preset extends 'base' ? 'web' : 'web' | 'api' | 'agent'
 
 /**
  * Gives the definition back, typed: a field that does not exist, or a name that is not declared in it (of a variable in a
@@ -135,10 +124,7 @@ type OutputOf<Schema> = Schema extends {
   ? Output
   : unknown
 
-type Fields<Group, Name extends string> = Group extends { readonly [Field in Name]: infer Found }
-  ? Found
-  : never
-type Variables<Group> = Fields<Group, 'variables'>
+type Variables<Group> = Field<Group, 'variables'>
 type Rules<Group> = Group extends { readonly rules: readonly (infer Rule)[] } ? Rule : never
 
 /** Variables of which the field is as given. */
@@ -188,17 +174,12 @@ type Guaranteed<Group> = Group extends { readonly always: true }
           : never
       }[keyof Variables<Group>]
 
-type IsSure<Group, Name extends keyof Variables<Group>> =
-  Name extends Guaranteed<Group>
-    ? true
-    : Variables<Group>[Name] extends { readonly default: unknown }
-      ? true
-      : false
-
 type GroupEnvironment<Group> = {
-  readonly [Name in keyof Variables<Group>]: IsSure<Group, Name> extends true
-    ? ValueOf<Variables<Group>[Name]>
-    : ValueOf<Variables<Group>[Name]> | undefined
+  readonly [Name in keyof Variables<Group>]:
+    | ValueOf<Variables<Group>[Name]>
+    | (Name extends Guaranteed<Group> | Where<Variables<Group>, { readonly default: unknown }>
+        ? never
+        : undefined)
 }
 
 type Without<Definition> = Definition extends { readonly without: readonly (infer Name)[] } ? Name : never

@@ -7,14 +7,10 @@ import { courses, heartbeats, templates } from './mails.ts'
 import { collectNames, entries, field, type Names, type PresetParts, textOf } from './names.ts'
 import { type Fault, type Place, placeIn, quoted } from './place.ts'
 import { probes, services } from './services.ts'
-import { aFunction, type Check, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
+import { aFunction, type Check, list, map, matching, needed, object, oneOf, someOf, text } from './shape.ts'
 
 const uri = (form: RegExp) =>
-  text(300, {
-    is: (value) => form.test(value),
-    not: 'an address that this field takes',
-    fix: 'Write it whole: https://…, or mailto:… for a contact.',
-  })
+  matching(form, 'an address that this field takes', 'Write it whole: https://…, or mailto:… for a contact.')
 const contact = uri(/^(?:mailto:|tel:|https:\/\/)\S+$/)
 const NO_CONTACT = ['There is no contact.', "Write it as contact: 'mailto:security@example.com'."] as const
 
@@ -29,33 +25,28 @@ export const security = object<SecurityInput>('a security contact', {
     },
     ...NO_CONTACT,
   ),
-  expires: text(300, {
-    is: (time) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(time) && Date.parse(time) > 0,
-    not: 'a time',
-    fix: "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
-  }),
+  expires: matching(
+    (time) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(time) && Date.parse(time) > 0,
+    'a time',
+    "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
+  ),
   encryption: uri(/^(?:https:\/\/|dns:|openpgp4fpr:)\S+$/),
   policy: uri(/^https:\/\/\S+$/),
   acknowledgments: uri(/^https:\/\/\S+$/),
-  languages: list('language tags', languageTag("Write it as languages: ['en', 'de'].")),
+  languages: list(
+    'language tags',
+    matching(isLanguage, 'a language tag', "Write it as languages: ['en', 'de']."),
+  ),
 })
 
-function languageTag(fix: string): Check {
-  return text(300, { is: isLanguage, not: 'a language tag', fix })
-}
-
 export const brand = object<NonNullable<PlatformDefinition['brand']>>('a brand', {
-  color: text(300, {
-    is: (color) => /^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(color),
-    not: 'a color',
-    fix: "Write it as color: '#9a3412'.",
-  }),
-  logo: text(300, {
-    is: (file) => /\.(?:png|svg|jpe?g|webp)$/i.test(file),
-    not: 'an image that every browser shows',
-    fix: 'Use a PNG, SVG, JPEG or WebP file.',
-  }),
-  language: languageTag("Write it as language: 'de'."),
+  color: matching(/^#(?:[\da-f]{3}|[\da-f]{6})$/i, 'a color', "Write it as color: '#9a3412'."),
+  logo: matching(
+    /\.(?:png|svg|jpe?g|webp)$/i,
+    'an image that every browser shows',
+    'Use a PNG, SVG, JPEG or WebP file.',
+  ),
+  language: matching(isLanguage, 'a language tag', "Write it as language: 'de'."),
 })
 
 const EVENT_NAME = {

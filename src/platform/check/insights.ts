@@ -1,7 +1,7 @@
 import type { InsightsColumn, InsightsSection } from '../../core/analytics/insights.ts'
 import type { PlatformDefinition } from '../definition.ts'
 import { field, textOf } from './names.ts'
-import { anything, type Check, called, flag, list, map, needed, object, oneOf, text } from './shape.ts'
+import { type Check, called, flag, list, map, needed, object, oneOf, text } from './shape.ts'
 
 const SECTION_ID = { pattern: /^[a-z][a-z0-9-]{0,40}$/, what: 'a section', example: 'firings' }
 /** Ids that the page has already; a section makes `ID`, `ID-head` and `ID-tile`. */
@@ -55,7 +55,7 @@ export const section = object<InsightsSection>(
     ),
     order: oneOf(['name', 'most'], 'an order'),
     bars: flag,
-    tile: object<NonNullable<InsightsSection['tile']>>('a tile', { label: written, column: anything }),
+    tile: object<NonNullable<InsightsSection['tile']>>('a tile', { label: written, column: () => undefined }),
   },
   (place, { columns, tile }, names, sound) => {
     const heads = [columns].flat().flatMap((one) => field(one, 'head') ?? [])

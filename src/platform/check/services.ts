@@ -3,7 +3,7 @@ import { HEALTH_PATHS } from '../../core/service.ts'
 import { isVariableName, PROBE_TARGETS, type ProbeInput, type ServiceInput } from '../definition.ts'
 import { fieldsOf, textOf } from './names.ts'
 import { typeName } from './place.ts'
-import { aFunction, anything, type Check, duration, flag, map, needed, object, oneOf, text } from './shape.ts'
+import { aFunction, type Check, duration, flag, map, matching, needed, object, oneOf, text } from './shape.ts'
 
 /** The members of `openPlatform`'s result other than the services: a service cannot have one of these names. */
 const TAKEN = ['health', 'dispatch', 'validate', 'close', 'courses', 'then']
@@ -37,11 +37,11 @@ export const service = object<ServiceInput>(
   'a service',
   {
     address,
-    health: text(300, {
-      is: (path) => /^\/[^\s?#]*$/.test(path),
-      not: 'the path of a health endpoint',
-      fix: "Begin it with /, without spaces, ? or #: health: '/healthz'.",
-    }),
+    health: matching(
+      /^\/[^\s?#]*$/,
+      'the path of a health endpoint',
+      "Begin it with /, without spaces, ? or #: health: '/healthz'.",
+    ),
     format: oneOf(Object.keys(HEALTH_PATHS), 'a format of health answers'),
     port: (place, port) =>
       typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535
@@ -52,7 +52,8 @@ export const service = object<ServiceInput>(
           ),
     label: text(60),
     group: text(60),
-    dependsOn: anything,
+    // Checked with those of all others.
+    dependsOn: () => undefined,
   },
   (place, { address: at, format, port }, { preset }) => {
     const name = place.key
@@ -154,7 +155,7 @@ export const probe = object<ProbeInput>(
     optional: flag,
     label: text(60),
     meaning: text(),
-    dependsOn: anything,
+    dependsOn: () => undefined,
   },
   (place, fields, { foreign, preset }) => {
     const of = textOf(fields.service)

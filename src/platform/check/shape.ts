@@ -90,12 +90,9 @@ export const called =
       ? name
       : place.fault(`${quoted(name)} cannot be the name of ${what}.`, `Name it like ${example}.`)
 
-/** Text of one line that is not blank; `form` says what it has to look like. */
+/** Text of one line that is not blank. */
 export const text =
-  (
-    longest = 300,
-    form?: { readonly is: (text: string) => boolean; readonly not: string; fix: string },
-  ): Check =>
+  (longest = 300): Check =>
   (place, value) => {
     if (typeof value !== 'string' || value.trim() === '')
       return place.fault(
@@ -107,12 +104,18 @@ export const text =
       return place.fault('The text holds control characters.', 'Write it on one line, without tabs.')
     if (value.length > longest)
       return place.fault(`The text is longer than ${longest} characters.`, 'Shorten it.')
-    if (form && !form.is(value)) return place.fault(`${quoted(value)} is not ${form.not}.`, form.fix)
     return value
   }
 
-/** Anything: a check of the whole looks at it. */
-export const anything: Check = (_, value) => value
+/** Text that is `what`. */
+export const matching =
+  (is: RegExp | ((text: string) => boolean), what: string, fix: string): Check =>
+  (...[place, value, names]) => {
+    const found = text()(place, value, names)
+    if (typeof found !== 'string') return undefined
+    const fits = typeof is === 'function' ? is(found) : is.test(found)
+    return fits ? found : place.fault(`${quoted(found)} is not ${what}.`, fix)
+  }
 
 /** True or false. */
 export const flag: Check = (place, value) =>

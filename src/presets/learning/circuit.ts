@@ -15,59 +15,36 @@ export type QuantumGate = readonly [row0: StateVector, row1: StateVector]
 
 const c = (re: number, im = 0): Complex => ({ re, im })
 const R = Math.SQRT1_2
+const gate = (a: Complex, b: Complex, c: Complex, d: Complex): QuantumGate => [
+  [a, b],
+  [c, d],
+]
 
 /** Unitary matrices, |0⟩ first (Nielsen and Chuang, §1.3.1). */
 export const GATES: Readonly<Record<string, QuantumGate>> = {
-  h: [
-    [c(R), c(R)],
-    [c(R), c(-R)],
-  ],
-  x: [
-    [c(0), c(1)],
-    [c(1), c(0)],
-  ],
-  y: [
-    [c(0), c(0, -1)],
-    [c(0, 1), c(0)],
-  ],
-  z: [
-    [c(1), c(0)],
-    [c(0), c(-1)],
-  ],
-  s: [
-    [c(1), c(0)],
-    [c(0), c(0, 1)],
-  ],
-  t: [
-    [c(1), c(0)],
-    [c(0), c(R, R)],
-  ],
-}
-
-/** The parts of a simulator: each is a parameter of the check, so that a test can break one. */
-export interface Simulator {
-  /** `h; z; h`: names separated by semicolons, from left to right. A SyntaxError for a name that is no gate. */
-  readonly parse: (source: string) => readonly QuantumGate[]
-  /** The state after the gates, from |0⟩. */
-  readonly run: (circuit: readonly QuantumGate[]) => StateVector
-  /** The chance of reading 1 (the Born rule). */
-  readonly chanceOfOne: (state: StateVector) => number
-  /** How often 1 was read in `shots` measurements. */
-  readonly sample: (chanceOfOne: number, shots: number, random: Random) => number
+  h: gate(c(R), c(R), c(R), c(-R)),
+  x: gate(c(0), c(1), c(1), c(0)),
+  y: gate(c(0), c(0, -1), c(0, 1), c(0)),
+  z: gate(c(1), c(0), c(0), c(-1)),
+  s: gate(c(1), c(0), c(0), c(0, 1)),
+  t: gate(c(1), c(0), c(0), c(R, R)),
 }
 
 const times = (a: Complex, b: Complex) => c(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
 const plus = (a: Complex, b: Complex) => c(a.re + b.re, a.im + b.im)
 const size = ({ re, im }: Complex) => re ** 2 + im ** 2
 
-export const simulator: Simulator = {
-  parse: (source) =>
+/** Its parts are parameters of the check, so that a test can break one. */
+export const simulator = {
+  /** `h; z; h`: names from left to right. A SyntaxError for a name that is no gate. */
+  parse: (source: string) =>
     source.split(';').map((word) => {
       const gate = GATES[word.trim()]
       if (gate === undefined) throw new SyntaxError(`there is no gate ${word.trim()}`)
       return gate
     }),
-  run: (circuit) =>
+  /** The state after the gates, from |0⟩. */
+  run: (circuit: readonly QuantumGate[]) =>
     circuit.reduce<StateVector>(
       ([zero, one], [row0, row1]) => [
         plus(times(row0[0], zero), times(row0[1], one)),
@@ -75,8 +52,10 @@ export const simulator: Simulator = {
       ],
       [c(1), c(0)],
     ),
-  chanceOfOne: ([, one]) => size(one),
-  sample: (chanceOfOne, shots, random) => {
+  /** The chance of reading 1 (the Born rule). */
+  chanceOfOne: ([, one]: StateVector) => size(one),
+  /** How often 1 was read in `shots` measurements. */
+  sample(chanceOfOne: number, shots: number, random: Random) {
     let ones = 0
     for (let shot = 0; shot < shots; shot += 1) if (random.fraction() < chanceOfOne) ones += 1
     return ones
@@ -100,7 +79,7 @@ const KNOWN: readonly (readonly [source: string, chanceOfOne: number])[] = [
 ]
 
 /** The first circuit that does not give its known distribution; undefined if all do. Never throws. */
-export function brokenCircuit(random: Random, broken: Partial<Simulator> = {}): string | undefined {
+export function brokenCircuit(random: Random, broken: Partial<typeof simulator> = {}): string | undefined {
   const { parse, run, chanceOfOne, sample } = { ...simulator, ...broken }
   return KNOWN.find(([source, expected]) => {
     try {

@@ -1,30 +1,40 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
 import { baseGroups as base, JOB_STORE_URL } from '../../core/env/groups.ts'
 
+const text = (example: string, summary: string) => ({ kind: 'text', example, summary }) as const
+const secret = (summary: string) => ({ kind: 'secret', summary }) as const
+const address = (example: string, summary: string) => ({ kind: 'url', base: true, example, summary }) as const
+
+export const CLOUDQPU = [
+  'CLOUDQPU_SUBSCRIPTION_ID',
+  'CLOUDQPU_RESOURCE_GROUP',
+  'CLOUDQPU_WORKSPACE',
+  'CLOUDQPU_LOCATION',
+  'CLOUDQPU_TENANT_ID',
+  'CLOUDQPU_CLIENT_ID',
+  'CLOUDQPU_CLIENT_SECRET',
+] as const
+
 const models = {
   services: ['web', 'agent'],
   unlocks: 'live tutor tiers',
   absent: 'offline FAQ tier',
   visitors: 'The live tutor is off: questions are answered from a fixed list.',
   variables: {
-    MODEL_A_API_KEY: { kind: 'secret', summary: 'Key of model provider A.' },
-    MODEL_A_MODEL: { kind: 'text', example: 'tutor-large', summary: 'Model of provider A.' },
-    MODEL_B_API_KEY: { kind: 'secret', summary: 'Key of model provider B.' },
-    MODEL_B_MODEL: { kind: 'text', example: 'tutor-medium', summary: 'Model of provider B.' },
-    MODEL_C_API_KEY: { kind: 'secret', summary: 'Key of model provider C.' },
-    MODEL_C_MODEL: { kind: 'text', example: 'tutor-small', summary: 'Model of provider C.' },
-    CLOUDMODEL_API_KEY: { kind: 'secret', summary: 'Key of the cloud model.' },
+    MODEL_A_API_KEY: secret('Key of model provider A.'),
+    MODEL_A_MODEL: text('tutor-large', 'Model of provider A.'),
+    MODEL_B_API_KEY: secret('Key of model provider B.'),
+    MODEL_B_MODEL: text('tutor-medium', 'Model of provider B.'),
+    MODEL_C_API_KEY: secret('Key of model provider C.'),
+    MODEL_C_MODEL: text('tutor-small', 'Model of provider C.'),
+    CLOUDMODEL_API_KEY: secret('Key of the cloud model.'),
     CLOUDMODEL_API_ENDPOINT: {
       kind: 'url',
       example: 'https://models.example.com',
       summary: 'Address of the cloud model.',
     },
-    CLOUDMODEL_API_DEPLOYMENT: { kind: 'text', example: 'tutor', summary: 'Deployment of the cloud model.' },
-    CLOUDMODEL_API_VERSION: {
-      kind: 'text',
-      example: '2026-06-01',
-      summary: 'Version of the cloud model’s API.',
-    },
+    CLOUDMODEL_API_DEPLOYMENT: text('tutor', 'Deployment of the cloud model.'),
+    CLOUDMODEL_API_VERSION: text('2026-06-01', 'Version of the cloud model’s API.'),
   },
   rules: [
     {
@@ -48,51 +58,19 @@ const hardware = {
   absent: 'devices are listed as unavailable, with the reason',
   visitors: 'Quantum hardware is off: its devices are listed as unavailable.',
   variables: {
-    HARDWARE_A_TOKEN: { kind: 'secret', summary: 'Token of hardware provider A.' },
-    HARDWARE_A_INSTANCE: {
-      kind: 'text',
-      example: 'hub/group/project',
-      summary: 'Instance at hardware provider A.',
-    },
-    CLOUDB_ACCESS_KEY_ID: {
-      kind: 'text',
-      example: 'access-key-id',
-      summary: 'Access key of hardware provider B.',
-    },
-    CLOUDB_SECRET_ACCESS_KEY: { kind: 'secret', summary: 'Secret of that access key.' },
-    CLOUDB_REGION: { kind: 'text', example: 'eu-west-2', summary: 'Region of hardware provider B.' },
-    CLOUDB_RESULTS_BUCKET: {
-      kind: 'text',
-      example: 'quantum-results',
-      summary: 'Bucket for results of hardware provider B.',
-    },
-    CLOUDQPU_SUBSCRIPTION_ID: {
-      kind: 'text',
-      example: '00000000-0000-0000-0000-000000000000',
-      summary: 'Subscription of the cloud QPU.',
-    },
-    CLOUDQPU_RESOURCE_GROUP: {
-      kind: 'text',
-      example: 'quantum',
-      summary: 'Resource group of the cloud QPU.',
-    },
-    CLOUDQPU_WORKSPACE: {
-      kind: 'text',
-      example: 'quantum-workspace',
-      summary: 'Workspace of the cloud QPU.',
-    },
-    CLOUDQPU_LOCATION: { kind: 'text', example: 'westeurope', summary: 'Location of the cloud QPU.' },
-    CLOUDQPU_TENANT_ID: {
-      kind: 'text',
-      example: '00000000-0000-0000-0000-000000000000',
-      summary: 'Tenant of the cloud QPU.',
-    },
-    CLOUDQPU_CLIENT_ID: {
-      kind: 'text',
-      example: '00000000-0000-0000-0000-000000000000',
-      summary: 'Client of the cloud QPU.',
-    },
-    CLOUDQPU_CLIENT_SECRET: { kind: 'secret', summary: 'Secret of that client.' },
+    HARDWARE_A_TOKEN: secret('Token of hardware provider A.'),
+    HARDWARE_A_INSTANCE: text('hub/group/project', 'Instance at hardware provider A.'),
+    CLOUDB_ACCESS_KEY_ID: text('access-key-id', 'Access key of hardware provider B.'),
+    CLOUDB_SECRET_ACCESS_KEY: secret('Secret of that access key.'),
+    CLOUDB_REGION: text('eu-west-2', 'Region of hardware provider B.'),
+    CLOUDB_RESULTS_BUCKET: text('quantum-results', 'Bucket for results of hardware provider B.'),
+    CLOUDQPU_SUBSCRIPTION_ID: text('00000000-0000-0000-0000-000000000000', 'Subscription of the cloud QPU.'),
+    CLOUDQPU_RESOURCE_GROUP: text('quantum', 'Resource group of the cloud QPU.'),
+    CLOUDQPU_WORKSPACE: text('quantum-workspace', 'Workspace of the cloud QPU.'),
+    CLOUDQPU_LOCATION: text('westeurope', 'Location of the cloud QPU.'),
+    CLOUDQPU_TENANT_ID: text('00000000-0000-0000-0000-000000000000', 'Tenant of the cloud QPU.'),
+    CLOUDQPU_CLIENT_ID: text('00000000-0000-0000-0000-000000000000', 'Client of the cloud QPU.'),
+    CLOUDQPU_CLIENT_SECRET: secret('Secret of that client.'),
   },
   rules: [
     {
@@ -117,15 +95,7 @@ const hardware = {
     },
     {
       id: 'cloudqpu-all',
-      allOrNone: [
-        'CLOUDQPU_SUBSCRIPTION_ID',
-        'CLOUDQPU_RESOURCE_GROUP',
-        'CLOUDQPU_WORKSPACE',
-        'CLOUDQPU_LOCATION',
-        'CLOUDQPU_TENANT_ID',
-        'CLOUDQPU_CLIENT_ID',
-        'CLOUDQPU_CLIENT_SECRET',
-      ],
+      allOrNone: CLOUDQPU,
       cause: 'The cloud QPU needs all seven of its variables together.',
       fix: 'Set the missing ones, or remove the others.',
     },
@@ -148,31 +118,13 @@ const site = {
   variables: {
     // Kept next to the related variables rather than at the end: the docs list variables in this order.
     NEXT_PUBLIC_SITE_URL,
-    NEXT_PUBLIC_API_URL: {
-      kind: 'url',
-      base: true,
-      example: 'https://api.example.com',
-      summary: 'Address of the API as browsers reach it.',
-    },
-    NEXT_PUBLIC_AGENT_URL: {
-      kind: 'url',
-      base: true,
-      example: 'https://agent.example.com',
-      summary: 'Address of the agent as browsers reach it.',
-    },
+    NEXT_PUBLIC_API_URL: address('https://api.example.com', 'Address of the API as browsers reach it.'),
+    NEXT_PUBLIC_AGENT_URL: address('https://agent.example.com', 'Address of the agent as browsers reach it.'),
     API_URL: {
-      kind: 'url',
-      base: true,
+      ...address('http://api.internal:8000', 'Address of the API as the other services reach it.'),
       services: ['web', 'agent'],
-      example: 'http://api.internal:8000',
-      summary: 'Address of the API as the other services reach it.',
     },
-    AGENT_URL: {
-      kind: 'url',
-      base: true,
-      example: 'http://agent.internal:8100',
-      summary: 'Address of the agent as the web service reaches it.',
-    },
+    AGENT_URL: address('http://agent.internal:8100', 'Address of the agent as the web service reaches it.'),
     ...othersOfSite,
     CORS_ALLOWED_ORIGINS: { ...base.site.variables.CORS_ALLOWED_ORIGINS, services: ['api', 'agent'] },
   },

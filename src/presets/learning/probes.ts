@@ -9,6 +9,7 @@ import type { ProbeDefinition, ProbeResult } from '../../core/health/probe.ts'
 import { degraded, failing, ok, skipped } from '../../core/health/probe.ts'
 import { brokenCircuit } from './circuit.ts'
 import { agent, api } from './contract.ts'
+import { CLOUDQPU } from './groups.ts'
 
 /** Whether a text is an index of the course for the agent: one entry per lesson. */
 function isCourseIndex(text: string): boolean {
@@ -99,15 +100,7 @@ const HARDWARE: readonly Provider[] = [
   {
     name: 'cloudqpu',
     label: 'Cloud QPU',
-    of: [
-      'CLOUDQPU_SUBSCRIPTION_ID',
-      'CLOUDQPU_RESOURCE_GROUP',
-      'CLOUDQPU_WORKSPACE',
-      'CLOUDQPU_LOCATION',
-      'CLOUDQPU_TENANT_ID',
-      'CLOUDQPU_CLIENT_ID',
-      'CLOUDQPU_CLIENT_SECRET',
-    ],
+    of: CLOUDQPU,
     sdk: '@azure/quantum-jobs',
   },
 ]
@@ -134,8 +127,8 @@ function readiness(group: string, at: Pick<ProbeDefinition, 'service' | 'deadlin
     ...at,
     name,
     group,
-    ...(label === undefined ? {} : { label }),
-    ...(address === undefined ? {} : { target: ({ value }) => value(address) }),
+    ...(label && { label }),
+    ...(address && { target: ({ value }) => value(address) }),
     open: ({ settings, hasPackage }) => {
       const rules = name.replaceAll('_', '-')
       return async (): Promise<ProbeResult> => {
