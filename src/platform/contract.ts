@@ -42,11 +42,7 @@ export function contractOf(definition: PlatformDefinition): Contract {
   )
   const own = Object.entries(definition.groups ?? {}).map(([name, group]): [string, GroupDefinition] => [
     name,
-    {
-      ...group,
-      services: group.services ?? 'all',
-      variables: completed(group.variables),
-    },
+    { ...group, services: group.services ?? 'all', variables: completed(group.variables) },
   ])
   return createContract({
     services: services.map(({ name }) => name),

@@ -13,7 +13,7 @@ export interface VariableInput extends Omit<VariableDefinition, 'kind' | 'malfor
   readonly malformed?: 'warn'
 }
 
-/** A group of variables that one integration needs. */
+/** The variables that one integration needs. */
 export interface GroupInput extends Omit<GroupDefinition, 'services' | 'variables'> {
   /** The services that read its variables; all of them when left out. */
   readonly services?: Readers
@@ -34,10 +34,7 @@ export interface ServiceInput {
   readonly label?: string
   /** The heading that it is listed under on the status page, which has headings from twelve services on. */
   readonly group?: string
-  /**
-   * Names of the probes and services that it needs: while one of them fails, the failure of this service is listed there
-   * and raises no alert.
-   */
+  /** Names of the probes and services that it needs: while one of them fails, it is listed there and raises no alert. */
   readonly dependsOn?: readonly string[]
 }
 
@@ -51,7 +48,6 @@ export interface CheckContext {
   readonly value: (name: string) => string | undefined
 }
 
-/** The result of `check`. */
 export interface CheckResult {
   readonly state: 'ok' | 'degraded' | 'failing' | 'skipped'
   /** One sentence, shown to operators; never a secret. */
@@ -94,16 +90,13 @@ export interface ProbeInput {
 }
 
 /** True for a target that names a variable: every other target has a dot or a colon. */
-export function isVariableName(target: string): boolean {
-  return /^[A-Za-z_]\w*$/.test(target)
-}
+export const isVariableName = (target: string) => /^[A-Za-z_]\w*$/.test(target)
 
 /** The kinds of probe that need no code. */
 export const PROBE_TARGETS = ['http', 'tcp', 'tls', 'dns', 'smtp', 'postgres', 'redis'] as const
 
 /** Facts about the request, for `resolve`. */
-export interface ResolveContext {
-  /** The caller who asked for the mail. */
+interface ResolveContext {
   readonly asker:
     | { readonly kind: 'person'; readonly subject: string; readonly email: string }
     | { readonly kind: 'service' }
@@ -139,7 +132,6 @@ interface Resolved<Slots> {
 }
 
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
-export type Weekday = (typeof WEEKDAYS)[number]
 
 /** A course of lessons by mail, one at a time. */
 export interface CourseInput {
@@ -153,15 +145,12 @@ export interface CourseInput {
   /** The IANA time zone of `at`, or `subscriber`. */
   readonly zone?: string
   /** The weekdays on which lessons go out. */
-  readonly on?: readonly Weekday[]
+  readonly on?: readonly (typeof WEEKDAYS)[number][]
   /** The least time between two lessons to one subscriber. */
   readonly spacing?: string
   /** `latest`: people already enrolled get changed lessons too. */
   readonly follow?: 'latest'
-  /**
-   * Who can read its lessons as pages: everybody (`public`, the default), people with the link of a mail (`link`), or
-   * nobody (`false`).
-   */
+  /** Who can read its lessons as pages: everybody (the default), people with the link of a mail, or nobody. */
   readonly pages?: 'public' | 'link' | false
 }
 
@@ -169,13 +158,9 @@ export interface CourseInput {
 export interface HeartbeatInput {
   /** How often it is due: `1d`. */
   readonly every: string
-  /** How late it may be. */
   readonly grace?: string
   readonly label?: string
 }
-
-/** The type of an event's property. */
-export type PropertyType = 'string' | 'number' | 'boolean'
 
 /** Where a weakness is reported; served as `/.well-known/security.txt` (RFC 9116). */
 export interface SecurityInput {
@@ -214,22 +199,20 @@ export interface PlatformDefinition {
   }
   /** Groups of the preset to leave out, with their probes, routes and texts. */
   readonly without?: readonly string[]
-  /** The services, in the order in which they are shown; those of the preset when left out. */
+  /** In the order in which they are shown; those of the preset when left out. */
   readonly services?: Readonly<Record<string, ServiceInput>>
   readonly groups?: Readonly<Record<string, GroupInput>>
   readonly probes?: Readonly<Record<string, ProbeInput>>
   /** Folder of your mails. */
   readonly mails?: string
-  /** Your mails by template name: what is filled in and who may ask for it over HTTP. */
+  /** Your mails by template name. */
   readonly templates?: Readonly<Record<string, TemplateInput>>
   readonly courses?: Readonly<Record<string, CourseInput>>
   /** Event kinds and the properties they keep; all others are dropped. */
-  readonly events?: Readonly<Record<string, Readonly<Record<string, PropertyType>>>>
+  readonly events?: Readonly<Record<string, Readonly<Record<string, 'string' | 'number' | 'boolean'>>>>
   /** Labels and tables of the insights page for your events. */
   readonly insights?: {
-    /** Names of event kinds for people. */
     readonly labels?: Readonly<Record<string, string>>
-    /** Tables, each made from events of your kinds. */
     readonly sections?: readonly InsightsSection[]
   }
   readonly heartbeats?: Readonly<Record<string, HeartbeatInput>>

@@ -36,15 +36,14 @@ function impliedBy(rule: Rule, known: ReadonlySet<string>): readonly string[] {
 
 /** A declaration file of what `readPlatformEnv` gives, for programs that do not import the definition. */
 export function environmentTypes(contract: Contract): string {
-  const groups = contract.groups.map(
-    (
-      group,
-    ) => `  ${comment(`Unlocks ${group.unlocks}. ${group.always ? 'Always on' : `Undefined unless configured: ${group.absent}`}.`)}
-  readonly ${key(group.name)}:
+  const groups = contract.groups.map((group) => {
+    const { name, unlocks, absent, always } = group
+    return `  ${comment(`Unlocks ${unlocks}. ${always ? 'Always on' : `Undefined unless configured: ${absent}`}.`)}
+  readonly ${key(name)}:
     | {
 ${variablesOf(group)}
-      }${group.always ? '' : '\n    | undefined'}`,
-  )
+      }${always ? '' : '\n    | undefined'}`
+  })
   const names = contract.variables.map(
     ({ name, summary }) =>
       `      ${summary === '' ? '' : `${comment(summary)}\n      `}${key(name)}?: string`,

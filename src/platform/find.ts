@@ -15,21 +15,13 @@ export const DEFINITION_FILES = [
 export function findDefinition(folder: string): string | undefined {
   const [found, second] = DEFINITION_FILES.filter((name) => isThere(path.join(folder, name)))
   if (found !== undefined && !existsSync(path.join(folder, found)))
-    throw new DefinitionError(found, [
-      {
-        path: '',
-        cause: 'This is a link to a file that is not there.',
-        fix: 'Correct the link, or remove it.',
-      },
-    ])
+    refuse(found, 'This is a link to a file that is not there.', 'Correct the link, or remove it.')
   if (found !== undefined && second !== undefined)
-    throw new DefinitionError(found, [
-      {
-        path: '',
-        cause: `There is a ${second} beside it, and only one of them can be the definition.`,
-        fix: 'Remove one of the two, or name one with --config.',
-      },
-    ])
+    refuse(
+      found,
+      `There is a ${second} beside it, and only one of them can be the definition.`,
+      'Remove one of the two, or name one with --config.',
+    )
   return found
 }
 
@@ -40,6 +32,11 @@ function isThere(file: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Throws one fault of the file as a whole. */
+export function refuse(file: string, cause: string, fix: string): never {
+  throw new DefinitionError(file, [{ path: '', cause, fix }])
 }
 
 /** Thrown for a definition with faults. The message gives each one's place, cause and fix, and no value of the environment. */
@@ -84,14 +81,12 @@ export interface Account {
  */
 export function refuseForeignDefinition(folder: string, file: string, account = thisAccount()): void {
   const cause = controlledByOthers(path.join(folder, file), account)
-  if (cause === undefined) return
-  throw new DefinitionError(file, [
-    {
-      path: '',
-      cause: `${cause}, and loading it would run their code.`,
-      fix: 'Correct owner and mode, name the file with --config if you trust it, or ignore it with --no-config.',
-    },
-  ])
+  if (cause !== undefined)
+    refuse(
+      file,
+      `${cause}, and loading it would run their code.`,
+      'Correct owner and mode, name the file with --config if you trust it, or ignore it with --no-config.',
+    )
 }
 
 /** Why somebody other than root and this account controls the file at an absolute path; undefined if nobody does. */

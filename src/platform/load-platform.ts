@@ -8,7 +8,7 @@ import { codeOf } from '../core/error-code.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { within } from '../core/wait.ts'
 import { statsOf } from './files.ts'
-import { DefinitionError } from './find.ts'
+import { refuse } from './find.ts'
 import { resolvePlatform } from './resolve.ts'
 
 /** Loads the definition that `file` names and makes its platform. Rejects with a DefinitionError. */
@@ -33,16 +33,10 @@ type Fail = (cause: string, fix: string) => never
  * Loads a definition, TypeScript, JavaScript or JSON, and gives what it exports, not checked yet, and the folder in which
  * its relative paths start. Rejects with a DefinitionError.
  */
-export async function loadDefinition({
-  file,
-  deadlineMs = 5000,
-  configModule,
-  folder: from,
-}: LoadDefinitionOptions) {
-  const full = path.resolve(from, file)
-  const fail: Fail = (cause, fix) => {
-    throw new DefinitionError(file, [{ path: '', cause, fix }])
-  }
+export async function loadDefinition(options: LoadDefinitionOptions) {
+  const { file } = options
+  const full = path.resolve(options.folder, file)
+  const fail: Fail = (...fault) => refuse(file, ...fault)
   if (file.trim() === '')
     fail('The name of the definition is empty.', 'Name a file. Is the shell variable unset?')
   const kind = statsOf(full)
@@ -54,9 +48,7 @@ export async function loadDefinition({
   } catch {
     fail('The file cannot be read.', 'Check who owns it.')
   }
-  const exported = full.endsWith('.json')
-    ? parseJson(full, fail)
-    : await evaluate({ full, fail, deadlineMs, configModule })
+  const exported = full.endsWith('.json') ? parseJson(full, fail) : await evaluate(full, fail, options)
   return { file, folder: path.dirname(full), exported }
 }
 
@@ -88,29 +80,33 @@ function parseJson(full: string, fail: Fail): unknown {
   }
 }
 
-interface Evaluation {
-  /** Absolute path. */
-  readonly full: string
-  readonly deadlineMs: number
-  /** Ends the evaluation with one sentence. */
-  readonly fail: Fail
-  readonly configModule: string | undefined
-}
-
 /** Evaluates a JavaScript or TypeScript definition, with Node’s own type stripping, and gives its default export. */
-async function evaluate(evaluation: Evaluation): Promise<unknown> {
-  const { full, fail } = evaluation
-  const quiet = quietly(path.basename(full))
+async function evaluate(
+  full: string,
+  fail: Fail,
+  { deadlineMs = 5000, configModule }: LoadDefinitionOptions,
+): Promise<unknown> {
+  const loud = silence(path.basename(full))
   const modules = registerHooks({ load: asModule })
+  let exported: unknown
   try {
-    return defaultOf(await loaded(evaluation), fail)
+    exported = await loaded(full, deadlineMs, configModule)
   } catch (error) {
-    if (error instanceof Error && error.name === 'DefinitionError') throw error
-    return explain(error, evaluation)
+    return explain(error, full, deadlineMs, fail)
   } finally {
     modules.deregister()
-    quiet.end()
+    loud()
   }
+  if (exported === undefined)
+    return fail('It exports no definition.', 'End it with: export default definePlatform({ … })')
+  if (exported instanceof Promise)
+    return fail('It exports a promise.', 'Put await before it, or export the definition itself.')
+  if (typeof exported === 'function')
+    return fail(
+      'It exports a function.',
+      'Export what the function gives: export default definePlatform({ … })',
+    )
+  return exported
 }
 
 /**
@@ -135,10 +131,9 @@ function isCommonJs(format: string, source: string): boolean {
   }
 }
 
-async function loaded(evaluation: Evaluation): Promise<Exports> {
-  const { configModule } = evaluation
+async function loaded(full: string, deadlineMs: number, configModule: string | undefined): Promise<unknown> {
   try {
-    return await exportsOf(evaluation)
+    return await defaultOf(full, deadlineMs)
   } catch (error) {
     if (configModule === undefined || !/^platformctl(?:\/|$)/.test(missingModule(error) ?? '')) throw error
     // The definition's folder has no copy of the package (npx, a global installation), so use this one.
@@ -149,27 +144,24 @@ async function loaded(evaluation: Evaluation): Promise<Exports> {
           : next(specifier, context),
     })
     try {
-      return await exportsOf(evaluation)
+      return await defaultOf(full, deadlineMs)
     } finally {
       hooks.deregister()
     }
   }
 }
 
-interface Exports {
-  /** An ES module's namespace, and not what a CommonJS file exports. */
-  readonly isModule: boolean
-  readonly exports: unknown
-}
-
-async function exportsOf({ full, deadlineMs }: Evaluation): Promise<Exports> {
+/** The default export of an ES module, or what a CommonJS file exports. */
+async function defaultOf(full: string, deadlineMs: number): Promise<unknown> {
   try {
     const exports = synchronously(() => createRequire(full)(full), deadlineMs)
-    return { exports, isModule: types.isModuleNamespaceObject(exports) }
+    if (typeof exports !== 'object' || exports === null) return undefined
+    if (types.isModuleNamespaceObject(exports)) return 'default' in exports ? exports.default : undefined
+    return Object.keys(exports).length === 0 ? undefined : exports
   } catch (error) {
     if (codeOf(error) !== 'ERR_REQUIRE_ASYNC_MODULE') throw error
     // The definition awaits something at its top level.
-    return { exports: await within(deadlineMs, import(pathToFileURL(full).href), tooLong), isModule: true }
+    return (await within(deadlineMs, import(pathToFileURL(full).href), tooLong)).default
   }
 }
 
@@ -190,23 +182,8 @@ function tooLong(): never {
   throw Object.assign(new Error('too long'), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' })
 }
 
-function defaultOf({ exports, isModule }: Exports, fail: Fail): unknown {
-  const whole = typeof exports === 'object' && exports !== null ? exports : {}
-  const exported: unknown = isModule ? ('default' in whole ? whole.default : undefined) : exports
-  if (exported === undefined || (!isModule && Object.keys(whole).length === 0))
-    return fail('It exports no definition.', 'End it with: export default definePlatform({ … })')
-  if (exported instanceof Promise)
-    return fail('It exports a promise.', 'Put await before it, or export the definition itself.')
-  if (typeof exported === 'function')
-    return fail(
-      'It exports a function.',
-      'Export what the function gives: export default definePlatform({ … })',
-    )
-  return exported
-}
-
 /** Describes an error that a definition threw, in one sentence, without its message, which may quote a secret. */
-function explain(error: unknown, { full, fail, deadlineMs }: Evaluation): never {
+function explain(error: unknown, full: string, deadlineMs: number, fail: Fail): never {
   const code = codeOf(error)
   const at = placeOf(error, full)
   if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
@@ -252,10 +229,10 @@ function placeOf(error: unknown, full: string): string {
 }
 
 /**
- * Until `end`: notes of the definition go to standard error, Node's remarks about how it loads the file are dropped,
- * and a process that the definition ends itself fails with a sentence and exit code 2.
+ * Until the returned function is called: notes of the definition go to standard error, Node's remarks about how it loads
+ * the file are dropped, and a process that the definition ends itself fails with a sentence and exit code 2.
  */
-function quietly(file: string): { end(): void } {
+function silence(file: string): () => void {
   const { log, info, debug, error } = console
   Object.assign(console, { log: error, info: error, debug: error })
   const { emitWarning } = process
@@ -268,11 +245,9 @@ function quietly(file: string): { end(): void } {
     process.exitCode = 2
   }
   process.once('exit', onExit)
-  return {
-    end() {
-      Object.assign(console, { log, info, debug })
-      process.emitWarning = emitWarning
-      process.off('exit', onExit)
-    },
+  return () => {
+    Object.assign(console, { log, info, debug })
+    process.emitWarning = emitWarning
+    process.off('exit', onExit)
   }
 }

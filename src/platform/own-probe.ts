@@ -21,30 +21,19 @@ export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
 function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
   const { check, group } = probe
   const always = async () => ok(false)
-  const state = (settings: Settings) => (group === undefined ? always : configured(settings, group))
-  if (check !== undefined) {
-    return {
-      open: ({ settings }) => {
-        const configuration = state(settings)
-        return async (context) => {
-          const result = await configuration(context)
-          if (result.state !== 'ok') return result
-          return resultOf(await check({ ...context, value: settings.value }))
-        }
-      },
-    }
-  }
   const kind = PROBE_TARGETS.find((one) => probe[one] !== undefined) ?? 'http'
   const written = probe[kind] ?? ''
   const target = ({ value }: Settings) => (isVariableName(written) ? value(written) : written)
   return {
-    target,
+    ...(check === undefined && { target }),
     open: (parts) => {
-      const configuration = state(parts.settings)
+      const { settings } = parts
+      const configuration = group === undefined ? always : configured(settings, group)
       return async (context) => {
         const result = await configuration(context)
-        const where = target(parts.settings)
         if (result.state !== 'ok') return result
+        if (check !== undefined) return resultOf(await check({ ...context, value: settings.value }))
+        const where = target(settings)
         if (where === undefined) return skipped('its address is not set')
         if (!context.deep) return result
         const { TARGETS } = await import('./targets.ts')

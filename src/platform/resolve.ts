@@ -73,7 +73,10 @@ export function resolvePlatform(
   const preset = presetOf(definition)
   const services = servicesOf(definition, preset)
   const heartbeats = heartbeatsOf(definition)
-  const events = eventsOf(definition, preset)
+  const events = [
+    ...preset.events,
+    ...Object.entries(definition.events ?? {}).map(([name, properties]) => ({ name, properties })),
+  ].map((event) => ({ ...event, ...given({ label: definition.insights?.labels?.[event.name] }) }))
   return {
     name: definition.name ?? preset.name,
     ...(file !== undefined && {
@@ -81,7 +84,11 @@ export function resolvePlatform(
         file: path.join(folder, path.basename(file)),
         fingerprint: () => fingerprintOf(definition, foldersOf(files)),
         lessons: () => fingerprintOf({}, foldersOf(files)),
-        assets: assetsOf(definition, definition.folder ?? folder),
+        assets: [
+          definition.mails,
+          ...Object.values(definition.courses ?? {}).map(({ lessons }) => lessons),
+          definition.brand?.logo,
+        ].flatMap((name) => (name === undefined ? [] : path.resolve(definition.folder ?? folder, name))),
       },
     }),
     brand: brandOf(definition, files) ?? preset.brand,
@@ -120,11 +127,6 @@ export function resolvePlatform(
       },
     }),
   }
-}
-
-function assetsOf({ mails, courses = {}, brand }: PlatformDefinition, folder: string): readonly string[] {
-  const named = [mails, ...Object.values(courses).map(({ lessons }) => lessons), brand?.logo]
-  return named.flatMap((name) => (name === undefined ? [] : [path.resolve(folder, name)]))
 }
 
 function foldersOf({ mails, lessonFolders, translations }: DefinitionFiles): readonly string[] {
@@ -186,7 +188,7 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
     ...own.map((one) => ownMail(one, templates[one] ?? {})),
     ...lessons,
   ]
-  const definitions = [...originals, ...translationsOf(originals, { preset, files, language })]
+  const definitions = [...originals, ...translationsOf(originals, preset, files, language)]
   const folders = [
     ...(files.mails === undefined ? [] : [{ path: files.mails, language }]),
     ...(translation ? [translation.folder] : []),
@@ -209,9 +211,10 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
 /** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */
 function translationsOf(
   originals: readonly MailDefinition[],
-  input: { readonly preset: ResolvedPlatform; readonly files: DefinitionFiles; readonly language: string },
+  preset: ResolvedPlatform,
+  files: DefinitionFiles,
+  platformLanguage: string,
 ): readonly MailDefinition[] {
-  const { preset, files, language: platformLanguage } = input
   const { mails, translations } = files
   const { translations: shippedIn = [], folders, definitions } = preset.mails
   const isTranslated = shippedIn.some((one) => isIn(platformLanguage, one.language))
@@ -247,17 +250,6 @@ function translationsOf(
 /** `de-AT` is in `de`. */
 function isIn(language: string, other: string): boolean {
   return language.toLowerCase().split('-')[0] === other
-}
-
-function eventsOf(
-  { events = {}, insights }: PlatformDefinition,
-  preset: ResolvedPlatform,
-): ResolvedPlatform['events'] {
-  const own = Object.entries(events).map(([name, properties]) => ({ name, properties }))
-  return [...preset.events, ...own].map((event) => {
-    const label = insights?.labels?.[event.name]
-    return label === undefined ? event : { ...event, label }
-  })
 }
 
 /** A definition that says a name or a brand shows it on every page. */

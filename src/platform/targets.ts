@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { failing, ok, type ProbeContext, type ProbeParts, type ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
 import { addressesOf, connectFirst, hostOf, secure } from '../core/network/connect.ts'
@@ -37,23 +38,20 @@ const REDIS: Greeting = {
 /** How each target is probed. A rejection counts as failing. */
 export const TARGETS: Readonly<Record<TargetKind, Run>> = {
   http: (url, parts, context) => reachable({ ...parts, url }, context),
-  tcp: async (target, parts, context) => {
-    const socket = await line(new URL(`tcp://${target}`), 0, parts, context)
-    socket.destroy()
-    return ok(true)
-  },
-  tls: async (target, parts, context) => {
-    const socket = await encrypted(new URL(`tls://${target}`), 443, parts, context)
-    socket.destroy()
-    return ok(true)
-  },
+  tcp: async (target, ...asked) => connected(await line(new URL(`tcp://${target}`), 0, ...asked)),
+  tls: async (target, ...asked) => connected(await encrypted(new URL(`tls://${target}`), 443, ...asked)),
   dns: async (host, { network }) =>
     (await addressesOf(host.replace(/\.$/, ''), network?.lookup)).length > 0
       ? ok(true)
       : failing('has no address'),
-  smtp: (url, parts, context) => greeted(url, SMTP, parts, context),
-  postgres: (url, parts, context) => greeted(url, POSTGRES, parts, context),
-  redis: (url, parts, context) => greeted(url, REDIS, parts, context),
+  smtp: greeted(SMTP),
+  postgres: greeted(POSTGRES),
+  redis: greeted(REDIS),
+}
+
+function connected(socket: Socket): ProbeResult {
+  socket.destroy()
+  return ok(true)
 }
 
 async function line(url: URL, usual: number, { network }: ProbeParts, { signal }: ProbeContext) {
@@ -66,25 +64,22 @@ async function encrypted(url: URL, usual: number, parts: ProbeParts, context: Pr
   return secure({ socket, host: hostOf(url), ca: parts.network?.ca })
 }
 
-async function greeted(
-  target: string,
-  greeting: Greeting,
-  parts: ProbeParts,
-  context: ProbeContext,
-): Promise<ProbeResult> {
-  const url = new URL(target)
-  const usual = url.protocol === 'smtps:' ? 465 : greeting.port
-  const open = url.protocol === greeting.secure ? encrypted : line
-  const socket = await open(url, usual, parts, context)
-  try {
-    if (greeting.send) socket.write(greeting.send)
-    const answer = await new Promise<string>((resolve, reject) => {
-      socket.once('data', (chunk: Uint8Array) => resolve(Buffer.from(chunk).toString('latin1')))
-      socket.once('close', () => reject(new Error('closed')))
-      context.signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
-    })
-    return greeting.answer.test(answer) ? ok(true) : failing('answers, but not in its protocol')
-  } finally {
-    socket.destroy()
+function greeted(greeting: Greeting): Run {
+  return async (target, parts, context) => {
+    const url = new URL(target)
+    const usual = url.protocol === 'smtps:' ? 465 : greeting.port
+    const open = url.protocol === greeting.secure ? encrypted : line
+    const socket = await open(url, usual, parts, context)
+    try {
+      if (greeting.send) socket.write(greeting.send)
+      const answer = await new Promise<string>((resolve, reject) => {
+        socket.once('data', (chunk: Uint8Array) => resolve(Buffer.from(chunk).toString('latin1')))
+        socket.once('close', () => reject(new Error('closed')))
+        context.signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
+      })
+      return greeting.answer.test(answer) ? ok(true) : failing('answers, but not in its protocol')
+    } finally {
+      socket.destroy()
+    }
   }
 }

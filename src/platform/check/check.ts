@@ -7,10 +7,10 @@ import { courses, heartbeats, templates } from './mails.ts'
 import { collectNames, entries, field, type Names, type PresetParts, textOf } from './names.ts'
 import { type Fault, type Place, placeIn, quoted } from './place.ts'
 import { probes, services } from './services.ts'
-import { aFunction, type Check, list, map, matching, needed, object, oneOf, someOf, text } from './shape.ts'
+import { type Check, called, code, like, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
 
 const uri = (form: RegExp) =>
-  matching(form, 'an address that this field takes', 'Write it whole: https://…, or mailto:… for a contact.')
+  like(form, 'an address that this field takes', 'Write it whole: https://…, or mailto:… for a contact.')
 const contact = uri(/^(?:mailto:|tel:|https:\/\/)\S+$/)
 const NO_CONTACT = ['There is no contact.', "Write it as contact: 'mailto:security@example.com'."] as const
 
@@ -25,7 +25,7 @@ export const security = object<SecurityInput>('a security contact', {
     },
     ...NO_CONTACT,
   ),
-  expires: matching(
+  expires: like(
     (time) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(time) && Date.parse(time) > 0,
     'a time',
     "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
@@ -35,26 +35,22 @@ export const security = object<SecurityInput>('a security contact', {
   acknowledgments: uri(/^https:\/\/\S+$/),
   languages: list(
     'language tags',
-    matching(isLanguage, 'a language tag', "Write it as languages: ['en', 'de']."),
+    like(isLanguage, 'a language tag', "Write it as languages: ['en', 'de']."),
   ),
 })
 
 export const brand = object<NonNullable<PlatformDefinition['brand']>>('a brand', {
-  color: matching(/^#(?:[\da-f]{3}|[\da-f]{6})$/i, 'a color', "Write it as color: '#9a3412'."),
-  logo: matching(
+  color: like(/^#(?:[\da-f]{3}|[\da-f]{6})$/i, 'a color', "Write it as color: '#9a3412'."),
+  logo: like(
     /\.(?:png|svg|jpe?g|webp)$/i,
     'an image that every browser shows',
     'Use a PNG, SVG, JPEG or WebP file.',
   ),
-  language: matching(isLanguage, 'a language tag', "Write it as language: 'de'."),
+  language: like(isLanguage, 'a language tag', "Write it as language: 'de'."),
 })
 
-const EVENT_NAME = {
-  pattern: /^[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)+$/,
-  what: 'an event kind',
-  example: 'kiln.booked',
-}
-const PROPERTY_NAME = { pattern: /^[A-Za-z][A-Za-z0-9_]{0,63}$/, what: 'a property', example: 'kiln' }
+const EVENT_NAME = called(/^[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)+$/, 'an event kind', 'kiln.booked')
+const PROPERTY_NAME = called(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'a property', 'kiln')
 const propertyType = oneOf(['string', 'number', 'boolean'], 'a type of property')
 
 const properties = map('the properties of an event', PROPERTY_NAME, (place, type, names) => {
@@ -158,7 +154,7 @@ export const definition = object<PlatformDefinition>(
     heartbeats,
     confirmation: oneOf(['link', 'button'], 'a way to confirm'),
     unsubscription: oneOf(['link', 'button'], 'a way to unsubscribe'),
-    challenge: aFunction('Write a function that answers whether the request may subscribe.'),
+    challenge: code('Write a function that answers whether the request may subscribe.'),
     security,
     folder: text(4096),
   },

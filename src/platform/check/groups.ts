@@ -3,7 +3,7 @@ import { LIVE_FINDINGS, WARNINGS } from '../../core/env/explanations.ts'
 import type { GroupInput } from '../definition.ts'
 import { entries, field, type Names, textOf } from './names.ts'
 import { type Place, quoted, typeName } from './place.ts'
-import { type Check, flag, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
+import { type Check, called, flag, list, map, needed, object, oneOf, someOf, text } from './shape.ts'
 import { variable as checkVariable, readers, required, requiresItself } from './variables.ts'
 
 const VARIABLE_OF_THE_PLATFORM = [({ variables }: Names) => variables, 'a variable of this platform'] as const
@@ -90,11 +90,7 @@ const rulesBeside =
     }
   }
 
-const VARIABLE_NAME = {
-  pattern: /^[A-Za-z_][A-Za-z0-9_]{0,99}$/,
-  what: 'a variable',
-  example: 'KILN_API_KEY',
-}
+const VARIABLE_NAME = called(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'a variable', 'KILN_API_KEY')
 
 const variable: Check = (place, of, names) => {
   if (/^NODE_/.test(place.key))
@@ -149,7 +145,7 @@ export const group = object<GroupInput>(
   },
 )
 
-const GROUP_NAME = { pattern: /^[a-z][a-z0-9-]{0,39}$/, what: 'a group', example: 'kiln or kiln-booking' }
+const GROUP_NAME = called(/^[a-z][a-z0-9-]{0,39}$/, 'a group', 'kiln or kiln-booking')
 
 export const groups: Check = (place, value, names) => {
   const { kept, preset } = names

@@ -3,7 +3,7 @@ import type { PlatformDefinition } from '../definition.ts'
 import { field, textOf } from './names.ts'
 import { type Check, called, flag, list, map, needed, object, oneOf, text } from './shape.ts'
 
-const SECTION_ID = { pattern: /^[a-z][a-z0-9-]{0,40}$/, what: 'a section', example: 'firings' }
+const SECTION_ID = called(/^[a-z][a-z0-9-]{0,40}$/, 'a section', 'firings')
 /** Ids that the page has already; a section makes `ID`, `ID-head` and `ID-tile`. */
 const TAKEN = [
   ...['total', 'active-days', 'current-streak', 'longest-streak', 'kinds', 'kinds-head'],
@@ -38,7 +38,7 @@ export const section = object<InsightsSection>(
   {
     id: needed((place, value, names) => {
       const id = written(place, value, names)
-      return id === undefined ? undefined : called(SECTION_ID)(place, id, names)
+      return id === undefined ? undefined : SECTION_ID(place, id, names)
     }),
     heading: written,
     caption: written,

@@ -2,13 +2,13 @@ import { isTimeZone, NOTICES } from '../../core/course/definition.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { type CourseInput, type HeartbeatInput, type TemplateInput, WEEKDAYS } from '../definition.ts'
 import {
-  aFunction,
   type Check,
   called,
+  code,
   duration,
+  like,
   list,
   map,
-  matching,
   needed,
   object,
   oneOf,
@@ -16,17 +16,17 @@ import {
   text,
 } from './shape.ts'
 
-const TEMPLATE_NAME = { pattern: /^[a-z][a-z0-9-]{0,60}$/, what: 'a template', example: 'booking-confirmed' }
-const SLOT_NAME = { pattern: /^[a-z][A-Za-z0-9]{0,40}$/, what: 'a slot', example: 'bookingUrl' }
-const INPUT_NAME = { pattern: /^[a-z][A-Za-z0-9]{0,40}$/, what: 'an input', example: 'bookingId' }
+const TEMPLATE_NAME = called(/^[a-z][a-z0-9-]{0,60}$/, 'a template', 'booking-confirmed')
+const SLOT_NAME = called(/^[a-z][A-Za-z0-9]{0,40}$/, 'a slot', 'bookingUrl')
+const INPUT_NAME = called(/^[a-z][A-Za-z0-9]{0,40}$/, 'an input', 'bookingId')
 
 export const template = object<TemplateInput>(
   'a template',
   {
     slots: map('slots', SLOT_NAME, oneOf(['text', 'url'], 'a type of slot')),
     by: oneOf(['person', 'service'], 'somebody who can ask'),
-    inputs: list('names', called(INPUT_NAME), { isSet: true }),
-    resolve: aFunction('Write resolve: async (inputs, context) => ({ to, slots, about }).'),
+    inputs: list('names', INPUT_NAME, { isSet: true }),
+    resolve: code('Write resolve: async (inputs, context) => ({ to, slots, about }).'),
   },
   (place, { by, inputs, resolve }) => {
     if (by !== undefined && resolve === undefined)
@@ -44,7 +44,7 @@ export const template = object<TemplateInput>(
 )
 export const templates = map('templates', TEMPLATE_NAME, template)
 
-const COURSE_NAME = { pattern: /^[a-z][a-z0-9-]{0,60}$/, what: 'a course', example: 'first-firing' }
+const COURSE_NAME = called(/^[a-z][a-z0-9-]{0,60}$/, 'a course', 'first-firing')
 const readers = oneOf(['public', 'link'], 'a choice of readers, or false')
 
 export const course = object<CourseInput>(
@@ -57,8 +57,8 @@ export const course = object<CourseInput>(
     ),
     title: text(120),
     every: duration(900_000, 90 * DAY_MS, "'2d'", 'from 15 minutes to 90 days'),
-    at: matching(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'a local hour', "Write it as at: '09:00'."),
-    zone: matching(
+    at: like(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'a local hour', "Write it as at: '09:00'."),
+    zone: like(
       (zone) => zone === 'subscriber' || isTimeZone(zone),
       'an IANA time zone',
       "Write it as zone: 'Europe/Berlin', or zone: 'subscriber'.",
@@ -90,7 +90,7 @@ export const courses: Check = map('courses', COURSE_NAME, (place, of, names) => 
   course(place, of, names)
 })
 
-const HEARTBEAT_NAME = { pattern: /^[a-z][a-z0-9-]{0,40}$/, what: 'a heartbeat', example: 'backup' }
+const HEARTBEAT_NAME = called(/^[a-z][a-z0-9-]{0,40}$/, 'a heartbeat', 'backup')
 
 export const heartbeat = object<HeartbeatInput>('a heartbeat', {
   every: needed(

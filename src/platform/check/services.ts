@@ -3,11 +3,11 @@ import { HEALTH_PATHS } from '../../core/service.ts'
 import { isVariableName, PROBE_TARGETS, type ProbeInput, type ServiceInput } from '../definition.ts'
 import { fieldsOf, textOf } from './names.ts'
 import { typeName } from './place.ts'
-import { aFunction, type Check, duration, flag, map, matching, needed, object, oneOf, text } from './shape.ts'
+import { type Check, called, code, duration, flag, like, map, needed, object, oneOf, text } from './shape.ts'
 
 /** The members of `openPlatform`'s result other than the services: a service cannot have one of these names. */
 const TAKEN = ['health', 'dispatch', 'validate', 'close', 'courses', 'then']
-const SERVICE_NAME = { pattern: /^[a-z][a-z0-9-]{0,30}$/, what: 'a service', example: 'bookings' }
+const SERVICE_NAME = called(/^[a-z][a-z0-9-]{0,30}$/, 'a service', 'bookings')
 const variableName = oneOf(({ variables }) => variables, 'a variable of this platform')
 
 /** The variable that holds an address, or several. */
@@ -37,7 +37,7 @@ export const service = object<ServiceInput>(
   'a service',
   {
     address,
-    health: matching(
+    health: like(
       /^\/[^\s?#]*$/,
       'the path of a health endpoint',
       "Begin it with /, without spaces, ? or #: health: '/healthz'.",
@@ -102,7 +102,7 @@ export const services: Check = (place, value, names) => {
     place.fault('There is no service web, and it serves the routes.', 'Add web: {}.')
 }
 
-const PROBE_NAME = { pattern: /^[a-z][a-z0-9_-]{0,39}$/, what: 'a probe', example: 'kiln or kiln_queue' }
+const PROBE_NAME = called(/^[a-z][a-z0-9_-]{0,39}$/, 'a probe', 'kiln or kiln_queue')
 
 /** A target that is not the name of a variable; a password is never in one. */
 const target =
@@ -150,7 +150,7 @@ export const probe = object<ProbeInput>(
     smtp: target('smtp', /^smtps?:\/\/[^\s/@]+$/, 'smtp://mail.example.com:587'),
     postgres: target('postgres', /^postgres(?:ql)?:\/\/[^\s@]+$/, 'STORE_URL'),
     redis: target('redis', /^rediss?:\/\/[^\s@]+$/, 'redis://cache.internal:6379'),
-    check: aFunction("Write check: async ({ signal }) => ({ state: 'ok' })."),
+    check: code("Write check: async ({ signal }) => ({ state: 'ok' })."),
     deadline: duration(50, 30_000, "'2s'", 'from 50ms to 30s'),
     optional: flag,
     label: text(60),

@@ -63,20 +63,13 @@ function fieldsAt(place: Place, value: unknown, what: string): Fields | undefine
     : place.fault(`${what} is ${typeName(value)}, not an object.`, 'Write it as { … }.')
 }
 
-/** The form of the names that a definition gives. */
-export interface Form {
-  readonly pattern: RegExp
-  readonly what: string
-  readonly example: string
-}
-
-/** An object whose keys are names that the definition gives. */
+/** An object whose keys are names that the definition gives; `name` checks their form. */
 export const map =
-  (what: string, form: Form | undefined, each: Check): Check =>
+  (what: string, name: Check | undefined, each: Check): Check =>
   (place, value, names) => {
     const fields = fieldsAt(place, value, what) ?? {}
     for (const [key, one] of Object.entries(fields)) {
-      if (form !== undefined) called(form)(place.at(key), key, names)
+      name?.(place.at(key), key, names)
       each(place.at(key), one, names)
     }
     return fields
@@ -84,9 +77,9 @@ export const map =
 
 /** A name of this form. */
 export const called =
-  ({ pattern, what, example }: Form): Check =>
+  (form: RegExp, what: string, example: string): Check =>
   (place, name) =>
-    pattern.test(textOf(name))
+    form.test(textOf(name))
       ? name
       : place.fault(`${quoted(name)} cannot be the name of ${what}.`, `Name it like ${example}.`)
 
@@ -108,7 +101,7 @@ export const text =
   }
 
 /** Text that is `what`. */
-export const matching =
+export const like =
   (is: RegExp | ((text: string) => boolean), what: string, fix: string): Check =>
   (...[place, value, names]) => {
     const found = text()(place, value, names)
@@ -123,7 +116,7 @@ export const flag: Check = (place, value) =>
     ? value
     : place.fault(`This is ${typeName(value)}, not true or false.`, 'Write true or false, without quotes.')
 
-export const aFunction =
+export const code =
   (fix: string): Check =>
   (place, value) =>
     typeof value === 'function' ? value : place.fault(`This is ${typeName(value)}, not a function.`, fix)

@@ -61,13 +61,10 @@ function groupText({ name, variables, pairs, guesses }: SketchedGroup): string {
     const fields = Object.entries(of).map(([field, value]) => `${field}: ${literal(value)}`)
     return `        ${key(variable)}: { ${fields.join(', ')} },`
   })
-  const rules = [
-    ...pairs.map((pair) => `        { allOrNone: ${literal(pair)} },`),
-    ...(guesses.length === 0
-      ? []
-      : ['        // Guessed from the names. Uncomment what works only together:']),
-    ...guesses.map((pair) => `        // { allOrNone: ${literal(pair)} },`),
-  ]
+  const guessed = guesses.map((pair) => `        // { allOrNone: ${literal(pair)} },`)
+  if (guessed.length > 0)
+    guessed.unshift('        // Guessed from the names. Uncomment what works only together:')
+  const rules = [...pairs.map((pair) => `        { allOrNone: ${literal(pair)} },`), ...guessed]
   return `    ${key(name)}: {
       unlocks: ${literal(name)},
       absent: ${literal(`${name} is off`)},
