@@ -51,15 +51,8 @@ export function alertChannels(
       isHeartbeat: heartbeats.has(incident.cause),
       absent: meaningOf(platform, incident.cause, labels.messages),
     })
-    return alertText({
-      incident,
-      kind,
-      platform: platform.name,
-      isService: labels.isService,
-      places,
-      link,
-      advice,
-    })
+    const { isService } = labels
+    return alertText({ incident, kind, platform: platform.name, isService, places, link, advice })
   }
   return openChannels(clock, settings, textOf)
 }
@@ -68,14 +61,10 @@ export function alertChannels(
 const UNSEEN = ['sharedstore', 'errortrack', 'analytics']
 
 /** Of which causes visitors hear who subscribed: not of what is only for operators (conditions, heartbeats). */
-export function visitorsHear({
-  probes,
-  contract,
-  heartbeats,
-}: Pick<ResolvedPlatform, 'probes' | 'contract' | 'heartbeats'>): (cause: string) => boolean {
-  const unseen = new Set([...UNSEEN, ...heartbeats.map(({ name }) => heartbeatProbeName(name))])
-  const seen = new Set([...probes.map(({ name }) => name), ...contract.services])
-  return (cause) => seen.has(cause) && !unseen.has(cause)
+export function visitorsHear(of: Pick<ResolvedPlatform, 'probes' | 'contract' | 'heartbeats'>) {
+  const unseen = new Set([...UNSEEN, ...of.heartbeats.map(({ name }) => heartbeatProbeName(name))])
+  const seen = new Set([...of.probes.map(({ name }) => name), ...of.contract.services])
+  return (cause: string): boolean => seen.has(cause) && !unseen.has(cause)
 }
 
 /**
@@ -84,16 +73,7 @@ export function visitorsHear({
  */
 export function startAlerts(
   host: Host,
-  {
-    store: { incidents: own },
-    platform,
-    settings,
-    channels,
-    visitorsHear,
-    held,
-    files = [],
-    suspects = [],
-  }: {
+  parts: {
     readonly store: Pick<Store, 'incidents'>
     /** Its probes and the conditions can be causes. */
     readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
@@ -109,8 +89,9 @@ export function startAlerts(
   },
 ) {
   const { clock, random, log } = host
+  const { platform, settings, channels, held, files = [], suspects = [] } = parts
+  const own = parts.store.incidents
   const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...Object.keys(CONDITIONS)])
-  const isKnown = (cause: string) => causes.has(cause)
   const prerequisites = prerequisitesOf(platform, settings)
   const stopping = new AbortController()
   let streaks: Streaks = new Map(suspects.map((cause) => [cause, 1]))
@@ -140,7 +121,7 @@ export function startAlerts(
       isCheckedElsewhere: (probe) =>
         !looked.has(probe) &&
         platform.probes.some(({ name, service }) => name === probe && !looked.has(service)),
-      isKnown,
+      isKnown: (cause) => causes.has(cause),
     })
     const openFor = (cause: string) => open.find((one) => one.cause === cause)
     /** With what other processes found, which this one does not check. */
@@ -190,7 +171,7 @@ export function startAlerts(
       now,
       channels,
       // They are mailed from the store itself.
-      visitorsHear: incidents === own ? visitorsHear : undefined,
+      visitorsHear: incidents === own ? parts.visitorsHear : undefined,
       decide(open) {
         const changes = changesOf(reports, open, now, idOf)
         next = changes.streaks
@@ -228,11 +209,6 @@ export function startAlerts(
     }
   }
   const tellOwn = teller(own, trailing(readKnown))
-  const tellSpare = ({ incidents, keep }: SpareAlerts) =>
-    teller(
-      incidents,
-      trailing(() => keep(clock.now())),
-    )
   let tell = tellOwn
   const kept = keptAlerts(files)
   if (kept) spare = openSpare(kept)
@@ -253,12 +229,13 @@ export function startAlerts(
     } catch {
       const isNew = spare === undefined || tell === tellOwn
       spare ??= openSpare()
-      const used = await spare
+      const { incidents, keep } = await spare
       // Use the same id on every machine, so that a receiver can deduplicate their messages.
       const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}`
-      next = await followIn(used.incidents, reports, idOf)
-      await used.keep(clock.now())
-      if (isNew) tell = tellSpare(used)
+      next = await followIn(incidents, reports, idOf)
+      const note = () => keep(clock.now())
+      await note()
+      if (isNew) tell = teller(incidents, trailing(note))
     }
     tell()
     streaks = next

@@ -16,12 +16,10 @@ export class InvalidEnvironmentError extends Error {
 }
 
 /** Validates the environment before anything is opened, and logs what is degraded or absent (CONTRACT §1); throws when it is half-configured. */
-export function announceEnvironment({
-  platform,
-  env,
-  services,
-  log,
-}: Pick<DaemonOptions, 'platform' | 'env' | 'services' | 'log'>): Settings {
+export function announceEnvironment(
+  options: Pick<DaemonOptions, 'platform' | 'env' | 'services' | 'log'>,
+): Settings {
+  const { platform, env, services, log } = options
   const report = validate(platform.contract, env, services)
   if (!report.ok)
     throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))

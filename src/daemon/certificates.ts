@@ -25,35 +25,25 @@ export function watchCertificates(
   const said = new Map<string, string>()
   const seen = new Map<string, CertificateCheck>()
 
-  async function look({ variable, url }: Place): Promise<void> {
+  async function look({ variable, url }: ReturnType<typeof placesOf>[number]): Promise<void> {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(LIMIT_MS)])
     const found = await network.certificate(url, signal).catch(() => undefined)
     if (stopping.signal.aborted) return
     if (found !== undefined) seen.set(variable, { variable, ...found })
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
-    const days = found && Math.floor((found.validTo - clock.now()) / DAY_MS)
-    const state =
-      found === undefined || days === undefined
-        ? 'unread'
-        : found.fault !== undefined
-          ? 'refused'
-          : days < WARN_DAYS
-            ? 'expiring'
-            : 'good'
+    const { validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
+    const days = Math.floor((validTo - clock.now()) / DAY_MS)
+    const state = fault !== undefined ? 'refused' : days < WARN_DAYS ? 'expiring' : 'good'
     // Log each change once, not every hour.
-    if (said.get(variable) !== state) {
-      if (state === 'expiring')
-        log.warn('certificate_expiring', 'a certificate must be renewed: its renewal was missed', {
-          variable,
-          days,
-        })
-      if (state === 'refused')
-        log.error('certificate_refused', 'programs refuse a certificate', {
-          variable,
-          fault: found?.fault ?? 'unknown',
-        })
-    }
+    const isNew = said.get(variable) !== state
     said.set(variable, state)
+    if (isNew && state === 'expiring')
+      log.warn('certificate_expiring', 'a certificate must be renewed: its renewal was missed', {
+        variable,
+        days,
+      })
+    if (isNew && fault !== undefined)
+      log.error('certificate_refused', 'programs refuse a certificate', { variable, fault })
   }
 
   async function run(): Promise<void> {
@@ -61,7 +51,7 @@ export function watchCertificates(
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
       // Check again sooner while something is wrong, so that a recovery is noticed soon.
-      const isBad = [...said.values()].some((state) => state === 'refused' || state === 'expiring')
+      const isBad = [...said.values()].some((state) => state !== 'good')
       await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
     }
   }
@@ -76,15 +66,10 @@ export function watchCertificates(
   }
 }
 
-interface Place {
-  readonly variable: string
-  readonly url: URL
-}
-
 const ENCRYPTED = ['https:', 'smtps:', 'smtp:']
 
 /** Each host and port once, under the first variable that leads there. */
-function placesOf(settings: Settings, services: readonly ServiceDefinition[]): readonly Place[] {
+function placesOf(settings: Settings, services: readonly ServiceDefinition[]) {
   const { addresses: known, datastore, payments, sharedStore, mail } = settings
   const addresses: readonly (readonly [variable: string, url: string | undefined])[] = [
     ...services.flatMap(({ name, address: [variable] = [] }) =>

@@ -6,7 +6,7 @@ import type { Course } from '../core/course/open.ts'
 import type { EnrolAnswer } from '../core/course/store.ts'
 import type { Preferences, SubscriptionState } from '../core/course/subscription.ts'
 import { isUnderWay } from '../core/course/subscription.ts'
-import { type Issue, PlatformError } from '../core/errors.ts'
+import { PlatformError } from '../core/errors.ts'
 
 /** One course that a person is or was in. */
 export interface CourseEnrolment {
@@ -21,10 +21,10 @@ export interface CourseEnrolment {
   readonly nextAt: number | undefined
 }
 
-/** Who joins which course, and how. */
-export interface Joining {
+/** A person and a course. */
+interface Joining {
   readonly email: string
-  /** Default: the first course of the platform. */
+  /** To join, the first course of the platform if left out. */
   readonly course?: string
   /** IANA name, for courses at the subscriber's local hour. */
   readonly timeZone?: string
@@ -45,21 +45,12 @@ export interface Courses {
    */
   enrol(request: Joining & { readonly idempotencyKey?: string }): Promise<EnrolAnswer>
   /** Ends a course for a person, as an unsubscribe does; doing it again changes nothing. */
-  cancel(request: {
-    readonly email: string
-    readonly course?: string
-  }): Promise<{ readonly cancelled: boolean }>
+  cancel(request: Pick<Joining, 'email' | 'course'>): Promise<{ readonly cancelled: boolean }>
   /**
-   * Changes the language or time zone of a person's courses, or of one of them; the lessons and mails to come follow.
+   * Changes the language or time zone of all courses of a person, or of one; the lessons and mails to come follow.
    * `enrolments`: how many were found.
    */
-  set(request: {
-    readonly email: string
-    /** Default: every course of this person. */
-    readonly course?: string
-    readonly timeZone?: string
-    readonly language?: string
-  }): Promise<{ readonly enrolments: number }>
+  set(request: Joining): Promise<{ readonly enrolments: number }>
   /** The courses of a person, the oldest enrolment first. */
   list(request: { readonly email: string }): Promise<readonly CourseEnrolment[]>
 }
@@ -72,25 +63,17 @@ export function openCourses(course: () => Promise<Course>, operator?: Operator):
       checkPreferences(wanted)
       const opened = await course()
       const known = opened.courses.map((one) => one.id)
-      const [first] = known
-      if (first === undefined) throw new PlatformError('not_found', 'This platform has no course.')
-      check(
-        'course',
-        id,
-        (text) => known.includes(text),
-        `not a course of this platform: ${known.join(', ')}`,
-      )
-      return opened.subscribe({ ...person, ...wanted, course: id ?? first })
+      const chosen = id ?? known[0]
+      if (chosen === undefined) throw new PlatformError('not_found', 'This platform has no course.')
+      if (!known.includes(chosen))
+        throw refused('course', `not a course of this platform: ${known.join(', ')}`)
+      return opened.subscribe({ ...person, ...wanted, course: chosen })
     },
     async enrol({ email, timeZone, language, idempotencyKey: key, ...request }) {
       const person = personOf(email)
       checkPreferences({ timeZone, language })
-      check(
-        'idempotencyKey',
-        key,
-        (text) => /^[\x21-\x7e]{1,200}$/.test(text),
-        '1 to 200 visible ASCII characters',
-      )
+      if (key !== undefined && !/^[\x21-\x7e]{1,200}$/.test(key))
+        throw refused('idempotencyKey', '1 to 200 visible ASCII characters')
       return (await course()).enrol({ ...person, ...request, timeZone, language, key }, operator)
     },
     async cancel({ email, ...request }) {
@@ -119,20 +102,19 @@ export function openCourses(course: () => Promise<Course>, operator?: Operator):
 
 function personOf(email: string) {
   const parsed = parseAddress(email)
-  if (!parsed.ok) throw refused([{ path: 'email', message: parsed.reason }])
+  if (!parsed.ok) throw refused('email', parsed.reason)
   return { spelling: parsed.mailbox.address, identity: parsed.identity }
 }
 
 /** Rejects with `bad_request`, and says what is accepted. */
 export function checkPreferences({ timeZone, language }: Preferences): void {
-  check('timeZone', timeZone, isTimeZone, 'not an IANA time zone, as Europe/Berlin')
-  check('language', language, isLanguage, 'not a language tag, as de or pt-BR')
+  if (timeZone !== undefined && !isTimeZone(timeZone))
+    throw refused('timeZone', 'not an IANA time zone, as Europe/Berlin')
+  if (language !== undefined && !isLanguage(language))
+    throw refused('language', 'not a language tag, as de or pt-BR')
 }
 
-function check(path: string, value: string | undefined, fits: (text: string) => boolean, message: string) {
-  if (value !== undefined && !fits(value)) throw refused([{ path, message }])
-}
-
-function refused(issues: readonly Issue[]) {
+function refused(path: string, message: string) {
+  const issues = [{ path, message }]
   return new PlatformError('bad_request', 'The request does not have the documented form.', { issues })
 }

@@ -7,15 +7,12 @@ const ALWAYS: ReadonlySet<string> = new Set(['platform', 'listening'])
  * JSON lines with `time` (ISO 8601), `level`, `event`, `message` and the fields given; `build` on each. The lines of
  * one turn of the event loop are written together, because each write costs more than a line; an error goes out at once.
  */
-export function createLog({
-  write,
-  level,
-  build,
-}: {
+export function createLog(options: {
   readonly write: (lines: string) => void
   readonly level: LogLevel
   readonly build: string | undefined
 }) {
+  const { write, level, build } = options
   let held = ''
   /** Writes what is still held back; call it before the process ends. */
   const flush = () => {

@@ -18,13 +18,7 @@ const AGAIN_MS = 15_000
  */
 export function startRecorder(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
-  {
-    health,
-    neighbours,
-    history,
-    onRecorded,
-    follow,
-  }: {
+  parts: {
     /** The health of each service in this process. */
     readonly health: readonly Health[]
     /** Builds of services in other processes, from their health answers. */
@@ -36,6 +30,7 @@ export function startRecorder(
     readonly follow?: (reports: readonly HealthReport[], writeMs: number | undefined) => Promise<boolean>
   },
 ) {
+  const { health, neighbours, history, onRecorded, follow } = parts
   const stopping = new AbortController()
   const nextRound = createRounds()
   let failed = false

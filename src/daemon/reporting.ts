@@ -7,11 +7,10 @@ import type { DaemonOptions } from './options.ts'
  * Error reporting of a process of our own. The SDK is loaded when there is a DSN, and only then; what is in its way is
  * a line in the log and no reason not to start.
  */
-export async function openReporting({
-  platform,
-  env,
-  log,
-}: Pick<DaemonOptions, 'platform' | 'env' | 'log'>): Promise<Reporting> {
+export async function openReporting(
+  options: Pick<DaemonOptions, 'platform' | 'env' | 'log'>,
+): Promise<Reporting> {
+  const { platform, env, log } = options
   const { errortrack, site } = readSettings(platform, env)
   const reporting = await openErrortrack({
     dsn: errortrack?.dsn,

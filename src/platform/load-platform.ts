@@ -90,7 +90,7 @@ async function evaluate(
   const modules = registerHooks({ load: asModule })
   let exported: unknown
   try {
-    exported = await loaded(full, deadlineMs, configModule)
+    ;[exported] = await loaded(full, deadlineMs, configModule)
   } catch (error) {
     return explain(error, full, deadlineMs, fail)
   } finally {
@@ -131,7 +131,7 @@ function isCommonJs(format: string, source: string): boolean {
   }
 }
 
-async function loaded(full: string, deadlineMs: number, configModule: string | undefined): Promise<unknown> {
+async function loaded(full: string, deadlineMs: number, configModule: string | undefined) {
   try {
     return await defaultOf(full, deadlineMs)
   } catch (error) {
@@ -151,17 +151,17 @@ async function loaded(full: string, deadlineMs: number, configModule: string | u
   }
 }
 
-/** The default export of an ES module, or what a CommonJS file exports. */
-async function defaultOf(full: string, deadlineMs: number): Promise<unknown> {
+/** The default export of an ES module, or what a CommonJS file exports: in a list, as it may be a promise. */
+async function defaultOf(full: string, deadlineMs: number): Promise<readonly [unknown]> {
   try {
     const exports = synchronously(() => createRequire(full)(full), deadlineMs)
-    if (typeof exports !== 'object' || exports === null) return undefined
-    if (types.isModuleNamespaceObject(exports)) return 'default' in exports ? exports.default : undefined
-    return Object.keys(exports).length === 0 ? undefined : exports
+    if (typeof exports !== 'object' || exports === null) return [undefined]
+    if (types.isModuleNamespaceObject(exports)) return ['default' in exports ? exports.default : undefined]
+    return [Object.keys(exports).length === 0 ? undefined : exports]
   } catch (error) {
     if (codeOf(error) !== 'ERR_REQUIRE_ASYNC_MODULE') throw error
     // The definition awaits something at its top level.
-    return (await within(deadlineMs, import(pathToFileURL(full).href), tooLong)).default
+    return [(await within(deadlineMs, import(pathToFileURL(full).href), tooLong)).default]
   }
 }
 

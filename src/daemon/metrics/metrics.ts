@@ -1,6 +1,6 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type DispatchResult, OUT_OF_TIME, STOPPED } from '../../core/course/dispatch.ts'
+import { OUT_OF_TIME, STOPPED } from '../../core/course/dispatch.ts'
 import type { Course } from '../../core/course/open.ts'
 import type { CourseCounts } from '../../core/course/store.ts'
 import type { FeedbackProviderName } from '../../core/env/settings.ts'
@@ -19,9 +19,8 @@ export interface MetricsOptions {
   readonly build: string | undefined
   readonly counting: () => Counting
   readonly mailConfigured: boolean
-  /** Undefined: this platform takes no feedback. */
   readonly feedbackProvider: FeedbackProviderName | undefined
-  /** Size of the analytics; undefined while their store is not open. */
+  /** Undefined while their store is not open. */
   readonly analyticsBytes: () => Promise<number | undefined>
   /** Undefined while no store is open: a scrape opens nothing. */
   readonly knownStore: () => Promise<Pick<Store, 'course' | 'sending' | 'status'> | undefined>
@@ -131,18 +130,14 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
     if (store === undefined) return
     const { course, sending } = store
     const now = clock.now()
-    const read = [
+    const reading = Promise.all([
       course.backlog(now),
       countsOf(() => course.counts(now)),
       store.status(),
       sending.days(now),
       sending.holds(),
-    ] as const
-    const [backlog, counts, status, days, holds] = await within(
-      STORE_DEADLINE_MS,
-      Promise.all(read),
-      silentStore,
-    )
+    ])
+    const [backlog, counts, status, days, holds] = await within(STORE_DEADLINE_MS, reading, silentStore)
     const isHeld = (stream: StreamName) => (holds.some((one) => one.stream === stream) ? 1 : 0)
     metrics.platformctl_courses_paused.set(isHeld('course'))
     for (const stream of STREAMS) metrics.platformctl_mail_paused.set({ stream }, isHeld(stream))
@@ -190,22 +185,18 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       (dispatch: Course['dispatch']): Course['dispatch'] =>
       async (asked) => {
         const began = clock.monotonic()
-        const ended = (result: 'completed' | 'paused' | 'off' | 'failed') => {
+        let result = 'failed'
+        try {
+          const done = await dispatch(asked)
+          for (const outcome of ['sent', 'failed', 'unknown'] as const)
+            metrics.platformctl_deliveries_total.inc({ outcome }, done[outcome])
+          const isWhole = [undefined, OUT_OF_TIME, STOPPED].includes(done.reason)
+          result = isWhole ? 'completed' : mailConfigured ? 'paused' : 'off'
+          return done
+        } finally {
           metrics.platformctl_dispatches_total.inc({ result })
           metrics.platformctl_dispatch_duration_seconds.observe((clock.monotonic() - began) / 1000)
         }
-        let result: DispatchResult
-        try {
-          result = await dispatch(asked)
-        } catch (error) {
-          ended('failed')
-          throw error
-        }
-        for (const outcome of ['sent', 'failed', 'unknown'] as const)
-          metrics.platformctl_deliveries_total.inc({ outcome }, result[outcome])
-        const isWhole = [undefined, OUT_OF_TIME, STOPPED].includes(result.reason)
-        ended(isWhole ? 'completed' : mailConfigured ? 'paused' : 'off')
-        return result
       },
     /** A webhook of the mail provider was answered; `kinds` are those of the events that it reported for the first time. */
     feedback(

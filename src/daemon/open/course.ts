@@ -47,38 +47,21 @@ export function noticeSlots(
   const at = timesIn(messages.language).moment
   const statusUrl = `${siteUrl}/${wanted === platform.language ? '' : `?language=${encodeURIComponent(wanted)}`}`
   const what = labels.probe(cause)
-  switch (kind) {
-    case 'opened': {
-      const means = T.means[cause] ?? T.meansOther
-      return {
-        title: T.openedTitle(name, what),
-        text: T.opened(what, means),
-        when: T.since(at(from)),
-        statusUrl,
-      }
-    }
-    case 'closed': {
-      const when = until === undefined ? T.since(at(from)) : T.lasted(at(from), at(until), until - from)
-      return { title: T.closedTitle(name, what), text: T.closed(what), when, statusUrl }
-    }
-    case 'announced':
-      if (facts.about !== undefined)
-        return {
-          title: T.updateTitle(name, cause === '' ? undefined : what),
-          text: shortened(text),
-          when: `${status.updateStates[facts.state ?? 'update']}, ${at(from)}.`,
-          statusUrl,
-        }
-      return {
-        title: T.announcedTitle(name, headline(text)),
-        text: shortened(text),
-        when:
-          until === undefined && from <= now
-            ? T.since(at(from))
-            : status.planned(at(from), until === undefined ? undefined : at(until)),
-        statusUrl,
-      }
+  const since = T.since(at(from))
+  const slots = (title: string, text: string, when: string) => ({ title, text, when, statusUrl })
+  if (kind === 'opened')
+    return slots(T.openedTitle(name, what), T.opened(what, T.means[cause] ?? T.meansOther), since)
+  if (kind === 'closed') {
+    const when = until === undefined ? since : T.lasted(at(from), at(until), until - from)
+    return slots(T.closedTitle(name, what), T.closed(what), when)
   }
+  if (facts.about !== undefined) {
+    const when = `${status.updateStates[facts.state ?? 'update']}, ${at(from)}.`
+    return slots(T.updateTitle(name, cause === '' ? undefined : what), shortened(text), when)
+  }
+  const isCurrent = until === undefined && from <= now
+  const when = isCurrent ? since : status.planned(at(from), until === undefined ? undefined : at(until))
+  return slots(T.announcedTitle(name, headline(text)), shortened(text), when)
 }
 
 /** On one line, as a header field can hold it. */
