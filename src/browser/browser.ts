@@ -31,10 +31,7 @@ export function setEvents(events: readonly EventDefinition[]): void {
   sanitise = createSanitiser(events)
 }
 
-/**
- * Sends what is buffered to the endpoint, if there is one, and reports errors, if there is a DSN. Call it once a page.
- * Gives `track` for the kinds in `events`, so that another name is a type error.
- */
+/** Call it once a page. Gives `track` for the kinds in `events`, so that another name is a type error. */
 export function start<const Kind extends EventKind>({
   events,
   ...options

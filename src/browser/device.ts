@@ -7,7 +7,6 @@ const COUNT_EVERY = 200
 /** At most this many events wait in memory while the storage is full. */
 const MOST_WAITING = 500
 
-/** Begins the name of each event's item. */
 const PREFIX = 'platform.event.'
 
 export type Buffer = ReturnType<typeof openBuffer>
@@ -20,7 +19,6 @@ export type Buffer = ReturnType<typeof openBuffer>
 export function openBuffer(storage: Storage) {
   const waiting = new Map<string, string>()
   let added = 0
-  /** Names of all events, the oldest first. */
   const keys = () =>
     [...Object.keys(storage).filter((key) => key.startsWith(PREFIX)), ...waiting.keys()].sort()
   /** The item as it is stored: JSON of `[kind, at, properties]`, and a fourth element when it was acknowledged. */

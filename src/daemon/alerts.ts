@@ -33,7 +33,6 @@ const SEEN_ELSEWHERE_MS = 150_000
 /** Every machine looks at its probes at least once within this. */
 const SEEN_AGAIN_MS = 2 * MINUTE_MS
 
-/** The channels that the environment configures. */
 export function alertChannels(
   clock: Pick<Clock, 'now'>,
   platform: ResolvedPlatform,
@@ -75,7 +74,6 @@ export function startAlerts(
   host: Host,
   parts: {
     readonly store: Pick<Store, 'incidents'>
-    /** Its probes and the conditions can be causes. */
     readonly platform: Pick<ResolvedPlatform, 'probes' | 'services'>
     readonly settings: Settings
     readonly channels: readonly Channel[]
@@ -98,7 +96,6 @@ export function startAlerts(
   /** The clocks at the last round, and when the wall clock was last found set. */
   let last: { readonly now: number; readonly monotonic: number } | undefined
   let setAt = Number.NEGATIVE_INFINITY
-  /** The state of the store when it was last read. */
   let known: KnownAlerts = { incidents: [], messages: [], silence: undefined }
   let spare: Promise<SpareAlerts> | undefined
   let telling: Promise<unknown> | undefined

@@ -27,7 +27,6 @@ import { sharedIncidents, statusSource } from './status.ts'
 /** Days of mail figures that the status page shows to operators. */
 const DAYS_OF_MAIL = 2 * 7
 
-/** What one opened platform is made of. */
 export type App = ReturnType<typeof openApp>
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
@@ -156,7 +155,6 @@ export function openApp(host: Host, options: OpenOptions) {
     /** How a confirmation link confirms: by being opened, or by a button on its page. */
     confirmation: options.confirmation ?? platform.confirmation ?? 'link',
     challenge,
-    /** The pages have a form to sign up. */
     takesSubscribers,
     /** Incidents are mailed to visitors who subscribe to them. */
     mailsIncidents: takesSubscribers && options.history !== undefined,
@@ -164,13 +162,11 @@ export function openApp(host: Host, options: OpenOptions) {
       ? checked(options.identify)
       : jwtIdentify(clock, settings.datastore?.tokens, settings.identity, undefined, heardOfKeys),
     onPaymentEvent: options.onPaymentEvent,
-    /** Undefined while payments are not configured. */
     checkout:
       payments &&
       once(async () =>
         (await import('../core/payments/checkout.ts')).openCheckout(host, payments, site.siteUrl),
       ),
-    /** Counted in the metrics, and logged when it changes. */
     healthOf: (service: Service) =>
       metrics.health(
         logChanges(

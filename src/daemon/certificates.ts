@@ -50,14 +50,12 @@ export function watchCertificates(
     const places = placesOf(settings, services)
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
-      // Check again sooner while something is wrong, so that a recovery is noticed soon.
       const isBad = [...said.values()].some((state) => state !== 'good')
       await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
     }
   }
   const running = run()
   return {
-    /** The results of the last checks. */
     found: () => [...seen.values()],
     async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))

@@ -21,35 +21,24 @@ export interface CourseEnrolment {
   readonly nextAt: number | undefined
 }
 
-/** A person and a course. */
 interface Joining {
   readonly email: string
   /** To join, the first course of the platform if left out. */
   readonly course?: string
   /** IANA name, for courses at the subscriber's local hour. */
   readonly timeZone?: string
-  /** A language tag. */
   readonly language?: string
 }
 
 /** The courses of a platform, for a program that embeds it. */
 export interface Courses {
-  /**
-   * Mails a link that confirms the address, as `POST /api/email/subscribe` does: within the same limits, and with an
-   * answer that never tells whether the address is known.
-   */
+  /** Mails a confirmation link, as `POST /api/email/subscribe` does; the answer never tells whether the address is known. */
   subscribe(request: Joining): Promise<SubscribeResult>
-  /**
-   * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. A repeat with the same
-   * `idempotencyKey` gives the same answer and changes nothing.
-   */
+  /** Begins a course for somebody who agreed to it elsewhere. A repeat with the same `idempotencyKey` changes nothing. */
   enrol(request: Joining & { readonly idempotencyKey?: string }): Promise<EnrolAnswer>
   /** Ends a course for a person, as an unsubscribe does; doing it again changes nothing. */
   cancel(request: Pick<Joining, 'email' | 'course'>): Promise<{ readonly cancelled: boolean }>
-  /**
-   * Changes the language or time zone of all courses of a person, or of one; the lessons and mails to come follow.
-   * `enrolments`: how many were found.
-   */
+  /** Changes language or time zone of all courses of a person, or of one; `enrolments`: how many were found. */
   set(request: Joining): Promise<{ readonly enrolments: number }>
   /** The courses of a person, the oldest enrolment first. */
   list(request: { readonly email: string }): Promise<readonly CourseEnrolment[]>

@@ -41,12 +41,10 @@ export function shareHistory(
   clock: Pick<Clock, 'now'>,
   own: History,
   shared: SharedHistory,
-  /** The name of this machine. */
   recorder: string,
 ): History {
   let waiting: Round[] = []
   let seeded = false
-  /** The store lacks what this machine saw. */
   let behind = false
   let writing: Promise<void> | undefined
 

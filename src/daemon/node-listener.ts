@@ -27,10 +27,7 @@ export function nodeListener(
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<unknown>
 
-/**
- * A listener that is loaded with its first request. One that cannot be loaded, as in the middle of a replaced build,
- * costs that request a 503 and not the process: the next request tries again.
- */
+/** Loaded with its first request; one that cannot be, as while a build is replaced, costs that request a 503. */
 export function lazyListener(load: () => Promise<Listener>): Listener {
   let listener: Listener | undefined
   const loaded = once(async () => {

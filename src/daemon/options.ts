@@ -24,15 +24,12 @@ export interface DaemonOptions extends Omit<Host, 'timer'> {
   readonly schedule: boolean
   /** Take the store over from a platform of another name. */
   readonly adopt?: boolean | undefined
-  /** Measures the disk of the data folder; the system's when left out. */
   readonly freeSpace?:
     | ((folder: string) => Promise<{ readonly freeBytes: number; readonly bytes: number }>)
     | undefined
   /** The env files that `env` was read from, for the record in the data folder. */
   readonly envFiles?: readonly string[]
-  /** Whether one of them set a variable. */
   readonly isFromFile?: (name: string) => boolean
-  /** Absolute paths of the files that held secrets. */
   readonly secretFiles?: readonly string[]
   /** Where commands that run in other folders look for this daemon. */
   readonly pointerFolder?: string | undefined

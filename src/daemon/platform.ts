@@ -75,7 +75,6 @@ export function openPlatform(options: OpenOptions) {
     ...app,
     ...operations,
     operations,
-    /** The services that this process serves, by name. */
     services,
     /** What visitors see of the status, for files. */
     keptStatus: async () => (await import('./routes/status.ts')).keptStatus(app),
@@ -89,7 +88,6 @@ async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void
   if (faults.length > 0) throw faults[0]
 }
 
-/** A handler for each service that the platform serves, by name. */
 export function handlersOf({ services }: OpenedPlatform): Readonly<Record<Service, Handler>> {
   return Object.fromEntries([...services].map(([name, { handler }]) => [name, handler]))
 }
@@ -118,7 +116,6 @@ function serveAll(app: App) {
     const isShared = platform.contract.find('SHAREDSTORE_REST_URL')?.services.includes(name)
     const gate = createGate(isShared ? limiter : local, local, policies)
     const handler: Handler = { fetch: createApp(site, gate, counted, originPolicy(corsOrigins)) }
-    // The fast path for polls of its health.
     return [[name, { handler, health, poll: createPoll(site) }] as const]
   })
   return new Map<Service, (typeof served)[number][1]>(served)

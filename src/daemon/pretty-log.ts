@@ -6,10 +6,7 @@ const UNSHOWN = new Set([...ON_EACH, 'requestId', 'warning', 'fix', 'platform', 
 
 type Fields = Readonly<Record<string, unknown>>
 
-/**
- * Log lines written for people. It begins with the addresses, then what is degraded, then one line for all that is not
- * configured; until the services listen, lines are held back, unless one is an error.
- */
+/** Log lines for people. Until the services listen, lines are held back, so that the addresses come first. */
 export function prettyLines({ colour }: { readonly colour: boolean }): (lines: string) => string {
   const pretty = pinoPretty.prettyFactory({
     colorize: colour,

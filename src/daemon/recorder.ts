@@ -12,10 +12,7 @@ const NOTICE_MS = 5000
 /** A new fault is checked again after this time, so that it is confirmed before the next minute. */
 const AGAIN_MS = 15_000
 
-/**
- * Looks at every probe once a minute, live checks included, and records what it saw. Visitors of the status page
- * read the record: however many come, no dependency is asked more often.
- */
+/** Looks at every probe once a minute, live, and records it; however many visitors come, nothing is asked more often. */
 export function startRecorder(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   parts: {

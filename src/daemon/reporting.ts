@@ -3,10 +3,7 @@ import { readSettings } from '../core/env/settings.ts'
 import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
 import type { DaemonOptions } from './options.ts'
 
-/**
- * Error reporting of a process of our own. The SDK is loaded when there is a DSN, and only then; what is in its way is
- * a line in the log and no reason not to start.
- */
+/** Error reporting of a process of our own: what is in its way is a line in the log and no reason not to start. */
 export async function openReporting(
   options: Pick<DaemonOptions, 'platform' | 'env' | 'log'>,
 ): Promise<Reporting> {

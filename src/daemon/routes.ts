@@ -24,10 +24,7 @@ const links = () => import('./routes/mail-links.ts')
 const payments = () => import('./routes/payments.ts')
 const jobs = () => import('./routes/jobs.ts')
 
-/**
- * Every route of the web service: what the router must know before the first request loads the route's file. A start
- * loads none of these files, because their schemas cost more than everything else in it.
- */
+/** What the router must know of web's routes before it loads their files: schemas cost more than all else in a start. */
 export const ROUTES = {
   status: get('/', () => import('./routes/status.ts'), { forReaders: true }),
   statusJson: get('/status.json', async () => ({ route: (await views()).statusJsonRoute })),

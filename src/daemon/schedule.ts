@@ -58,10 +58,7 @@ export function startDispatching(
   return schedule
 }
 
-/**
- * Starts the schedule. It looks at the beginning of every minute; the wait is never longer than a minute, so
- * neither a sleep of the machine nor a step of its clock, however far, holds it up for longer.
- */
+/** Looks each minute, and waits no longer than one, so that no sleep or clock step of the machine holds it up longer. */
 export function startSchedule({
   timer = systemClock,
   ...options
@@ -100,7 +97,6 @@ export function startSchedule({
   void run()
   return {
     tick: hours.tick,
-    /** Part of a long run is done. */
     progressed,
     /** For how long nothing was done, although the schedule looks each minute. */
     stalledMs: () => timer.monotonic() - progressAt,
@@ -111,7 +107,6 @@ export function startSchedule({
   }
 }
 
-/** Deletes everything in the store that is past its retention time. */
 export async function forgetOld(
   { ingest, course }: Pick<OpenedPlatform, 'ingest' | 'course'>,
   store: Store,

@@ -18,7 +18,6 @@ export interface KnownAlerts extends Awaited<ReturnType<IncidentStore['unfinishe
 /** Where incidents are kept while the store fails: in memory, and in a file for the process that comes after this one. */
 export type SpareAlerts = Awaited<ReturnType<typeof openSpareAlerts>>
 
-/** What an earlier process kept because the store failed; undefined if it left nothing. */
 export function keptAlerts(files: readonly string[]): KnownAlerts | undefined {
   return files.map(readKept).find((kept) => kept !== undefined)
 }
@@ -55,10 +54,7 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
       // The others are older; while none can be written, they are better than nothing.
       if (written !== undefined) for (const file of files) if (file !== written) remove(file)
     },
-    /**
-     * Copies the incidents opened and the alerts sent while the store failed back into the store. An incident whose cause
-     * has another open one there is over: its end is sent, and the other goes on.
-     */
+    /** Copies incidents and sent alerts back into the store. One whose cause has another open one there is closed. */
     async bringBack(to: IncidentStore, now: number): Promise<void> {
       const { incidents: here, messages } = await all()
       await to.follow({
@@ -86,7 +82,6 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
 /** An alert that was not sent is left to be sent. */
 const sentOf = (messages: readonly MessageRecord[]) => messages.filter(({ outcome }) => outcome === 'sent')
 
-/** Whether a file could be written. */
 function write(file: string, text: string): boolean {
   try {
     writeWhole(file, text)

@@ -193,9 +193,7 @@ function urlsOf({ host }: DaemonOptions, listeners: ReadonlyMap<Service, Listene
   return Object.fromEntries([...listeners].map(([service, { port }]) => [service, `http://${name}:${port}`]))
 }
 
-/**
- * The environment, with the URL of each listener in the address variable of its service where that is not set.
- */
+/** The environment, with the URL of each listener in the address variable of its service where that is not set. */
 function withOwnAddresses({ env, platform }: DaemonOptions, urls: RunningDaemon['urls']): Environment {
   const own = platform.services.flatMap(({ name, address: [variable] = [] }) => {
     const url = urls[name]

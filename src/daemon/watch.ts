@@ -115,12 +115,9 @@ export interface ConditionsOptions {
   readonly store: Pick<Store, 'course' | 'incidents' | 'persistent' | 'sending'>
   readonly dataFolder: string
   readonly certificates: () => readonly CertificateCheck[]
-  /** Services that run in this process. */
   readonly services: readonly Service[]
-  /** Builds of the services elsewhere. */
   readonly neighbours: ReadonlyMap<Service, string | null>
   readonly mailRefused: () => string | undefined
-  /** Judges what this process counted in the last ten minutes. */
   readonly outcomes?: ReturnType<typeof watchOutcomes>
   /** Why the last message that was not sent was not. */
   readonly mailFailure?: () => string | undefined

@@ -33,7 +33,6 @@ type NamesIn<Groups> = { [Name in keyof Groups]: keyof Variables<Groups[Name]> &
 
 type GroupName<Definition> = (keyof Groups<Definition> & string) | PresetGroup<Preset<Definition>>
 
-/** The same rule, with declared names only. */
 type CheckedRule<Name extends string> =
   | { readonly allOrNone: readonly Name[] }
   | { readonly requires: readonly Name[]; readonly when: readonly Name[] }

@@ -25,7 +25,6 @@ export function checkedDefinition(exported: unknown, file?: string): PlatformDef
   return exported as PlatformDefinition
 }
 
-/** The preset that a definition starts from. */
 export function presetOf(definition: PlatformDefinition) {
   return PRESETS[definition.preset ?? 'learning']
 }

@@ -24,13 +24,11 @@ export interface GroupInput extends Omit<GroupDefinition, 'services' | 'variable
 export interface ServiceInput {
   /** The variable that holds its address, or several: the first that is set wins. */
   readonly address?: string | readonly string[]
-  /** Path of its health endpoint. */
   readonly health?: string
   /** How another program's health answer is read. */
   readonly format?: HealthFormat
   /** Where this process serves it. */
   readonly port?: number
-  /** Its name on the status page. */
   readonly label?: string
   /** The heading that it is listed under on the status page, which has headings from twelve services on. */
   readonly group?: string
@@ -56,7 +54,6 @@ export interface CheckResult {
 
 /** A check of something that a service depends on: one target, or `check` in code. */
 export interface ProbeInput {
-  /** The service whose health it is part of. */
   readonly service: string
   /** The group that configures it: its absence skips the probe. */
   readonly group?: string
@@ -81,7 +78,6 @@ export interface ProbeInput {
   readonly deadline?: string
   /** Never red: degraded where it would be failing. */
   readonly optional?: boolean
-  /** Its name for people. */
   readonly label?: string
   /** The consequence of a failure: one sentence. */
   readonly meaning?: string
@@ -144,7 +140,6 @@ export interface CourseInput {
   readonly at?: string
   /** The IANA time zone of `at`, or `subscriber`. */
   readonly zone?: string
-  /** The weekdays on which lessons go out. */
   readonly on?: readonly (typeof WEEKDAYS)[number][]
   /** The least time between two lessons to one subscriber. */
   readonly spacing?: string
@@ -154,7 +149,6 @@ export interface CourseInput {
   readonly pages?: 'public' | 'link' | false
 }
 
-/** A job that has to report in. */
 export interface HeartbeatInput {
   /** How often it is due: `1d`. */
   readonly every: string
@@ -168,9 +162,7 @@ export interface SecurityInput {
   readonly contact: string | readonly string[]
   /** An RFC 3339 time; 90 days from the day of the request when left out. */
   readonly expires?: string
-  /** Address of the key to encrypt reports with. */
   readonly encryption?: string
-  /** Address of your policy for reports. */
   readonly policy?: string
   /** Address of the page that thanks those who reported. */
   readonly acknowledgments?: string

@@ -4,10 +4,7 @@ import type { Rule } from '../core/env/rule.ts'
 import type { MailDefinition } from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 
-/**
- * Names of the variables that are present whenever the group is configured, whichever variable switched it on. The
- * types of `PlatformEnvironment` compute the same names from a definition; this computes them from a contract.
- */
+/** Variables that are present whenever the group is configured, as the types of `PlatformEnvironment` compute them. */
 export function guaranteed(group: Group): ReadonlySet<string> {
   const names = group.variables.map(({ name }) => name)
   const required = group.variables.flatMap((one) => (one.required === true ? [one.name] : []))

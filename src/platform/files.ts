@@ -53,12 +53,9 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     faults.length > 0 ? [] : folders.map((one) => [one, translationsOf(one, language)] as const),
   )
   return {
-    /** As a data URL. */
     logo,
-    /** Absolute. */
     mails: folderOfMails,
     templates,
-    /** Absolute, by course. */
     lessonFolders,
     /** Names of the lessons of each course, in order, without their extension. */
     lessons: new Map(lessons),
@@ -103,7 +100,6 @@ function namesIn(place: Place, folder: string, written: string | undefined): rea
   return templatesIn(folder) ?? unreadable(place, written)
 }
 
-/** Undefined for a folder that cannot be read. */
 function templatesIn(folder: string): readonly string[] | undefined {
   let entries: readonly Dirent[]
   try {
@@ -147,7 +143,6 @@ function translationsOf(originals: string, language: string) {
     .filter(({ name }) => path.join(folder, name) !== originals)
     .filter((entry) => entry.isDirectory() && isLanguageTag(entry.name))
     .map(({ name }) => ({
-      /** As the folder is called. */
       language: name,
       folder: path.join(folder, name),
       names: templatesIn(path.join(folder, name)) ?? [],
@@ -165,10 +160,7 @@ function isLanguageTag(name: string): boolean {
 
 const DIGITS = 12
 
-/**
- * A short name for what a definition describes, its mails and lessons included: the same on every machine that has the
- * same files, wherever they are. It is only shown, never compared.
- */
+/** A short name for a definition with its mails and lessons, the same on every machine. Only shown, never compared. */
 export function fingerprintOf(definition: object, folders: readonly string[]): string {
   const texts = [...new Set(folders)].flatMap(textsIn)
   // Not imported: an import reads all of the module's properties, which loads what they need.

@@ -75,10 +75,7 @@ export interface Account {
   readonly group: number
 }
 
-/**
- * Throws a DefinitionError if somebody other than root and this account could have written or replaced a definition
- * that was only found, not named: evaluating it would run their code with this account's rights.
- */
+/** Refuses a definition that was found, not named, if others than root and this account could have written it. */
 export function refuseForeignDefinition(folder: string, file: string, account = thisAccount()): void {
   const cause = controlledByOthers(path.join(folder, file), account)
   if (cause !== undefined)
@@ -99,7 +96,6 @@ function thisAccount(): Account | undefined {
   return user === undefined || group === undefined ? undefined : { user, group }
 }
 
-/** Why others control a file at this absolute path; undefined if they do not. */
 function foreign(file: string, account: Account): string | undefined {
   const found = lstatSync(file)
   if (!isOurs(found, account)) return 'The file belongs to another user'

@@ -11,7 +11,6 @@ import { statsOf } from './files.ts'
 import { refuse } from './find.ts'
 import { resolvePlatform } from './resolve.ts'
 
-/** Loads the definition that `file` names and makes its platform. Rejects with a DefinitionError. */
 export async function loadPlatform(options: LoadDefinitionOptions): Promise<ResolvedPlatform> {
   const { exported, file, folder } = await loadDefinition(options)
   return resolvePlatform(exported, { folder, file })
@@ -26,13 +25,9 @@ interface LoadDefinitionOptions {
   readonly configModule?: string
 }
 
-/** Ends the loading with one sentence and its fix. */
 type Fail = (cause: string, fix: string) => never
 
-/**
- * Loads a definition, TypeScript, JavaScript or JSON, and gives what it exports, not checked yet, and the folder in which
- * its relative paths start. Rejects with a DefinitionError.
- */
+/** Gives what a definition exports, unchecked, and the folder where its paths start. Rejects with a DefinitionError. */
 export async function loadDefinition(options: LoadDefinitionOptions) {
   const { file } = options
   const full = path.resolve(options.folder, file)
@@ -109,10 +104,7 @@ async function evaluate(
   return exported
 }
 
-/**
- * Loads a file with `import` and `export` as an ES module also where package.json says `"type": "commonjs"`, as
- * `npm init` writes it: the definition and the files beside it need no other extension there.
- */
+/** Loads a file with `import` and `export` as an ES module even where package.json says `"type": "commonjs"`. */
 const asModule: LoadHookSync = (url, context, next) => {
   const file = next(url, context)
   const { format, source } = file
@@ -211,7 +203,6 @@ function explain(error: unknown, full: string, deadlineMs: number, fail: Fail): 
   return fail(`${at}It throws ${name} while it loads.`, 'Run it with node to see the message.')
 }
 
-/** The name of a module or package that was not found. */
 function missingModule(error: unknown): string | undefined {
   if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(codeOf(error)) || !(error instanceof Error)) return undefined
   return /Cannot find (?:package|module) '([^']{1,200})'/.exec(error.message)?.[1]

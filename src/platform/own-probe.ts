@@ -5,7 +5,6 @@ import { configured } from '../core/health/engine-probes.ts'
 import { failing, ok, type ProbeDefinition, type ProbeResult, skipped } from '../core/health/probe.ts'
 import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from './definition.ts'
 
-/** A probe of a definition as the engine runs it. */
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
   const { service, group, label, optional, meaning, deadline, dependsOn } = probe
   const deadlineMs = parseDuration(deadline ?? '')
@@ -45,7 +44,6 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
 
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
 
-/** Validates the result of a definition's own check. */
 function resultOf({ state, reason }: Partial<CheckResult> = {}): ProbeResult {
   const known = STATES.find((one) => one === state)
   if (known === undefined) return failing('its check gave no state')

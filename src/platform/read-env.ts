@@ -26,7 +26,6 @@ export function readPlatformEnv<const Definition extends PlatformDefinition | De
   return environmentOf(contractOnce(platform), env) as PlatformEnvironment<Definition>
 }
 
-/** The same for a contract, without types. */
 export function environmentOf(
   contract: Contract,
   env: Environment,
@@ -42,10 +41,7 @@ export function environmentOf(
   )
 }
 
-/**
- * A group that is always on is there even in an environment that validation refuses: reading a variable of it whose type
- * promises a value then throws an error that names it.
- */
+/** An always-on group exists even in a refused environment: reading a value that its type promises throws then. */
 function guarded(group: Group, values: Record<string, unknown>): Readonly<Record<string, unknown>> {
   for (const name of group.always ? guaranteed(group) : [])
     if (values[name] === undefined)
@@ -67,10 +63,7 @@ function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {
   return found && (hidden ? secret(found.text) : found.value)
 }
 
-/**
- * Validates an environment by the variables and rules of a definition; with `services`, only what those read. Throws a
- * DefinitionError for a definition with faults, and nothing for any environment.
- */
+/** Validates an environment by a definition; with `services`, only what those read. Throws a DefinitionError. */
 export function validatePlatformEnv(
   platform: PlatformDefinition | DefinedPlatform,
   env: Environment,

@@ -33,7 +33,6 @@ import { type DefinitionFiles, fingerprintOf, readDefinitionFiles } from './file
 import { DefinitionError } from './find.ts'
 import { ownProbe } from './own-probe.ts'
 
-/** A mail of a definition as the engine sends it. */
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
   // The context that the engine gives has everything that a definition's resolve may use.
   const ask = by && resolve && ({ by, inputs, resolve: checked(resolve) } as MailAsk)
@@ -44,7 +43,6 @@ const WRONG: MailResolution = {
   answer: { kind: 'not_sent', reason: 'resolve of this template did not give { to, slots, about }' },
 }
 
-/** Validates the result of a definition's own function. */
 function checked(resolve: Resolve<Readonly<Record<string, string>>>) {
   return async (...asked: Parameters<typeof resolve>): Promise<MailResolution> => {
     const found: unknown = await resolve(...asked)

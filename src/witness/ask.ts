@@ -53,7 +53,6 @@ async function fetchJson(
 interface Report {
   readonly at: number
   readonly nonce: string
-  /** The signature of the snapshot that is kept. */
   readonly have?: string | undefined
   readonly outage?: { readonly seconds: number; readonly reason: string } | undefined
 }
@@ -126,7 +125,6 @@ function isVote({ view, outage, closers, closed }: Record<string, unknown>): boo
   )
 }
 
-/** Asks another witness for its vote. */
 export async function askPeer(
   peer: string,
   question: Parameters<typeof readVote>[1],

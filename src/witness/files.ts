@@ -23,7 +23,6 @@ export interface KeptStatus {
 const STALE_MS = 3 * MINUTE_MS
 const PLACE = '<p id="stale" class="note" role="status" hidden></p>'
 
-/** The paths that visitors can ask for. */
 const fileNames = ({ calendar, incidents }: StatusContent): readonly string[] => [
   ...Object.keys(incidents?.pages ?? {}),
   ...(calendar === undefined ? [] : ['status.ics']),
@@ -74,7 +73,6 @@ const TYPES: Readonly<Record<string, string>> = {
 export const typeOf = (file: string): string =>
   `${TYPES[/\.\w+$/.exec(file)?.[0] ?? ''] ?? 'text/plain'}; charset=utf-8`
 
-/** The key to a bucket of S3-compatible storage. */
 export interface BucketKey {
   readonly id: string
   readonly secret: Secret

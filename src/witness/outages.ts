@@ -77,7 +77,6 @@ function reasonOf(
   ].join('; ')
 }
 
-/** The text of an alert of a witness. */
 export function outageText(
   { reason, openedAt, closedAt, seenAt }: StoredIncident,
   kind: MessageKind,

@@ -31,7 +31,6 @@ export interface Voting {
   readonly closed: readonly string[]
   /** An outage whose end nobody can announce: those who might are gone. */
   readonly forgotten?: string | undefined
-  /** The majority sees an outage that nobody has claimed. */
   readonly unclaimed: number
   /** The outage is over, for all who can be heard. */
   readonly clear: number

@@ -30,15 +30,12 @@ interface WitnessOptions {
   readonly network?: Network
 }
 
-/** What a witness knows now. */
 export interface Known {
   readonly snapshot: Snapshot | undefined
   /** When the platform last said that the snapshot is current; UTC milliseconds. */
   readonly confirmedAt: number
   readonly view: View
-  /** Why the platform was not reached in the last round. */
   readonly reason: string | undefined
-  /** The outage that the majority sees. */
   readonly isOutage: boolean
   /** Why each peer is not heard; undefined: it is. */
   readonly peers: Readonly<Record<string, string | undefined>>
@@ -202,7 +199,6 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   }
 }
 
-/** What a witness keeps over a restart. */
 interface Kept {
   readonly signed?: SignedSnapshot | undefined
   /** When the platform last said that the snapshot is current; UTC milliseconds. */

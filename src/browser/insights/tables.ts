@@ -61,7 +61,6 @@ function text(cell: number | undefined, rounded: boolean): string | number {
   return rounded ? Number(cell.toFixed(1)) : cell
 }
 
-/** As long as a bar is: nothing for a cell without a number, or with one below zero. */
 function amount(value: string | number | undefined): number {
   return typeof value === 'number' ? Math.max(0, value) : 0
 }

@@ -9,7 +9,6 @@ export interface Form<Value> {
   readonly examples: Readonly<Record<string, unknown>>
 }
 
-/** The body that a route takes. */
 export interface BodySpec<Value> extends Form<Value> {
   /** At most; counted while they stream. */
   readonly bytes: number
@@ -17,9 +16,7 @@ export interface BodySpec<Value> extends Form<Value> {
   readonly lenient?: true
   /** The same, and it may be left out. */
   readonly optional?: true
-  /** JSON when left out. */
   readonly type?: string
-  /** Taken as well. */
   readonly also?: string
 }
 
@@ -137,10 +134,7 @@ const [QUOTE, COMMA, COLON, OPEN_LIST, ESCAPE, CLOSE_LIST, OPEN_OBJECT, CLOSE_OB
   34, 44, 58, 91, 92, 93, 123, 125,
 ]
 
-/**
- * Depth and number of values of a JSON text, without parsing it. In UTF-8 every byte below 128 is that character, and
- * bytes are read faster than a string's characters.
- */
+/** Depth and number of values of a JSON text, read as bytes: in UTF-8 every byte below 128 is that character. */
 function measure(json: Uint8Array): { readonly depth: number; readonly values: number } {
   let [depth, deepest, values] = [0, 0, 0]
   for (let index = 0; index < json.length; index += 1) {

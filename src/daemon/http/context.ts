@@ -109,7 +109,6 @@ export class RouteContext<Body = unknown> {
     this.#bodyShare ??= this.#counted.bodies(this.client)
     return this.#bodyShare
   }
-  /** The request is answered. */
   release(): void {
     this.#bodyShare?.release()
   }

@@ -14,10 +14,7 @@ import type { Handler } from './route.ts'
 /** Lets a request through to its handler, within its route's policies. */
 export type Gate = (route: RouteFacts, c: RouteContext, handler: Handler) => Promise<Response>
 
-/**
- * Rate limits around a handler. Wrong secrets are counted in this process whatever the shared store does, and a client
- * that gave too many is refused before its next one is looked at.
- */
+/** Rate limits around a handler. Wrong secrets are counted in this process whatever the shared store does. */
 export function createGate(limiter: RateLimiter, local: LocalLimiter, policies: Policies): Gate {
   const guesses = createGuesses(local, policies.authFailure)
   const guessesOfProxy = createGuesses(local, policies.authFailureOfProxy)

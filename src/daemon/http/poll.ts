@@ -48,10 +48,7 @@ export function createPoll(
     return { status: httpStatus(report.state), fields, body }
   })
 
-  /**
-   * Answers a plain poll on `outgoing` and says so; false for any other request, which it leaves alone. `beforeAnswer` is
-   * called just before the answer is written.
-   */
+  /** Answers a plain poll and says so; leaves any other request alone. `beforeAnswer` is called just before the answer. */
   return (
     incoming: IncomingMessage,
     outgoing: ServerResponse,

@@ -58,11 +58,7 @@ export function emptyResponse(status = 204, headers: Fields = {}): Response {
   return new Response(null, { status, headers: { ...COMMON, ...headers } })
 }
 
-/**
- * Does the client want a page? True if its Accept header names HTML and does not prefer JSON (RFC 9110 §12.5.1).
- * Browsers name HTML; programs send `any type`, `application/json` or nothing, and should not get a page that they did
- * not ask for.
- */
+/** True if an Accept header names HTML and does not prefer JSON (RFC 9110 §12.5.1), as browsers do. */
 export function prefersHtml(accept: string): boolean {
   const html = quality(accept, /^(?:text\/html|application\/xhtml\+xml)$/)
   const json = quality(accept, /^(?:application\/(?:[\w.-]+\+)?json)$/)
@@ -86,10 +82,7 @@ export function quality(accept: string, wanted: RegExp): { readonly q: number; r
 /** Seconds after which a client may try again what is not available yet. */
 const RETRY_AFTER = '1'
 
-/**
- * The standard error for input that could not be parsed as a request, and for requests before anything can answer them:
- * JSON, or a plain page if the Accept header names HTML.
- */
+/** The standard error for what is no request, or comes before anything can answer it; a plain page for browsers. */
 export function rawErrorResponse(
   code: ErrorCode,
   { accept = '', message }: { readonly accept?: string; readonly message?: string } = {},
@@ -117,7 +110,6 @@ export function rawErrorResponse(
   }
 }
 
-/** The same as a Response. */
 export function rawResponse(...asked: Parameters<typeof rawErrorResponse>): Response {
   const { body, ...init } = rawErrorResponse(...asked)
   return new Response(body, init)

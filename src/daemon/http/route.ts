@@ -27,7 +27,6 @@ export type Handler = (c: RouteContext) => Response | Promise<Response>
 /** What the routes of a service are opened with. */
 export interface Site extends App {
   readonly service: ServiceDefinition
-  /** Of this service. */
   readonly health: Health
   readonly routes: readonly (RouteFacts & RouteRow)[]
 }
@@ -43,7 +42,6 @@ export type Security =
 export interface Parameter {
   readonly in: 'query' | 'path'
   readonly name: string
-  /** Any text when left out. */
   readonly schema?: z.ZodType
   readonly required?: true
   readonly description: string
@@ -80,10 +78,7 @@ export interface Route extends Words<unknown, unknown> {
   readonly open: (site: Site) => Handler
 }
 
-/**
- * Makes a route of its words and its handler. A secret that it demands is checked before anything is read; what the
- * handler gives is answered as JSON, unless it is a Response.
- */
+/** A secret that a route demands is checked before anything is read; what its handler gives is answered as JSON. */
 export function defineRoute<Body, Value>({
   handle,
   ...words
@@ -166,7 +161,6 @@ export const jsonBody = <Value>(
   more: Pick<BodySpec<Value>, 'optional' | 'lenient' | 'also'> = {},
 ): BodySpec<Value> => ({ bytes, name, schema, examples, ...more })
 
-/** The answer with a JSON document. */
 export const json = <Value>(
   description: string,
   name: string,
@@ -181,7 +175,6 @@ export function jsonOrPage<Value>(...words: Parameters<typeof json<Value>>): Ans
   return { ...answer, content: { 'text/html': 'text', ...content } }
 }
 
-/** The answer with a text of this media type. */
 export const text = (type: string, description: string): Answer<never> => ({
   status: 200,
   description,

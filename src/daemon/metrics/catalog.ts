@@ -9,7 +9,6 @@ export interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels?: MetricLabels
-  /** Upper bounds in seconds. */
   readonly buckets?: readonly number[]
   /** One person's subscription could be inferred from it: for the health token only, or without one configured for this machine. */
   readonly personal?: true

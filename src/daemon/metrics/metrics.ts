@@ -172,7 +172,6 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       metrics.platformctl_http_requests_total.inc({ service, method: known, route, status })
       metrics.platformctl_http_request_duration_seconds.observe({ service, route }, durationMs / 1000)
     },
-    /** Wraps a service's health so that each check is counted. */
     health: (health: Health): Health => ({
       async check(asked) {
         const report = await health.check(asked)
@@ -180,7 +179,6 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
         return report
       },
     }),
-    /** Wraps dispatch so that each run is counted. */
     dispatch:
       (dispatch: Course['dispatch']): Course['dispatch'] =>
       async (asked) => {
@@ -207,7 +205,6 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       metrics.platformctl_feedback_webhooks_total.inc({ result })
       for (const kind of kinds) metrics.platformctl_feedback_total.inc({ provider, kind })
     },
-    /** Judges what was counted in the last ten minutes. */
     watchOutcomes() {
       const judge = watchOutcomes(metrics, clock)
       return async (...given: Parameters<typeof judge>) => {
@@ -237,9 +234,7 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
       for (const service of services)
         metrics.platformctl_health_checked_timestamp_seconds.set({ service }, now)
     },
-    /** Health was written to the history. */
     recorded: () => metrics.platformctl_history_recorded_timestamp_seconds.set(clock.now() / 1000),
-    /** Starts to measure the event loop, and returns a function that stops it. */
     watch: () => watchEventLoop(metrics),
     /** The metrics as text. Never rejects: figures that cannot be read now are left out. */
     async text() {

@@ -16,7 +16,6 @@ export interface OutcomeAlert {
   readonly by?: string
   readonly least: number
   readonly share: number
-  /** What the daemon says of it. */
   readonly reason: (bad: number, all: number, by: string) => string
   /** The rule of runbooks/alerts.yaml; without it, the daemon alone tells. */
   readonly rule?: { readonly name: string; readonly severity: 'page' | 'ticket'; readonly summary: string }
@@ -103,10 +102,7 @@ const ALERTS = Object.entries(OUTCOME_ALERTS) as [OutcomeName, OutcomeAlert][]
 /** Why each alert is raised; undefined: it is not. */
 export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
 
-/**
- * Judges what this process counted in the last ten minutes; call it every minute. What was counted while another fault
- * explained it is forgotten, and raises no alert once that fault is over.
- */
+/** Call it every minute. What was counted while another fault explained it raises no alert once that fault is over. */
 export function watchOutcomes(
   metrics: MetricSet,
   clock: Pick<Clock, 'now'>,
@@ -138,7 +134,6 @@ export function watchOutcomes(
   }
 }
 
-/** By the value of the alert's label. */
 type Counts = ReadonlyMap<string, { readonly bad: number; readonly all: number }>
 
 async function countsOf(metrics: MetricSet, { metric, of, bad, by }: OutcomeAlert): Promise<Counts> {
@@ -161,7 +156,6 @@ const matches = (labels: Readonly<Record<string, string | number>>, matchers: Ma
     return new RegExp(`^(?:${text})$`).test(String(labels[label])) !== isNot
   })
 
-/** The same alerts as rules of Prometheus. */
 export function outcomeRules(): string {
   return ALERTS.flatMap(([, { metric, of, bad, by, least, share, rule }]) => {
     if (rule === undefined) return []

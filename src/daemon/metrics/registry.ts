@@ -8,7 +8,6 @@ interface Kinds {
   readonly histogram: Histogram
 }
 
-/** The catalog's metrics by their names. */
 export type MetricSet = { readonly [Name in MetricName]: Kinds[MetricCatalog[Name]['type']] }
 
 /** The catalog's metrics over a registry of their own: two platforms in one process count apart. */
@@ -63,7 +62,6 @@ export function readProcess(metrics: MetricSet): void {
   metrics.nodejs_heap_size_used_bytes.set(heapUsed)
 }
 
-/** Sets a counter that is counted elsewhere. */
 function raise(counter: Counter, total: number): void {
   counter.reset()
   counter.inc(total)

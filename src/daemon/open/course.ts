@@ -25,10 +25,7 @@ import type { Stores } from './stores.ts'
 const LONGEST = 480
 const SILENCE_ASKED_MS = 1000
 
-/**
- * Text of a notice for visitors: no reasons, addresses or commands. It is in their language if the mail around it is,
- * else in the platform's, so that no mail mixes two.
- */
+/** Text of a notice for visitors, in their language if the mail around it is, so that no mail mixes two. */
 export function noticeSlots(
   platform: ResolvedPlatform,
   siteUrl: string,

@@ -59,7 +59,6 @@ export function openMail(
     isSignIn: (template) => mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
     clock,
   })
-  /** Asked before each attempt to send: does an operator hold the stream? */
   const held = createHeld(
     async () => ((await isKept()) ? (await sendingStore()).holds() : []),
     timer.monotonic,
@@ -94,7 +93,6 @@ export function openMail(
     suppressionList,
     /** The number of messages in flight: handed over, but not answered yet. */
     sending: () => sending,
-    /** Why the last message that was not sent was not. */
     failure: () => failure,
     /** Why the provider refuses the sender; undefined once a message went through. */
     refused: () => refused,

@@ -13,14 +13,12 @@ export interface Page {
   readonly policy: string
 }
 
-/** What a page has besides its title and body. */
 interface Extras {
   readonly wide?: boolean
   /** One sentence, for search engines and link previews. */
   readonly description?: string
   /** A data URL of ours, in place of the platform's own. */
   readonly icon?: string | undefined
-  /** Style of this page alone. */
   readonly style?: string
   /** More of the head, in HTML of ours. */
   readonly head?: string
@@ -32,7 +30,6 @@ interface Extras {
   readonly connects?: boolean
   /** A module of ours, built into `dist`. */
   readonly script?: string | undefined
-  /** For the script, as JSON. */
   readonly data?: unknown
 }
 
@@ -144,11 +141,8 @@ th { font-weight: 600; }
 /** Language, name and colors shared by all pages of a platform. */
 export interface Frame {
   readonly messages: Messages
-  /**
-   * Language of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`.
-   */
+  /** Of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`. */
   readonly language: string
-  /** Shown above each page and in its title. */
   readonly name: string
   /** A data URL. */
   readonly logo: string | undefined

@@ -39,7 +39,6 @@ export function confirmPage(frame: Frame, action: string, course: string | undef
   return cardPage(frame, T.confirmTitle, T.confirmHeading, T.confirm, more)
 }
 
-/** What a reader can choose on the page of an unsubscribe link. */
 export interface Choice {
   /** Tags; empty: there is only one. */
   readonly languages: readonly string[]
@@ -174,10 +173,7 @@ function courseWords({ messages }: Frame, course: string | undefined) {
   return course === NOTICES ? { ...messages.course, ...messages.notices.words } : messages.course
 }
 
-/**
- * The sign-up form of a course, the platform's first when left out. It needs no script; the endpoint answers it with a
- * page. `refused` is the visitor's input, if it was not a valid address.
- */
+/** The sign-up form of a course, the first when left out; it needs no script. `refused` is input that was no address. */
 export function subscribeForm(frame: Frame, course?: string, refused?: string): string {
   const T = courseWords(frame, course)
   const field = course === undefined ? 'subscribe' : `subscribe-${course}`

@@ -44,7 +44,6 @@ const MOST_WAITING = 4
 const inTurn = createSemaphore(1)
 let waiting = 0
 
-/** A fingerprint of each variable that a service reads, so that `env verify` can compare them with a file. */
 export const route = () =>
   defineRoute({
     tag: 'Operations',

@@ -70,10 +70,7 @@ export const route = ({ probes, services }: ResolvedPlatform, { name, summary }:
 const HEALTH_JSON = 'application/health+json'
 const SPACE_MS = 1000
 
-/**
- * Runs at most one check a second, and one at a time. A caller in between waits for the next check, so its answer never
- * comes from a check that began before the call.
- */
+/** At most one check a second, and one at a time. A caller waits for the next, so no answer is older than the call. */
 function spaced(check: () => Promise<HealthReport>, timer: Timer): () => Promise<HealthReport> {
   let last: Promise<unknown> = Promise.resolve()
   let lastBegan = Number.NEGATIVE_INFINITY

@@ -8,13 +8,9 @@ import { htmlResponse } from '../http/respond.ts'
 import { defineRoute, text } from '../http/route.ts'
 import { type Frame, type Page, page } from '../pages/layout.ts'
 
-/** The range that is chosen at first. */
 const CHOSEN_RANGE = '30'
 
-/**
- * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
- * the page is the same for everybody who reads its language.
- */
+/** The frame of /insights, the same for everybody; its script fills it from the browser's own storage. */
 export function insightsPage(
   frame: Frame,
   script: string,

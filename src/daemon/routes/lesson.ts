@@ -93,7 +93,6 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
   })
 }
 
-/** The pages of all lessons that everybody can read, by course. */
 export const indexRoute = ({ courses, mails, language: ownLanguage }: ResolvedPlatform) => {
   const shown = courses.filter(isPublic)
   return defineRoute({

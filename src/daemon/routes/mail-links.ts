@@ -18,10 +18,7 @@ import {
 
 const ConfirmAnswer = z.strictObject({ status: z.enum(['confirmed', 'unconfirmed']) })
 
-/**
- * The link of a confirmation mail. A person's browser confirms by opening it; a scanner, and with `button` everybody,
- * gets a page with a button that confirms by POST.
- */
+/** A person's browser confirms by opening the link; a scanner, and with `button` everybody, gets a page with a button. */
 export const confirmRoute = () =>
   defineRoute({
     tag: 'Course',
@@ -102,10 +99,7 @@ function choiceOf({ language, courses, mails: { definitions } }: ResolvedPlatfor
 
 const SAME_PAGE = 'Always the same page, even for a forged or unknown link; JSON on request.'
 
-/**
- * The link that ends a subscription. A person's browser unsubscribes by opening it, and a mail program by POST
- * (RFC 8058); a scanner, and with `button` everybody who opens it, gets a page with a button.
- */
+/** As for a confirmation; a mail program unsubscribes by POST (RFC 8058). */
 export const unsubscribeRoute = (platform: ResolvedPlatform) =>
   defineRoute({
     tag: 'Course',
@@ -187,7 +181,6 @@ function answerToPrefetch({ request: { method, headers } }: RouteContext): Respo
   return isPrefetch(headers) ? emptyResponse() : undefined
 }
 
-/** Whether this request only gets a page whose button does what its link is for. */
 function needsButton({ request: { method, headers } }: RouteContext, by: 'link' | 'button'): boolean {
   return method === 'GET' && (by === 'button' || isScanner(headers))
 }

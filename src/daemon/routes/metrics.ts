@@ -21,10 +21,7 @@ function isPersonal(series: string): boolean {
   return ROWS[name as MetricName]?.personal === true
 }
 
-/**
- * 200 whatever fails: a monitor that reads nothing because something fails cannot say what. With a token configured, the
- * address proves nothing: a proxy on this machine may add no header.
- */
+/** With a token configured, the address proves nothing: a proxy on this machine may add no header. */
 export const route = () =>
   defineRoute({
     tag: 'Operations',

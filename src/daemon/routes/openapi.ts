@@ -202,7 +202,6 @@ function errorCodesOf(
   ])
 }
 
-/** Codes of one status share a response, with an example for each. */
 function errorsOf(codes: ReadonlySet<ErrorCode>, answers: readonly Answer<unknown>[]): JsonObject {
   const taken = new Set(answers.map(({ status }) => status))
   return Object.fromEntries(

@@ -47,7 +47,6 @@ export const route = () =>
 /** The script of all status pages; undefined where it is not built. */
 export const statusScript = once(() => readPackageFile('dist/status.js').catch(() => undefined))
 
-/** Reads the record as it is now. */
 export function summaryReader({ status, settings, clock, platform }: App): () => Promise<Summary> {
   const prerequisites = prerequisitesOf(platform, settings)
   return async () => {
@@ -56,10 +55,7 @@ export function summaryReader({ status, settings, clock, platform }: App): () =>
   }
 }
 
-/**
- * Reasons and addresses require the health token: programs send it as a bearer token, and people as the password that
- * the browser asks for on `?details`.
- */
+/** Reasons and addresses require the health token: as a bearer token, or as the password asked for on `?details`. */
 export function answerStatus<Value>(
   site: Site,
   respond: (input: StatusPageInput) => Value | Promise<Value>,
@@ -104,7 +100,6 @@ export function answerStatus<Value>(
   }
 }
 
-/** The public page, without its script. */
 export function inputOf(
   { status, platform, settings, takesSubscribers, mailsIncidents, ...app }: App,
   summary: Summary,
@@ -172,14 +167,12 @@ export async function keptStatus(app: App, known?: Summary): Promise<StatusConte
   }
 }
 
-/** What differs between pages of one shell. */
 function partsOf(html: string) {
   const between = (start: string, end: string) =>
     html.slice(html.indexOf(start), html.indexOf(end) + end.length)
   return { title: between('<title>', '</title>'), main: between('<main', '</main>') }
 }
 
-/** Description of the course by its title. */
 function invitationOf(
   { courses: [course] }: ResolvedPlatform,
   { messages: { course: T } }: Labels,

@@ -16,11 +16,9 @@ import {
 import { defineRoute, json, refusal, type Site } from '../http/route.ts'
 import { keptStatus, summaryReader } from './status.ts'
 
-/** What a witness asks. */
 const WitnessAsk = z.object({
   name: z.string().max(32),
   nonce: z.string().min(22).max(64),
-  /** UTC milliseconds. */
   at: z.number(),
   /** The signature of the snapshot that it keeps. */
   have: z.string().max(128).optional(),
@@ -79,10 +77,7 @@ function statusSigner(site: Site, witnesses: Snapshot['witnesses']) {
   }
 }
 
-/**
- * Gives a witness the signed status, and takes its report. The snapshot's public key is proved under the secret that the
- * witness and the platform share, so nobody between them can put another in its place.
- */
+/** The snapshot's key is proved under the shared secret, so nobody in between can put another in its place. */
 export const route = () =>
   defineRoute({
     tag: 'Operations',

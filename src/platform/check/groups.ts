@@ -183,7 +183,6 @@ export const groups: Check = (place, value, names) => {
   })(place, value, names)
 }
 
-/** The id of a rule: no other finding may have it. */
 function checkId(place: Place, id: unknown, ids: Set<unknown>): void {
   if (typeof id !== 'string' || id === '') return
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(id))

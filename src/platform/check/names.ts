@@ -22,7 +22,6 @@ export type Names = ReturnType<typeof collectNames>
 
 const NONE: PresetParts = { groups: {}, services: [], probes: [], events: [], courses: [] }
 
-/** Collects the names in a definition that is not checked yet. */
 export function collectNames(definition: unknown, presets: Readonly<Record<string, PresetParts>>) {
   const preset =
     new Map(Object.entries(presets)).get(textOf(field(definition, 'preset') ?? 'learning')) ?? NONE
@@ -43,10 +42,8 @@ export function collectNames(definition: unknown, presets: Readonly<Record<strin
   return {
     presets: Object.keys(presets),
     preset,
-    /** The preset's groups that were not left out. */
     kept,
     services: names,
-    /** Services that are other programs. */
     foreign: services.flatMap(({ name, format }) => (format === undefined ? [] : [name])),
     groups: [...kept, ...groups.map(([name]) => name)],
     /** The probes of the preset that were not left out, those by which web asks other services, and the definition's own. */
@@ -105,5 +102,4 @@ export function field(value: unknown, name: string): unknown {
   return entries(value).find(([key]) => key === name)?.[1]
 }
 
-/** A text; empty for any other value. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -1,19 +1,15 @@
 import { nearestOf } from '../../core/nearest.ts'
 
-/** One thing that is wrong with a definition. */
 export interface Fault {
   /** Where in the definition: `groups.kiln.rules[0].allOrNone[1]`; empty for the whole of it. */
   readonly path: string
-  /** One sentence: what is wrong. */
   readonly cause: string
-  /** One sentence: what to do about it. */
   readonly fix: string
 }
 
 /** A place in a definition: knows its path and takes the faults found there. */
 export interface Place {
   readonly path: string
-  /** The last step of the path. */
   readonly key: string
   readonly at: (key: string | number) => Place
   /** Records a fault here, or at a key in it; always undefined, so that a reader can return it. */

@@ -75,7 +75,6 @@ export const map =
     return fields
   }
 
-/** A name of this form. */
 export const called =
   (form: RegExp, what: string, example: string): Check =>
   (place, name) =>
@@ -110,7 +109,6 @@ export const like =
     return fits ? found : place.fault(`${quoted(found)} is not ${what}.`, fix)
   }
 
-/** True or false. */
 export const flag: Check = (place, value) =>
   typeof value === 'boolean'
     ? value
@@ -161,11 +159,9 @@ export const list =
     })
   }
 
-/** A list of some of these names, each once. */
 export const someOf = (known: Known, what: string, atLeast = 0): Check =>
   list('names', oneOf(known, what), { atLeast, isSet: true })
 
-/** A duration within bounds. */
 export const duration =
   (low: number, high: number, form: string, bounds: string): Check =>
   (place, value) => {

@@ -16,7 +16,6 @@ const condition = object<{ when: string }>('a condition', {
   ),
 })
 
-/** When a variable or a group is required. */
 export const required: Check = (place, value, names) => {
   if (value === true) return value
   if (value === 'production')

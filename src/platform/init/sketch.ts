@@ -5,7 +5,6 @@ import { KINDS, type Kind, type KindOfValue, parseValue, VALUE_KINDS } from '../
 /** One variable of an example or a schema file, as far as its lines say. */
 export interface Sketch {
   readonly name: string
-  /** The value beside it, without quotes. */
   readonly value: string
   readonly comments: readonly string[]
   /** Decorators of an `.env.schema` above it: `@type=enum(a,b)`, `@sensitive`, `@required`. */
@@ -61,7 +60,6 @@ function marksOf(line: string): readonly (readonly [string, string])[] {
   )
 }
 
-/** A variable as guessed from its name and example. */
 export interface Inferred {
   readonly name: string
   readonly variable: {
@@ -185,13 +183,11 @@ function listOf(parts: readonly string[]): readonly string[] | undefined {
   return values.length > 1 ? [...new Set(values)] : undefined
 }
 
-/** A group of a definition to be written. */
 export interface SketchedGroup {
   readonly name: string
   readonly variables: readonly Inferred[]
   /** Variables that belong together, judging by their names. */
   readonly pairs: readonly (readonly string[])[]
-  /** Variables that may belong together. */
   readonly guesses: readonly (readonly string[])[]
 }
 
@@ -260,7 +256,6 @@ const PAIRS = [
   ['ACCOUNT_SID', 'AUTH_TOKEN'],
 ] as const
 
-/** Suffixes of variables that often work only together. */
 const GUESSES = [
   ['_KEY', '_SECRET'],
   ['_SECRET_KEY', '_PUBLISHABLE_KEY'],

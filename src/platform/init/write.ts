@@ -10,7 +10,6 @@ export interface Beginning {
   readonly language?: string | undefined
 }
 
-/** The text of a `platform.config.ts`. */
 export function definitionText(sketch: DefinitionSketch, { name, course, language }: Beginning): string {
   const groups = sketch.groups.map(groupText)
   const brand = language === undefined ? '' : `\n  brand: { language: ${literal(language)} },`
@@ -78,7 +77,6 @@ function key(name: string): string {
   return /^[A-Za-z]\w*$/.test(name) ? name : literal(name)
 }
 
-/** A value as TypeScript writes it. */
 function literal(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
   if (typeof value !== 'string') return JSON.stringify(value)

@@ -1,9 +1,6 @@
 import type { Random } from '../../core/random.ts'
 
-/**
- * A one-qubit circuit, end to end: parse, simulate its state vector, sample, compare with the exact distribution.
- * It fails when any of these is broken.
- */
+/** A one-qubit circuit, end to end: parse, simulate its state vector, sample, compare with the exact distribution. */
 interface Complex {
   readonly re: number
   readonly im: number

@@ -205,7 +205,6 @@ function lineJson(
     checkedAt: iso(checkedAt),
     days: {
       first: iso(now - (DAYS_KEPT - 1) * DAY_MS).slice(0, 10),
-      // One letter a day: o ok, d degraded, f failing, - no data.
       states: days.map((day) => LETTER[day]).join(''),
       trouble: trouble.map(({ start, degradedMs, failingMs }) => ({
         date: iso(start).slice(0, 10),

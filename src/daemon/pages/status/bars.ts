@@ -20,7 +20,6 @@ export function bars({ status }: Messages, { service, probe, days }: Line): stri
   return `<svg class="bars" data-line="${service}/${probe}" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(status, days)}">${drawn.join('')}</svg>`
 }
 
-/** Relative moves and lines over the days of one state. */
 function runs(days: readonly DayState[], state: DayState): string {
   let path = ''
   let from = 0
@@ -88,7 +87,6 @@ export const STATE_COLORS: Readonly<Record<CurrentState, string>> = {
   unknown: '#565c6b',
 }
 
-/** The sign of a state as a favicon, in a data URL. */
 export function stateIcon(state: CurrentState): string {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="${STATE_COLORS[state]}"/><g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><path d="${SIGNS[state]}"/></g></svg>`
   return `data:image/svg+xml,${encodeURIComponent(svg)}`

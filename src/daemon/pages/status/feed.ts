@@ -13,7 +13,6 @@ const ENTRIES = 50
 export function incidentFeed(
   summary: Summary,
   labels: Labels,
-  /** The platform's. */
   name: string,
   /** Where visitors reach the status page, without a trailing slash. */
   origin: string,

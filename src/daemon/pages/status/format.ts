@@ -29,7 +29,6 @@ export function moment({ language }: Messages, ms: number): string {
   return `<time datetime="${iso(ms)}">${timesIn(language).moment(ms)}</time>`
 }
 
-/** From one moment to another, written as short as possible. */
 export function span({ language }: Messages, from: number, to: number): string {
   return `<time datetime="${iso(from)}" data-to="${iso(to)}">${timesIn(language).span(from, to)}</time>`
 }

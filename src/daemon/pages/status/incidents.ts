@@ -57,7 +57,6 @@ function facts(incident: RootIncident, { labels, details }: StatusView): string 
 interface Step {
   readonly at: number
   readonly name: string
-  /** What operators wrote. */
   readonly text?: string
 }
 
@@ -78,7 +77,6 @@ function timeline(steps: readonly Step[], messages: Messages): string {
     .join('')}</ol>`
 }
 
-/** On a page with much else. */
 const latest = (updates: readonly StatusUpdate[] | undefined, messages: Messages) =>
   timeline(stepsOf(updates, messages).slice(-UPDATES_SHOWN), messages)
 
@@ -116,7 +114,6 @@ export function announcements({ summary, labels: { messages } }: StatusView): st
   )
 }
 
-/** The incidents that are over. */
 export function closed(view: StatusView): string {
   const T = view.labels.messages.status
   const over = view.summary.incidents.filter(({ endedAt }) => endedAt !== undefined)

@@ -4,7 +4,6 @@ import { escapeHtml } from '../../../core/mail/template.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import { moment } from './format.ts'
 
-/** Recent mail and feedback, for operators. */
 export interface MailReport {
   /** Oldest first; the last is today. */
   readonly days: readonly DayOfMail[]
@@ -83,7 +82,6 @@ function share(count: number, of: number): string {
   return `${percent.toFixed(percent > 0 && percent < 0.1 ? 3 : percent % 1 === 0 ? 0 : 2)} %`
 }
 
-/** Style of this section. */
 export const MAIL_STYLE = `
 .charts { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem 2rem; } .charts figure { margin: 0; } .charts svg { display: block; width: 100%; height: 64px; border-bottom: 1px solid var(--line); } .charts path { fill: none; stroke-width: 3; } .charts .under { stroke: var(--accent); } .charts .over { stroke: var(--failing); } .charts .limit { stroke: var(--quiet); stroke-width: 1; stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; } .charts figcaption { margin-top: .4rem; font-size: .85rem; color: var(--quiet); }
 .mail .quiet { margin: .9rem 0 0; font-size: .85rem; } .mail .note { margin: 0 0 1rem; } .mail summary { padding: .6rem 1.4rem; cursor: pointer; border-top: 1px solid var(--line); } .mail .wide { overflow-x: auto; } .mail td, .mail thead th:not(:first-child) { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }

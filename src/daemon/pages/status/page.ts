@@ -16,9 +16,7 @@ export interface StatusPageInput extends StatusView {
   readonly home: string
   /** Description of the course, in our own HTML; undefined without a course. */
   readonly invitation?: string | undefined
-  /** The form that subscribes to the course; undefined where nobody can. */
   readonly signUp?: string | undefined
-  /** The form that subscribes to incidents; undefined where they are not mailed. */
   readonly signUpForNotices?: string | undefined
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */

@@ -20,7 +20,6 @@ export function badge({ status }: Messages, service: string | undefined, state: 
 }
 
 const [WIDTH, HEIGHT] = [1200, 630]
-/** Of the sign. */
 const [MIDDLE, TOP, RADIUS] = [WIDTH / 2, 110, 130]
 const [GROUND, PAPER, GAP] = ['#f2f1ee', '#ffffff', '#b9b6ad']
 

@@ -32,7 +32,6 @@ const RANK: Readonly<Record<Line['state'], number>> = {
 }
 const isTrouble = ({ whole: { state } }: ServiceStatus) => state !== 'ok' && state !== 'skipped'
 
-/** The services with the days of each. */
 export function services(view: StatusView): string[] {
   const { messages, groupOf } = view.labels
   const T = messages.status
