@@ -32,14 +32,13 @@ export function setEvents(events: readonly EventDefinition[]): void {
 }
 
 /** Call it once a page. Gives `track` for the kinds in `events`, so that another name is a type error. */
-export function start<const Kind extends EventKind>({
-  events,
-  ...options
-}: StartOptions<Kind>): { readonly track: Track<Kind> } {
+export function start<const Kind extends EventKind>(
+  options: StartOptions<Kind>,
+): { readonly track: Track<Kind> } {
   harmless(() => {
     // As in every environment, a value of white space is none.
     const [endpoint, dsn] = [options.endpoint?.trim(), options.dsn?.trim()]
-    if (events) setEvents(events)
+    if (options.events) setEvents(options.events)
     const storage = deviceStorage()
     if (storage === undefined || started) return
     started = true
@@ -47,7 +46,7 @@ export function start<const Kind extends EventKind>({
     if (endpoint) {
       const opened = buffer
       import('./sender.ts').then((chunk) => {
-        sender = chunk.createSender({ buffer: opened, storage, endpoint, isAllowed })
+        sender = chunk.createSender(opened, storage, endpoint, isAllowed)
       }, nothing)
     }
     if (!dsn || !isAllowed()) return
@@ -55,7 +54,7 @@ export function start<const Kind extends EventKind>({
     setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
     import('./errortrack.ts').then(
       (chunk) => {
-        const reporter = chunk.openErrortrack({ ...options, dsn, isAllowed })
+        const reporter = chunk.openErrortrack(dsn, options, isAllowed)
         setReporter({ report: (report) => isAllowed() && reporter.report(report) })
         for (const report of early) reporter.report(report)
       },

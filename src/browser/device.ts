@@ -29,15 +29,6 @@ export function openBuffer(storage: Storage) {
       storage.removeItem(key)
     }
   }
-  const write = (key: string, value: string): boolean => {
-    try {
-      storage.setItem(key, value)
-      return true
-    } catch {
-      // A full quota, or a storage that can only be read.
-      return false
-    }
-  }
 
   return {
     keys,
@@ -46,20 +37,20 @@ export function openBuffer(storage: Storage) {
       if (added++ % COUNT_EVERY === 0) remove(keys().slice(0, COUNT_EVERY - MOST_BUFFERED))
       const key = `${PREFIX}${at.toString(36).padStart(9, '0')}.${Math.random().toString(36).slice(2, 8)}`
       const value = JSON.stringify([kind, at, properties])
-      if (write(key, value)) return
+      if (write(storage, key, value)) return
       // Delete acknowledged events to make room; unacknowledged ones are worth more than the new one.
       remove(
         keys()
           .filter((old) => isAcknowledged(read(old)))
           .slice(0, COUNT_EVERY),
       )
-      if (!write(key, value) && waiting.size < MOST_WAITING) waiting.set(key, value)
+      if (!write(storage, key, value) && waiting.size < MOST_WAITING) waiting.set(key, value)
     },
     acknowledge(some: readonly string[]): void {
       for (const key of some) {
         const value = read(key)
         // If the mark cannot be written, delete the event: losing it here is better than sending it again forever.
-        if (!isAcknowledged(value) && !write(key, `${value?.slice(0, -1)},1]`)) remove([key])
+        if (!isAcknowledged(value) && !write(storage, key, `${value?.slice(0, -1)},1]`)) remove([key])
         waiting.delete(key)
       }
     },
@@ -94,18 +85,19 @@ export function setOptOut(out: boolean): void {
   objected = out
   const storage = deviceStorage()
   if (!out) storage?.removeItem(OPT_OUT_KEY)
-  else if (storage && !isObjectionWritten(storage)) {
+  else if (storage && !write(storage, OPT_OUT_KEY, '1')) {
     const events = Object.keys(storage).filter((key) => key.startsWith(PREFIX))
     events.sort().some((event) => {
       storage.removeItem(event)
-      return isObjectionWritten(storage)
+      return write(storage, OPT_OUT_KEY, '1')
     })
   }
 }
 
-function isObjectionWritten(storage: Storage): boolean {
+/** Whether a storage took an item: not with a full quota, or where it can only be read. */
+export function write(storage: Storage, key: string, value: string): boolean {
   try {
-    storage.setItem(OPT_OUT_KEY, '1')
+    storage.setItem(key, value)
     return true
   } catch {
     return false

@@ -22,14 +22,12 @@ import type { Reporter } from '../core/reporting/facade.ts'
 import { createScrub, scrubbing } from '../core/reporting/scrub.ts'
 
 /** The SDK in the page; loaded only when there is a DSN. The only file of the browser part that names the package. */
-export function openErrortrack(options: {
-  readonly dsn: string
-  readonly build?: string | undefined
-  readonly environment?: string | undefined
+export function openErrortrack(
+  dsn: string,
+  { build, environment }: { readonly build?: string | undefined; readonly environment?: string | undefined },
   /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
-  readonly isAllowed: () => boolean
-}): Reporter {
-  const { dsn, build, environment, isAllowed } = options
+  isAllowed: () => boolean,
+): Reporter {
   const scrub = createScrub()
   init({
     dsn,

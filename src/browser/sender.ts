@@ -1,5 +1,5 @@
 import { MOST_EVENTS } from '../core/analytics/events.ts'
-import { type Buffer, isAcknowledged } from './device.ts'
+import { type Buffer, isAcknowledged, write } from './device.ts'
 
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
@@ -18,14 +18,13 @@ const PATIENCE_MS = 30_000
  * it is acknowledged: after a lost answer, a closed page or a crash the same events go out under the same id, and
  * ingest stores them once.
  */
-export function createSender(input: {
-  readonly buffer: Buffer
-  readonly storage: Storage
-  readonly endpoint: string
+export function createSender(
+  buffer: Buffer,
+  storage: Storage,
+  endpoint: string,
   /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
-  readonly isAllowed: () => boolean
-}) {
-  const { buffer, storage, endpoint, isAllowed } = input
+  isAllowed: () => boolean,
+) {
   let waitMs = 0
   let _timer: unknown
   let running: AbortController | undefined
@@ -92,11 +91,8 @@ export function createSender(input: {
         })
       if (!keys.length) return undefined
       id = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('')
-      try {
-        storage.setItem(BATCH_KEY, JSON.stringify([id, keys]))
-      } catch {
-        // Storage is full. If the answer is lost, the batch is sent again under a new id and counted twice.
-      }
+      // In a full storage it is not: if the answer is lost, the batch is sent under a new id and counted twice.
+      write(storage, BATCH_KEY, JSON.stringify([id, keys]))
     }
     const events = keys.flatMap((key) => {
       const [kind, at, properties] = parse<unknown[]>(buffer.read(key))

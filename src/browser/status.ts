@@ -10,16 +10,13 @@ const PATIENCE_MS = 20_000
 const KEPT_STALE_MS = 15 * 60_000
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
-const {
-  texts: T,
-  language,
-  isKept,
-} = pageData<{
+interface Data {
   readonly texts: Messages['status']['script']
   readonly language: string
   /** By another host than the platform's own, which may have stopped writing it. */
   readonly isKept: boolean
-}>()
+}
+const { texts: T, language, isKept } = pageData<Data>()
 const here = timesIn(language, Intl.DateTimeFormat().resolvedOptions().timeZone)
 const utc = timesIn(language)
 
@@ -36,13 +33,9 @@ interface Status {
     readonly hours: readonly { start: string; p50: number; p95: number }[]
     readonly probes: Readonly<Record<string, Days>>
   })[]
-  readonly incidents: readonly {
-    service: string
-    probe: string
-    title: string
-    beganAt: string
-    endedAt: string | null
-  }[]
+  readonly incidents: readonly (Readonly<Record<'service' | 'probe' | 'title' | 'beganAt', string>> & {
+    readonly endedAt: string | null
+  })[]
 }
 
 const main = document.querySelector('main')
@@ -106,17 +99,15 @@ function equip(root: ParentNode): void {
   }
   for (const row of root.querySelectorAll('[data-line]')) {
     const [many, text] = row.matches('.hours') ? [24, T.hours] : [90, T.days]
-    row.setAttribute('role', 'slider')
-    row.setAttribute('tabindex', '0')
-    row.setAttribute(
-      'aria-label',
-      text.replace('{name}', () => nameOf(row)),
-    )
-    row.setAttribute('aria-valuemin', '1')
-    row.setAttribute('aria-valuemax', String(many))
-    row.setAttribute('aria-valuenow', String(many))
+    const label = text.replace('{name}', () => nameOf(row))
+    setAll(row, { role: 'slider', tabindex: 0, 'aria-label': label })
+    setAll(row, { 'aria-valuemin': 1, 'aria-valuemax': many, 'aria-valuenow': many })
   }
   for (const box of root.querySelectorAll<HTMLElement>('.filter')) box.hidden = false
+}
+
+function setAll(element: Element, attributes: Readonly<Record<string, string | number>>): void {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value))
 }
 
 function nameOf(row: Element): string {
@@ -153,14 +144,10 @@ function hide(): void {
 /** What the legend of response times says, for one hour or else for the day. */
 const legends = new WeakMap<Element, readonly (string | null)[]>()
 function caption(row: Element, texts: readonly string[] | undefined): void {
-  const parts = row.closest('figure')?.querySelectorAll('figcaption span') ?? []
-  if (!legends.has(row))
-    legends.set(
-      row,
-      [...parts].map((part) => part.textContent),
-    )
-  for (const [index, part] of [...parts].entries())
-    part.textContent = texts?.[index] ?? legends.get(row)?.[index] ?? ''
+  const parts = [...(row.closest('figure')?.querySelectorAll('figcaption span') ?? [])]
+  const legend = legends.get(row) ?? parts.map((part) => part.textContent)
+  legends.set(row, legend)
+  for (const [index, part] of parts.entries()) part.textContent = texts?.[index] ?? legend[index] ?? ''
 }
 
 /** Shows what is known of the day or hour with this number, from 1 on: above the row, beside its figure. */
@@ -170,13 +157,7 @@ async function choose(row: Element, number: number): Promise<void> {
   const chosen = String(Math.min(many, Math.max(1, number)))
   row.setAttribute('aria-valuenow', chosen)
   shown = row
-  for (const [name, value] of Object.entries({
-    x: (Number(chosen) - 1) * 4 - 0.5,
-    width: 4,
-    y: 0,
-    height: 40,
-  }))
-    mark.setAttribute(name, String(value))
+  setAll(mark, { x: (Number(chosen) - 1) * 4 - 0.5, width: 4, y: 0, height: 40 })
   row.append(mark)
   const write = (texts: readonly string[]) => {
     if (shown !== row || row.getAttribute('aria-valuenow') !== chosen) return
@@ -201,12 +182,8 @@ async function choose(row: Element, number: number): Promise<void> {
       status = undefined
     })
   }
-  write(
-    await status.then(
-      (read) => describe(read, row, Number(chosen)),
-      () => [T.unread],
-    ),
-  )
+  const unread = () => [T.unread]
+  write(await status.then((read) => describe(read, row, Number(chosen)), unread))
 }
 
 function describe({ services, incidents }: Status, row: Element, number: number): readonly string[] {
@@ -302,14 +279,9 @@ document.addEventListener('keydown', (event) => {
   }
   if (row === null) return
   const now = Number(row.getAttribute('aria-valuenow'))
-  const to = {
-    ArrowLeft: now - 1,
-    ArrowRight: now + 1,
-    Home: 1,
-    End: Number(row.getAttribute('aria-valuemax')),
-    PageUp: now + 7,
-    PageDown: now - 7,
-  }[event.key]
+  const end = Number(row.getAttribute('aria-valuemax'))
+  const steps = { ArrowLeft: now - 1, ArrowRight: now + 1, PageUp: now + 7, PageDown: now - 7 }
+  const to = { ...steps, Home: 1, End: end }[event.key]
   // With one of these keys it is a command of the browser, as Back is.
   if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return
   event.preventDefault()

@@ -1,13 +1,17 @@
 import type { Host } from '../core/host.ts'
-import type { Hearing, IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
+import {
+  type Hearing,
+  type IncidentStore,
+  type MessageKind,
+  type StoredIncident,
+  UNATTENDED,
+} from '../core/incidents/incident.ts'
 import { type AlertText, duration } from '../core/incidents/text.ts'
 import { minute } from '../core/sentences.ts'
 import type { Outage, Round, Seen } from './votes.ts'
 
-const CAUSE = 'platform'
-
 /** Keeps the outages that this witness announces as incidents of its own store, from which alerts are sent. */
-export function openOutages(
+export function followOutages(
   { clock }: Pick<Host, 'clock'>,
   incidents: IncidentStore,
   channels: readonly Hearing[],
@@ -16,51 +20,44 @@ export function openOutages(
   /** On every channel; another witness has sent it. */
   const sentElsewhere = (incident: string, kind: MessageKind, at: number) =>
     channels.map(({ name: channel }) => ({ incident, kind, channel, at }))
-  return {
-    async follow(
-      { after, announces, seen }: Round,
-      outage: Outage | undefined,
-      /** Why this witness could not reach the platform. */
-      reason: string | undefined,
-    ): Promise<void> {
-      const now = clock.now()
-      /** The witness that announced it is gone: this one ends it. */
-      const inherited = announces === 'closed' && outage && outage.by !== self ? outage : undefined
-      const begun = announces === 'open' ? outage : inherited
-      const openedAt = Math.min(begun?.since ?? now, now)
-      const opens: StoredIncident[] = begun
-        ? [
-            {
-              id: begun.id,
-              cause: CAUSE,
-              service: self,
-              reason: inherited ? undefined : reasonOf(seen, self, reason),
-              affected: [],
-              openedAt,
-              seenAt: openedAt,
-              closedAt: inherited && now,
-              acknowledgedAt: undefined,
-              acknowledgedBy: undefined,
-            },
-          ]
-        : []
-      await incidents.follow({
-        now,
-        channels,
-        decide(open) {
-          const over = open.filter(({ id }) => id !== after.outage?.id)
-          const closed = over.filter(({ id }) => announces !== 'closed' && after.closed.includes(id))
-          return {
-            opens,
-            closes: over.map(({ cause }) => ({ cause, at: now, unseenSince: now })),
-            told: [
-              ...(inherited ? sentElsewhere(inherited.id, 'opened', now) : []),
-              ...closed.flatMap(({ id }) => sentElsewhere(id, 'closed', now)),
-            ],
-          }
-        },
-      })
-    },
+  return async (
+    { after, announces, seen }: Round,
+    outage: Outage | undefined,
+    /** Why this witness could not reach the platform. */
+    reason: string | undefined,
+  ): Promise<void> => {
+    const now = clock.now()
+    /** The witness that announced it is gone: this one ends it. */
+    const inherited = announces === 'closed' && outage && outage.by !== self ? outage : undefined
+    const begun = announces === 'open' ? outage : inherited
+    const openedAt = Math.min(begun?.since ?? now, now)
+    const opened = begun && {
+      id: begun.id,
+      cause: 'platform',
+      service: self,
+      reason: inherited ? undefined : reasonOf(seen, self, reason),
+      affected: [],
+      openedAt,
+      seenAt: openedAt,
+      ...UNATTENDED,
+      closedAt: inherited && now,
+    }
+    await incidents.follow({
+      now,
+      channels,
+      decide(open) {
+        const over = open.filter(({ id }) => id !== after.outage?.id)
+        const closed = over.filter(({ id }) => announces !== 'closed' && after.closed.includes(id))
+        return {
+          opens: opened ? [opened] : [],
+          closes: over.map(({ cause }) => ({ cause, at: now, unseenSince: now })),
+          told: [
+            ...(inherited ? sentElsewhere(inherited.id, 'opened', now) : []),
+            ...closed.flatMap(({ id }) => sentElsewhere(id, 'closed', now)),
+          ],
+        }
+      },
+    })
   }
 }
 

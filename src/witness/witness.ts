@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { writeWhole } from '../core/daemon-record.ts'
 import type { Host } from '../core/host.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import type { Network } from '../core/network/get.ts'
@@ -15,7 +16,7 @@ import {
 } from '../core/witness.ts'
 import { askPeer, askPlatform } from './ask.ts'
 import type { KeptStatus } from './files.ts'
-import { openOutages } from './outages.ts'
+import { followOutages } from './outages.ts'
 import { isOutage, NOTHING_SEEN, nextRound, type View, type Vote, type Voting } from './votes.ts'
 
 interface WitnessOptions {
@@ -51,16 +52,17 @@ const ROUNDS_AGREE = 2
 export async function startWitness(host: Host, options: WitnessOptions) {
   const { clock, random, log } = host
   const { own, platform, peers, channels, publish, network, roundMs = ROUND_MS } = options
-  const state = openState(options.dataFolder)
+  mkdirSync(options.dataFolder, { recursive: true, mode: 0o700 })
+  const state = path.join(options.dataFolder, 'witness.json')
   const file = path.join(options.dataFolder, 'witness.sqlite')
   const store = await openStore({ kind: 'sqlite', file }, { log })
-  const outages = openOutages(host, store.incidents, channels, own.name)
+  const follow = followOutages(host, store.incidents, channels, own.name)
   const key = signingKey(own.secret, 'witness')
   const over = new AbortController()
   const lanes = createAlertLanes(host, store.incidents, { channels, signal: over.signal })
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
-  let { signed, confirmedAt, voting } = state.kept
+  let { signed, confirmedAt, voting } = read(state)
   let snapshot = signed && readSnapshot(signed)
   let view: View = 'unknown'
   let reason: string | undefined
@@ -73,16 +75,13 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   async function look(): Promise<void> {
     const report = { at: clock.now(), nonce: newNonce(), have: signed?.signature, outage: unreported }
     const found = await askPlatform(platform, own, report, ask)
-    const reached = 'reason' in found ? undefined : found
-    reason = 'reason' in found ? found.reason : undefined
+    const reached = !('reason' in found)
+    reason = reached ? undefined : found.reason
     if (reached) {
       unreported = undefined
       confirmedAt = clock.now()
-      const fresh = reached.snapshot && readSnapshot(reached.snapshot)
-      if (fresh) {
-        signed = reached.snapshot
-        snapshot = fresh
-      }
+      const fresh = found.snapshot && readSnapshot(found.snapshot)
+      if (fresh) [signed, snapshot] = [found.snapshot, fresh]
     }
     const now: View = reached ? 'reachable' : 'unreachable'
     // A witness that has never reached the platform has the wrong address or secret: that is no outage.
@@ -100,11 +99,9 @@ export async function startWitness(host: Host, options: WitnessOptions) {
         }
       down = undefined
     } else down = { since: clock.now() - roundMs, reason: reason ?? '' }
-    log[reached ? 'info' : 'warn'](
-      reached ? 'platform_reached' : 'platform_unreachable',
-      reached ? 'the platform is reachable from here' : 'the platform cannot be reached from here',
-      { reason: reason ?? null },
-    )
+    if (reached) log.info('platform_reached', 'the platform is reachable from here', { reason: null })
+    else
+      log.warn('platform_unreachable', 'the platform cannot be reached from here', { reason: reason ?? null })
   }
 
   async function listen(): Promise<readonly Vote[]> {
@@ -134,9 +131,9 @@ export async function startWitness(host: Host, options: WitnessOptions) {
       newId: () => `${own.name}-${clock.now().toString(36)}`,
     })
     // In the store first: after a crash in between, the next round says the same again.
-    await outages.follow(next, next.after.outage ?? voting.outage, reason)
+    await follow(next, next.after.outage ?? voting.outage, reason)
     voting = next.after
-    state.keep({ signed, confirmedAt, voting })
+    writeWhole(state, JSON.stringify({ signed, confirmedAt, voting } satisfies Kept))
     publishing ??= publishNow().finally(() => {
       publishing = undefined
     })
@@ -156,7 +153,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     )
   }
 
-  let running: Promise<void> = Promise.resolve()
+  let running = Promise.resolve()
   const begin = () => {
     running = running.then(round).catch((error: unknown) =>
       log.error('round_failed', 'a round failed; the next one tries again', {
@@ -173,14 +170,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   })()
 
   return {
-    known: (): Known => ({
-      snapshot,
-      confirmedAt,
-      view,
-      reason,
-      isOutage: isOutage(voting),
-      peers: heard,
-    }),
+    known: (): Known => ({ snapshot, confirmedAt, view, reason, isOutage: isOutage(voting), peers: heard }),
     /** The signed vote that answers a peer’s question. */
     vote(nonce: string) {
       const { outage, closers, closed } = voting
@@ -206,27 +196,12 @@ interface Kept {
   readonly voting: Voting
 }
 
-/** The state in a folder. A file that cannot be read counts as none, and is replaced. */
-function openState(folder: string): { readonly kept: Kept; keep(kept: Kept): void } {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = path.join(folder, 'witness.json')
-  return {
-    kept: read(file),
-    keep(kept) {
-      writeFileSync(`${file}.new`, JSON.stringify(kept), { mode: 0o600 })
-      renameSync(`${file}.new`, file)
-    },
-  }
-}
-
+/** A file that cannot be read counts as none, and is replaced. */
 function read(file: string): Kept {
+  const none = { confirmedAt: 0, voting: NOTHING_SEEN }
   try {
-    return {
-      confirmedAt: 0,
-      voting: NOTHING_SEEN,
-      ...(JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>),
-    }
+    return { ...none, ...(JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>) }
   } catch {
-    return { confirmedAt: 0, voting: NOTHING_SEEN }
+    return none
   }
 }

@@ -14,6 +14,8 @@ export function barChart(input: {
   const { host, readout, language, plural } = input
   let chart: uPlot | undefined
   let days: Insights['days'] = []
+  const shortDay = (day: string | undefined) =>
+    day === undefined ? '' : format(day, language, { day: 'numeric', month: 'short' })
 
   const draw = () => {
     const style = getComputedStyle(document.documentElement)
@@ -44,7 +46,7 @@ export function barChart(input: {
             gap: 9,
             incrs: [1, 2, 7, 14, 28, 91, 182],
             space: 64,
-            values: (_, rows) => rows.map((row) => shortDay(days[row]?.day, language)),
+            values: (_, rows) => rows.map((row) => shortDay(days[row]?.day)),
           },
           { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] },
         ],
@@ -85,13 +87,8 @@ export function barChart(input: {
   }
 }
 
-function shortDay(day: string | undefined, language: string): string {
-  return day === undefined ? '' : format(day, language, { day: 'numeric', month: 'short' })
-}
-
-export function longDay(day: string, language: string): string {
-  return format(day, language, { day: 'numeric', month: 'long', year: 'numeric' })
-}
+export const longDay = (day: string, language: string) =>
+  format(day, language, { day: 'numeric', month: 'long', year: 'numeric' })
 
 function format(day: string, language: string, options: Intl.DateTimeFormatOptions): string {
   return new Date(`${day}T00:00:00Z`).toLocaleDateString(language, { ...options, timeZone: 'UTC' })

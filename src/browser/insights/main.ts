@@ -148,16 +148,15 @@ function deleteEvents(): void {
 
 range.addEventListener('change', show)
 kind.addEventListener('change', show)
-part('show-sample').addEventListener('click', () => {
-  showsSample = true
-  show()
-  part('hide-sample').focus()
-})
-part('hide-sample').addEventListener('click', () => {
-  showsSample = false
-  show()
-  part('show-sample').focus()
-})
+for (const [id, other] of [
+  ['show-sample', 'hide-sample'],
+  ['hide-sample', 'show-sample'],
+] as const)
+  part(id).addEventListener('click', () => {
+    showsSample = id === 'show-sample'
+    show()
+    part(other).focus()
+  })
 part('export').addEventListener('click', exportEvents)
 part('delete').addEventListener('click', () => asking.showModal())
 asking.addEventListener('close', () => {

@@ -73,50 +73,31 @@ export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, 
   }
   const most = Math.max(...rows.map((row) => amount(row[bar ?? 0])))
   const table = element('table', { className: 'data' })
-  table.append(
-    element('caption', { className: 'unseen', textContent: caption }),
-    element('thead', {}, [
-      element(
-        'tr',
-        {},
-        head.map((text, column) =>
-          element('th', { scope: 'col', textContent: text, className: column > 0 ? 'number' : '' }),
-        ),
-      ),
-    ]),
-    element(
-      'tbody',
-      {},
-      rows.map((row) =>
-        element(
-          'tr',
-          {},
-          row.map((value, column) => {
-            if (column === 0) return element('th', { scope: 'row', textContent: String(value) })
-            const cell = element('td', { className: 'number' })
-            if (column === bar) {
-              const length = element('span', { className: 'bar', ariaHidden: 'true' })
-              length.style.setProperty('--share', `${(amount(value) / (most || 1)) * 100}%`)
-              cell.append(length)
-            }
-            const text =
-              typeof value === 'number' ? value.toLocaleString(document.documentElement.lang) : value
-            cell.append(element('span', { className: 'value', textContent: text }))
-            return cell
-          }),
-        ),
-      ),
-    ),
-  )
+  Object.assign(table.createCaption(), { className: 'unseen', textContent: caption })
+  const top = table.createTHead().insertRow()
+  for (const [column, text] of head.entries())
+    top.append(element('th', { scope: 'col', textContent: text, className: column > 0 ? 'number' : '' }))
+  const body = table.createTBody()
+  for (const [name, ...values] of rows) {
+    const line = body.insertRow()
+    line.append(element('th', { scope: 'row', textContent: String(name) }))
+    for (const [index, value] of values.entries()) {
+      const cell = Object.assign(line.insertCell(), { className: 'number' })
+      if (index + 1 === bar) {
+        const length = element('span', { className: 'bar', ariaHidden: 'true' })
+        length.style.setProperty('--share', `${(amount(value) / (most || 1)) * 100}%`)
+        cell.append(length)
+      }
+      const text = typeof value === 'number' ? value.toLocaleString(document.documentElement.lang) : value
+      cell.append(element('span', { className: 'value', textContent: text }))
+    }
+  }
   host.replaceChildren(table)
 }
 
 function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]>,
-  children: readonly Node[] = [],
 ): HTMLElementTagNameMap[Name] {
-  const made = Object.assign(document.createElement(name), properties)
-  made.append(...children)
-  return made
+  return Object.assign(document.createElement(name), properties)
 }

@@ -1,9 +1,7 @@
-import type { EventDefinition } from '../../core/analytics/events.ts'
 import type { Cadence } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
-import { directionOf } from '../../core/messages/messages.ts'
 import { PATHS } from '../../core/paths.ts'
 import { type Frame, type Page, page } from './layout.ts'
 
@@ -102,72 +100,6 @@ export function resubscribedPage(frame: Frame, course: string | undefined): Page
   return cardPage(frame, T.resubscribedTitle, T.resubscribedTitle, T.resubscribed)
 }
 
-/** A lesson as a page: `body` is compiled from the template, so it is ours. */
-export function lessonPage(input: {
-  readonly frame: Frame
-  /** The course's. */
-  readonly title: string
-  /** Names the course in links to its lessons; empty for the first. */
-  readonly query: string
-  /** Otherwise only its link opens it, and it leads to no other lesson. */
-  readonly isPublic: boolean
-  readonly day: number
-  readonly last: number
-  readonly body: string
-  /** The form that subscribes to the course; undefined where nobody can. */
-  readonly signUp: string | undefined
-  readonly script: string | undefined
-  /** The kinds that the script records. */
-  readonly events: readonly EventDefinition[]
-}): Page {
-  const { frame, title, query, isPublic, day, last, body, signUp, script, events } = input
-  const T = frame.messages.course
-  const link = (to: number, text: string) =>
-    to < 1 || to > last || !isPublic ? '<span></span>' : `<a href="/lessons/${to}${query}">${text}</a>`
-  // The lesson is in its owners' language, which the engine need not speak.
-  const spoken =
-    frame.language === frame.messages.language
-      ? ''
-      : ` lang="${escapeHtml(frame.language)}" dir="${directionOf(frame.language)}"`
-  const about = `${title} · ${T.lessonOf(day, last)}`
-  const course = isPublic ? `<a href="/lessons">${escapeHtml(title)}</a>` : escapeHtml(title)
-  return page(
-    frame,
-    `${T.lesson(day)} · ${title}`,
-    `<p class="quiet course">${course} · ${T.lessonOf(day, last)}</p>
-<article class="lesson" data-lesson="day-${day}"${spoken}>${body}</article>
-<nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>${signUp === undefined ? '' : `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${signUp}</section>`}`,
-    {
-      wide: true,
-      description: about,
-      style: LESSON_STYLE + SUBSCRIBE_STYLE,
-      script,
-      data: events,
-    },
-  )
-}
-
-/** The lessons that everybody can read: links by course, in the order in which they are sent. */
-export function lessonsPage(
-  frame: Frame,
-  courses: readonly {
-    readonly title: string
-    /** Keeps the course and the language in a link. */
-    readonly query: string
-    readonly lessons: readonly { readonly subject: string; readonly language: string }[]
-  }[],
-): Page {
-  const T = frame.messages.course
-  const lists = courses.map(({ title, query, lessons }) => {
-    const items = lessons.map(
-      ({ subject, language }, index) =>
-        `<li><a href="/lessons/${index + 1}${escapeHtml(query)}" lang="${escapeHtml(language)}">${escapeHtml(subject)}</a></li>`,
-    )
-    return `<h2>${escapeHtml(title)}</h2>\n<ol>${items.join('\n')}</ol>`
-  })
-  return page(frame, T.lessons, `<h1>${T.lessons}</h1>\n${lists.join('\n')}`, { description: T.lessons })
-}
-
 /** Texts about a course, or about the stream of notices, which is joined and left in the same way. */
 function courseWords({ messages }: Frame, course: string | undefined) {
   return course === NOTICES ? { ...messages.course, ...messages.notices.words } : messages.course
@@ -219,12 +151,4 @@ export const SUBSCRIBE_STYLE = `
 .subscribe button { min-height: 44px; }
 .signup { max-width: 42rem; margin: 2rem auto 0; }
 @media print { .subscribe, .signup { display: none; } }
-`
-
-const LESSON_STYLE = `
-.lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
-.course { max-width: 42rem; margin: 0 auto 1rem; }
-.lesson code { font-size: .95em; }
-@media (max-width: 38rem) { .lesson { padding: 1.25rem; } }
-nav { display: flex; justify-content: space-between; max-width: 42rem; margin: 1rem auto 0; }
 `

@@ -2,14 +2,15 @@ import * as z from 'zod'
 import { isPublic } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { given } from '../../core/given.ts'
-import { fill } from '../../core/mail/template.ts'
+import { escapeHtml, fill } from '../../core/mail/template.ts'
+import { directionOf } from '../../core/messages/messages.ts'
 import { once } from '../../core/once.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { htmlResponse } from '../http/respond.ts'
 import { defineRoute, inPath, query, text } from '../http/route.ts'
-import { languagesOf } from '../pages/layout.ts'
-import { lessonPage, lessonsPage, subscribeForm } from '../pages/pages.ts'
+import { languagesOf, page } from '../pages/layout.ts'
+import { SUBSCRIBE_STYLE, subscribeForm } from '../pages/pages.ts'
 
 /** The events that the script of a lesson's page records, on platforms that define these kinds. */
 const LESSON_EVENTS: readonly string[] = ['lesson.viewed', 'lesson.completed']
@@ -72,22 +73,38 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
               ? `There are lessons for day 1 to day ${course.lessons.length}.`
               : 'There is no such lesson.',
           )
+        const T = frame.messages.course
+        const { length: last } = course.lessons
+        const day = course.lessons.indexOf(template) + 1
+        const named = course === first ? undefined : course.id
+        const kept = lessonQuery(named, c.query('language'))
+        const link = (to: number, text: string) =>
+          to < 1 || to > last || !shown ? '<span></span>' : `<a href="/lessons/${to}${kept}">${text}</a>`
+        // The lesson is in its owners' language, which the engine need not speak.
+        const written = language ?? frame.language
+        const isSpoken = written === frame.messages.language
+        const spoken = isSpoken ? '' : ` lang="${escapeHtml(written)}" dir="${directionOf(written)}"`
+        const title = escapeHtml(course.title)
+        const above = shown ? `<a href="/lessons">${title}</a>` : title
+        const signUp =
+          takesSubscribers && shown
+            ? `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${subscribeForm(frame, named)}</section>`
+            : ''
         return htmlResponse(
-          lessonPage({
-            frame: language === undefined ? frame : { ...frame, language },
-            title: course.title,
-            query: lessonQuery(course === first ? undefined : course.id, c.query('language')),
-            isPublic: shown,
-            day: course.lessons.indexOf(template) + 1,
-            last: course.lessons.length,
-            body: fill(mail.body, {}),
-            signUp:
-              takesSubscribers && shown
-                ? subscribeForm(frame, course === first ? undefined : course.id)
-                : undefined,
-            script: recorded.length === 0 ? undefined : await lessonScript(),
-            events: recorded,
-          }),
+          page(
+            frame,
+            `${T.lesson(day)} · ${course.title}`,
+            `<p class="quiet course">${above} · ${T.lessonOf(day, last)}</p>
+<article class="lesson" data-lesson="day-${day}"${spoken}>${fill(mail.body, {})}</article>
+<nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>${signUp}`,
+            {
+              wide: true,
+              description: `${course.title} · ${T.lessonOf(day, last)}`,
+              style: LESSON_STYLE + SUBSCRIBE_STYLE,
+              script: recorded.length === 0 ? undefined : await lessonScript(),
+              data: recorded,
+            },
+          ),
         )
       },
   })
@@ -106,22 +123,29 @@ export const indexRoute = ({ courses, mails, language: ownLanguage }: ResolvedPl
       if (shown.length === 0) throw new PlatformError('not_found', 'No course of this platform has pages.')
       const texts = await mails.compiled()
       const wanted = languagesOf(c.request, c.url)
-      return htmlResponse(
-        lessonsPage(
-          c.frame,
-          shown.map(({ id, title, lessons }) => ({
-            title,
-            query: lessonQuery(id === courses[0]?.id ? undefined : id, c.query('language')),
-            lessons: lessons.map((name) => {
-              const { language, mail } = inLanguageOf(texts, name, wanted, ownLanguage)
-              return { language: language ?? c.frame.language, subject: fill(mail?.subject ?? [], {}) }
-            }),
-          })),
-        ),
-      )
+      const T = c.frame.messages.course
+      const lists = shown.map(({ id, title, lessons }) => {
+        const kept = lessonQuery(id === courses[0]?.id ? undefined : id, c.query('language'))
+        const items = lessons.map((name, index) => {
+          const { language = c.frame.language, mail } = inLanguageOf(texts, name, wanted, ownLanguage)
+          const subject = fill(mail?.subject ?? [], {})
+          return `<li><a href="/lessons/${index + 1}${escapeHtml(kept)}" lang="${escapeHtml(language)}">${escapeHtml(subject)}</a></li>`
+        })
+        return `<h2>${escapeHtml(title)}</h2>\n<ol>${items.join('\n')}</ol>`
+      })
+      const body = `<h1>${T.lessons}</h1>\n${lists.join('\n')}`
+      return htmlResponse(page(c.frame, T.lessons, body, { description: T.lessons }))
     },
   })
 }
+
+const LESSON_STYLE = `
+.lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
+.course { max-width: 42rem; margin: 0 auto 1rem; }
+.lesson code { font-size: .95em; }
+@media (max-width: 38rem) { .lesson { padding: 1.25rem; } }
+nav { display: flex; justify-content: space-between; max-width: 42rem; margin: 1rem auto 0; }
+`
 
 /** What links to a lesson keep: its course where it is not the first, and the language that was asked for. */
 function lessonQuery(course: string | undefined, language: string | undefined): string {
