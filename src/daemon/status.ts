@@ -22,14 +22,10 @@ export function statusSource(
   shared: (now: number) => Promise<Recorded | undefined> = async () => undefined,
 ) {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
+  /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
+  const recorded: 'none' | 'memory' | 'file' = !history ? 'none' : history.persistent ? 'file' : 'memory'
   return {
-    /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
-    recorded:
-      history === undefined
-        ? ('none' as const)
-        : history.persistent
-          ? ('file' as const)
-          : ('memory' as const),
+    recorded,
     /** UTC milliseconds; what is recorded before is sample data. */
     get sampleUntil() {
       return history?.sampleUntil
@@ -70,23 +66,11 @@ export async function sharedIncidents(
   now: number,
 ): Promise<readonly RootIncident[]> {
   const shown = new Set([...probes.map(({ name }) => name), ...contract.services])
-  return (await store.list(SHARED_SHOWN)).flatMap(
-    ({ cause, service, reason, affected, openedAt, closedAt }): RootIncident[] =>
-      shown.has(cause)
-        ? [
-            {
-              service,
-              probe: cause,
-              state: 'failing',
-              reason,
-              beganAt: openedAt,
-              endedAt: closedAt,
-              lengthMs: Math.max(0, (closedAt ?? now) - openedAt),
-              feltBy: affected,
-            },
-          ]
-        : [],
-  )
+  const incidents = (await store.list(SHARED_SHOWN)).filter(({ cause }) => shown.has(cause))
+  return incidents.map(({ cause: probe, service, reason, affected: feltBy, openedAt: beganAt, closedAt }) => {
+    const lengthMs = Math.max(0, (closedAt ?? now) - beganAt)
+    return { service, probe, state: 'failing', reason, beganAt, endedAt: closedAt, lengthMs, feltBy }
+  })
 }
 
 /** Where a probe looks, for operators: addresses that are not secrets, as an origin without a path. */

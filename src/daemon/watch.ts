@@ -192,10 +192,7 @@ const NONE_DUE = { at: undefined, stalledAt: undefined }
 
 async function dueSince(course: Store['course'], now: number) {
   const [first] = await course.listDue(now, 1)
-  return {
-    at: first?.nextAttemptAt,
-    stalledAt: await course.stalledSince({ now, before: lateBefore(now) }),
-  }
+  return { at: first?.nextAttemptAt, stalledAt: await course.stalledSince({ now, before: lateBefore(now) }) }
 }
 
 async function spaceOf(folder: string) {

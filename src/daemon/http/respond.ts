@@ -24,16 +24,9 @@ export function jsonResponse(body: unknown, status = 200, headers: Fields = {}):
   return new Response(JSON.stringify(body), { status, headers: { ...JSON_FIELDS, ...headers } })
 }
 
-export function htmlResponse({ html, policy }: Page, status = 200, headers: Fields = {}): Response {
-  return new Response(html, {
-    status,
-    headers: {
-      ...COMMON,
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': policy,
-      ...headers,
-    },
-  })
+export function htmlResponse({ html, policy }: Page, status = 200, more: Fields = {}): Response {
+  const type = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy }
+  return new Response(html, { status, headers: { ...COMMON, ...type, ...more } })
 }
 
 export function textResponse(text: string, type: string): Response {
@@ -42,15 +35,8 @@ export function textResponse(text: string, type: string): Response {
 
 /** A picture that other sites may show; an answer that is a minute old says nothing new. */
 export function pictureResponse(picture: string | Uint8Array<ArrayBuffer>, type: string): Response {
-  return new Response(picture, {
-    headers: {
-      ...COMMON,
-      ...NOTHING,
-      'Cross-Origin-Resource-Policy': 'cross-origin',
-      'Cache-Control': 'public, max-age=60',
-      'Content-Type': type,
-    },
-  })
+  const shared = { 'Cross-Origin-Resource-Policy': 'cross-origin', 'Cache-Control': 'public, max-age=60' }
+  return new Response(picture, { headers: { ...COMMON, ...NOTHING, ...shared, 'Content-Type': type } })
 }
 
 /** An answer without a body, for HEAD and prefetches, which check nothing and change nothing. */
@@ -85,29 +71,25 @@ const RETRY_AFTER = '1'
 /** The standard error for what is no request, or comes before anything can answer it; a plain page for browsers. */
 export function rawErrorResponse(
   code: ErrorCode,
-  { accept = '', message }: { readonly accept?: string; readonly message?: string } = {},
-): {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-} {
-  const { status, meaning } = ERRORS[code]
+  {
+    accept = '',
+    message = ERRORS[code].meaning,
+  }: { readonly accept?: string; readonly message?: string } = {},
+) {
+  const { status } = ERRORS[code]
   const requestId = randomUUID()
-  const text = message ?? meaning
   const html = prefersHtml(accept)
-  return {
-    status,
-    headers: {
-      ...JSON_FIELDS,
-      ...(html && { 'Content-Type': 'text/html; charset=utf-8' }),
-      'X-Request-Id': requestId,
-      ...(status === 503 && { 'Retry-After': RETRY_AFTER }),
-    },
-    // The sentences are ours, so nothing needs escaping.
-    body: html
-      ? `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>${status}</title><h1>Not available just now</h1><p>${text}</p>`
-      : JSON.stringify({ code, status, message: text, requestId }),
+  const headers: Fields = {
+    ...JSON_FIELDS,
+    ...(html && { 'Content-Type': 'text/html; charset=utf-8' }),
+    'X-Request-Id': requestId,
+    ...(status === 503 && { 'Retry-After': RETRY_AFTER }),
   }
+  // The sentences are ours, so nothing needs escaping.
+  const body = html
+    ? `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>${status}</title><h1>Not available just now</h1><p>${message}</p>`
+    : JSON.stringify({ code, status, message, requestId })
+  return { status, headers, body }
 }
 
 export function rawResponse(...asked: Parameters<typeof rawErrorResponse>): Response {

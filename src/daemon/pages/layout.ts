@@ -38,20 +38,15 @@ export function page(frame: Frame, title: string, body: string, extras: Extras =
   const { wide, icon, style = '', head = '', aside = '', script } = extras
   const nonce = randomBytes(16).toString('base64')
   const { name, logo, pagesAt } = frame
-  const data =
-    script !== undefined && extras.data !== undefined
-      ? `<script type="application/json" nonce="${nonce}">${JSON.stringify(extras.data).replaceAll('<', '\\u003c')}</script>\n`
-      : ''
-  const code =
-    script === undefined
-      ? ''
-      : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`
-  const scripts =
-    script === undefined
-      ? ''
-      : ` script-src 'nonce-${nonce}';${extras.connects === true ? " connect-src 'self';" : ''}`
+  let [data, code, allowed] = ['', '', '']
+  if (script !== undefined) {
+    if (extras.data !== undefined)
+      data = `<script type="application/json" nonce="${nonce}">${JSON.stringify(extras.data).replaceAll('<', '\\u003c')}</script>\n`
+    code = `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`
+    allowed = ` script-src 'nonce-${nonce}';${extras.connects === true ? " connect-src 'self';" : ''}`
+  }
   return {
-    policy: `default-src 'none'; style-src 'nonce-${nonce}';${scripts} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    policy: `default-src 'none'; style-src 'nonce-${nonce}';${allowed} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
     html: `<!doctype html>
 <html lang="${frame.messages.language}">
 <head>

@@ -48,9 +48,7 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
     ],
     answers: [text('text/html', 'The lesson.')],
     errors: ['not_found'],
-    errorTexts: ({ noLesson, noLessons }) => ({
-      not_found: courses.some(isPublic) ? noLesson : noLessons,
-    }),
+    errorTexts: ({ noLesson, noLessons }) => ({ not_found: courses.some(isPublic) ? noLesson : noLessons }),
     handle:
       ({ course: opened, takesSubscribers }) =>
       async (c) => {

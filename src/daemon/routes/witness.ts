@@ -65,13 +65,8 @@ function statusSigner(site: Site, witnesses: Snapshot['witnesses']) {
     const key = signingKey((await stores.keys()).linkKey, 'platform')
     const { name, language } = platform
     const content = await keptStatus(site, summary)
-    const snapshot = JSON.stringify({
-      platform: name,
-      language,
-      at,
-      ...content,
-      witnesses,
-    } satisfies Snapshot)
+    const said: Snapshot = { platform: name, language, at, ...content, witnesses }
+    const snapshot = JSON.stringify(said)
     last = { snapshot, key: publicKeyOf(key), signature: sign(snapshot, key), at, facts }
     return last
   }

@@ -39,7 +39,9 @@ export function readExample(text: string): readonly Sketch[] {
       forget()
     } else if (/^\s*#/.test(line)) {
       const said = line.replace(/^\s*#+\s?/, '').trim()
-      if (said.startsWith('@')) for (const [mark, value] of marksOf(said)) marks.set(mark, value)
+      if (said.startsWith('@'))
+        for (const [, mark = '', value = ''] of said.matchAll(MARK))
+          marks.set(mark, value.replace(/^"(.*)"$/, '$1'))
       else if (/[\p{L}\p{N}]/u.test(said)) comments.push(said)
     } else {
       forget()
@@ -54,11 +56,7 @@ function valueIn(rest: string): string {
   return (quoted ?? text.replace(/(?:^|\s)#.*$/s, '')).trim()
 }
 
-function marksOf(line: string): readonly (readonly [string, string])[] {
-  return [...line.matchAll(/@(\w+)(?:=("[^"]*"|\w+\([^)]*\)|[^\s@]+))?/g)].map(
-    ([, mark = '', value = '']) => [mark, value.replace(/^"(.*)"$/, '$1')] as const,
-  )
-}
+const MARK = /@(\w+)(?:=("[^"]*"|\w+\([^)]*\)|[^\s@]+))?/g
 
 export interface Inferred {
   readonly name: string
@@ -142,11 +140,7 @@ function isSecret({ name, value, marks }: Sketch, kind: Kind): boolean {
   return SECRET.test(name) && !NOT_SECRET.test(name) && (kind === 'text' || value === '' || isWord)
 }
 
-function kindOf(sketch: Sketch): {
-  readonly kind: Kind
-  readonly of?: readonly string[]
-  readonly because: string
-} {
+function kindOf(sketch: Sketch): Pick<Inferred['variable'], 'kind' | 'of'> & Pick<Inferred, 'because'> {
   const { name, value, comments, marks } = sketch
   const [, type = '', parameters = ''] = /^([\w-]+)(?:\((.*)\))?$/.exec(marks.get('type') ?? '') ?? []
   const declared = type === 'enum' ? listOf(parameters.split(',')) : undefined
@@ -183,28 +177,11 @@ function listOf(parts: readonly string[]): readonly string[] | undefined {
   return values.length > 1 ? [...new Set(values)] : undefined
 }
 
-export interface SketchedGroup {
-  readonly name: string
-  readonly variables: readonly Inferred[]
-  /** Variables that belong together, judging by their names. */
-  readonly pairs: readonly (readonly string[])[]
-  readonly guesses: readonly (readonly string[])[]
-}
-
 /** The groups that `init` makes of a file, and the variables that it leaves out. */
-export interface DefinitionSketch {
-  readonly groups: readonly SketchedGroup[]
-  /** Variables that the preset has already. */
-  readonly known: readonly string[]
-  /** Variables of the runtime itself, which no platform reads. */
-  readonly skipped: readonly string[]
-}
+export type DefinitionSketch = ReturnType<typeof sketchDefinition>
 
 /** Groups the variables of an example by their headings, or by the first word of their names. */
-export function sketchDefinition(
-  text: string,
-  preset: Readonly<Record<string, GroupDefinition>>,
-): DefinitionSketch {
+export function sketchDefinition(text: string, preset: Readonly<Record<string, GroupDefinition>>) {
   const ofPreset = new Set(Object.values(preset).flatMap(({ variables }) => Object.keys(variables)))
   const all = readExample(text)
   const own = all.filter(
@@ -214,11 +191,13 @@ export function sketchDefinition(
   return {
     groups: [...byGroup].map(([name, sketches]) => {
       const names = sketches.map((sketch) => sketch.name)
+      /** Variables that belong together, judging by their names. */
       const pairs = pairsOf(names, PAIRS)
       const guesses = pairsOf(names, GUESSES).filter(([one = '']) => !pairs.flat().includes(one))
       return { name, variables: sketches.map(infer), pairs, guesses }
     }),
     known: all.map(({ name }) => name).filter((name) => ofPreset.has(name)),
+    /** Variables of the runtime itself, which no platform reads. */
     skipped: all.map(({ name }) => name).filter((name) => name.startsWith('NODE_')),
   }
 }
@@ -231,10 +210,7 @@ function groupOf(sketch: Sketch, all: readonly Sketch[], taken: readonly string[
 }
 
 const bare = (name: string) => name.replace(/^(?:NEXT_PUBLIC|VITE|PUBLIC)_/, '')
-
-function firstWord(name: string): string {
-  return bare(name).split('_')[0] ?? ''
-}
+const firstWord = (name: string) => bare(name).split('_')[0] ?? ''
 
 function slug(text: string): string {
   return text

@@ -1,5 +1,5 @@
 import { messagesOf } from '../../core/messages/messages.ts'
-import type { DefinitionSketch, SketchedGroup } from './sketch.ts'
+import type { DefinitionSketch } from './sketch.ts'
 
 /** The parts of a new definition besides its groups. */
 export interface Beginning {
@@ -55,7 +55,7 @@ const EXAMPLE = `  // groups: {
   //   },
   // },`
 
-function groupText({ name, variables, pairs, guesses }: SketchedGroup): string {
+function groupText({ name, variables, pairs, guesses }: DefinitionSketch['groups'][number]): string {
   const rows = variables.map(({ name: variable, variable: of }) => {
     const fields = Object.entries(of).map(([field, value]) => `${field}: ${literal(value)}`)
     return `        ${key(variable)}: { ${fields.join(', ')} },`

@@ -30,9 +30,6 @@ const learningServices: readonly ServiceDefinition[] = [web, api, agent]
 
 /** The default platform's variables and rules, for programs that only read its environment. */
 export const learningEnvironment = {
-  contract: createContract({
-    services: learningServices.map(({ name }) => name),
-    groups: learningGroups,
-  }),
+  contract: createContract({ services: learningServices.map(({ name }) => name), groups: learningGroups }),
   services: learningServices,
 }

@@ -132,10 +132,7 @@ const site = {
 
 const store = {
   ...base.store,
-  variables: {
-    ...base.store.variables,
-    JOB_STORE_URL: { ...JOB_STORE_URL, services: ['api'] },
-  },
+  variables: { ...base.store.variables, JOB_STORE_URL: { ...JOB_STORE_URL, services: ['api'] } },
 } as const satisfies GroupDefinition
 
 const datastore = {

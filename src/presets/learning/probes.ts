@@ -97,12 +97,7 @@ const HARDWARE: readonly Provider[] = [
     of: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY', 'CLOUDB_REGION'],
     sdk: '@aws-sdk/client-braket',
   },
-  {
-    name: 'cloudqpu',
-    label: 'Cloud QPU',
-    of: CLOUDQPU,
-    sdk: '@azure/quantum-jobs',
-  },
+  { name: 'cloudqpu', label: 'Cloud QPU', of: CLOUDQPU, sdk: '@azure/quantum-jobs' },
 ]
 
 const PROVIDERS: readonly Provider[] = [

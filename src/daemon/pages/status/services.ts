@@ -23,13 +23,7 @@ export interface StatusView {
 /** From this many on, each service takes one line, in groups and with a filter, and lists its parts only in trouble. */
 const MANY = 12
 
-const RANK: Readonly<Record<Line['state'], number>> = {
-  failing: 0,
-  unknown: 1,
-  degraded: 2,
-  ok: 3,
-  skipped: 4,
-}
+const RANK: readonly Line['state'][] = ['failing', 'unknown', 'degraded', 'ok', 'skipped']
 const isTrouble = ({ whole: { state } }: ServiceStatus) => state !== 'ok' && state !== 'skipped'
 
 export function services(view: StatusView): string[] {
@@ -49,7 +43,7 @@ export function services(view: StatusView): string[] {
       const heading = headed
         ? `<h3 id="group-${index}">${escapeHtml(group ?? T.otherServices)} <small>${troubled === 0 ? T.countOk(members.length) : T.countTrouble(troubled, members.length)}</small></h3>\n`
         : ''
-      const sorted = members.toSorted((a, b) => RANK[a.whole.state] - RANK[b.whole.state])
+      const sorted = members.toSorted((a, b) => RANK.indexOf(a.whole.state) - RANK.indexOf(b.whole.state))
       return `<section class="group"${headed ? ` aria-labelledby="group-${index}"` : ''}>${heading}${sorted.map((one) => folded(one, view)).join('\n')}</section>`
     }),
   ]
