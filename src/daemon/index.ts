@@ -43,9 +43,7 @@ type ServedServices<Definition> = Definition extends { readonly services: infer 
         ? never
         : Services[Name] extends { readonly port: unknown }
           ? Name
-          : Name extends PresetServices<Definition>
-            ? Name
-            : never
+          : Name & PresetServices<Definition>
     }[keyof Services] &
       string
   : PresetServices<Definition>

@@ -50,9 +50,9 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
     async keep(now: number): Promise<void> {
       if (files.length === 0) return
       const kept: KnownAlerts = { ...(await all()), silence: await incidents.silenceAt(now) }
-      const written = files.find((file) => write(file, JSON.stringify(kept)))
+      const written = files.find((file) => works(() => writeWhole(file, JSON.stringify(kept))))
       // The others are older; while none can be written, they are better than nothing.
-      if (written !== undefined) for (const file of files) if (file !== written) remove(file)
+      if (written !== undefined) remove(files.filter((file) => file !== written))
     },
     /** Copies incidents and sent alerts back into the store. One whose cause has another open one there is closed. */
     async bringBack(to: IncidentStore, now: number): Promise<void> {
@@ -73,7 +73,7 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
           }
         },
       })
-      files.forEach(remove)
+      remove(files)
     },
     close: () => store.close(),
   }
@@ -82,9 +82,9 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
 /** An alert that was not sent is left to be sent. */
 const sentOf = (messages: readonly MessageRecord[]) => messages.filter(({ outcome }) => outcome === 'sent')
 
-function write(file: string, text: string): boolean {
+function works(work: () => void): boolean {
   try {
-    writeWhole(file, text)
+    work()
     return true
   } catch {
     return false
@@ -92,8 +92,6 @@ function write(file: string, text: string): boolean {
 }
 
 /** A file that cannot be removed is brought back once more, which changes nothing. */
-function remove(file: string): void {
-  try {
-    rmSync(file, { force: true })
-  } catch {}
+function remove(files: readonly string[]): void {
+  for (const file of files) works(() => rmSync(file, { force: true }))
 }

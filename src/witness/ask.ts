@@ -50,18 +50,12 @@ async function fetchJson(
   return { reason: `it answers with ${outcome.status}, and not as the platform does` }
 }
 
-interface Report {
-  readonly at: number
-  readonly nonce: string
-  readonly have?: string | undefined
-  readonly outage?: { readonly seconds: number; readonly reason: string } | undefined
-}
-
 /** Asks the platform. Only an answer that proves the shared secret counts as reached: a proxy’s error page does not. */
 export async function askPlatform(
   platform: string,
   own: WitnessSecret,
-  report: Report,
+  /** `have`: the signature of the snapshot that is kept. */
+  report: Readonly<{ at: number; nonce: string; have: string | undefined; outage: object | undefined }>,
   options: AskOptions,
 ): Promise<{ readonly snapshot?: SignedSnapshot } | { readonly reason: string }> {
   const text = JSON.stringify({ name: own.name, ...report })
@@ -69,28 +63,25 @@ export async function askPlatform(
   const url = at(platform, '/api/witness')
   const fetched = await fetchJson(url, { authorization }, { ...options, largestBytes: LARGEST_SNAPSHOT })
   if ('reason' in fetched) return fetched
-  const { answer, proof } = isRecord(fetched.value) ? fetched.value : {}
-  if (
-    typeof answer !== 'string' ||
-    typeof proof !== 'string' ||
-    !isProof(proof, answer, own.secret, 'answers')
-  )
+  const answer = textIn(fetched.value, 'answer')
+  if (!isProof(textIn(fetched.value, 'proof'), answer, own.secret, 'answers'))
     return { reason: 'something else answers in its place' }
   const said: unknown = JSON.parse(answer)
   if (!isRecord(said) || said.nonce !== report.nonce) return { reason: 'something repeats an older answer' }
-  const { snapshot, key, signature } = isRecord(said.snapshot) ? said.snapshot : {}
-  if (typeof snapshot !== 'string' || typeof key !== 'string' || typeof signature !== 'string') return {}
-  const signed = { snapshot, key, signature }
+  const of = (name: keyof SignedSnapshot) => textIn(said.snapshot, name)
+  const signed = { snapshot: of('snapshot'), key: of('key'), signature: of('signature') }
   return readSnapshot(signed) === undefined ? {} : { snapshot: signed }
 }
+
+const textIn = (value: unknown, name: string) =>
+  isRecord(value) && typeof value[name] === 'string' ? value[name] : ''
 
 /** A vote as a witness signs it: for one question, so that none can be repeated. */
 export function readVote(
   value: unknown,
   { nonce, keys }: { readonly nonce: string; readonly keys: Readonly<Record<string, string>> },
 ): Vote | { readonly reason: string } {
-  const { vote, signature } = isRecord(value) ? value : {}
-  if (typeof vote !== 'string' || typeof signature !== 'string') return { reason: 'it is no witness' }
+  const [vote, signature] = [textIn(value, 'vote'), textIn(value, 'signature')]
   let said: unknown
   try {
     said = JSON.parse(vote)

@@ -8,19 +8,20 @@ type MetricLabels = Readonly<Record<string, string | readonly string[]>>
 export interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  readonly labels?: MetricLabels
+  readonly labels?: MetricLabels | undefined
   readonly buckets?: readonly number[]
   /** One person's subscription could be inferred from it: for the health token only, or without one configured for this machine. */
   readonly personal?: true
 }
 
-const gauge = (help: string, labels?: MetricLabels) =>
-  ({ type: 'gauge', help, ...(labels && { labels }) }) as const
-const counter = (help: string, labels?: MetricLabels) =>
-  ({ type: 'counter', help, ...(labels && { labels }) }) as const
-const histogram = (help: string, buckets: readonly number[], labels?: MetricLabels) =>
-  ({ type: 'histogram', help, buckets, ...(labels && { labels }) }) as const
-const personal = <Row extends MetricRow>(row: Row) => ({ ...row, personal: true }) as const
+const rows = <More extends Pick<MetricRow, 'personal'>>(more: More) => ({
+  gauge: (help: string, labels?: MetricLabels) => ({ type: 'gauge', help, labels, ...more }) as const,
+  counter: (help: string, labels?: MetricLabels) => ({ type: 'counter', help, labels, ...more }) as const,
+  histogram: (help: string, buckets: readonly number[], labels?: MetricLabels) =>
+    ({ type: 'histogram', help, buckets, labels, ...more }) as const,
+})
+const { gauge, counter, histogram } = rows({})
+const personal = rows({ personal: true })
 
 const SERVICE = 'the name of a service'
 const PROBE = 'the probes of the service'
@@ -68,46 +69,39 @@ const METRICS = {
     '1 for where rate limits count now: fallback is in this process because the shared store does not answer.',
     { where: ['local', 'shared', 'fallback'] },
   ),
-  platformctl_dispatches_total: personal(
-    counter(
-      'Dispatch calls: completed, paused (the mail provider was not reached), off (mail is not configured) or failed.',
-      { result: ['completed', 'paused', 'off', 'failed'] },
-    ),
+  platformctl_dispatches_total: personal.counter(
+    'Dispatch calls: completed, paused (the mail provider was not reached), off (mail is not configured) or failed.',
+    { result: ['completed', 'paused', 'off', 'failed'] },
   ),
-  platformctl_dispatch_duration_seconds: personal(histogram('Time that dispatch calls took.', LONG)),
-  platformctl_deliveries_total: personal(
-    counter('Lessons that dispatch tried to send, by outcome.', { outcome: ['sent', 'failed', 'unknown'] }),
-  ),
-  platformctl_messages_total: personal(
-    counter('Attempts of this process to send mail, by outcome; alerts by mail are not among them.', {
+  platformctl_dispatch_duration_seconds: personal.histogram('Time that dispatch calls took.', LONG),
+  platformctl_deliveries_total: personal.counter('Lessons that dispatch tried to send, by outcome.', {
+    outcome: ['sent', 'failed', 'unknown'],
+  }),
+  platformctl_messages_total: personal.counter(
+    'Attempts of this process to send mail, by outcome; alerts by mail are not among them.',
+    {
       stream: STREAMS.filter((stream) => stream !== 'alert'),
       outcome: ['sent', 'failed', 'unknown'],
-    }),
+    },
   ),
-  platformctl_lessons_due: personal(gauge('Lessons that are due and can be sent now.')),
-  platformctl_lessons_waiting: personal(
-    gauge('Lessons that are due and wait for their next attempt, because one failed.'),
+  platformctl_lessons_due: personal.gauge('Lessons that are due and can be sent now.'),
+  platformctl_lessons_waiting: personal.gauge(
+    'Lessons that are due and wait for their next attempt, because one failed.',
   ),
-  platformctl_feedback_total: personal(
-    counter(
-      'Bounces, complaints, unsubscribes and deliveries that webhooks of the mail provider reported to this process, each once.',
-      { provider: engineVariables.MAILER_FEEDBACK_PROVIDER.of, kind: FEEDBACK_KINDS },
-    ),
+  platformctl_feedback_total: personal.counter(
+    'Bounces, complaints, unsubscribes and deliveries that webhooks of the mail provider reported to this process, each once.',
+    { provider: engineVariables.MAILER_FEEDBACK_PROVIDER.of, kind: FEEDBACK_KINDS },
   ),
-  platformctl_feedback_webhooks_total: personal(
-    counter(
-      'Webhooks of the mail provider: recorded, confirmed (a new subscription of SNS), not_understood (signed, but of an unknown form) or refused (not signed by the provider).',
-      { result: FEEDBACK_RESULTS },
-    ),
+  platformctl_feedback_webhooks_total: personal.counter(
+    'Webhooks of the mail provider: recorded, confirmed (a new subscription of SNS), not_understood (signed, but of an unknown form) or refused (not signed by the provider).',
+    { result: FEEDBACK_RESULTS },
   ),
-  platformctl_mail_today: personal(
-    gauge(
-      'Messages sent and reported since midnight UTC, in all processes of the store: webhooks, `email feedback` and refusals while sending.',
-      {
-        source: 'the transport of what was sent; of what was reported a provider, `pipe` or `send`',
-        kind: ['sent', ...FEEDBACK_KINDS],
-      },
-    ),
+  platformctl_mail_today: personal.gauge(
+    'Messages sent and reported since midnight UTC, in all processes of the store: webhooks, `email feedback` and refusals while sending.',
+    {
+      source: 'the transport of what was sent; of what was reported a provider, `pipe` or `send`',
+      kind: ['sent', ...FEEDBACK_KINDS],
+    },
   ),
   platformctl_courses_paused: gauge('1 while courses are paused; platformctl course resume ends it.'),
   platformctl_mail_paused: gauge('1 while a stream of mail is paused; platformctl mail resume ends it.', {
@@ -116,24 +110,25 @@ const METRICS = {
   platformctl_confirmations_refused_total: counter(
     'Subscriptions that were not mailed a confirmation because EMAIL_CONFIRMATIONS_PER_DAY is used up.',
   ),
-  platformctl_lessons_oldest_due_age_seconds: personal(
-    gauge('How long the oldest lesson has been due, whatever was tried since; 0 when none is.'),
+  platformctl_lessons_oldest_due_age_seconds: personal.gauge(
+    'How long the oldest lesson has been due, whatever was tried since; 0 when none is.',
   ),
-  platformctl_deliveries_waiting: personal(
-    gauge('Deliveries that need an operator (parked) or have an unknown outcome.', {
+  platformctl_deliveries_waiting: personal.gauge(
+    'Deliveries that need an operator (parked) or have an unknown outcome.',
+    {
       problem: ['parked', 'unknown'],
-    }),
+    },
   ),
-  platformctl_subscriptions: personal(
-    gauge('Subscriptions of the course.', { state: ['unconfirmed', 'confirmed', 'unsubscribed'] }),
-  ),
+  platformctl_subscriptions: personal.gauge('Subscriptions of the course.', {
+    state: ['unconfirmed', 'confirmed', 'unsubscribed'],
+  }),
   platformctl_store_up: gauge(
     '1 when the store answered this scrape and its last live check passed: it can be written and no page is damaged. When it did not answer, what is read from it is absent.',
   ),
   platformctl_pool_exhausted_total: counter(
     'Requests that got no connection of the store in time, because every one of the pool was in use.',
   ),
-  platformctl_store_size_bytes: personal(gauge('Size of the store, where it is a file.')),
+  platformctl_store_size_bytes: personal.gauge('Size of the store, where it is a file.'),
   platformctl_analytics_size_bytes: gauge(
     'Bytes of events that are stored; none are beyond ANALYTICS_TOTAL_MB.',
   ),

@@ -57,10 +57,8 @@ export function incidentFeed(
     ...summary.announcements.map(ofAnnouncement),
     ...summary.incidents.slice(0, ENTRIES).map(ofIncident),
   ]
-  const updated = Math.max(
-    summary.since ?? summary.now,
-    ...all.map(({ changed }) => Math.min(changed, summary.now)),
-  )
+  const { now, since = now } = summary
+  const updated = Math.max(since, ...all.map(({ changed }) => Math.min(changed, now)))
   const entries = all.map(
     ({ id, title, link, began, changed, text }) => `<entry>
 <id>${escapeXml(id)}</id>
@@ -110,16 +108,9 @@ export function announcementCalendar(
       `URL:${origin}/#announcement-${id}`,
       'END:VEVENT',
     ])
-  return [
-    'BEGIN:VCALENDAR',
-    'VERSION:2.0',
-    'PRODID:-//platformctl//status//EN',
-    `X-WR-CALNAME:${text(messages.status.calendarTitle(name))}`,
-    ...events,
-    'END:VCALENDAR',
-  ]
-    .map((line) => `${folded(line)}\r\n`)
-    .join('')
+  const head = ['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//platformctl//status//EN']
+  const title = `X-WR-CALNAME:${text(messages.status.calendarTitle(name))}`
+  return [...head, title, ...events, 'END:VCALENDAR'].map((line) => `${folded(line)}\r\n`).join('')
 }
 
 /** Lines of at most 75 bytes, broken between characters. */

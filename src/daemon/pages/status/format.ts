@@ -25,36 +25,27 @@ export function latencies(latency: Window['latency']): string {
 export const iso = (ms: number) => new Date(ms).toISOString()
 
 /** A moment that programs can read too, in UTC. The page's script writes it in the reader's time zone. */
-export function moment({ language }: Messages, ms: number): string {
-  return `<time datetime="${iso(ms)}">${timesIn(language).moment(ms)}</time>`
-}
+export const moment = ({ language }: Messages, ms: number) =>
+  `<time datetime="${iso(ms)}">${timesIn(language).moment(ms)}</time>`
 
-export function span({ language }: Messages, from: number, to: number): string {
-  return `<time datetime="${iso(from)}" data-to="${iso(to)}">${timesIn(language).span(from, to)}</time>`
-}
+export const span = ({ language }: Messages, from: number, to: number) =>
+  `<time datetime="${iso(from)}" data-to="${iso(to)}">${timesIn(language).span(from, to)}</time>`
 
 /** How long ago something was; the page's script counts on. */
-export function ago({ language }: Messages, ms: number, now: number): string {
-  return `<time class="ago" datetime="${iso(ms)}" data-age="${now - ms}">${timesIn(language).ago(now - ms)}</time>`
-}
+export const ago = ({ language }: Messages, ms: number, now: number) =>
+  `<time class="ago" datetime="${iso(ms)}" data-age="${now - ms}">${timesIn(language).ago(now - ms)}</time>`
 
 const LINK = /(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]])/
 
 /** What operators wrote, as HTML: paragraphs, and addresses as links. */
 export function written(text: string): string {
-  const linked = (paragraph: string) =>
-    paragraph
-      .split(LINK)
-      .map((part, index) =>
-        index % 2 === 1
-          ? `<a href="${escapeHtml(part)}" rel="nofollow">${escapeHtml(part)}</a>`
-          : escapeHtml(part),
-      )
-      .join('')
-  return text
-    .trim()
-    .split(/\n\s*\n/)
-    .map((paragraph) => `<p class="written" dir="auto">${linked(paragraph)}</p>`)
+  const linked = (part: string, index: number) =>
+    index % 2 === 1
+      ? `<a href="${escapeHtml(part)}" rel="nofollow">${escapeHtml(part)}</a>`
+      : escapeHtml(part)
+  const paragraphs = text.trim().split(/\n\s*\n/)
+  return paragraphs
+    .map((one) => `<p class="written" dir="auto">${one.split(LINK).map(linked).join('')}</p>`)
     .join('')
 }
 

@@ -16,10 +16,7 @@ const MOST_LISTED = 400
 const UPDATES_SHOWN = 5
 
 /** Name of an incident and of others affected by it; plain text. */
-export function incidentName(
-  { service, probe, feltBy }: RootIncident,
-  labels: Labels,
-): { readonly what: string; readonly felt: readonly string[] } {
+export function incidentName({ service, probe, feltBy }: RootIncident, labels: Labels) {
   // Of a service, other services see that it fails; of a probe, they feel it.
   const isObserver = (name: string) => labels.isService(probe) && labels.isService(name)
   const observers = [service, ...feltBy.filter(isObserver)].map(labels.service)

@@ -56,12 +56,7 @@ ${note}<div class="charts">${charts.join('\n')}</div>
 }
 
 /** A column for each day, as high as its share of what was sent, and a line at the limit. */
-function chart(
-  days: readonly DayOfMail[],
-  limit: number,
-  pick: (day: DayOfMail) => number,
-  label: string,
-): string {
+function chart(days: readonly DayOfMail[], limit: number, pick: (day: DayOfMail) => number, label: string) {
   const rates = days.map((day) => (pick(day) === 0 ? 0 : pick(day) / Math.max(day.sent, pick(day))))
   const top = Math.max(limit * 1.25, ...rates)
   const height = (rate: number) => (rate === 0 ? 0 : Math.max(1, Math.round((rate / top) * HEIGHT)))

@@ -71,31 +71,22 @@ const back = (input: StatusPageInput) =>
 const startOf = ({ home }: StatusPageInput, root: string) => `${root}/${home === '' ? '' : 'index.html'}`
 
 /** The frame of all pages of the status. Their links are relative, so that they also work as files in any folder. */
-function framed(
-  input: StatusPageInput,
-  root: string,
-  title: string | undefined,
-  parts: readonly string[],
-): Page {
+function framed(input: StatusPageInput, root: string, title: string | undefined, parts: string[]): Page {
   const { frame, labels, summary, script, home } = input
   const T = labels.messages.status
-  return page(
-    frame,
-    title === undefined ? T.title : `${title} · ${T.title}`,
-    [SHAPES, STALE, ...parts].join('\n'),
-    {
-      wide: true,
-      description: T.description(frame.name),
-      icon: home === '' ? stateIcon(summary.state) : undefined,
-      style: STATUS_STYLE + SUBSCRIBE_STYLE + (input.details?.mail === undefined ? '' : MAIL_STYLE),
-      head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="${root}/status.atom">`,
-      start: startOf(input, root),
-      aside: subscribe(input, root),
-      connects: true,
-      script,
-      data: { texts: T.script, language: labels.messages.language, isKept: home !== '' },
-    },
-  )
+  const whole = title === undefined ? T.title : `${title} · ${T.title}`
+  return page(frame, whole, [SHAPES, STALE, ...parts].join('\n'), {
+    wide: true,
+    description: T.description(frame.name),
+    icon: home === '' ? stateIcon(summary.state) : undefined,
+    style: STATUS_STYLE + SUBSCRIBE_STYLE + (input.details?.mail === undefined ? '' : MAIL_STYLE),
+    head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="${root}/status.atom">`,
+    start: startOf(input, root),
+    aside: subscribe(input, root),
+    connects: true,
+    script,
+    data: { texts: T.script, language: labels.messages.language, isKept: home !== '' },
+  })
 }
 
 /** A witness fills this in too. */
@@ -139,21 +130,16 @@ function notes({ summary, recorded, sampleUntil, labels, details }: StatusPageIn
 /** Visitors find out which features are missing; operators see what is not configured, and what that means. */
 function off({ off: missed, notConfigured, details, labels }: StatusPageInput): string {
   const T = labels.messages.status
+  if ((details === undefined ? missed : notConfigured).length === 0) return ''
   if (details === undefined)
-    return missed.length === 0
-      ? ''
-      : `<details class="fold" id="off"><summary>${T.off(missed.length)}</summary><ul class="list">${missed.map((text) => `<li>${sign('skipped')}<p>${escapeHtml(text)}</p></li>`).join('')}</ul></details>`
-  if (notConfigured.length === 0) return ''
-  const rows = notConfigured.map(
-    ({ name, means }) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(sentence(means))}</dd></div>`,
-  )
+    return `<details class="fold" id="off"><summary>${T.off(missed.length)}</summary><ul class="list">${missed.map((text) => `<li>${sign('skipped')}<p>${escapeHtml(text)}</p></li>`).join('')}</ul></details>`
+  const rows = notConfigured.map(({ name, means }) => {
+    const sentence = `${means.slice(0, 1).toUpperCase()}${means.slice(1)}.`
+    return `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(sentence)}</dd></div>`
+  })
   return `<h2>${T.notConfigured}</h2>
 <p>${T.notConfiguredLead}</p>
 <dl class="off">${rows.join('')}</dl>`
-}
-
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
 function course({ invitation, signUp = '', home, labels }: StatusPageInput): string {
