@@ -39,11 +39,8 @@ export function openBuffer(storage: Storage) {
       const value = JSON.stringify([kind, at, properties])
       if (write(storage, key, value)) return
       // Delete acknowledged events to make room; unacknowledged ones are worth more than the new one.
-      remove(
-        keys()
-          .filter((old) => isAcknowledged(read(old)))
-          .slice(0, COUNT_EVERY),
-      )
+      const sent = keys().filter((old) => isAcknowledged(read(old)))
+      remove(sent.slice(0, COUNT_EVERY))
       if (!write(storage, key, value) && waiting.size < MOST_WAITING) waiting.set(key, value)
     },
     acknowledge(some: readonly string[]): void {

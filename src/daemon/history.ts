@@ -14,11 +14,7 @@ const STORE_WITHIN_MS = 1000
 const ROUNDS_KEPT = 240
 
 /** This machine's history, and with it the one that all machines of the store share. */
-export async function openHistoryOf(
-  options: DaemonOptions,
-  address: StoreAddress,
-  onLost: OnLost,
-): Promise<History> {
+export async function openHistoryOf(options: DaemonOptions, address: StoreAddress, onLost: OnLost) {
   const { history, clock, dataFolder, log } = options
   const opened = history ?? openHistory(path.join(dataFolder, 'history.sqlite'), onLost)
   // In memory if the file cannot be opened, so that the services can still run.

@@ -74,21 +74,13 @@ export async function sharedIncidents(
 }
 
 /** Where a probe looks, for operators: addresses that are not secrets, as an origin without a path. */
-export function targetOf(
-  { probes }: ResolvedPlatform,
-  settings: Settings,
-  probe: string,
-): string | undefined {
+export function targetOf({ probes }: ResolvedPlatform, settings: Settings, probe: string) {
   const url = probes.find(({ name, target }) => name === probe && target !== undefined)?.target?.(settings)
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).origin
 }
 
 /** Consequence of leaving a probe, or a whole group, unconfigured. */
-export function meaningOf(
-  { probes, contract }: ResolvedPlatform,
-  name: string,
-  { status }: Messages,
-): string {
+export function meaningOf({ probes, contract }: ResolvedPlatform, name: string, { status }: Messages) {
   const probe = probes.find((one) => one.name === name)
   const group = probe?.group ?? name
   const neighbour = probe !== undefined && contract.services.includes(name)

@@ -62,11 +62,8 @@ export function resolvePlatform(
   { folder, file }: { readonly folder: string; readonly file?: string },
 ): ResolvedPlatform {
   const definition = checkedDefinition(exported, file)
-  const files = readDefinitionFiles(
-    definition,
-    definition.folder ?? folder,
-    definition.brand?.language ?? 'en',
-  )
+  const { confirmation, unsubscription, challenge, security, brand, folder: root = folder } = definition
+  const files = readDefinitionFiles(definition, root, brand?.language ?? 'en')
   if (files.faults.length > 0) throw new DefinitionError(file, files.faults)
   const preset = presetOf(definition)
   const services = servicesOf(definition, preset)
@@ -85,12 +82,12 @@ export function resolvePlatform(
         assets: [
           definition.mails,
           ...Object.values(definition.courses ?? {}).map(({ lessons }) => lessons),
-          definition.brand?.logo,
-        ].flatMap((name) => (name === undefined ? [] : path.resolve(definition.folder ?? folder, name))),
+          brand?.logo,
+        ].flatMap((name) => (name === undefined ? [] : path.resolve(root, name))),
       },
     }),
     brand: brandOf(definition, files) ?? preset.brand,
-    language: definition.brand?.language ?? preset.language,
+    language: brand?.language ?? preset.language,
     contract: contractOf(definition),
     services,
     probes: [...probesOf(definition, preset, services), ...heartbeats.map(heartbeatProbe)],
@@ -116,13 +113,10 @@ export function resolvePlatform(
     heartbeats,
     texts: preset.texts,
     ...given({
-      confirmation: definition.confirmation,
-      unsubscription: definition.unsubscription,
-      challenge: definition.challenge,
-      security: definition.security && {
-        ...definition.security,
-        contact: [definition.security.contact].flat(),
-      },
+      confirmation,
+      unsubscription,
+      challenge,
+      security: security && { ...security, contact: [security.contact].flat() },
     }),
   }
 }

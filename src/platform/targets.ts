@@ -22,11 +22,7 @@ interface Greeting {
 
 const SMTP: Greeting = { port: 25, secure: 'smtps:', answer: /^220/ }
 /** An SSLRequest (PostgreSQL protocol 55.2.10), which is answered S or N before anybody signs in. */
-const POSTGRES: Greeting = {
-  port: 5432,
-  send: new Uint8Array([0, 0, 0, 8, 4, 210, 22, 47]),
-  answer: /^[SNE]/,
-}
+const POSTGRES: Greeting = { port: 5432, send: Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47), answer: /^[SNE]/ }
 const REDIS: Greeting = {
   port: 6379,
   secure: 'rediss:',

@@ -61,11 +61,7 @@ export function followOutages(
   }
 }
 
-function reasonOf(
-  { unreachable, reachable, configured }: Seen,
-  self: string,
-  reason: string | undefined,
-): string {
+function reasonOf({ unreachable, reachable, configured }: Seen, self: string, reason: string | undefined) {
   return [
     `unreachable from ${unreachable.join(', ')}`,
     ...(reachable.length === 0 ? [] : [`reachable from ${reachable.join(', ')}`]),

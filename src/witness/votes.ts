@@ -114,7 +114,7 @@ export function nextRound({ self, view, heard, configured, before, since, newId 
     closers[known.id] ?? (isNext && clear >= CLEAR_ROUNDS && isMajority(votes.length) ? self : undefined)
   if (clear >= CLEAR_ROUNDS && (configured < 3 ? known.by === self : hasMajority(known.id, self)))
     return {
-      after: { ...none, closed: [...closed.slice(1 - CLOSED_KEPT), known.id] },
+      after: { ...none, closed: [...closed, known.id].slice(-CLOSED_KEPT) },
       announces: 'closed',
       seen,
     }

@@ -75,11 +75,7 @@ function show(): void {
   drawChart(insights.days)
   part('activity-chart').ariaLabel = chartLabel(insights)
   const caption = (text: string) => (showsSample ? fill(T.sampled, { caption: text }) : text)
-  tables.showTable(
-    part('activity-table'),
-    tables.activityTable(insights, { texts: T, language }),
-    caption(T.byDay),
-  )
+  tables.showTable(part('activity-table'), tables.activityTable(insights, T, language), caption(T.byDay))
   tables.showTable(part('kinds'), tables.kindsTable(insights, labels, T), caption(T.byKind))
   for (const table of insights.tables)
     tables.showTable(part(table.section.id), tables.sectionTable(table, T), caption(table.section.caption))

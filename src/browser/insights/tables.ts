@@ -12,10 +12,7 @@ interface Table {
   readonly empty: string
 }
 
-export function activityTable(
-  { days }: Insights,
-  { texts, language }: Pick<InsightsPageData, 'texts' | 'language'>,
-): Table {
+export function activityTable({ days }: Insights, texts: Texts, language: string): Table {
   return {
     head: [texts.day, texts.eventsHead],
     rows: days.filter(({ count }) => count > 0).map(({ day, count }) => [longDay(day, language), count]),

@@ -95,10 +95,7 @@ export function isOwnForm({ headers, url }: Request, siteUrl: string): boolean {
   return host === (headers.get('host') ?? new URL(url).host) || host === new URL(siteUrl).host
 }
 
-export function parseJson<Schema extends z.ZodType>(
-  body: Uint8Array | string,
-  schema: Schema,
-): z.infer<Schema> {
+export function parseJson<Schema extends z.ZodType>(body: Uint8Array | string, schema: Schema) {
   // The parser survives any depth and number of values, but code that walks the result recurses and copies.
   const { depth, values } = measure(typeof body === 'string' ? Buffer.from(body) : body)
   if (depth > DEEPEST)

@@ -24,11 +24,7 @@ function errorPage({ code, message }: PlatformError, { requestId, route, errorTe
 }
 
 /** The one error shape (CONTRACT §4), as JSON for programs and as a page for persons. Never an internal text. */
-export function errorResponse(
-  error: unknown,
-  asked: Asked,
-  fields: Readonly<Record<string, string>> = {},
-): Response {
+export function errorResponse(error: unknown, asked: Asked, fields: Readonly<Record<string, string>> = {}) {
   const known =
     error instanceof PlatformError
       ? error

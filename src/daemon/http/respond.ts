@@ -123,14 +123,12 @@ export function preflight(request: Request, allowsOrigin: AllowsOrigin): Respons
 
 /** Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all. */
 export function addCorsHeaders(request: Request, response: Response, allowsOrigin: AllowsOrigin): void {
+  const { headers } = response
   const origin = request.headers.get('origin')
   if (origin === null) return
   // A cache must not serve one origin's response to another.
-  response.headers.append('Vary', 'Origin')
+  headers.append('Vary', 'Origin')
   if (!allowsOrigin(origin)) return
-  response.headers.set('Access-Control-Allow-Origin', origin)
-  response.headers.set(
-    'Access-Control-Expose-Headers',
-    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
-  )
+  headers.set('Access-Control-Allow-Origin', origin)
+  headers.set('Access-Control-Expose-Headers', 'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id')
 }

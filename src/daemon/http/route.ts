@@ -152,6 +152,8 @@ export async function requireIdentity({ identify }: Site, c: RouteContext): Prom
 
 type Examples = Readonly<Record<string, unknown>>
 
+export const OPTIONAL = { optional: true } as const
+
 /** A JSON body of at most so many bytes. */
 export const jsonBody = <Value>(
   bytes: number,

@@ -216,10 +216,7 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
     /** What the last judgement said of requests that got no connection of the store. */
     storeBusyReason: () => busy,
     /** The certificate at an address; undefined if it could not be read. */
-    certificate(
-      variable: string,
-      found: { readonly validTo: number; readonly valid: boolean } | undefined,
-    ): void {
+    certificate(variable: string, found?: { readonly validTo: number; readonly valid: boolean }): void {
       if (found === undefined) {
         metrics.platformctl_certificate_valid.remove({ variable })
         return

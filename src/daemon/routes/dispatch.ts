@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { parseWith } from '../http/body.ts'
-import { defineRoute, json, jsonBody, query } from '../http/route.ts'
+import { defineRoute, json, jsonBody, OPTIONAL, query } from '../http/route.ts'
 
 const ONE_TO_TEN_THOUSAND = 'a whole number from 1 to 10,000'
 const Limit = z.int(ONE_TO_TEN_THOUSAND).min(1, ONE_TO_TEN_THOUSAND).max(10_000, ONE_TO_TEN_THOUSAND)
@@ -52,13 +52,7 @@ export const route = () =>
       'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
     security: 'dispatchSecret',
     parameters: [query('limit', 'How many lessons at most.', 100, Limit)],
-    body: jsonBody(
-      8 * 1024,
-      'DispatchRequest',
-      DispatchRequest,
-      { limited: { limit: 100 } },
-      { optional: true },
-    ),
+    body: jsonBody(8 * 1024, 'DispatchRequest', DispatchRequest, { limited: { limit: 100 } }, OPTIONAL),
     answers: [
       json('What became of each.', 'DispatchAnswer', DispatchAnswer, {
         sent: {

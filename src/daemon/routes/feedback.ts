@@ -60,15 +60,11 @@ export const route = () =>
         const body = await c.bytes()
         const now = clock.now()
         const request = { header: (name: string) => headers.get(name) ?? undefined, body }
-        const reading = await readWebhook(provider, request, { secret, now, fetchText }).catch(
-          (cause: unknown) => {
-            throw new PlatformError(
-              'unavailable',
-              'The sender’s certificate could not be read; deliver it again.',
-              { cause },
-            )
-          },
-        )
+        const asked = readWebhook(provider, request, { secret, now, fetchText })
+        const reading = await asked.catch((cause: unknown) => {
+          const message = 'The sender’s certificate could not be read; deliver it again.'
+          throw new PlatformError('unavailable', message, { cause })
+        })
         if (reading.kind === 'refused') {
           metrics.feedback(provider, 'refused')
           log.warn('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
@@ -88,14 +84,7 @@ export const route = () =>
         const { store, sending, erasureHashes } = await mailService.suppressionList()
         const { feedback } = reading
         await mailService.tally.flush().catch(() => {})
-        const applied = await applyFeedback({
-          feedback,
-          source: provider,
-          store,
-          sending,
-          erasureHashes,
-          now,
-        })
+        const taken = await applyFeedback({ feedback, source: provider, store, sending, erasureHashes, now })
         if (reading.kind === 'not-understood') {
           metrics.feedback(provider, 'not_understood')
           log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
@@ -103,7 +92,7 @@ export const route = () =>
           // A repeat would not be understood either, and providers switch off webhooks that keep failing.
           return { events: 0, repeated: 0, ignored: 1 }
         }
-        const { counts, recorded, pause } = applied
+        const { counts, recorded, pause } = taken
         metrics.feedback(provider, 'recorded', recorded)
         log.info('feedback', 'feedback of the mail provider was recorded', { provider, ...counts })
         if (pause?.at === now) log.error('mail_paused', `courses are paused: ${pause.reason}`)

@@ -3,7 +3,7 @@ import { parseDuration } from '../../core/env/values.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { heartbeatState } from '../../core/heartbeats.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import { defineRoute, inPath, json, jsonBody } from '../http/route.ts'
+import { defineRoute, inPath, json, jsonBody, OPTIONAL } from '../http/route.ts'
 
 const HeartbeatRequest = z.strictObject({
   exitCode: z
@@ -35,13 +35,7 @@ export const heartbeatRoute = ({ heartbeats: definitions }: ResolvedPlatform) =>
         z.enum(definitions.map(({ name }) => name)),
       ),
     ],
-    body: jsonBody(
-      4 * 1024,
-      'HeartbeatRequest',
-      HeartbeatRequest,
-      { failed: { exitCode: 1 } },
-      { optional: true },
-    ),
+    body: jsonBody(4 * 1024, 'HeartbeatRequest', HeartbeatRequest, { failed: { exitCode: 1 } }, OPTIONAL),
     answers: [
       json('Recorded.', 'HeartbeatAnswer', HeartbeatAnswer, {
         ok: { heartbeat: 'backup', state: 'ok', nextBy: '2026-11-22T05:00:00.000Z' },

@@ -87,12 +87,8 @@ export const webhookRoute = () =>
           )
         const { id, type, created, data } = parseJson(body, PaymentEvent)
         const event = { id, type, createdAt: created * 1000, data }
-        const outcome = await handlePaymentEvent(
-          { clock, log },
-          event,
-          (await store()).paymentEvents,
-          onEvent,
-        )
+        const { paymentEvents } = await store()
+        const outcome = await handlePaymentEvent({ clock, log }, event, paymentEvents, onEvent)
         if (outcome === 'busy')
           throw new PlatformError('conflict', 'This event is being handled; deliver it again later.')
         return { received: true as const, duplicate: outcome === 'known' }

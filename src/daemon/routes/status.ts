@@ -72,17 +72,11 @@ export function answerStatus<Value>(
     if (wants && !allowed) {
       const fix =
         token === undefined ? 'set HEALTH_DEEP_TOKEN first' : 'as a bearer token, or as the password'
-      return errorResponse(
-        new PlatformError(
-          'unauthenticated',
-          `Reasons and addresses are for operators and require the health token: ${fix}.`,
-        ),
-        c,
-        // Alone: Chromium asks for no password when the field names another scheme too.
-        token !== undefined && c.wantsHtml
-          ? { 'WWW-Authenticate': 'Basic realm="status", charset="UTF-8"' }
-          : {},
-      )
+      const message = `Reasons and addresses are for operators and require the health token: ${fix}.`
+      // Alone: Chromium asks for no password when the field names another scheme too.
+      const basic = { 'WWW-Authenticate': 'Basic realm="status", charset="UTF-8"' }
+      const fields = token !== undefined && c.wantsHtml ? basic : {}
+      return errorResponse(new PlatformError('unauthenticated', message), c, fields)
     }
     const input = inputOf(site, await read(), frame)
     return respond({
@@ -173,10 +167,7 @@ function partsOf(html: string) {
   return { title: between('<title>', '</title>'), main: between('<main', '</main>') }
 }
 
-function invitationOf(
-  { courses: [course] }: ResolvedPlatform,
-  { messages: { course: T } }: Labels,
-): string | undefined {
+function invitationOf({ courses: [course] }: ResolvedPlatform, { messages: { course: T } }: Labels) {
   return (
     course &&
     T.invitation(escapeHtml(course.title), course.lessons.length) + (isPublic(course) ? T.readFirst : '')

@@ -162,10 +162,7 @@ export const definition = object<PlatformDefinition>(
 )
 
 /** Everything that is wrong with a definition, in its own order; none when it can be used. Reads no file. */
-export function checkDefinition(
-  exported: unknown,
-  presets: Readonly<Record<string, PresetParts>>,
-): readonly Fault[] {
+export function checkDefinition(exported: unknown, presets: Readonly<Record<string, PresetParts>>) {
   const faults: Fault[] = []
   definition(placeIn(faults), exported, collectNames(exported, presets))
   return faults

@@ -59,12 +59,9 @@ export const section = object<InsightsSection>(
   },
   (place, { columns, tile }, names, sound) => {
     const heads = [columns].flat().flatMap((one) => field(one, 'head') ?? [])
+    const here = place.at('tile').at('column')
     if (sound.tile !== undefined)
-      oneOf(heads.map(String), 'the head of a column')(
-        place.at('tile').at('column'),
-        field(tile, 'column'),
-        names,
-      )
+      oneOf(heads.map(String), 'the head of a column')(here, field(tile, 'column'), names)
   },
 )
 

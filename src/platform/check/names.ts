@@ -27,7 +27,8 @@ export function collectNames(definition: unknown, presets: Readonly<Record<strin
     new Map(Object.entries(presets)).get(textOf(field(definition, 'preset') ?? 'learning')) ?? NONE
   const without = [field(definition, 'without')].flat()
   const kept = Object.keys(preset.groups).filter((name) => !without.includes(name))
-  const groups = entries(field(definition, 'groups'))
+  const declaredIn = (kind: string) => entries(field(definition, kind))
+  const groups = declaredIn('groups')
   const kindsIn = (variables: unknown) =>
     entries(variables).map(([name, of]) => [name, field(of, 'kind')] as const)
   const own = groups.flatMap(([, group]) => kindsIn(field(group, 'variables')))
@@ -50,21 +51,12 @@ export function collectNames(definition: unknown, presets: Readonly<Record<strin
     probes: [
       ...probesKept(preset, names, without),
       ...names.flatMap((name) => (name === WEB ? [] : [{ service: WEB, name }])),
-      ...entries(field(definition, 'probes')).map(([name, probe]) => ({
-        service: textOf(field(probe, 'service')),
-        name,
-      })),
-      ...entries(field(definition, 'heartbeats')).map(([name]) => ({
-        service: WEB,
-        name: heartbeatProbeName(name),
-      })),
+      ...declaredIn('probes').map(([name, probe]) => ({ service: textOf(field(probe, 'service')), name })),
+      ...declaredIn('heartbeats').map(([name]) => ({ service: WEB, name: heartbeatProbeName(name) })),
     ],
     variables: [...kinds.keys()],
     kindOf: (variable: string) => kinds.get(variable),
-    events: [
-      ...preset.events.map(({ name }) => name),
-      ...entries(field(definition, 'events')).map(([kind]) => kind),
-    ],
+    events: [...preset.events.map(({ name }) => name), ...declaredIn('events').map(([kind]) => kind)],
   }
 }
 

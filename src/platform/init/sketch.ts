@@ -120,11 +120,8 @@ function infer(sketch: Sketch): Inferred {
     parseValue(given, value).ok
   if (!fits) return { name, variable: { ...given, ...required }, because }
   // Beside a schema's decorators a value is the default; in an example it is an example.
-  return {
-    name,
-    variable: marks.size > 0 ? { ...given, default: value } : { ...given, example: value },
-    because,
-  }
+  const variable = marks.size > 0 ? { ...given, default: value } : { ...given, example: value }
+  return { name, variable, because }
 }
 
 const secretKind = (kind: Kind, value: string): Kind =>

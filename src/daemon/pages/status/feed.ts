@@ -44,20 +44,11 @@ export function incidentFeed(
     const text = saidIn(announcement, labels.messages.language)
     const link = `${origin}/#announcement-${id}`
     const title = labels.messages.notices.announcedTitle(name, headline(text))
-    return {
-      id: link,
-      title,
-      link,
-      began: from,
-      changed: newest(from, updates),
-      text: [text, ...said(updates)],
-    }
+    const changed = newest(from, updates)
+    return { id: link, title, link, began: from, changed, text: [text, ...said(updates)] }
   }
-  const all = [
-    ...summary.announcements.map(ofAnnouncement),
-    ...summary.incidents.slice(0, ENTRIES).map(ofIncident),
-  ]
-  const { now, since = now } = summary
+  const { now, since = now, announcements, incidents } = summary
+  const all = [...announcements.map(ofAnnouncement), ...incidents.slice(0, ENTRIES).map(ofIncident)]
   const updated = Math.max(since, ...all.map(({ changed }) => Math.min(changed, now)))
   const entries = all.map(
     ({ id, title, link, began, changed, text }) => `<entry>

@@ -59,11 +59,7 @@ const HOURS = 24
 const HEIGHT = 40
 
 /** A service's response times over the last 24 hours: a column an hour to the median and to the 95th percentile, with a scale. */
-export function responseTimes(
-  { service, hours, lastDay }: Line,
-  now: number,
-  { status: T }: Messages,
-): string {
+export function responseTimes({ service, hours, lastDay }: Line, now: number, { status: T }: Messages) {
   const first = Math.floor(now / HOUR_MS) * HOUR_MS - (HOURS - 1) * HOUR_MS
   const shown = hours.filter(({ start }) => start >= first)
   if (shown.length < 2 || lastDay.latency === undefined) return ''

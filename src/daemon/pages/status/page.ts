@@ -54,10 +54,8 @@ export function statusPage(input: StatusPageInput): Page {
 
 /** The page that links to an incident lead to; it stays as long as the incident is kept. */
 export function incidentPage(input: StatusPageInput, incident: RootIncident): Page {
-  return framed(input, '..', incidentTitle(incident, input.labels), [
-    back(input),
-    incidentBody(incident, input),
-  ])
+  const title = incidentTitle(incident, input.labels)
+  return framed(input, '..', title, [back(input), incidentBody(incident, input)])
 }
 
 export function incidentsPage(input: StatusPageInput): Page {
