@@ -1,4 +1,4 @@
-import { readSettings, type Settings } from '../core/env/settings.ts'
+import { readSettings } from '../core/env/settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import { WEB } from '../core/service.ts'
@@ -16,9 +16,7 @@ export class InvalidEnvironmentError extends Error {
 }
 
 /** Validates the environment before anything is opened, and logs what is degraded or absent (CONTRACT §1); throws when it is half-configured. */
-export function announceEnvironment(
-  options: Pick<DaemonOptions, 'platform' | 'env' | 'services' | 'log'>,
-): Settings {
+export function announceEnvironment(options: Pick<DaemonOptions, 'platform' | 'env' | 'services' | 'log'>) {
   const { platform, env, services, log } = options
   const report = validate(platform.contract, env, services)
   if (!report.ok)

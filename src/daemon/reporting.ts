@@ -1,12 +1,10 @@
 import { ERRORTRACK_SDK } from '../core/env/group-warnings.ts'
 import { readSettings } from '../core/env/settings.ts'
-import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
+import { openErrortrack } from '../core/reporting/errortrack.ts'
 import type { DaemonOptions } from './options.ts'
 
 /** Error reporting of a process of our own: what is in its way is a line in the log and no reason not to start. */
-export async function openReporting(
-  options: Pick<DaemonOptions, 'platform' | 'env' | 'log'>,
-): Promise<Reporting> {
+export async function openReporting(options: Pick<DaemonOptions, 'platform' | 'env' | 'log'>) {
   const { platform, env, log } = options
   const { errortrack, site } = readSettings(platform, env)
   const reporting = await openErrortrack({

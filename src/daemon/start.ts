@@ -171,10 +171,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   }
 }
 
-async function listenAll(
-  { platform, services, host, ports }: DaemonOptions,
-  closing: Closing,
-): Promise<ReadonlyMap<Service, Listener>> {
+async function listenAll({ platform, services, host, ports }: DaemonOptions, closing: Closing) {
   const listeners = new Map<Service, Listener>()
   closing.traffic = (deadlineMs) =>
     Promise.all([...listeners.values()].map((listener) => listener.close({ deadlineMs })))

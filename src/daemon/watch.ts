@@ -132,17 +132,14 @@ export interface ConditionsOptions {
 }
 
 /** Checks what no health probe covers: certificates, late or paused lessons, disk, builds, configuration and refused mail. */
-export function createConditions(
-  clock: Pick<Clock, 'now'>,
-  options: ConditionsOptions,
-): (reports?: readonly RoundReport[], writeMs?: number) => Promise<ReturnType<typeof conditionsReport>> {
+export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsOptions) {
   const { settings, store, services, neighbours, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
   )
   const sendsLessons = store.persistent && settings.mail !== undefined
-  return async (reports = [], writeMs) => {
+  return async (reports: readonly RoundReport[] = [], writeMs?: number) => {
     const now = clock.now()
     const isFailing = (name: string) => reports.some(({ probes }) => probes[name]?.state === 'failing')
     const [lessonsDueSince, holds, told, disk, outcomes, storeTime] = await Promise.all([

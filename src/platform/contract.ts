@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../core/env/definition.ts'
 import { baseGroups } from '../core/env/groups.ts'
 import { given } from '../core/given.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
-import { HEALTH_PATHS, type ServiceDefinition } from '../core/service.ts'
+import { HEALTH_PATHS } from '../core/service.ts'
 import { base } from '../presets/base/platform.ts'
 import { learningGroups } from '../presets/learning/groups.ts'
 import { learning } from '../presets/learning/platform.ts'
@@ -82,10 +82,7 @@ function completed(variables: Readonly<Record<string, VariableInput>>): GroupDef
 }
 
 /** The services of a definition in its own order; those of its preset when it names none. */
-export function servicesOf(
-  { services }: PlatformDefinition,
-  preset: Pick<ResolvedPlatform, 'services'>,
-): readonly ServiceDefinition[] {
+export function servicesOf({ services }: PlatformDefinition, preset: Pick<ResolvedPlatform, 'services'>) {
   if (services === undefined) return preset.services
   return Object.entries(services).map(
     ([name, { address, health, format, label, group, dependsOn, ...input }]) => {

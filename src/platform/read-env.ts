@@ -26,10 +26,7 @@ export function readPlatformEnv<const Definition extends PlatformDefinition | De
   return environmentOf(contractOnce(platform), env) as PlatformEnvironment<Definition>
 }
 
-export function environmentOf(
-  contract: Contract,
-  env: Environment,
-): Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>> {
+export function environmentOf(contract: Contract, env: Environment) {
   const { states, usable } = evaluateGroups(contract, env)
   return Object.fromEntries(
     contract.groups.map((group) => {

@@ -116,11 +116,7 @@ function isVote({ view, outage, closers, closed }: Record<string, unknown>): boo
   )
 }
 
-export async function askPeer(
-  peer: string,
-  question: Parameters<typeof readVote>[1],
-  options: AskOptions,
-): Promise<Vote | { readonly reason: string }> {
+export async function askPeer(peer: string, question: Parameters<typeof readVote>[1], options: AskOptions) {
   const fetched = await fetchJson(
     at(peer, '/vote', { nonce: question.nonce }),
     {},

@@ -82,15 +82,10 @@ export interface BucketKey {
 const ANSWER_MS = 20_000
 
 /** Keeps the status as files in a folder, or under the address of a bucket. Writes those that have changed, and deletes none. */
-export function publisher(
-  clock: Clock,
-  target: string,
-  key?: BucketKey,
-  network?: Network,
-): (status: KeptStatus) => Promise<void> {
+export function publisher(clock: Clock, target: string, key?: BucketKey, network?: Network) {
   const kept = new Map<string, string>()
   const keep = key ? intoBucket(clock, target, key, network) : intoFolder(target)
-  return async (status) => {
+  return async (status: KeptStatus) => {
     for (const name of fileNames(status.snapshot)) {
       const text = fileText(status, name, clock.now()) ?? ''
       const sum = sha256(text)

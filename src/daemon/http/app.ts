@@ -14,12 +14,7 @@ import { type AllowsOrigin, addCorsHeaders, preflight } from './respond.ts'
 import type { Handler, RouteRow, Site } from './route.ts'
 
 /** A service as one `fetch`: routing, request ids, one error shape, one log line a request. */
-export function createApp(
-  site: Site,
-  gate: Gate,
-  counted: Counted,
-  allowed: AllowsOrigin,
-): (request: Request, environment?: unknown) => Promise<Response> {
+export function createApp(site: Site, gate: Gate, counted: Counted, allowed: AllowsOrigin) {
   const { service, routes, platform, settings, clock, log } = site
   const frame = frameOf(platform, settings.site.siteUrl, service.name === WEB ? '' : undefined)
   const app = new Hono<{ Bindings: RouteContext }>()
@@ -58,7 +53,7 @@ export function createApp(
   const isShared = ({ headers, url }: Request) =>
     service.name !== WEB || (headers.has('origin') && new URL(url).pathname === PATHS.subscribe)
 
-  return async (request, environment) => {
+  return async (request: Request, environment?: unknown): Promise<Response> => {
     const began = clock.monotonic()
     const { rawHeaders, socket } = (environment as Environment | undefined)?.incoming ?? {}
     const c = new RouteContext(request, socket?.remoteAddress, frame, counted)

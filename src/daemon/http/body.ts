@@ -68,11 +68,7 @@ function textOf(bytes: Uint8Array): string {
 }
 
 /** A JSON body of the given schema; anything else is a 400 with an issue for each field, or 413 or 415. */
-export async function readJson<Schema extends z.ZodType>(
-  asked: Bodied,
-  schema: Schema,
-  limitBytes: number,
-): Promise<z.infer<Schema>> {
+export async function readJson<Schema extends z.ZodType>(asked: Bodied, schema: Schema, limitBytes: number) {
   const type = asked.request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', 'This route takes application/json.')

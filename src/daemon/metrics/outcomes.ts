@@ -103,13 +103,10 @@ const ALERTS = Object.entries(OUTCOME_ALERTS) as [OutcomeName, OutcomeAlert][]
 export type Outcomes = Readonly<Record<OutcomeName, string | undefined>>
 
 /** Call it every minute. What was counted while another fault explained it raises no alert once that fault is over. */
-export function watchOutcomes(
-  metrics: MetricSet,
-  clock: Pick<Clock, 'now'>,
-): (isExplained?: (name: OutcomeName) => boolean) => Promise<Outcomes> {
+export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
   let looks: { readonly at: number; readonly counts: readonly Counts[] }[] = [{ at: clock.now(), counts: [] }]
   let explained: readonly boolean[] = []
-  return async (isExplained = () => false) => {
+  return async (isExplained: (name: OutcomeName) => boolean = () => false) => {
     const now = clock.now()
     const counts = await Promise.all(ALERTS.map(([, alert]) => countsOf(metrics, alert)))
     looks = looks.map(({ at, counts: then }) => ({

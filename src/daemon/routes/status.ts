@@ -56,14 +56,11 @@ export function summaryReader({ status, settings, clock, platform }: App): () =>
 }
 
 /** Reasons and addresses require the health token: as a bearer token, or as the password asked for on `?details`. */
-export function answerStatus<Value>(
-  site: Site,
-  respond: (input: StatusPageInput) => Value | Promise<Value>,
-): (c: RouteContext) => Promise<Response | Value> {
+export function answerStatus<Value>(site: Site, respond: (input: StatusPageInput) => Value | Promise<Value>) {
   const { mailReport, settings, platform } = site
   const read = summaryReader(site)
   const token = settings.health.deepToken
-  return async (c) => {
+  return async (c: RouteContext) => {
     const { request, frame } = c
     const allowed = hasBearer(request, token) || hasBasicPassword(request, token)
     if (allowed) c.passed()
@@ -189,11 +186,7 @@ function missedByVisitors(
 }
 
 /** One row for all that has the same consequence. */
-function notConfigured(
-  names: readonly string[],
-  platform: ResolvedPlatform,
-  labels: Labels,
-): StatusPageInput['notConfigured'] {
+function notConfigured(names: readonly string[], platform: ResolvedPlatform, labels: Labels) {
   const byMeaning = Map.groupBy(new Set(names), (name) => meaningOf(platform, name, labels.messages))
   return [...byMeaning].map(([means, probes]) => ({ name: probes.map(labels.probe).join(', '), means }))
 }

@@ -123,11 +123,7 @@ function checkDependencies(place: Place, definition: unknown, names: Names): voi
 }
 
 /** The names from one to another, both included, each of which needs the next; undefined if there is no such way. */
-function wayBetween(
-  from: string,
-  to: string,
-  needs: ReadonlyMap<string, readonly string[]>,
-): readonly string[] | undefined {
+function wayBetween(from: string, to: string, needs: ReadonlyMap<string, readonly string[]>) {
   const ways = new Map([[from, [from]]])
   for (const [name, way] of ways) {
     if (name === to) return way

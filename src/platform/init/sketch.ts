@@ -235,10 +235,7 @@ const GUESSES = [
   ['_SECRET_KEY', '_WEBHOOK_SECRET'],
 ] as const
 
-function pairsOf(
-  names: readonly string[],
-  suffixes: readonly (readonly [string, string])[],
-): readonly (readonly string[])[] {
+function pairsOf(names: readonly string[], suffixes: readonly (readonly [string, string])[]) {
   return suffixes.flatMap(([one, other]) =>
     names.flatMap((name) => {
       const partner = `${bare(name).slice(0, -one.length)}${other}`

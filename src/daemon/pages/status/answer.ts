@@ -196,10 +196,7 @@ export function statusJson(input: StatusPageInput): StatusJson {
 const timeline = ({ updates = [] }: { readonly updates?: readonly StatusUpdate[] }) =>
   updates.map(({ at, state = null, text }) => ({ at: iso(at), state, text }))
 
-function lineJson(
-  { state, checkedAt, days, trouble, lastDay, allDays }: Line,
-  now: number,
-): Omit<StatusJson['services'][number]['probes'][string], 'reason' | 'target'> {
+function lineJson({ state, checkedAt, days, trouble, lastDay, allDays }: Line, now: number) {
   return {
     state,
     checkedAt: iso(checkedAt),
