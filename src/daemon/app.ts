@@ -62,14 +62,7 @@ export function openApp(host: Host, options: OpenOptions) {
     analyticsBytes: async () => ((await analytics?.opened()) ? ingest.size() : undefined),
     knownStore: known,
   })
-  const { course, transactionalMail, keptMail, confirmationsExhausted } = openCoursePart(
-    host,
-    options,
-    settings,
-    stores,
-    mailService,
-    metrics,
-  )
+  const courses = openCoursePart(host, options, settings, stores, mailService, metrics)
   const sharedHistory = once(async () =>
     options.store === undefined && settings.store.address
       ? openSharedHistory(settings.store.address, log)
@@ -99,7 +92,7 @@ export function openApp(host: Host, options: OpenOptions) {
       await ingest.size()
     },
     analyticsFull: ingest.full,
-    confirmationsExhausted,
+    confirmationsExhausted: courses.confirmationsExhausted,
     heartbeat: async (input) => (await store()).heartbeats.expect(input),
     mailHolds: async () => (await known())?.sending.holds() ?? [],
     isConfiguredApart: async () => {
@@ -134,9 +127,7 @@ export function openApp(host: Host, options: OpenOptions) {
     ingest,
     /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
     analytics,
-    course,
-    transactionalMail,
-    keptMail,
+    ...courses,
     sharedHistory,
     /** Builds of services in other processes, from their health answers. */
     neighbours,
@@ -207,7 +198,7 @@ export function openApp(host: Host, options: OpenOptions) {
     /** From now on health is failing, so that load balancers send traffic elsewhere. */
     announceStop() {
       stopping = true
-      void course.opened().then(
+      void courses.course.opened().then(
         (opened) => opened?.stopDispatching(),
         () => {},
       )

@@ -63,14 +63,11 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
         decide(open) {
           const isRival = ({ cause, id }: StoredIncident) =>
             open.some((one) => one.cause === cause && one.id !== id)
-          const ends = here.flatMap(({ cause, closedAt: at }) =>
+          const closes = here.flatMap(({ cause, closedAt: at }) =>
             at === undefined ? [] : [{ cause, at, unseenSince: at }],
           )
-          return {
-            closes: ends,
-            opens: here.map((one) => (isRival(one) ? { ...one, closedAt: one.closedAt ?? now } : one)),
-            told: sentOf(messages),
-          }
+          const opens = here.map((one) => (isRival(one) ? { ...one, closedAt: one.closedAt ?? now } : one))
+          return { closes, opens, told: sentOf(messages) }
         },
       })
       remove(files)

@@ -144,14 +144,11 @@ function deleteEvents(): void {
 
 range.addEventListener('change', show)
 kind.addEventListener('change', show)
-for (const [id, other] of [
-  ['show-sample', 'hide-sample'],
-  ['hide-sample', 'show-sample'],
-] as const)
+for (const id of ['show-sample', 'hide-sample'])
   part(id).addEventListener('click', () => {
     showsSample = id === 'show-sample'
     show()
-    part(other).focus()
+    part(showsSample ? 'hide-sample' : 'show-sample').focus()
   })
 part('export').addEventListener('click', exportEvents)
 part('delete').addEventListener('click', () => asking.showModal())

@@ -41,6 +41,8 @@ export const DispatchAnswer = z.strictObject({
   ),
 })
 
+const NONE = { processed: 0, sent: 0, failed: 0, unknown: 0, remaining: 0, limit: 100 }
+
 /** The longest call; `dispatch --url` waits for five minutes more. */
 const CALL_MS = 10 * 60 * 1000
 
@@ -56,24 +58,12 @@ export const route = () =>
     answers: [
       json('What became of each.', 'DispatchAnswer', DispatchAnswer, {
         sent: {
+          ...NONE,
           processed: 1,
           sent: 1,
-          failed: 0,
-          unknown: 0,
-          remaining: 0,
-          limit: 100,
           results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
         },
-        withoutMail: {
-          processed: 0,
-          sent: 0,
-          failed: 0,
-          unknown: 0,
-          remaining: 4,
-          limit: 100,
-          reason: 'mail is not configured',
-          results: [],
-        },
+        withoutMail: { ...NONE, remaining: 4, reason: 'mail is not configured', results: [] },
       }),
     ],
     errors: ['store_not_persistent', 'store_unavailable'],

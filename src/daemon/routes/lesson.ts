@@ -19,26 +19,15 @@ const lessonScript = once(() => readPackageFile('dist/lesson.js').catch(() => un
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
 export const route = ({ courses, mails, events, language: ownLanguage }: ResolvedPlatform) => {
   const [first] = courses
+  const ids = courses.map(({ id }) => id)
+  const most = Math.max(1, ...courses.map(({ lessons }) => lessons.length))
   const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
   return defineRoute({
     tag: 'Pages',
     summary: 'A lesson of the course as a page',
     parameters: [
-      inPath(
-        'day',
-        'The day of the course.',
-        1,
-        z
-          .int()
-          .min(1)
-          .max(Math.max(1, ...courses.map(({ lessons }) => lessons.length))),
-      ),
-      query(
-        'course',
-        'A course of the platform; its first when left out.',
-        first?.id ?? 'course',
-        z.enum(courses.map(({ id }) => id)),
-      ),
+      inPath('day', 'The day of the course.', 1, z.int().min(1).max(most)),
+      query('course', 'A course of the platform; its first when left out.', ids[0] ?? 'course', z.enum(ids)),
       query(
         't',
         'The signature in the link of a mail, for a course whose pages only that opens.',
@@ -64,13 +53,10 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
             : undefined
         const texts = template === undefined ? {} : await mails.compiled()
         const { language, mail } = inLanguageOf(texts, template ?? '', languagesOf(request, url), ownLanguage)
-        if (course === undefined || template === undefined || mail === undefined)
-          throw new PlatformError(
-            'not_found',
-            shown
-              ? `There are lessons for day 1 to day ${course.lessons.length}.`
-              : 'There is no such lesson.',
-          )
+        if (course === undefined || template === undefined || mail === undefined) {
+          const day = shown ? `There are lessons for day 1 to day ${course.lessons.length}.` : undefined
+          throw new PlatformError('not_found', day ?? 'There is no such lesson.')
+        }
         const T = frame.messages.course
         const { length: last } = course.lessons
         const day = course.lessons.indexOf(template) + 1

@@ -38,12 +38,9 @@ const ErrorAnswer = z.strictObject({
     .describe('One for each fault of a request; `path` is dotted, empty for the whole body.'),
 })
 
-const bearer = (description: string, more: JsonObject = {}): JsonObject => ({
-  type: 'http',
-  scheme: 'bearer',
-  ...more,
-  description,
-})
+const bearer = (description: string, more: JsonObject = {}) => {
+  return { type: 'http', scheme: 'bearer', ...more, description }
+}
 const SECURITY: Readonly<Record<Security, JsonObject>> = {
   identity: bearer('A token of the datastore, with expiry, subject and e-mail; or the service role’s.', {
     bearerFormat: 'JWT',

@@ -82,18 +82,11 @@ export const incidentRoute = () =>
     },
   })
 
-export const badgeRoute = ({ services, contract: { services: names } }: ResolvedPlatform) =>
+export const badgeRoute = ({ contract: { services: names } }: ResolvedPlatform) =>
   defineRoute({
     tag: 'Pages',
     summary: 'The state as a picture for a README',
-    parameters: [
-      query(
-        'service',
-        'Of one service; without it, of the platform.',
-        'web',
-        z.enum(services.map(({ name }) => name)),
-      ),
-    ],
+    parameters: [query('service', 'Of one service; without it, of the platform.', 'web', z.enum(names))],
     answers: [text('image/svg+xml', 'A badge.')],
     errors: ['bad_request', 'store_unavailable'],
     handle(site) {

@@ -183,13 +183,10 @@ export const groups: Check = (place, value, names) => {
   })(place, value, names)
 }
 
-function checkId(place: Place, id: unknown, ids: Set<unknown>): void {
+function checkId({ fault }: Place, id: unknown, ids: Set<unknown>): void {
   if (typeof id !== 'string' || id === '') return
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(id))
-    place.fault(
-      `${quoted(id)} cannot be an id.`,
-      'Use lower-case words joined by hyphens, as kiln-without-secret.',
-    )
-  else if (ids.has(id)) place.fault(`The id ${id} is taken.`, 'Choose another one, or leave it out.')
+    fault(`${quoted(id)} cannot be an id.`, 'Use lower-case words joined by hyphens, as kiln-without-secret.')
+  else if (ids.has(id)) fault(`The id ${id} is taken.`, 'Choose another one, or leave it out.')
   ids.add(id)
 }

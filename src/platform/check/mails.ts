@@ -25,7 +25,7 @@ export const template = object<TemplateInput>(
   {
     slots: map('slots', SLOT_NAME, oneOf(['text', 'url'], 'a type of slot')),
     by: oneOf(['person', 'service'], 'somebody who can ask'),
-    inputs: list('names', INPUT_NAME, { isSet: true }),
+    inputs: list('names', INPUT_NAME, 0, true),
     resolve: code('Write resolve: async (inputs, context) => ({ to, slots, about }).'),
   },
   (place, { by, inputs, resolve }) => {
@@ -68,17 +68,13 @@ export const course = object<CourseInput>(
     follow: oneOf(['latest'], 'a version to follow'),
     pages: (place, value, names) => value === false || readers(place, value, names),
   },
-  (place, { every, at, zone, on }) => {
+  ({ fault }, { every, at, zone, on }) => {
     if (every !== undefined && at !== undefined)
-      place.fault('The course has a cadence and an hour at once, every and at.', 'Keep one of the two.')
+      fault('The course has a cadence and an hour at once, every and at.', 'Keep one of the two.')
     if (zone !== undefined && at === undefined)
-      place.fault(
-        'A time zone means nothing without an hour.',
-        "Add at: '09:00', or remove the zone.",
-        'zone',
-      )
+      fault('A time zone means nothing without an hour.', "Add at: '09:00', or remove the zone.", 'zone')
     if (on !== undefined && at === undefined)
-      place.fault('Weekdays mean nothing without an hour.', "Add at: '09:00', or remove them.", 'on')
+      fault('Weekdays mean nothing without an hour.', "Add at: '09:00', or remove them.", 'on')
   },
 )
 

@@ -85,17 +85,13 @@ export const called =
 /** Text of one line that is not blank. */
 export const text =
   (longest = 300): Check =>
-  (place, value) => {
+  ({ fault }, value) => {
     if (typeof value !== 'string' || value.trim() === '')
-      return place.fault(
-        `This is ${typeName(value)}, not text.`,
-        'Write a text in quotes, or leave the field out.',
-      )
+      return fault(`This is ${typeName(value)}, not text.`, 'Write a text in quotes, or leave the field out.')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones looked for.
     if (/[\u0000-\u001f\u007f]/.test(value))
-      return place.fault('The text holds control characters.', 'Write it on one line, without tabs.')
-    if (value.length > longest)
-      return place.fault(`The text is longer than ${longest} characters.`, 'Shorten it.')
+      return fault('The text holds control characters.', 'Write it on one line, without tabs.')
+    if (value.length > longest) return fault(`The text is longer than ${longest} characters.`, 'Shorten it.')
     return value
   }
 
@@ -135,11 +131,7 @@ export const oneOf =
 
 /** A list; `each` checks its entries, which may be no two of the same. */
 export const list =
-  (
-    of: string,
-    each: Check,
-    { atLeast = 0, isSet = false }: { atLeast?: number; isSet?: boolean } = {},
-  ): Check =>
+  (of: string, each: Check, atLeast = 0, isSet = false): Check =>
   (place, value, names) => {
     if (!Array.isArray(value))
       return place.fault(`This is ${typeName(value)}, not a list.`, `Write a list of ${of}: [ … ].`)
@@ -160,7 +152,7 @@ export const list =
   }
 
 export const someOf = (known: Known, what: string, atLeast = 0): Check =>
-  list('names', oneOf(known, what), { atLeast, isSet: true })
+  list('names', oneOf(known, what), atLeast, true)
 
 export const duration =
   (low: number, high: number, form: string, bounds: string): Check =>

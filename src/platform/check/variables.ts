@@ -82,7 +82,7 @@ const beginnings = needed(
       typeof value === 'string' && value !== ''
         ? value
         : place.fault(`This is ${typeName(value)}, not a prefix.`, "Write it as text, such as 'sk_live_'."),
-    { atLeast: 1 },
+    1,
   ),
 )
 
@@ -113,7 +113,7 @@ export const variable = object<VariableInput>(
     adjusts: flag,
     range,
     pattern,
-    of: list('values', trimmed, { atLeast: 1, isSet: true }),
+    of: list('values', trimmed, 1, true),
     prefixes: object<NonNullable<VariableInput['prefixes']>>('prefixes', {
       live: beginnings,
       test: beginnings,
