@@ -18,6 +18,7 @@ import type { DefinedPlatform, PlatformDefinition } from '../platform/definition
 import type { Courses } from './courses.ts'
 
 export interface PlatformOptions {
+  /** The environment; nothing is read from the process. */
   readonly env: Environment
   /** The platform that `definePlatform` gives; the default one when left out. */
   readonly platform?: PlatformDefinition | DefinedPlatform

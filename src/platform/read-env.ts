@@ -60,7 +60,7 @@ function valueIn(variable: Variable, usable: Evaluation['usable']): unknown {
   return found && (hidden ? secret(found.text) : found.value)
 }
 
-/** Validates an environment by a definition; with `services`, only what those read. Throws a DefinitionError. */
+/** Validates an environment by a definition; with `services`, only what those read. Throws for a definition with faults only. */
 export function validatePlatformEnv(
   platform: PlatformDefinition | DefinedPlatform,
   env: Environment,
