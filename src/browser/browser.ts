@@ -31,7 +31,7 @@ export function setEvents(events: readonly EventDefinition[]): void {
   sanitise = createSanitiser(events)
 }
 
-/** Call it once a page. Gives `track` for the kinds in `events`, so that another name is a type error. */
+/** Sends buffered events to the endpoint, and errors to the DSN, if any. Call it once a page. Gives `track` for the kinds in `events`. */
 export function start<const Kind extends EventKind>(
   options: StartOptions<Kind>,
 ): { readonly track: Track<Kind> } {
