@@ -40,9 +40,9 @@ export interface RemoteProbeInput extends Pick<GetInput, 'timeoutMs' | 'signal' 
   /** How the answer is read; that of platformctl when left out. `any` tells the format from the answer. */
   readonly format?: HealthFormat | 'any' | undefined
   /** Live checks of what web depends on; the other services have one kind of health. */
-  readonly deep: boolean
+  readonly deep?: boolean
   /** Sent as Authorization with a deep request, to this very origin only; a redirect is never followed. */
-  readonly token: string | undefined
+  readonly token?: string | undefined
   readonly clock: { readonly now: () => number; readonly monotonic: () => number }
 }
 

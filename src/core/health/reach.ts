@@ -79,8 +79,6 @@ export async function serviceState(
     service,
     health: path,
     format,
-    deep: false,
-    token: undefined,
     timeoutMs: LONG_MS,
     signal,
   })

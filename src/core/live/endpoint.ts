@@ -14,18 +14,14 @@ import { isAddress, type LiveNetwork } from './network.ts'
 /** Certificates are renewed weeks ahead: one this close to its end has missed its renewal. */
 const WARN_DAYS = 14
 
-interface StepContext {
-  readonly network: LiveNetwork
-  /** UTC milliseconds. */
-  readonly now: number
-}
+type StepContext = Pick<LiveDependencies, 'network' | 'now'>
 
 /** Whether an address may be plain http: `never` for one that visitors or keys use in production. */
-export type PlainHttp = 'allowed' | 'never'
+type PlainHttp = 'allowed' | 'never'
 
-/** A step about one variable. */
-export function step(check: LiveCheck, variable: string, run: Step['run'], place?: string): Step {
-  return { check, variables: [variable], run, ...given({ place }) }
+/** A step about one variable, or about what none names. */
+export function step(check: LiveCheck, variable: string | undefined, run: Step['run'], place?: string): Step {
+  return { check, variables: variable === undefined ? [] : [variable], run, ...given({ place }) }
 }
 
 const skip = (check: LiveCheck, variable: string, detail: string) =>
@@ -57,16 +53,13 @@ function around(
   plainHttp: PlainHttp,
 ): readonly [Step, Step, Step] {
   const [variable = ''] = reachability.variables
-  return [
-    nameStep(context, at, variable),
-    reachability,
-    at.protocol === 'http:' ? plainHttpStep(variable, plainHttp) : certificateStep(context, at, variable),
-  ]
+  const name = nameStep(context, at, variable)
+  return [name, reachability, encryptionStep(context, at, variable, plainHttp)]
 }
 
 /** The steps for an address that a key is sent to. On this machine itself it may be plain http, even in production. */
 export function keyedEndpoint(
-  context: StepContext & { readonly settings: Pick<Settings, 'site'> },
+  context: Pick<LiveDependencies, 'network' | 'now' | 'settings'>,
   url: string,
   variable: string,
 ): readonly [Step, Step, Step] {
@@ -80,8 +73,9 @@ export function plainHttpIn({ site }: Pick<Settings, 'site'>): PlainHttp {
   return site.environment === 'production' ? 'never' : 'allowed'
 }
 
-/** The result in place of the certificate check of an http:// address. */
-export function plainHttpStep(variable: string, plainHttp: PlainHttp): Step {
+/** The certificate of an address; of http://, whether it may be without. */
+export function encryptionStep(context: StepContext, url: URL, variable: string, plainHttp: PlainHttp): Step {
+  if (url.protocol !== 'http:') return certificateStep(context, url, variable)
   const fault = 'is absent: http:// is not encrypted, and DEPLOY_ENVIRONMENT is production'
   return plainHttp === 'allowed'
     ? skip('certificate', variable, 'http:// has none')
@@ -132,19 +126,16 @@ function sentence(fault: string, left: number): string {
   return 'cannot be verified'
 }
 
-/**
- * A step that sends a request with a key: the key is refused, accepted, or cannot be judged by the answer.
- */
-export function keyStep(input: {
-  readonly network: LiveNetwork
-  readonly check: Extract<LiveCheck, 'authorisation' | 'service role'>
-  readonly variable: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
+/** A step that sends a request with a key: the key is refused, accepted, or cannot be judged by the answer. */
+export function keyStep(
+  network: LiveNetwork,
+  check: Extract<LiveCheck, 'authorisation' | 'service role'>,
+  variable: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
   /** A status besides 2xx that only an accepted key gets. */
-  readonly accepts?: number
-}): Step {
-  const { network, check, variable, url, headers, accepts } = input
+  accepts?: number,
+): Step {
   return step(check, variable, async (signal) => {
     const { status } = await network.get({ url, headers }, signal)
     if (status === 401 || status === 403) return failed('live-unauthorised', `is refused (${status})`)

@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts'
 import { LIVE_FINDINGS, type LiveFindingId } from '../env/explanations.ts'
 import type { Origin } from '../env/validate.ts'
+import { codeOf } from '../error-code.ts'
 import type { Finding } from '../finding.ts'
 import { given } from '../given.ts'
-import type { CauseCode } from '../network/causes.ts'
+import { isCauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
 import { untilAborted, within } from '../wait.ts'
 
@@ -18,24 +19,23 @@ export function liveTargetNames(services: readonly Service[]): readonly string[]
   ]
 }
 
-const of = (what: string) => (variable: string) => `The ${what} ${variable}`
-/** Each check with the subject of a finding's sentence. The step's detail is its predicate. */
+/** Each check with what comes before its variables as the subject of a finding; the step's detail is the predicate. */
 const SUBJECTS = {
-  configuration: (variable: string) => variable,
-  'name resolution': of('host of'),
-  domain: of('domain of'),
-  reachability: (variable: string) => variable.charAt(0).toUpperCase() + variable.slice(1),
-  certificate: of('certificate behind'),
-  health: of('service behind'),
-  authorisation: (variable: string) => variable,
-  'service role': (variable: string) => variable,
-  'published keys': (variable: string) => variable,
-  SPF: of('domain of'),
-  DKIM: of('domain of'),
-  DMARC: of('domain of'),
-  migrations: (variable: string) => (variable === '' ? 'The store' : `The store of ${variable}`),
-  webhook: of('webhook behind'),
-  'test message': of('receiver of'),
+  configuration: '',
+  'name resolution': 'The host of ',
+  domain: 'The domain of ',
+  reachability: '',
+  certificate: 'The certificate behind ',
+  health: 'The service behind ',
+  authorisation: '',
+  'service role': '',
+  'published keys': '',
+  SPF: 'The domain of ',
+  DKIM: 'The domain of ',
+  DMARC: 'The domain of ',
+  migrations: 'The store of ',
+  webhook: 'The webhook behind ',
+  'test message': 'The receiver of ',
 }
 export type LiveCheck = keyof typeof SUBJECTS
 // The names of the object's own keys.
@@ -71,7 +71,7 @@ export interface Step {
   /** Names what the step looks at, never shown: faults of the same place become one finding. */
   readonly place?: string
   readonly variables: readonly string[]
-  /** Rejects with a NetworkFault when the other side cannot be asked. */
+  /** Rejects with the code of a cause when the other side cannot be asked. */
   readonly run: (signal: AbortSignal) => Promise<StepOutcome>
 }
 
@@ -88,16 +88,8 @@ export interface Target {
   readonly steps: readonly Step[] | string
 }
 
-/** The other side could not be asked, or its mail server offers no encryption. */
-export class NetworkFault extends Error {
-  override readonly name = 'NetworkFault'
-  readonly code: CauseCode | 'no_starttls'
-
-  constructor(code: CauseCode | 'no_starttls') {
-    super(code)
-    this.code = code
-  }
-}
+/** The code of a fault beside those of causes: the mail server offers no encryption. */
+export const NO_STARTTLS = 'no_starttls'
 
 const LATE = failed('live-unreachable', 'gives no answer in time')
 
@@ -110,36 +102,33 @@ const OUTCOMES: readonly (readonly [codes: RegExp, outcome: StepOutcome])[] = [
   [/_timeout$/, LATE],
   [/^no_starttls$/, warning('live-plain-text', 'is absent: the server offers no encryption')],
   [/^tls_(?!failed)/, failed('live-certificate', 'cannot be trusted: the certificate is not valid')],
-  [
-    /^(?:bad_http|headers_too_large|encoded|too_large)$/,
-    failed('live-unhealthy', 'gives an answer that cannot be read'),
-  ],
+  [/^bad_http$|too_large$|^encoded$/, failed('live-unhealthy', 'gives an answer that cannot be read')],
 ]
 const BROKEN = failed('live-unreachable', 'cannot be reached: the connection breaks')
 
-/** The outcome of a step that threw; the text of any error but a network fault could quote a value. */
+/** The outcome of a step that threw: by the code of a cause, as the text of the error could quote a value. */
 export function outcomeOfFault(error: unknown): StepOutcome {
-  return error instanceof NetworkFault
-    ? (OUTCOMES.find(([codes]) => codes.test(error.code))?.[1] ?? BROKEN)
+  const code = codeOf(error)
+  return isCauseCode(code) || code === NO_STARTTLS
+    ? (OUTCOMES.find(([codes]) => codes.test(code))?.[1] ?? BROKEN)
     : failed('live-unreachable', 'could not be checked')
-}
-
-interface RunOptions {
-  /** The most that one check may take, and the most that all of them may. */
-  readonly limitMs: number
-  readonly deadlineMs: number
-  /** Aborted by the user. Checks in progress are then given up. */
-  readonly signal: AbortSignal
-  /** Called after each check with how many are done, how many there are, and the targets still at work. */
-  readonly onProgress?: (done: number, all: number, waiting: readonly string[]) => void
 }
 
 /** Runs every target at once, each check under its own limit, all under one deadline. Never rejects. */
 export async function runLive(
   { monotonic }: Pick<Clock, 'monotonic'>,
   targets: readonly Target[],
-  { limitMs, deadlineMs, signal, onProgress }: RunOptions,
+  options: {
+    /** The most that one check may take, and the most that all of them may. */
+    readonly limitMs: number
+    readonly deadlineMs: number
+    /** Aborted by the user. Checks in progress are then given up. */
+    readonly signal: AbortSignal
+    /** Called after each check with how many are done, how many there are, and the targets still at work. */
+    readonly onProgress?: (done: number, all: number, waiting: readonly string[]) => void
+  },
 ): Promise<readonly LiveResult[]> {
+  const { limitMs, deadlineMs, signal, onProgress } = options
   const over = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
   const all = targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : steps.map(() => name)))
   const left = [...all]
@@ -154,27 +143,23 @@ export async function runLive(
     const { check, variables, place } = step
     return { target: name, check, ...outcome, services, variables, ...given({ place, latencyMs }) }
   }
-  return (await Promise.all(targets.map((target) => runTarget(target, run)))).flat()
+  const runTarget = async (target: Target): Promise<LiveResult[]> => {
+    const { name, services, variables, order, steps } = target
+    if (typeof steps === 'string')
+      return [{ target: name, check: 'configuration', ...skipped(steps), services, variables }]
+    const results: LiveResult[] = []
+    for (const [index, step] of steps.entries()) {
+      const culprit = results.find(({ state }) => state === 'failed')
+      if (order === 'fan' && index === 1 && culprit === undefined)
+        return [...results, ...(await Promise.all(steps.slice(1).map((one) => run(target, one))))]
+      results.push(await run(target, step, culprit && skipped(`not tried, as ${culprit.check} failed`)))
+    }
+    return results
+  }
+  return (await Promise.all(targets.map(runTarget))).flat()
 }
 
 const OUT_OF_TIME = warning('live-unreachable', 'was not tried: the time for all checks was over')
-
-async function runTarget(
-  target: Target,
-  run: (target: Target, step: Step, untried?: StepOutcome) => Promise<LiveResult>,
-): Promise<LiveResult[]> {
-  const { name, services, variables, order, steps } = target
-  if (typeof steps === 'string')
-    return [{ target: name, check: 'configuration', ...skipped(steps), services, variables }]
-  const results: LiveResult[] = []
-  for (const [index, step] of steps.entries()) {
-    const culprit = results.find(({ state }) => state === 'failed')
-    if (order === 'fan' && index === 1 && culprit === undefined)
-      return [...results, ...(await Promise.all(steps.slice(1).map((one) => run(target, one))))]
-    results.push(await run(target, step, culprit && skipped(`not tried, as ${culprit.check} failed`)))
-  }
-  return results
-}
 
 /** Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a signal. */
 async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
@@ -197,6 +182,9 @@ export function liveFindings(results: readonly LiveResult[], origin: Origin): Fi
     const { target, check, id, detail, state } = first
     const variables = [...new Set(same.flatMap((one) => one.variables))]
     const where = variables.map(origin).find((place) => place !== undefined)
+    const names = same.length > 1 ? variables.join(', ') : subjectOf(first)
+    // No variable names a store that lies in the data folder.
+    const subject = `${SUBJECTS[check]}${names}`.replace(/ of $/, '')
     return [
       {
         id,
@@ -205,7 +193,7 @@ export function liveFindings(results: readonly LiveResult[], origin: Origin): Fi
         group: target,
         present: variables,
         missing: [],
-        cause: `${SUBJECTS[check](same.length > 1 ? variables.join(', ') : subjectOf(first))} ${detail}.`,
+        cause: `${subject.charAt(0).toUpperCase()}${subject.slice(1)} ${detail}.`,
         fix: LIVE_FINDINGS[id].fix,
         ...where,
       } satisfies Finding,
@@ -219,7 +207,7 @@ function causeOf(result: LiveResult & { readonly id: LiveFindingId }): unknown {
   return result.place === undefined ? result : `${result.state} ${result.id} ${result.place} ${result.detail}`
 }
 
-/** The subject of a finding about an address. Payments without one of their own go to the provider's, which no variable names. */
+/** What a finding is about. Payments without an address go to the provider's own, which no variable names. */
 function subjectOf({ target, check, variables }: LiveResult): string {
   return target === 'payments' && check !== 'authorisation' && variables[0] === 'PAYMENTS_SECRET_KEY'
     ? 'the payments provider'

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import { systemClock } from '../clock.ts'
-import { codeOf } from '../error-code.ts'
+import { codeError, codeOf } from '../error-code.ts'
 import { given } from '../given.ts'
 import { probeRemote } from '../health/prober.ts'
 import type { CertificateCheck } from '../incidents/conditions.ts'
@@ -9,7 +9,7 @@ import { causeOf, type Phase } from '../network/causes.ts'
 import { addressesOf, connectTo, hostOf, type Lookup, secure } from '../network/connect.ts'
 import { type GetInput, get, type Network } from '../network/get.ts'
 import type { ServiceDefinition } from '../service.ts'
-import { NetworkFault } from './live.ts'
+import { NO_STARTTLS } from './live.ts'
 
 /** Connects and reads the certificate, trusted or not, so that a bad one is reported with its reason. */
 export async function certificateOf(
@@ -18,7 +18,7 @@ export async function certificateOf(
   signal: AbortSignal,
 ): Promise<Omit<CertificateCheck, 'variable'>> {
   const socket = await connectTo(url, { lookup, signal })
-  const stop = () => socket.destroy(new NetworkFault('tls_timeout'))
+  const stop = () => socket.destroy(codeError('tls_timeout'))
   signal.addEventListener('abort', stop, { once: true })
   try {
     if (url.protocol === 'smtp:') await upgrade(socket)
@@ -36,15 +36,13 @@ export async function certificateOf(
   }
 }
 
-/**
- * Upgrades an SMTP connection (EHLO and STARTTLS, RFC 3207 §4); rejects when the server does not offer it.
- */
+/** Upgrades an SMTP connection (EHLO and STARTTLS, RFC 3207 §4); rejects when the server does not offer it. */
 async function upgrade(socket: Socket): Promise<void> {
   await reply(socket)
   socket.write('EHLO platformctl.localhost\r\n')
-  if (!/^250[ -]STARTTLS\r?$/im.test(await reply(socket))) throw new NetworkFault('no_starttls')
+  if (!/^250[ -]STARTTLS\r?$/im.test(await reply(socket))) throw codeError(NO_STARTTLS)
   socket.write('STARTTLS\r\n')
-  if (!(await reply(socket)).startsWith('220')) throw new NetworkFault('no_starttls')
+  if (!(await reply(socket)).startsWith('220')) throw codeError(NO_STARTTLS)
 }
 
 const LONGEST_REPLY = 8192
@@ -57,9 +55,9 @@ function reply(socket: Socket): Promise<string> {
       text += chunk.toString('latin1')
       // Every line but the last has a hyphen behind its code.
       if (text.endsWith('\n') && /^\d{3}(?: |$)/.test(text.split(/\r?\n/).at(-2) ?? '')) end()
-      else if (text.length > LONGEST_REPLY) end(new NetworkFault('connection_closed'))
+      else if (text.length > LONGEST_REPLY) onEnd()
     }
-    const onEnd = () => end(new NetworkFault('connection_closed'))
+    const onEnd = () => end(codeError('connection_closed'))
     const end = (error?: Error) => {
       socket.off('data', onData).off('error', end).off('end', onEnd)
       if (error) reject(error)
@@ -115,7 +113,7 @@ export function openNetwork(
         monotonic: systemClock.monotonic,
         network,
       })
-      if (!outcome.answered) throw new NetworkFault(outcome.cause)
+      if (!outcome.answered) throw codeError(outcome.cause)
       return outcome
     },
     /** Asks a service of the platform for its shallow health, in its format. */
@@ -125,8 +123,6 @@ export function openNetwork(
         url,
         health,
         format,
-        deep: false,
-        token: undefined,
         timeoutMs: LONG_MS,
         clock: systemClock,
         signal,
@@ -158,7 +154,7 @@ async function txtRecords(
     const code = codeOf(error)
     if (code === 'ENOTFOUND') return undefined
     if (code === 'ENODATA') return []
-    throw new NetworkFault('dns_unavailable')
+    throw codeError('dns_unavailable')
   } finally {
     signal.removeEventListener('abort', cancel)
   }
@@ -167,13 +163,14 @@ async function txtRecords(
 /** Ends a promise when the signal aborts, even if the work behind it ignores the signal. */
 function abortable<T>(signal: AbortSignal, phase: Phase, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(new NetworkFault('answer_timeout'))
+    const stop = () => reject(codeError('answer_timeout'))
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     work
-      .then(resolve, (error: unknown) =>
-        reject(error instanceof NetworkFault ? error : new NetworkFault(causeOf(error, phase))),
-      )
+      .catch((error: unknown) => {
+        throw codeOf(error) === NO_STARTTLS ? error : codeError(causeOf(error, phase))
+      })
       .finally(() => signal.removeEventListener('abort', stop))
+      .then(resolve, reject)
   })
 }

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import type { DkimSettings } from '../env/settings.ts'
+import type { DkimSettings, MailSettings } from '../env/settings.ts'
 import { counted } from '../sentences.ts'
 import { dkimPrivateKey } from '../webhook-key.ts'
 import { type LiveDependencies, step } from './endpoint.ts'
@@ -9,24 +9,26 @@ import type { LiveNetwork } from './network.ts'
 import { MOST_LOOKUPS, readSpf, readTags } from './records.ts'
 
 /** A DMARC record as receivers read it (RFC 7489 §6.3). */
-export type DmarcReading =
+type DmarcReading =
   | { readonly kind: 'sound'; readonly policy: 'none' | 'quarantine' | 'reject' }
   | { readonly kind: 'broken'; readonly fault: string }
 
 const broken = (fault: string) => ({ kind: 'broken', fault }) as const
 
+const POLICY = /^(?:none|quarantine|reject)$/i
+const ADDRESSES = /^mailto:[^@\s,]+@[^@\s,]+(?:\s*,\s*mailto:[^@\s,]+@[^@\s,]+)*$/i
 /** The values that each tag with a closed set of values allows. */
 const FORMS: Readonly<Record<string, RegExp>> = {
-  p: /^(?:none|quarantine|reject)$/i,
-  sp: /^(?:none|quarantine|reject)$/i,
-  np: /^(?:none|quarantine|reject)$/i,
+  p: POLICY,
+  sp: POLICY,
+  np: POLICY,
   adkim: /^[rs]$/i,
   aspf: /^[rs]$/i,
   pct: /^(?:\d{1,2}|100)$/,
   fo: /^[01ds](?:\s*:\s*[01ds])*$/i,
   ri: /^\d{1,10}$/,
-  rua: /^mailto:[^@\s,]+@[^@\s,]+(?:\s*,\s*mailto:[^@\s,]+@[^@\s,]+)*$/i,
-  ruf: /^mailto:[^@\s,]+@[^@\s,]+(?:\s*,\s*mailto:[^@\s,]+@[^@\s,]+)*$/i,
+  rua: ADDRESSES,
+  ruf: ADDRESSES,
 }
 
 /** Reads a record that begins like a DMARC record, however it goes on; undefined when the text is no such record. */
@@ -49,7 +51,7 @@ export function readDmarc(text: string): DmarcReading | undefined {
 const LEAST_RSA_BITS = 1024
 
 /** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */
-export type DkimReading =
+type DkimReading =
   | { readonly kind: 'usable'; readonly key: KeyObject }
   | { readonly kind: 'revoked' }
   | { readonly kind: 'broken'; readonly fault: string }
@@ -97,25 +99,19 @@ function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
   return undefined
 }
 
-/** The addresses and signature of a message. */
-export interface SenderIdentity {
-  /** The address in the From field. */
-  readonly address: string
-  /** The address in the envelope, if it is another one. */
-  readonly bounceAddress?: string | undefined
-  readonly dkim?: DkimSettings | undefined
-}
-
 /**
  * The domain that mail comes from: whether it exists, then its SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489)
  * records. An absent record is a warning; one that receivers count as an error fails.
  */
 export function senderSteps(
   { network, dkimSelectors }: Pick<LiveDependencies, 'network' | 'dkimSelectors'>,
-  { address, bounceAddress, dkim: signing }: SenderIdentity,
+  { from, bounceAddress, dkim, route }: Pick<MailSettings, 'from' | 'bounceAddress' | 'dkim' | 'route'>,
 ): Step[] {
-  const domain = domainOf(address)
-  const envelope = bounceAddress === undefined ? domain : domainOf(bounceAddress)
+  const domain = domainOf(from.address)
+  // An API has an envelope and a signature of its own.
+  const isOurs = route.kind === 'smtp'
+  const signing = isOurs ? dkim : undefined
+  const envelope = isOurs && bounceAddress !== undefined ? domainOf(bounceAddress) : domain
   const existence = async (signal: AbortSignal) =>
     (await network.txt(domain, signal)) === undefined
       ? failed('live-name', 'does not exist in DNS')
@@ -126,7 +122,7 @@ export function senderSteps(
     step('SPF', SENDER, (signal) => spf(network, domain, envelope, signal)),
     step('DKIM', SENDER, (signal) =>
       signing === undefined
-        ? dkim(network, domain, dkimSelectors, signal)
+        ? anyDkim(network, domain, dkimSelectors, signal)
         : ownDkim(network, domain, signing, signal),
     ),
     step('DMARC', SENDER, (signal) => dmarc(network, domain, signal)),
@@ -154,13 +150,16 @@ async function spf(
     : passed(`published, ${reading.lookups} of ${MOST_LOOKUPS} look-ups`)
 }
 
+const dkimAt = async (network: LiveNetwork, name: string, signal: AbortSignal) =>
+  (await network.txt(name, signal))?.map(readDkim).find((one) => one !== undefined)
+
 /** The usual selectors: the provider chooses the name of a key, and DNS cannot list them. */
 const USUAL_SELECTORS =
   'default dkim mail smtp selector1 selector2 s1 s2 k1 k2 k3 key1 google resend pm mandrill mailjet mxvault zoho fm1'.split(
     ' ',
   )
 
-async function dkim(
+async function anyDkim(
   network: LiveNetwork,
   domain: string,
   selectors: readonly string[],
@@ -169,17 +168,15 @@ async function dkim(
   const names = selectors.length > 0 ? selectors : USUAL_SELECTORS
   const found = await Promise.all(
     names.map(async (name) => {
-      const texts = (await network.txt(`${name}._domainkey.${domain}`, signal)) ?? []
-      const reading = texts.map(readDkim).find((one) => one !== undefined)
+      const reading = await dkimAt(network, `${name}._domainkey.${domain}`, signal)
       return reading && { name, reading }
     }),
   )
   const keys = found.filter((one) => one !== undefined)
-  const ofKind = (kind: DkimReading['kind']) => keys.filter(({ reading }) => reading.kind === kind)
   for (const { name, reading } of keys)
     if (reading.kind === 'broken')
       return failed('sender-dkim', `has an unusable DKIM key under ${name}: ${reading.fault}`)
-  const usable = ofKind('usable').length
+  const usable = keys.filter(({ reading }) => reading.kind === 'usable').length
   if (selectors.length > 0 && usable < selectors.length)
     return warning('sender-dkim', 'lacks a usable DKIM key under a selector that was named')
   if (usable > 0) return passed(`${counted(usable, 'key')} found`)
@@ -198,7 +195,7 @@ async function ownDkim(
   signal: AbortSignal,
 ): Promise<StepOutcome> {
   const name = `${signing.selector}._domainkey.${domainToASCII(signing.domain)}`
-  const reading = ((await network.txt(name, signal)) ?? []).map(readDkim).find((one) => one !== undefined)
+  const reading = await dkimAt(network, name, signal)
   if (reading === undefined) return failed('sender-dkim', `has no DKIM key at ${name}: every signature fails`)
   if (reading.kind === 'revoked') return failed('sender-dkim', `has a revoked DKIM key at ${name}`)
   if (reading.kind === 'broken')

@@ -1,13 +1,16 @@
 import type { Settings } from '../env/settings.ts'
 import { postgresServers } from '../env/values.ts'
+import { codeOf } from '../error-code.ts'
+import { jsonObject } from '../is-record.ts'
+import { isCauseCode } from '../network/causes.ts'
 import { PATHS } from '../paths.ts'
 import type { Secret } from '../secret.ts'
 import { counted } from '../sentences.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import { storeFault, storeFaultReason } from '../store-fault.ts'
 import {
-  certificateStep,
   connectionSteps,
+  encryptionStep,
   endpointSteps,
   keyedEndpoint,
   keyStep,
@@ -15,19 +18,9 @@ import {
   mailSteps,
   nameStep,
   plainHttpIn,
-  plainHttpStep,
   step,
 } from './endpoint.ts'
-import {
-  failed,
-  NetworkFault,
-  outcomeOfFault,
-  passed,
-  type Step,
-  skipped,
-  type Target,
-  warning,
-} from './live.ts'
+import { failed, outcomeOfFault, passed, type Step, skipped, type Target, warning } from './live.ts'
 import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 
@@ -41,7 +34,8 @@ function storeSteps(
   const servers = address?.kind === 'postgres' ? postgresServers(address.url.reveal()) : undefined
   return [
     ...(servers ?? []).map((server) => nameStep(dependencies, new URL(server), 'STORE_URL')),
-    migrationsStep(address !== undefined, async () => {
+    // Without an address the store lies in the data folder, and no variable names it.
+    step('migrations', address && 'STORE_URL', async () => {
       const state = await storeSchema().catch(faultOf)
       if (typeof state === 'string') return failed('live-store', state)
       if (state === undefined) return skipped('there is no store yet; it is made at the first start')
@@ -58,12 +52,6 @@ function storeSteps(
     }),
   ]
 }
-
-/** Without an address the store lies in the data folder, and no variable names it. */
-const migrationsStep = (isNamed: boolean, run: Step['run']): Step => ({
-  ...step('migrations', 'STORE_URL', run),
-  ...(!isNamed && { variables: [] }),
-})
 
 /** Why the store cannot be used: sentences about a server hold no value, those about a file name it and are left out. */
 function faultOf(error: unknown): string {
@@ -85,9 +73,7 @@ function siteSteps(dependencies: LiveDependencies): Step[] {
   const { provider } = settings.feedback ?? {}
   return [
     nameStep(dependencies, site, SITE),
-    site.protocol === 'https:'
-      ? perhapsSilent(certificateStep(dependencies, site, SITE))
-      : plainHttpStep(SITE, plainHttpIn(settings)),
+    perhapsSilent(encryptionStep(dependencies, site, SITE, plainHttpIn(settings))),
     ...(provider ? [perhapsSilent(webhookStep(dependencies, provider))] : []),
   ]
 }
@@ -97,7 +83,7 @@ const perhapsSilent = ({ run, ...asked }: Step): Step => ({
   run: (signal) =>
     run(signal).catch((error: unknown) => {
       const outcome = outcomeOfFault(error)
-      return error instanceof NetworkFault && 'id' in outcome && outcome.id === 'live-unreachable'
+      return isCauseCode(codeOf(error)) && 'id' in outcome && outcome.id === 'live-unreachable'
         ? warning(outcome.id, outcome.detail.replace('reached', 'read'))
         : outcome
     }),
@@ -128,30 +114,16 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
   /** Of an integration: half-configured, not configured, or the steps to check it. */
   const target = (
     name: string,
-    readers: readonly Service[],
     variable: string,
     steps: readonly Step[] | undefined,
+    readers: readonly Service[] = readersOf([variable]),
     group = name,
   ): Target => {
     const why =
       settings.groups.get(group) === 'half-configured' ? 'half-configured, so it is off' : 'not configured'
     return { name, services: readers, variables: [variable], order: 'chain', steps: steps ?? why }
   }
-  const limits = sharedStore && [
-    ...keyedEndpoint(dependencies, sharedStore.url, 'SHAREDSTORE_REST_URL'),
-    keyStep({
-      network,
-      check: 'authorisation',
-      variable: 'SHAREDSTORE_REST_TOKEN',
-      url: `${sharedStore.url}/ping`,
-      headers: bearer(sharedStore.token),
-    }),
-  ]
-  const isBySmtp = mail?.route.kind === 'smtp'
-  const sender = mail && {
-    address: mail.from.address,
-    ...(isBySmtp && { bounceAddress: mail.bounceAddress, dkim: mail.dkim }),
-  }
+  const [limits, heartbeats] = ['SHAREDSTORE_REST_URL', 'HEARTBEAT_PING_URL']
   const neighbours = services.flatMap((service) => {
     const { name, address } = service
     if (name === WEB || address === undefined) return []
@@ -162,7 +134,7 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
       ...endpointSteps(dependencies, url, variable, plainHttp),
       healthStep(network, service, url, variable),
     ]
-    return [target(name, readersOf(address), variable ?? address[0] ?? '', steps || undefined)]
+    return [target(name, variable ?? address[0] ?? '', steps || undefined, readersOf(address))]
   })
   /** A channel for alerts: what must be known before an incident is that it takes a message. */
   const alertTarget = (name: string, variable: string, channel: string, isOn: boolean, url?: Secret) => {
@@ -174,44 +146,47 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
         : failed('live-unhealthy', `did not take the test message: ${outcome.reason}`)
     })
     const reached = url ? connectionSteps(dependencies, url.reveal(), variable) : []
-    return target(name, readersOf([variable]), variable, isOn ? [...reached, message] : undefined, 'alerts')
+    return target(name, variable, isOn ? [...reached, message] : undefined, undefined, 'alerts')
   }
+  const { webhook, escalation, mailTo } = alerts
   const targets: readonly Target[] = [
+    target('datastore', DATASTORE, datastore && datastoreSteps(dependencies, datastore), [WEB]),
+    target('payments', 'PAYMENTS_API_URL', payments && paymentsSteps(dependencies, payments), [WEB]),
     target(
-      'datastore',
-      [WEB],
-      'NEXT_PUBLIC_DATASTORE_URL',
-      datastore && datastoreSteps(dependencies, datastore),
+      'sharedstore',
+      limits,
+      sharedStore && [
+        ...keyedEndpoint(dependencies, sharedStore.url, limits),
+        keyStep(
+          network,
+          'authorisation',
+          'SHAREDSTORE_REST_TOKEN',
+          `${sharedStore.url}/ping`,
+          bearer(sharedStore.token),
+        ),
+      ],
     ),
-    target('payments', [WEB], 'PAYMENTS_API_URL', payments && paymentsSteps(dependencies, payments)),
-    target('sharedstore', readersOf(['SHAREDSTORE_REST_URL']), 'SHAREDSTORE_REST_URL', limits),
-    target('mail', [WEB], 'MAILER_SMTP_URL', mail && mailSteps(dependencies, mail.route)),
+    target('mail', 'MAILER_SMTP_URL', mail && mailSteps(dependencies, mail.route), [WEB]),
     {
-      ...target('sender', [WEB], 'MAILER_FROM', sender && senderSteps(dependencies, sender), 'mail'),
+      ...target('sender', 'MAILER_FROM', mail && senderSteps(dependencies, mail), [WEB], 'mail'),
       order: 'fan',
     },
     ...neighbours,
-    target(
-      'store',
-      readersOf(['STORE_URL']),
-      'STORE_URL',
-      storeSchema && storeSteps(dependencies, storeSchema),
-    ),
-    target('site', [WEB], SITE, isSet(SITE) ? siteSteps(dependencies) : undefined),
-    alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', alerts.webhook !== undefined, alerts.webhook?.url),
-    alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', alerts.mailTo !== undefined && mail !== undefined),
+    target('store', 'STORE_URL', storeSchema && storeSteps(dependencies, storeSchema)),
+    target('site', SITE, isSet(SITE) ? siteSteps(dependencies) : undefined, [WEB]),
+    alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', webhook !== undefined, webhook?.url),
+    alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', mailTo !== undefined && mail !== undefined),
     alertTarget(
       'escalation',
       'ALERT_ESCALATION_URL',
       'escalation',
-      alerts.escalation !== undefined,
-      alerts.escalation?.url,
+      escalation !== undefined,
+      escalation?.url,
     ),
     target(
       'heartbeat',
-      readersOf(['HEARTBEAT_PING_URL']),
-      'HEARTBEAT_PING_URL',
-      heartbeatPing && connectionSteps(dependencies, heartbeatPing.reveal(), 'HEARTBEAT_PING_URL'),
+      heartbeats,
+      heartbeatPing && connectionSteps(dependencies, heartbeatPing.reveal(), heartbeats),
     ),
   ]
   return targets
@@ -219,60 +194,45 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     .filter((one) => one.services.length > 0)
 }
 
+const DATASTORE = 'NEXT_PUBLIC_DATASTORE_URL'
+
 function datastoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['datastore']>): Step[] {
   const { network } = dependencies
+  const { url, anonKey, serviceRoleKey, tokens } = store
   const withKey = (check: 'authorisation' | 'service role', variable: string, key: Secret) =>
-    keyStep({
-      network,
-      check,
-      variable,
-      url: `${store.url}/auth/v1/settings`,
-      headers: { apikey: key.reveal(), ...bearer(key) },
-    })
-  const { serviceRoleKey, tokens } = store
+    keyStep(network, check, variable, `${url}/auth/v1/settings`, { apikey: key.reveal(), ...bearer(key) })
   return [
-    ...keyedEndpoint(dependencies, store.url, 'NEXT_PUBLIC_DATASTORE_URL'),
-    withKey('authorisation', 'NEXT_PUBLIC_DATASTORE_ANON_KEY', store.anonKey),
+    ...keyedEndpoint(dependencies, url, DATASTORE),
+    withKey('authorisation', 'NEXT_PUBLIC_DATASTORE_ANON_KEY', anonKey),
     ...(serviceRoleKey ? [withKey('service role', 'DATASTORE_SERVICE_ROLE_KEY', serviceRoleKey)] : []),
     ...(tokens?.kind === 'jwks' ? [publishedKeysStep(network, tokens.url)] : []),
   ]
 }
 
 function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Settings['payments']>): Step[] {
-  const [price = ''] = Object.values(payments.prices)
-  const address = dependencies.isSet('PAYMENTS_API_URL') ? 'PAYMENTS_API_URL' : 'PAYMENTS_SECRET_KEY'
+  const { prices, apiUrl, secretKey } = payments
+  const [price = ''] = Object.values(prices)
+  const variable = 'PAYMENTS_SECRET_KEY'
+  const url = `${apiUrl}/v1/prices/${encodeURIComponent(price)}`
   return [
-    ...keyedEndpoint(dependencies, payments.apiUrl, address),
-    keyStep({
-      network: dependencies.network,
-      check: 'authorisation',
-      variable: 'PAYMENTS_SECRET_KEY',
-      url: `${payments.apiUrl}/v1/prices/${encodeURIComponent(price)}`,
-      headers: bearer(payments.secretKey),
-      // The key was accepted, and only the price was not found. `platformctl billing smoke` looks at prices.
-      accepts: 404,
-    }),
+    ...keyedEndpoint(
+      dependencies,
+      apiUrl,
+      dependencies.isSet('PAYMENTS_API_URL') ? 'PAYMENTS_API_URL' : variable,
+    ),
+    // 404: the key was accepted, and only the price was not found. `platformctl billing smoke` looks at prices.
+    keyStep(dependencies.network, 'authorisation', variable, url, bearer(secretKey), 404),
   ]
 }
 
 function publishedKeysStep(network: LiveNetwork, url: string): Step {
   return step('published keys', 'DATASTORE_JWKS_URL', async (signal) => {
     const { status, body } = await network.get({ url, wantsBody: true }, signal)
-    const count = keysIn(body)
-    return status === 200 && count > 0
-      ? passed(counted(count, 'key'))
+    const { keys } = jsonObject(body)
+    return status === 200 && Array.isArray(keys) && keys.length > 0
+      ? passed(counted(keys.length, 'key'))
       : failed('live-unhealthy', `gives no key set (${status})`)
   })
-}
-
-/** How many keys a key set has (RFC 7517 §5). */
-function keysIn(body: string): number {
-  try {
-    const { keys } = JSON.parse(body) as { keys?: unknown }
-    return Array.isArray(keys) ? keys.length : 0
-  } catch {
-    return 0
-  }
 }
 
 function healthStep(network: LiveNetwork, service: ServiceDefinition, url: string, variable: string): Step {

@@ -133,9 +133,6 @@ export function isCauseCode(value: string): value is CauseCode {
   return Object.hasOwn(CAUSES, value)
 }
 
-/** The error code of a proxy that passes nothing on. */
-export const PROXY_REFUSED = 'PROXY_REFUSED'
-
 /** How far a request had come, with the causes of its time-out there and of a failure that has no code of its own. */
 export const PHASES = {
   dns: { timeout: 'dns_timeout', failure: 'dns_unavailable' },
@@ -148,38 +145,31 @@ export const PHASES = {
 export type Phase = keyof typeof PHASES
 
 /** Codes of Node's errors that mean one cause wherever they occur; OpenSSL's are those of X509_verify_cert_error_string(3). */
-const BY_CODE: Readonly<Record<string, CauseCode>> = {
-  ENOTFOUND: 'dns_not_found',
-  ENODATA: 'dns_not_found',
-  EAI_AGAIN: 'dns_unavailable',
-  ECONNREFUSED: 'connect_refused',
-  ETIMEDOUT: 'connect_timeout',
-  EHOSTUNREACH: 'connect_unreachable',
-  EHOSTDOWN: 'connect_unreachable',
-  ENETUNREACH: 'connect_unreachable',
-  ENETDOWN: 'connect_unreachable',
-  EADDRNOTAVAIL: 'connect_unreachable',
-  EAFNOSUPPORT: 'connect_unreachable',
-  EACCES: 'connect_unreachable',
-  EPERM: 'connect_unreachable',
-  CERT_HAS_EXPIRED: 'tls_expired',
-  CERT_NOT_YET_VALID: 'tls_not_yet_valid',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'tls_wrong_name',
-  SELF_SIGNED_CERT_IN_CHAIN: 'tls_untrusted',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls_untrusted',
-  UNABLE_TO_GET_ISSUER_CERT: 'tls_untrusted',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls_untrusted',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls_untrusted',
-  CERT_UNTRUSTED: 'tls_untrusted',
-  CERT_REVOKED: 'tls_untrusted',
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  [PROXY_REFUSED]: 'proxy_refused',
-}
+const CODES: readonly (readonly [codes: RegExp, cause: CauseCode])[] = [
+  [/^(?:ENOTFOUND|ENODATA)$/, 'dns_not_found'],
+  [/^EAI_AGAIN$/, 'dns_unavailable'],
+  [/^ECONNREFUSED$/, 'connect_refused'],
+  [/^ETIMEDOUT$/, 'connect_timeout'],
+  [
+    /^E(?:HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|ADDRNOTAVAIL|AFNOSUPPORT|ACCES|PERM)$/,
+    'connect_unreachable',
+  ],
+  [/^CERT_HAS_EXPIRED$/, 'tls_expired'],
+  [/^CERT_NOT_YET_VALID$/, 'tls_not_yet_valid'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'tls_wrong_name'],
+  [/SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|^CERT_(?:UNTRUSTED|REVOKED)$/, 'tls_untrusted'],
+  [/^HPE_HEADER_OVERFLOW$/, 'headers_too_large'],
+  [/^HPE_/, 'bad_http'],
+]
 
-/** The cause of an error that Node gave in this phase. The error's text is not used, because it holds addresses. */
+/**
+ * The cause of an error in this phase: its code is that of a cause, or one that Node gives. The error's text is not
+ * used, because it holds addresses.
+ */
 export function causeOf(error: unknown, phase: Phase): CauseCode {
   const code = codeOf(error)
+  if (isCauseCode(code)) return code
   // The connection was accepted and cut at once, so something listens there.
   if (code === 'ECONNRESET' && phase === 'tcp') return 'connection_closed'
-  return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : PHASES[phase].failure)
+  return CODES.find(([codes]) => codes.test(code))?.[1] ?? PHASES[phase].failure
 }

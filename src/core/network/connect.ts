@@ -1,7 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { codeError } from '../error-code.ts'
-import { PROXY_REFUSED } from './causes.ts'
 import { proxyOf } from './proxy.ts'
 
 export interface Address {
@@ -16,9 +15,8 @@ export type Lookup = (host: string) => Promise<readonly Address[]>
 const STAGGER_MS = 250
 
 /**
- * Shares one resolution per host among all callers that need it. A resolver that hangs cannot be cancelled
- * and holds a thread of a small pool; if each probe started its own, an hour's outage would queue thousands
- * of them.
+ * Shares one resolution per host among all callers. A resolver that hangs cannot be cancelled and holds a thread of a
+ * small pool: if each probe started its own, an hour's outage would queue thousands.
  */
 export function sharedLookup(lookup: Lookup): Lookup {
   const running = new Map<string, Promise<readonly Address[]>>()
@@ -89,8 +87,7 @@ export function connectFirst(
         end()
         resolve(socket)
       })
-      // The winner keeps this listener: without one, an error before its new owner listens would end the
-      // process.
+      // The winner keeps this listener: an error before its new owner listens would end the process.
       socket.on('error', (error) => {
         if (!open.delete(socket)) return
         // A refusal says the most: the machine is there, and nothing listens.
@@ -113,21 +110,18 @@ export const portOf = ({ port, protocol }: URL) => Number(port || (PORTS[protoco
 /** Connects to the server of an address, through its proxy if it has one. */
 export async function connectTo(
   url: URL,
-  {
-    lookup,
-    signal,
-    onResolved = () => {},
-  }: {
+  options: {
     readonly lookup?: Lookup | undefined
     readonly signal: AbortSignal
     readonly onResolved?: (tookPlace: boolean) => void
   },
 ): Promise<Socket> {
+  const { lookup, signal, onResolved } = options
   const proxy = proxyOf(url)
   const first = hostOf(proxy ?? url)
   const addresses = await addressesOf(first, lookup)
   signal.throwIfAborted()
-  onResolved(addresses[0]?.address !== first)
+  onResolved?.(addresses[0]?.address !== first)
   const socket = await connectFirst(addresses, portOf(proxy ?? url), signal)
   if (proxy === undefined) return socket
   const end = () => socket.destroy()
@@ -146,7 +140,7 @@ export async function connectTo(
 /** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */
 async function tunnel(socket: Socket, { protocol, username, password }: URL, path: string): Promise<void> {
   const { request } = await import('node:http')
-  const refused = codeError(PROXY_REFUSED)
+  const refused = codeError('proxy_refused')
   if (protocol !== 'http:') throw refused
   const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
   const headers = { host: path, ...(username !== '' && { 'proxy-authorization': `Basic ${login}` }) }

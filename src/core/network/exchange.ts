@@ -40,14 +40,9 @@ export function exchange(
   const stop = new AbortController()
   const ask = async () => {
     const ends = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
-    // The time below bounds all of it.
-    const asked = {
-      dispatcher: dispatcherToAny(),
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      ...options,
-      signal: ends,
-    }
+    // `withinMs` bounds all of it.
+    const unbounded = { headersTimeout: 0, bodyTimeout: 0 }
+    const asked = { dispatcher: dispatcherToAny(), ...unbounded, ...options, signal: ends }
     const { statusCode, body } = await request(url, asked)
     return { status: statusCode, text: (await boundedBody(body, mostBytes)).toString() }
   }

@@ -1,8 +1,10 @@
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
+import { codeError } from '../error-code.ts'
 import { given } from '../given.ts'
 import { type CauseCode, causeOf, PHASES, type Phase } from './causes.ts'
 import { connectTo, hostOf, type Lookup, secure } from './connect.ts'
+import { boundedBody } from './proxy.ts'
 
 /** The network as a parameter: production gives nothing. */
 export interface Network {
@@ -39,7 +41,7 @@ export interface Phases {
   readonly total: number
 }
 
-export type GetOutcome = { readonly phases: Phases } & (
+type Ended =
   | {
       readonly answered: true
       readonly status: number
@@ -48,7 +50,7 @@ export type GetOutcome = { readonly phases: Phases } & (
       readonly certificateEnd: number | undefined
     }
   | { readonly answered: false; readonly cause: CauseCode }
-)
+export type GetOutcome = Ended & { readonly phases: Phases }
 
 const LARGEST_HEAD_BYTES = 16 * 1024
 
@@ -59,103 +61,69 @@ const LARGEST_HEAD_BYTES = 16 * 1024
 export function get(input: GetInput): Promise<GetOutcome> {
   const { monotonic, signal } = input
   const began = monotonic()
-  const watch = { phase: 'dns' as Phase, since: began, took: {} as Partial<Record<Phase, number>> }
-  const enter = (phase: Phase, tookPlace = true) => {
+  const round = (ms: number) => Math.round(ms * 10) / 10
+  const watch = { phase: 'dns' as Phase, since: began }
+  const took: Partial<Record<Phase, number>> = {}
+  const enter: Enter = (phase, tookPlace = true) => {
     const now = monotonic()
-    if (tookPlace) watch.took[watch.phase] = now - watch.since
+    if (tookPlace) took[watch.phase] = round(now - watch.since)
     Object.assign(watch, { phase, since: now })
   }
-  const line = openLine()
+  const connecting = new AbortController()
+  const sockets: Socket[] = []
+  let over = false
   return new Promise((resolve) => {
-    let over = false
     const finish = (outcome: Ended) => {
       if (over) return
       over = true
       clearTimeout(timer)
       signal?.removeEventListener('abort', expire)
-      line.close()
-      resolve({ ...outcome, phases: phasesOf(watch.took, monotonic() - began) })
+      for (const socket of sockets) socket.destroy()
+      // Nothing listens once there is a socket, and an abort costs more than the rest of the end.
+      if (sockets.length === 0) connecting.abort('closed')
+      const { dns, tcp, tls, answer: firstByte } = took
+      const phases = { ...given({ dns, tcp, tls, firstByte }), total: round(monotonic() - began) }
+      resolve({ ...outcome, phases })
     }
     const expire = () => finish({ answered: false, cause: PHASES[watch.phase].timeout })
     const timer = setTimeout(expire, input.timeoutMs)
     signal?.addEventListener('abort', expire, { once: true })
     if (signal?.aborted) expire()
-    exchange(input, line, enter).then(finish, (error: unknown) =>
-      finish({
-        answered: false,
-        cause: error instanceof Refusal ? error.reason : causeOf(error, watch.phase),
-      }),
+    const use = (socket: Socket) => {
+      if (over) socket.destroy()
+      sockets.push(socket)
+    }
+    exchange(input, connecting.signal, use, enter).then(finish, (error: unknown) =>
+      finish({ answered: false, cause: causeOf(error, watch.phase) }),
     )
   })
-}
-
-/** The connection of one request, closed with it however far it came. */
-type Line = ReturnType<typeof openLine>
-
-function openLine() {
-  const connecting = new AbortController()
-  const sockets: Socket[] = []
-  let closed = false
-  return {
-    /** Aborted when it is closed before there is a socket. */
-    connecting: connecting.signal,
-    /** The socket that it goes over from now on; destroyed at once where the line is closed. */
-    use(socket: Socket): Socket {
-      if (closed) socket.destroy()
-      sockets.push(socket)
-      return socket
-    },
-    close() {
-      closed = true
-      for (const socket of sockets) socket.destroy()
-      // Nothing listens once there is a socket, and an abort costs more than the rest of the end.
-      if (sockets.length === 0) connecting.abort('closed')
-    },
-  }
-}
-
-type Ended =
-  | Omit<Extract<GetOutcome, { answered: true }>, 'phases'>
-  | Omit<Extract<GetOutcome, { answered: false }>, 'phases'>
-
-/** Ends an answer before its end, because its beginning already decides the cause. */
-class Refusal extends Error {
-  readonly reason: CauseCode
-  constructor(reason: CauseCode) {
-    super(reason)
-    this.reason = reason
-  }
 }
 
 /** Starts a phase and ends the one before. `tookPlace` false leaves out the time of the phase that ends. */
 type Enter = (phase: Phase, tookPlace?: boolean) => void
 
-async function exchange(input: GetInput, line: Line, enter: Enter): Promise<Ended> {
-  const { url, network = {} } = input
+async function exchange(
+  input: GetInput,
+  connecting: AbortSignal,
+  /** Takes each socket, to be destroyed with the request however far it came. */
+  use: (socket: Socket) => void,
+  enter: Enter,
+): Promise<Ended> {
+  const { url, network = {}, anyCertificate = false } = input
   const { lookup, ca } = network
-  const socket = line.use(
-    await connectTo(url, {
-      lookup,
-      signal: line.connecting,
-      onResolved: (tookPlace) => enter('tcp', tookPlace),
-    }),
-  )
-  let secured = socket
+  const onResolved = (tookPlace: boolean) => enter('tcp', tookPlace)
+  let socket = await connectTo(url, { lookup, signal: connecting, onResolved })
+  use(socket)
   let certificateEnd: number | undefined
   if (url.protocol === 'https:') {
     enter('tls')
-    const handshake = await secure({
-      socket,
-      host: hostOf(url),
-      ca,
-      anyCertificate: input.anyCertificate ?? false,
-      protocol: 'http/1.1',
-    })
-    secured = line.use(handshake)
-    certificateEnd = Date.parse(handshake.getPeerCertificate().valid_to)
+    const secured = await secure({ socket, host: hostOf(url), ca, anyCertificate, protocol: 'http/1.1' })
+    use(secured)
+    certificateEnd = Date.parse(secured.getPeerCertificate().valid_to)
+    socket = secured
   }
   enter('answer')
-  const answer = await ask(input, secured)
+  const answer = await ask(input, socket)
   network.onDate?.(hostOf(url), Date.parse(answer.headers.date ?? ''))
   enter('body')
   const status = answer.statusCode ?? 0
@@ -174,33 +142,14 @@ function ask({ url, headers, put }: GetInput, line: Socket): Promise<IncomingMes
       headers: { host: url.host, 'accept-encoding': 'identity', 'user-agent': 'platformctl', ...headers },
     })
       .on('response', resolve)
-      .on('upgrade', () => reject(new Refusal('bad_http')))
+      .on('upgrade', () => reject(codeError('bad_http')))
       .on('error', reject)
       .end(put)
   })
 }
 
-function read(answer: IncomingMessage, largestBytes: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new Refusal('encoded')
-    if (Number(answer.headers['content-length'] ?? 0) > largestBytes) throw new Refusal('too_large')
-    const chunks: Buffer[] = []
-    let bytes = 0
-    answer
-      .on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > largestBytes) reject(new Refusal('too_large'))
-        else chunks.push(chunk)
-      })
-      .on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-      .on('error', reject)
-  })
-}
-
-function phasesOf(took: Partial<Record<Phase, number>>, total: number): Phases {
-  const { dns, tcp, tls, answer } = took
-  const round = (ms: number) => Math.round(ms * 10) / 10
-  const rounded = (ms: number | undefined) => (ms === undefined ? undefined : round(ms))
-  const each = { dns: rounded(dns), tcp: rounded(tcp), tls: rounded(tls), firstByte: rounded(answer) }
-  return { ...given(each), total: round(total) }
+async function read(answer: IncomingMessage, largestBytes: number): Promise<string> {
+  if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw codeError('encoded')
+  if (Number(answer.headers['content-length'] ?? 0) > largestBytes) throw codeError('too_large')
+  return (await boundedBody(answer, largestBytes)).toString()
 }

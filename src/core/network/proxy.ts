@@ -51,7 +51,8 @@ export async function boundedBody(
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > mostBytes) throw new RangeError('the answer is too large')
+    if (size > mostBytes)
+      throw Object.assign(new RangeError('the answer is too large'), { code: 'too_large' })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

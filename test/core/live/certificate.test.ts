@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { NetworkFault } from '../../../src/core/live/live.ts'
+import { codeOf } from '../../../src/core/error-code.ts'
 import { certificateOf } from '../../../src/core/live/network.ts'
 import { authority, loopbackLookup } from '../../support/outside.ts'
 
@@ -59,7 +59,7 @@ const upgraded = async (replies: readonly (readonly string[])[]) => {
     new URL(`smtp://service.example:${port}`),
     network,
     AbortSignal.timeout(2000),
-  ).catch((error: unknown) => (error instanceof NetworkFault ? error.code : 'no fault of ours'))
+  ).catch((error: unknown) => codeOf(error))
   return { lines, outcome }
 }
 

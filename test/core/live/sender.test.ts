@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
+import type { MailSettings } from '../../../src/core/env/settings.ts'
 import { openNetwork } from '../../../src/core/live/network.ts'
-import { type SenderIdentity, senderSteps } from '../../../src/core/live/sender.ts'
+import { senderSteps } from '../../../src/core/live/sender.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { nameServer } from '../../support/outside.ts'
 
@@ -12,6 +13,8 @@ const ED25519 = Buffer.from(
   generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }).x ?? '',
   'base64url',
 ).toString('base64')
+
+const SMTP = { kind: 'smtp', url: secret('smtp://mail.example.com') } as const
 
 const SOUND = {
   'example.com': ['unrelated=1', 'v=spf1 include:_spf.provider.example -all'],
@@ -24,13 +27,17 @@ async function look(
   records: Parameters<typeof nameServer>[0],
   {
     dkimSelectors = [] as string[],
-    ...sender
-  }: Partial<SenderIdentity> & { readonly dkimSelectors?: string[] } = {},
+    address = 'course@example.com',
+    ...sent
+  }: Partial<Pick<MailSettings, 'bounceAddress' | 'dkim'>> & {
+    readonly dkimSelectors?: string[]
+    readonly address?: string
+  } = {},
 ) {
   const network = openNetwork({ nameServers: [await nameServer(records)] })
   const { signal } = new AbortController()
   const results = await Promise.all(
-    senderSteps({ network, dkimSelectors }, { address: 'course@example.com', ...sender }).map(
+    senderSteps({ network, dkimSelectors }, { ...sent, from: { name: undefined, address }, route: SMTP }).map(
       async (step) => [step.check, await step.run(signal)] as const,
     ),
   )

@@ -2,19 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { Environment } from '../../../src/core/env/environment.ts'
 import { LIVE_FINDINGS } from '../../../src/core/env/explanations.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
+import { codeError } from '../../../src/core/error-code.ts'
 import {
   certificateStep,
   endpointSteps,
   keyStep,
   type LiveDependencies,
 } from '../../../src/core/live/endpoint.ts'
-import {
-  type LiveResult,
-  liveFindings,
-  NetworkFault,
-  outcomeOfFault,
-  type Step,
-} from '../../../src/core/live/live.ts'
+import { type LiveResult, liveFindings, outcomeOfFault, type Step } from '../../../src/core/live/live.ts'
 import type { LiveNetwork } from '../../../src/core/live/network.ts'
 import { readSpf, readTags } from '../../../src/core/live/records.ts'
 import { readDmarc } from '../../../src/core/live/sender.ts'
@@ -145,17 +140,11 @@ test.each([
   [500, 'failed live-unhealthy: cannot be tried: an error comes back (500)'],
 ])('a key that gets %i: %s', async (status, expected) => {
   const { network, asked } = outside({ get: { status } })
-  const step = keyStep({
-    network,
-    check: 'authorisation',
-    variable: 'KEY',
-    url: 'https://api.example/me',
-    headers: { authorization: 'Bearer x' },
-    accepts: 404,
-  })
+  const headers = { authorization: 'Bearer x' }
+  const step = keyStep(network, 'authorisation', 'KEY', 'https://api.example/me', headers, 404)
   expect(await told(step)).toBe(expected)
   // Never past a certificate that does not hold.
-  expect(asked).toEqual([{ url: 'https://api.example/me', headers: { authorization: 'Bearer x' } }])
+  expect(asked).toEqual([{ url: 'https://api.example/me', headers }])
 })
 
 const WHOLE = {
@@ -432,7 +421,7 @@ describe('targets', () => {
     ['dns_not_found', 'failed live-name: does not resolve'],
     ['tls_expired', 'failed live-certificate: cannot be trusted: the certificate is not valid'],
   ])('a site that does not answer (%s): %s', async (cause, outcome) => {
-    const results = await targets(WHOLE, { certificate: new NetworkFault(cause) }).run('site')
+    const results = await targets(WHOLE, { certificate: codeError(cause) }).run('site')
     expect(results).toEqual([
       'name resolution NEXT_PUBLIC_SITE_URL passed: 1 address',
       `certificate NEXT_PUBLIC_SITE_URL ${outcome}`,
@@ -449,10 +438,7 @@ describe('targets', () => {
       { status: 200, body: '"method_not_allowed"' },
       'failed live-unhealthy: does not lead to this platform: /api/email/feedback/postmark answers with 200',
     ],
-    [
-      new NetworkFault('connect_refused'),
-      'warning live-unreachable: cannot be read: the connection is refused',
-    ],
+    [codeError('connect_refused'), 'warning live-unreachable: cannot be read: the connection is refused'],
   ])('the webhook of the mail provider, where the site answers %#: %s', async (get, outcome) => {
     const env = {
       MAILER_FEEDBACK_PROVIDER: 'postmark',
@@ -502,7 +488,7 @@ test('every cause of a request has its finding', () => {
   }
   // Every code there is.
   for (const code of [...(Object.keys(CAUSES) as CauseCode[]), 'no_starttls' as const]) {
-    const found = outcomeOfFault(new NetworkFault(code))
+    const found = outcomeOfFault(codeError(code))
     expect('id' in found && `${found.state} ${found.id} ${found.detail}`).toBe(
       outcomes[code] ?? 'failed live-unreachable cannot be reached: the connection breaks',
     )
