@@ -5,7 +5,7 @@ export function kindsReference(): string {
   const rows = VALUE_KINDS.map((name) => {
     const kind = KINDS[name]
     const takes = typeof kind.expected === 'string' ? kind.expected : kind.expected({ of: ['`of`'] })
-    const type = 'secret' in kind ? 'Secret' : kind.type
+    const type = 'secret' in kind ? 'Secret' : 'type' in kind ? kind.type : 'string'
     const gives = [`\`${type}\``, ...('gives' in kind ? [kind.gives] : [])].join(', ')
     return `| \`${name}\` | ${[takes, `\`${kind.example}\``, gives].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   })

@@ -4,7 +4,7 @@ import type { Environment } from '../core/env/environment.ts'
 import { jsonObject } from '../core/is-record.ts'
 import { exchange } from '../core/network/exchange.ts'
 import { PATHS } from '../core/paths.ts'
-import { isBearerToken, splitSecrets } from '../core/secret.ts'
+import { isBearerToken, splitList } from '../core/secret.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT, wrongUsage } from './exit.ts'
@@ -43,7 +43,7 @@ export function webEndpoint(
   daemon?: Context['daemon'],
 ): Endpoint {
   // While it is rotated the variable holds two: the first is the one to send.
-  const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
+  const [secret] = splitList(env.EMAIL_DISPATCH_SECRET ?? '')
   const site = given ?? (env.NEXT_PUBLIC_SITE_URL?.trim() || daemon?.urls.web)
   if (!site)
     throw wrongUsage(

@@ -5,6 +5,7 @@ import type { Environment } from './env/environment.ts'
 import type { StoreAddress } from './env/settings.ts'
 import { postgresLocation } from './env/values.ts'
 import { codeOf } from './error-code.ts'
+import { attempt, jsonObject } from './is-record.ts'
 import type { Service } from './service.ts'
 
 /** A daemon's description of itself in its data folder, without any secret, for commands that use the same store. */
@@ -78,12 +79,9 @@ export function writeWhole(file: string, text: string): void {
 /** The last record of the daemon that owns a folder; undefined if there is none, or it cannot be read. */
 export function readRecord(folder: string): DaemonRecord | undefined {
   try {
-    const { folder: before, ...record } = JSON.parse(
-      readFileSync(recordFile(folder), 'utf8'),
-    ) as DaemonRecord & {
-      // Absent in the record of an older build.
-      readonly folder?: string
-    }
+    // The record of an older build has no folder.
+    type Kept = DaemonRecord & { readonly folder?: string }
+    const { folder: before, ...record }: Kept = JSON.parse(readFileSync(recordFile(folder), 'utf8'))
     if (record.version !== 1 || typeof record.store?.location !== 'string') return undefined
     const { kind, location } = record.store
     // The folder may have been moved since, with the store in it.
@@ -108,13 +106,8 @@ export function isRunning({ pid, stoppedAt }: Pick<DaemonRecord, 'pid' | 'stoppe
 }
 
 /** Whether a process has ended. Linux keeps its number until its parent has looked. */
-function hasEnded(pid: number): boolean {
-  try {
-    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
+const hasEnded = (pid: number) =>
+  /\) [ZX] /.test(attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '')
 
 /** A running daemon, as commands in other folders find it. */
 export interface DaemonPointer {
@@ -123,12 +116,13 @@ export interface DaemonPointer {
   readonly pid: number
   /** Absolute; its `daemon.json` says the rest. */
   readonly dataFolder: string
+  /** False if it crashed and left this behind. */
+  readonly isLive: boolean
 }
 
 /** Leaves a pointer to this process until the function that it gives is called. */
 export function leavePointer(folder: string, dataFolder: string): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o755 })
-  // A daemon that crashed has left its pointer.
   for (const { file, isLive } of readAll(folder)) if (!isLive) rmSync(file, { force: true })
   const file = path.join(folder, `${process.pid}@${hostname()}.json`)
   const pointer = { version: 1, pid: process.pid, dataFolder: path.resolve(dataFolder) }
@@ -142,30 +136,17 @@ export function pointersIn(folder: string): readonly DaemonPointer[] {
   return readAll(folder).filter(({ isLive }) => isLive)
 }
 
-function readAll(folder: string): readonly (DaemonPointer & { readonly isLive: boolean })[] {
-  let names: readonly string[]
-  try {
-    names = readdirSync(folder)
-  } catch {
-    return []
-  }
+function readAll(folder: string): readonly DaemonPointer[] {
   // A state folder can be on a disk that several machines share.
-  return names
+  return (attempt(() => readdirSync(folder)) ?? [])
     .filter((name) => name.endsWith(`@${hostname()}.json`))
-    .flatMap((name) => read(path.join(folder, name)))
-}
-
-function read(file: string): readonly (DaemonPointer & { readonly isLive: boolean })[] {
-  try {
-    const { pid, dataFolder } = JSON.parse(readFileSync(file, 'utf8')) as {
-      pid?: unknown
-      dataFolder?: unknown
-    }
-    if (typeof pid !== 'number' || typeof dataFolder !== 'string' || !path.isAbsolute(dataFolder)) return []
-    return [{ file, pid, dataFolder, isLive: isRunning({ pid }) }]
-  } catch {
-    return []
-  }
+    .flatMap((name) => {
+      const file = path.join(folder, name)
+      const { pid, dataFolder } = jsonObject(attempt(() => readFileSync(file, 'utf8')) ?? '')
+      return typeof pid === 'number' && typeof dataFolder === 'string' && path.isAbsolute(dataFolder)
+        ? [{ file, pid, dataFolder, isLive: isRunning({ pid }) }]
+        : []
+    })
 }
 
 /** Where the daemon of a data folder describes itself. */

@@ -3,14 +3,17 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a text holds as JSON; undefined for any other text. */
-export function parsedJson(text: string): unknown {
+/** What this gives; undefined if it throws. */
+export function attempt<T>(work: () => T): T | undefined {
   try {
-    return JSON.parse(text)
+    return work()
   } catch {
     return undefined
   }
 }
+
+/** What a text holds as JSON; undefined for any other text. */
+export const parsedJson = (text: string): unknown => attempt(() => JSON.parse(text))
 
 /** The object that a text holds as JSON; an empty one for any other text. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {

@@ -26,14 +26,14 @@ export interface SecretPair {
   readonly accepted: readonly Secret[]
 }
 
-/** The values of a variable that takes one secret, or two separated by a comma (CONTRACT §9.4), the newest first. */
-export function splitSecrets(value: string): string[] {
+/** The entries of a list, separated by commas; of a secret that is being rotated (CONTRACT §9.4), the newest first. */
+export function splitList(value: string): string[] {
   return value.split(',').flatMap((part) => part.trim() || [])
 }
 
 /** A secret, or two separated by a comma; undefined when there is none, or more than two. */
 export function secretPair(value: string): SecretPair | undefined {
-  const accepted = splitSecrets(value).map(secret)
+  const accepted = splitList(value).map(secret)
   const [current] = accepted
   return current === undefined || accepted.length > 2 ? undefined : { current, accepted }
 }

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { attempt } from './is-record.ts'
 
 /** Canonical base64 (RFC 4648 §3.5) of at least 24 bytes: 32 characters are exactly that. */
 const BASE64 = '(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?'
@@ -42,11 +43,7 @@ export function dkimPrivateKey(text: string): KeyObject | undefined {
   // Loading the crypto module takes 6 ms of a cold start, so text that cannot be a key never does.
   if (!text.includes('-----BEGIN ')) return undefined
   const { createPrivateKey } = process.getBuiltinModule('node:crypto')
-  try {
-    const key = createPrivateKey(text.replaceAll('\\n', '\n'))
-    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-    return key.asymmetricKeyType === 'rsa' && bits >= LEAST_BITS ? key : undefined
-  } catch {
-    return undefined
-  }
+  const key = attempt(() => createPrivateKey(text.replaceAll('\\n', '\n')))
+  const bits = key?.asymmetricKeyDetails?.modulusLength ?? 0
+  return key?.asymmetricKeyType === 'rsa' && bits >= LEAST_BITS ? key : undefined
 }

@@ -8,7 +8,7 @@ import {
   timingSafeEqual,
   verify as verifyBytes,
 } from 'node:crypto'
-import { isRecord } from './is-record.ts'
+import { attempt, isRecord } from './is-record.ts'
 import { type Secret, secret } from './secret.ts'
 
 /** One witness as the platform and itself know it. */
@@ -93,12 +93,11 @@ export function sign(text: string, key: KeyObject): string {
 }
 
 export function isSigned({ text, key, signature }: Record<'text' | 'key' | 'signature', string>): boolean {
-  try {
+  const isValid = attempt(() => {
     const from = createPublicKey({ key: Buffer.from(key, 'base64url'), format: 'der', type: 'spki' })
     return verifyBytes(null, Buffer.from(text), from, Buffer.from(signature, 'base64url'))
-  } catch {
-    return false
-  }
+  })
+  return isValid === true
 }
 
 /** What a witness presents as its bearer token: a text, and the proof that it has the secret. */

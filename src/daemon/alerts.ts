@@ -199,7 +199,7 @@ export function startAlerts(
     })
   /** Sends what is due in a store, each channel by itself; `note` is called after each. */
   function teller(incidents: IncidentStore, note: () => Promise<void>): () => void {
-    const lanes = createAlertLanes(host, incidents, { channels, held, signal: stopping.signal })
+    const lanes = createAlertLanes(host, incidents, channels, held, stopping.signal)
     const work = [note, ...lanes.map((wake) => () => wake().then(note))]
     return () => {
       telling = Promise.all(work.map((one) => one().catch(failed)))

@@ -1,5 +1,5 @@
 import { type Contract, type Group, switchesOf, type Variable } from '../core/env/contract.ts'
-import { KINDS } from '../core/env/kinds.ts'
+import { KINDS, type KindOfValue } from '../core/env/kinds.ts'
 import type { Rule } from '../core/env/rule.ts'
 import type { MailDefinition } from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
@@ -103,7 +103,8 @@ function variablesOf(group: Group): string {
 function typeOf({ kind, secret, schema, of }: Variable): string {
   if (secret) return 'Secret'
   if (schema !== undefined) return 'unknown'
-  return of === undefined ? KINDS[kind].type : of.map((value) => JSON.stringify(value)).join(' | ')
+  const { type = 'string' }: KindOfValue = KINDS[kind]
+  return of === undefined ? type : of.map((value) => JSON.stringify(value)).join(' | ')
 }
 
 function key(name: string): string {

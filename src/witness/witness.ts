@@ -59,7 +59,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const follow = followOutages(host, store.incidents, channels, own.name)
   const key = signingKey(own.secret, 'witness')
   const over = new AbortController()
-  const lanes = createAlertLanes(host, store.incidents, { channels, signal: over.signal })
+  const lanes = createAlertLanes(host, store.incidents, channels, undefined, over.signal)
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
   let { signed, confirmedAt, voting } = read(state)

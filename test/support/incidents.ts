@@ -66,5 +66,5 @@ export async function tellDue(
   held?: Held,
 ): Promise<void> {
   await change(incidents, host.clock.now(), {}, channels)
-  await Promise.all(createAlertLanes(host, incidents, { channels, held }).map((wake) => wake()))
+  await Promise.all(createAlertLanes(host, incidents, channels, held).map((wake) => wake()))
 }

@@ -1,5 +1,5 @@
 import { nearestOf } from '../../core/nearest.ts'
-import { isBearerToken, splitSecrets } from '../../core/secret.ts'
+import { isBearerToken, splitList } from '../../core/secret.ts'
 import { or } from '../../core/sentences.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
 import type { Context, UsedDaemon } from '../context.ts'
@@ -135,7 +135,7 @@ export async function readToken(
 function fromVariable(env: Context['env'], name: string | undefined): string | undefined {
   const value = env[name ?? DEFAULT_NAME]?.trim() || undefined
   // While it is rotated the variable holds two: the first is the one to send.
-  const token = name === undefined || name === DEFAULT_NAME ? splitSecrets(value ?? '')[0] : value
+  const token = name === undefined || name === DEFAULT_NAME ? splitList(value ?? '')[0] : value
   if (token === undefined && name !== undefined)
     throw wrongUsage(`the variable ${name} that --token-env names is not set.`)
   return token

@@ -9,7 +9,7 @@ import { rootCauses } from '../../core/incidents/causes.ts'
 import { prerequisitesOf } from '../../core/incidents/prerequisites.ts'
 import { isRecord, jsonObject } from '../../core/is-record.ts'
 import { heldTogether, type Pause } from '../../core/mail/holds.ts'
-import { splitSecrets } from '../../core/secret.ts'
+import { splitList } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import { trimEnd } from '../../core/trim-end.ts'
 import { type Context, dataFolder, platformText } from '../context.ts'
@@ -51,7 +51,7 @@ export async function gatherStatus(
   const env = await environmentOf(context, options.envFile, record)
   // Earlier starts are for the daemon's own alert.
   const others = (record.others ?? []).filter(isRunning).map(({ starts: _, ...one }) => one)
-  const [token] = splitSecrets(env.HEALTH_DEEP_TOKEN ?? '')
+  const [token] = splitList(env.HEALTH_DEEP_TOKEN ?? '')
   const answers = await Promise.all(
     [record, ...others].flatMap((one) =>
       context.platform.services.flatMap(({ name: service, health }) => {

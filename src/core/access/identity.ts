@@ -2,7 +2,7 @@ import type { JWTPayload, JWTVerifyGetKey } from 'jose'
 import { isAcceptedSecret } from '../accepted-secret.ts'
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import type { TokenVerification } from '../env/settings.ts'
+import type { Settings, TokenVerification } from '../env/settings.ts'
 import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
 import { isRecord } from '../is-record.ts'
@@ -10,9 +10,7 @@ import { boundedBody, proxiedFetch } from '../network/proxy.ts'
 import { once } from '../once.ts'
 import type { SecretPair } from '../secret.ts'
 
-/**
- * The sender of a request: a person with an account, or a back end of the platform's own (the service role).
- */
+/** The sender of a request: a person with an account, or a back end of the platform's own (the service role). */
 export type Identity =
   | {
       readonly kind: 'person'
@@ -44,11 +42,10 @@ const KEY_SET_ALGORITHMS = [
   ...['EdDSA', 'Ed25519'],
 ]
 
+const NO_KEYS = 'The keys that tokens are verified with cannot be had now; try again later.'
+
 /** The audience and issuer that every token must name if they are set, even one of the service role. */
-interface Claims {
-  readonly audience?: string | undefined
-  readonly issuer?: string | undefined
-}
+type Claims = Partial<Settings['identity']>
 
 /** Verifies `Authorization: Bearer` JWTs as the datastore signs them (CONTRACT §4, Identity). */
 export function jwtIdentify(
@@ -72,11 +69,7 @@ export function jwtIdentify(
       return identityOf(await (await verifier())(token), clock.now())
     } catch (error) {
       if (isTokenFault(error)) return undefined
-      throw new PlatformError(
-        'unavailable',
-        'The keys that tokens are verified with cannot be had now; try again later.',
-        { cause: error },
-      )
+      throw new PlatformError('unavailable', NO_KEYS, { cause: error })
     }
   }
 }
@@ -137,22 +130,11 @@ async function openVerifier(
   return async (token) => (await jose.jwtVerify(token, keys, dated())).payload
 }
 
-function isTokenFault(error: unknown): boolean {
-  return TOKEN_FAULTS.has(codeOf(error))
-}
-
-/** The codes of jose's errors about a bad token. Any other error is a fault of ours or of the key server. */
-const TOKEN_FAULTS: ReadonlySet<string> = new Set([
-  'ERR_JOSE_ALG_NOT_ALLOWED',
-  'ERR_JOSE_NOT_SUPPORTED',
-  'ERR_JWKS_NO_MATCHING_KEY',
-  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
-  'ERR_JWS_INVALID',
-  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
-  'ERR_JWT_CLAIM_VALIDATION_FAILED',
-  'ERR_JWT_EXPIRED',
-  'ERR_JWT_INVALID',
-])
+/** Is it one of jose's errors about a bad token? Any other is a fault of ours or of the key server. */
+const isTokenFault = (error: unknown) =>
+  /^ERR_(?:JOSE_(?:ALG_NOT_ALLOWED|NOT_SUPPORTED)$|JWKS_(?:NO|MULTIPLE)_MATCHING_KEY|JW[ST]_)/.test(
+    codeOf(error),
+  )
 
 /** The service role needs no person; everybody else needs a subject, an address of their own and an expiry within a week. */
 function identityOf(claims: Readonly<Record<string, unknown>>, now: number): Identity | undefined {

@@ -1,3 +1,4 @@
+import { attempt } from '../is-record.ts'
 import { trimEnd } from '../trim-end.ts'
 
 /** An e-mail address anywhere in a text, without anchors: a cut text matches only where the whole one did. */
@@ -71,7 +72,8 @@ function isPersonalShape(text: string): boolean {
   if (ADDRESS.test(plain) || (/[([{<]/.test(plain) && SPELLED_ADDRESS.test(plain)) || KEY.test(plain))
     return true
   return (
-    digitsIn(plain) >= FEWEST_DIGITS &&
+    // Most values have next to none, and the expressions for numbers are slow.
+    MANY_DIGITS.test(plain) &&
     (isPhone(plain) ||
       NATIONAL_NUMBER.test(plain) ||
       (plain.match(DIGITS) ?? []).some(isCard) ||
@@ -81,17 +83,7 @@ function isPersonalShape(text: string): boolean {
 
 const ASCII = /^[\x20-\x7e]*$/
 /** No phone or account number has fewer digits. */
-const FEWEST_DIGITS = 7
-
-/** Counts digits in a loop: most values have next to none, and the expressions for numbers are slow. */
-function digitsIn(text: string): number {
-  let count = 0
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code >= 48 && code <= 57) count += 1
-  }
-  return count
-}
+const MANY_DIGITS = /^(?:\D*\d){7}/
 
 /** Undoes one layer of percent-encoding, character references and escapes. */
 function decoded(text: string): string {
@@ -145,12 +137,4 @@ function isIban(run: string): boolean {
     if (rest === 1) return true
   }
   return false
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work()
-  } catch {
-    return undefined
-  }
 }

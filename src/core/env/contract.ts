@@ -1,3 +1,4 @@
+import { perObject } from '../once.ts'
 import type { GroupDefinition, Readers, Requirement, VariableDefinition } from './definition.ts'
 import { KINDS, type KindOfValue } from './kinds.ts'
 import { type Rule, requiredRule, resolveRule } from './rule.ts'
@@ -38,20 +39,17 @@ export interface Contract {
   readonly group: (name: string) => Group | undefined
 }
 
-/**
- * Makes the contract of a platform from its groups when it is first read: a program that loads a definition
- * also gets the contracts of the presets, and never reads those. The definition is trusted here, because
- * `src/platform` has checked it.
- */
-export function createContract(definition: {
+interface ContractDefinition {
   readonly services: readonly string[]
   readonly groups: Readonly<Record<string, GroupDefinition>>
-}): Contract {
-  let made: Contract | undefined
-  const contract = () => {
-    made ??= makeContract(definition)
-    return made
-  }
+}
+
+/**
+ * Makes the contract of a platform from its groups when it is first read: a program that loads a definition never reads
+ * those of the presets. The definition is trusted here, because `src/platform` has checked it.
+ */
+export function createContract(definition: ContractDefinition): Contract {
+  const contract = () => contractOf(definition)
   return {
     services: definition.services,
     get groups() {
@@ -68,7 +66,7 @@ export function createContract(definition: {
   }
 }
 
-function makeContract({ services, groups: definitions }: Parameters<typeof createContract>[0]): Contract {
+const contractOf = perObject(({ services, groups: definitions }: ContractDefinition): Contract => {
   const groups = Object.entries(definitions).map(([name, group]): Group => {
     const ids = new Map<string, number>()
     return {
@@ -103,14 +101,13 @@ function makeContract({ services, groups: definitions }: Parameters<typeof creat
     groups,
     variables,
     // Report what is missing before what is wrong with a value.
-    rules: [
-      ...rules.filter(({ kind }) => kind !== 'forbidden-value'),
-      ...rules.filter(({ kind }) => kind === 'forbidden-value'),
-    ],
+    rules: [false, true].flatMap((ofValues) =>
+      rules.filter(({ kind }) => (kind === 'forbidden-value') === ofValues),
+    ),
     find: (name) => byName.get(name),
     group: (name) => byGroup.get(name),
   }
-}
+})
 
 function resolveVariable(
   name: string,

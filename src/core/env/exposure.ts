@@ -1,4 +1,5 @@
-import { listOf, parseProxies } from './values.ts'
+import { splitList } from '../secret.ts'
+import { parseProxies } from './values.ts'
 
 /** Ranges this wide hold half the internet; nobody's proxies do. */
 const WIDEST = { ipv4: 2, ipv6: 3 } as const
@@ -13,7 +14,7 @@ export function trustsEverybody(value: string): boolean {
 
 /** Whether one of these addresses is http:// and not on a private network. */
 export function travelsInClear(value: string): boolean {
-  return listOf(value).some((one) => /^http:/i.test(one) && !isPrivate(URL.parse(one)?.hostname ?? ''))
+  return splitList(value).some((one) => /^http:/i.test(one) && !isPrivate(URL.parse(one)?.hostname ?? ''))
 }
 
 /** Whether only a private network knows this name or address. */

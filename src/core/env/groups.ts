@@ -26,6 +26,13 @@ const PRICES = [
   'PAYMENTS_PRICE_TEAM_YEARLY',
 ] as const
 
+const price = (plan: string, each: string) =>
+  ({
+    kind: 'price',
+    example: `price_${plan}_${each}`,
+    summary: `Price id of the ${each} ${plan} plan.`,
+  }) as const
+
 /** An SMTP address that names a user, or none: without a user, a relay takes mail without a key. */
 const NO_OPEN_RELAY = /^\s*$|^smtps?:\/\/(?!:)[^/?#]+@/i
 
@@ -34,10 +41,7 @@ const TELEGRAM_WITHOUT_CHAT = new RegExp(`${WITHOUT_CHAT.source}https?://api\\.t
 const PAGERDUTY_WITHOUT_KEY = /^(?!.*[?&]routing_key=\w)https?:\/\/events\.(?:eu\.)?pagerduty\.com(?:[/:?]|$)/
 /** Refuses an address of Telegram without a chat. */
 const noChat = (id: string, forbidden: string, value: RegExp, where?: RuleCondition) => ({
-  id,
-  forbidden,
-  value,
-  ...(where && { where }),
+  ...{ id, forbidden, value, ...(where && { where }) },
   cause: 'Telegram needs a chat: the address names none, so no alert would arrive.',
   fix: 'Set the address to https://api.telegram.org/botTOKEN/sendMessage?chat_id=CHAT.',
 })
@@ -48,12 +52,17 @@ const noRoutingKey = (
   value: string | RegExp,
   of: RuleCondition['of'] = [''],
 ) => ({
-  id,
-  forbidden,
-  value,
-  where: { variable: 'ALERT_WEBHOOK_SECRET', of },
+  ...{ id, forbidden, value, where: { variable: 'ALERT_WEBHOOK_SECRET', of } },
   cause: 'PagerDuty needs the routing key of a service, so no alert would arrive.',
   fix: 'Set ALERT_WEBHOOK_SECRET to the integration key of an Events API v2 integration, or add routing_key=KEY to the address.',
+})
+
+/** Refuses a claim while nothing verifies tokens. */
+const noVerifier = (variable: string, claim: string) => ({
+  id: `identity-${claim}-without-verifier`,
+  atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+  when: [variable],
+  cause: `Tokens are held to an ${claim}, but nothing verifies them.`,
 })
 
 /** Secrets of 24 characters or more; a single one needs no name. */
@@ -215,26 +224,10 @@ export const baseGroups = {
         prefixes: { live: ['whsec_'], test: ['whsec_'] },
         summary: 'Verifies the signature of payment events.',
       },
-      PAYMENTS_PRICE_PRO_MONTHLY: {
-        kind: 'price',
-        example: 'price_pro_monthly',
-        summary: 'Price id of the monthly pro plan.',
-      },
-      PAYMENTS_PRICE_PRO_YEARLY: {
-        kind: 'price',
-        example: 'price_pro_yearly',
-        summary: 'Price id of the yearly pro plan.',
-      },
-      PAYMENTS_PRICE_TEAM_MONTHLY: {
-        kind: 'price',
-        example: 'price_team_monthly',
-        summary: 'Price id of the monthly team plan.',
-      },
-      PAYMENTS_PRICE_TEAM_YEARLY: {
-        kind: 'price',
-        example: 'price_team_yearly',
-        summary: 'Price id of the yearly team plan.',
-      },
+      PAYMENTS_PRICE_PRO_MONTHLY: price('pro', 'monthly'),
+      PAYMENTS_PRICE_PRO_YEARLY: price('pro', 'yearly'),
+      PAYMENTS_PRICE_TEAM_MONTHLY: price('team', 'monthly'),
+      PAYMENTS_PRICE_TEAM_YEARLY: price('team', 'yearly'),
       PAYMENTS_API_URL: {
         kind: 'url',
         adjusts: true,
@@ -506,20 +499,7 @@ export const baseGroups = {
         summary: 'The issuer (iss) that a token must name; any is accepted when absent.',
       },
     },
-    rules: [
-      {
-        id: 'identity-audience-without-verifier',
-        atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
-        when: ['DATASTORE_JWT_AUDIENCE'],
-        cause: 'Tokens are held to an audience, but nothing verifies them.',
-      },
-      {
-        id: 'identity-issuer-without-verifier',
-        atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
-        when: ['DATASTORE_JWT_ISSUER'],
-        cause: 'Tokens are held to an issuer, but nothing verifies them.',
-      },
-    ],
+    rules: [noVerifier('DATASTORE_JWT_AUDIENCE', 'audience'), noVerifier('DATASTORE_JWT_ISSUER', 'issuer')],
   },
   budgets: {
     services: ['web'],

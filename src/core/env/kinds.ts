@@ -1,6 +1,6 @@
 import { type Mailbox, parseAddress, parseMailbox } from '../address.ts'
-import { parsedJson } from '../is-record.ts'
-import { isBearerToken, type Secret, secretPair, splitSecrets } from '../secret.ts'
+import { isRecord, parsedJson } from '../is-record.ts'
+import { isBearerToken, type Secret, secretPair, splitList } from '../secret.ts'
 import { connectsInClear, travelsInClear, trustsEverybody } from './exposure.ts'
 import {
   hasControl,
@@ -44,8 +44,8 @@ export interface KindOfValue {
   /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (text: string, narrowed: Narrowed) => unknown
   readonly expected: string | ((narrowed: Narrowed) => string)
-  /** The type of what `parse` gives, as a declaration file names it. */
-  readonly type: string
+  /** The type of what `parse` gives, as a declaration file names it; `string` when left out. */
+  readonly type?: string
   /** What code gets, where the type does not say it. */
   readonly gives?: string
   readonly example: string
@@ -81,14 +81,12 @@ export const KINDS = {
   text: {
     parse: uncontrolled,
     expected: 'text without control characters',
-    type: 'string',
     example: 'Kiln School',
     aliases: ['string'],
   },
   secret: {
     parse: (text) => (parsePem(text) === undefined ? uncontrolled(text) : text),
     expected: 'a key without control characters',
-    type: 'string',
     example: 'mZ8k2vQx4tR7pW1c',
     secret: true,
   },
@@ -96,7 +94,6 @@ export const KINDS = {
     parse: parsePem,
     expected:
       'keys or certificates in PEM, each from -----BEGIN … to -----END …, with its line ends or \\n for each',
-    type: 'string',
     gives: 'the text with its line ends',
     example: '-----BEGIN CERTIFICATE-----\\nMIIBszCC\\n-----END CERTIFICATE-----',
     secret: true,
@@ -105,7 +102,6 @@ export const KINDS = {
   path: {
     parse: uncontrolled,
     expected: 'a path without control characters',
-    type: 'string',
     example: './file',
     called: /(?:^|_)(?:PATH|FILE|DIR|FOLDER)$/,
   },
@@ -115,7 +111,6 @@ export const KINDS = {
       base
         ? 'an http:// or https:// address without user name, query or fragment'
         : 'an http:// or https:// address',
-    type: 'string',
     gives: 'without a slash at its end',
     example: 'https://www.example.com',
     exposure: PLAIN_HTTP,
@@ -136,14 +131,12 @@ export const KINDS = {
     // At least as strict as the SDK, which prints what it cannot take for one.
     parse: matching(/^https?:\/\/\w+(?::\w*)?@(?:\[[:.\w]+\]|[\w.-]+)(?::\d{1,5})?\/(?:[\w./-]*\/)?\d+$/),
     expected: 'https://KEY@HOST/NUMBER, as the project’s settings show it',
-    type: 'string',
     example: 'https://key@errors.example.com/1',
   },
   'store-url': {
     parse: parseStoreAddress,
     expected:
       'sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
-    type: 'string',
     example: 'sqlite:./platform.db',
     secret: true,
     exposure: WITHOUT_TLS,
@@ -151,7 +144,6 @@ export const KINDS = {
   'postgres-url': {
     parse: (text) => (postgresServers(text) === undefined ? undefined : text),
     expected: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
-    type: 'string',
     example: 'postgres://app@db.internal/app',
     secret: true,
     exposure: WITHOUT_TLS,
@@ -160,7 +152,6 @@ export const KINDS = {
   'smtp-url': {
     parse: parseSmtpUrl,
     expected: 'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
-    type: 'string',
     example: 'smtps://user@smtp.example.com:465',
     secret: true,
     shows: true,
@@ -185,7 +176,6 @@ export const KINDS = {
   enum: {
     parse: (text, { of = [] }) => (of.includes(text) ? text : undefined),
     expected: ({ of = [] }) => `one of ${of.join(', ')}`,
-    type: 'string',
     gives: 'one of the values in `of`',
     example: 'eu',
   },
@@ -211,7 +201,6 @@ export const KINDS = {
   email: {
     parse: emailOf,
     expected: 'an address, as help@example.com',
-    type: 'string',
     example: 'help@example.com',
     called: /(?:^|_)(?:EMAIL|MAIL_TO)$/,
     shows: true,
@@ -236,7 +225,6 @@ export const KINDS = {
   host: {
     parse: parseHost,
     expected: 'a host name or an IP address, without a scheme or a port',
-    type: 'string',
     example: 'db.example.com',
     called: /(?:^|_)HOST(?:NAME)?$/,
     aliases: ['ip', 'hostname'],
@@ -285,13 +273,11 @@ export const KINDS = {
     // SQLite and PostgreSQL keep these beginnings for themselves.
     parse: matching(/^(?!sqlite_|pg_)[a-z_][a-z0-9_]{0,62}$/i),
     expected: 'a table name: letters, digits and underscores, at most 63, not beginning with sqlite_ or pg_',
-    type: 'string',
     example: 'events',
   },
   price: {
     parse: matching(/^[A-Za-z0-9_-]{3,255}$/),
     expected: 'a price id: letters, digits, underscores and hyphens',
-    type: 'string',
     example: 'price_monthly',
   },
 } as const satisfies Readonly<Record<string, KindOfValue>>
@@ -300,7 +286,7 @@ export const KINDS = {
 export type Kind = keyof typeof KINDS
 
 /** What a value of a kind is parsed to. */
-export type ParsedValue<Name extends Kind> = Exclude<ReturnType<(typeof KINDS)[Name]['parse']>, undefined>
+type ParsedValue<Name extends Kind> = Exclude<ReturnType<(typeof KINDS)[Name]['parse']>, undefined>
 
 /** What a value of a variable is parsed to. */
 export type ParsedVariable<Of extends { readonly kind: Kind }> = Of extends {
@@ -341,6 +327,8 @@ export type Parsed =
 
 /** A shorter secret is guessed before a rate limit takes effect. */
 const SHORTEST_SECRET = 4
+const BEARER =
+  'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096'
 
 export function parseValue(reading: Reading, text: string): Parsed {
   const { range, pattern, schema, rotates, bearer } = reading
@@ -348,13 +336,10 @@ export function parseValue(reading: Reading, text: string): Parsed {
   const wrong = (expected: string): Parsed => ({ ok: false, expected })
   if (rotates) {
     if (secretPair(text) === undefined) return wrong('one key, or two separated by a comma')
-    if (splitSecrets(text).some((one) => one.length < SHORTEST_SECRET))
+    if (splitList(text).some((one) => one.length < SHORTEST_SECRET))
       return wrong(`a secret of at least ${SHORTEST_SECRET} characters, better 32`)
   }
-  if (bearer && !(rotates ? splitSecrets(text) : [text]).every(isBearerToken))
-    return wrong(
-      'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096',
-    )
+  if (bearer && !(rotates ? splitList(text) : [text]).every(isBearerToken)) return wrong(BEARER)
   const value = kind.parse(text, reading)
   const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
   if (value === undefined || !within)
@@ -363,22 +348,15 @@ export function parseValue(reading: Reading, text: string): Parsed {
   // A secret is handed on as text, in the form that its kind has brought it to.
   const own = kind.secret && typeof value === 'string' ? value : text
   if (schema === undefined) return { ok: true, text: own, value }
-  const checked = bySchema(schema, reading.kind === 'json' ? value : own)
-  return checked === undefined
-    ? wrong('what its schema accepts')
-    : { ok: true, text: own, value: checked.value }
-}
-
-/** What a schema makes of a value; undefined if it refuses. */
-function bySchema(schema: StandardSchema, value: unknown): { readonly value: unknown } | undefined {
+  // The validator's own messages may quote the value, so none of them is repeated.
+  const refused = wrong('what its schema accepts')
   try {
-    const result = schema['~standard'].validate(value)
-    // The validator's own messages may quote the value, so none of them is repeated.
-    if (typeof result !== 'object' || result === null || !('value' in result) || 'then' in result)
-      return undefined
-    return 'issues' in result && result.issues !== undefined ? undefined : result
+    const result = schema['~standard'].validate(reading.kind === 'json' ? value : own)
+    return !isRecord(result) || !('value' in result) || 'then' in result || result.issues !== undefined
+      ? refused
+      : { ok: true, text: own, value: result.value }
   } catch {
-    return undefined
+    return refused
   }
 }
 

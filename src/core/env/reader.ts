@@ -44,20 +44,13 @@ export function parseEnvFile(contract: Contract, text: string, file: string) {
     fix: string,
     severity: Severity = 'warning',
   ) => {
-    const present = name === '' ? [] : [name]
-    const { services } = contract
-    findings.push({
-      id,
-      severity,
-      services,
+    const about = {
+      services: contract.services,
       group: 'file',
-      present,
+      present: name === '' ? [] : [name],
       missing: [],
-      cause,
-      fix,
-      location,
-      excerpt,
-    })
+    }
+    findings.push({ id, severity, ...about, cause, fix, location, excerpt })
   }
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
   // The lines right after a secret may be the rest of it, broken when it was pasted.
@@ -148,9 +141,8 @@ export function parseEnvFile(contract: Contract, text: string, file: string) {
 }
 
 /**
- * Whether a line that looks like an empty assignment is really the end of a wrapped key, whose padding looks
- * like an equals sign. Its "name" would be part of the secret. Skipping it loses nothing, because an empty
- * value sets nothing.
+ * Whether a line that looks like an empty assignment is really the end of a wrapped key, whose padding looks like an
+ * equals sign: its "name" would be part of the secret. Skipping it loses nothing, because an empty value sets nothing.
  */
 function endsWrapped(rest: string, afterSecret: boolean): boolean {
   const [, name = '', padding = ''] = /^([\w.-]+)(=+)\s*$/.exec(rest) ?? []

@@ -42,16 +42,11 @@ export function registerEnvironment(
 
 /** As many sentences as fit beside a stack within 2 kB, then the ids of all others. */
 function fitting(errors: readonly string[]): readonly string[] {
-  let fits = 0
-  for (let length = 0; fits < errors.length && length < MOST_CHARACTERS; fits += 1)
-    length += errors[fits]?.length ?? 0
-  const others = errors.slice(fits)
+  const shown = errors.filter((_, at) => errors.slice(0, at).join('').length < MOST_CHARACTERS)
+  const others = errors.slice(shown.length)
   if (others.length === 0) return errors
   const ids = new Set(others.map((error) => error.slice(0, error.indexOf(':'))))
-  return [
-    ...errors.slice(0, fits),
-    `and ${others.length} more (${[...ids].join(', ')}): platformctl preflight`,
-  ]
+  return [...shown, `and ${others.length} more (${[...ids].join(', ')}): platformctl preflight`]
 }
 
 const MOST_CHARACTERS = 1200

@@ -136,14 +136,11 @@ export function variablesOf(rule: Rule): readonly string[] {
   return [...new Set([...names, ...(rule.where ? [rule.where.variable] : [])])]
 }
 
-/** How a rule is broken: which of its variables are present, and which are missing. */
-export interface Breach {
-  readonly present: readonly string[]
-  readonly missing: readonly string[]
-}
-
-/** Gives how the values break a rule; undefined if the rule holds. */
-export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
+/** How the values break a rule: which of its variables are present, and which are missing. Undefined if it holds. */
+export function brokenBy(
+  rule: Rule,
+  value: (name: string) => string | undefined,
+): { readonly present: readonly string[]; readonly missing: readonly string[] } | undefined {
   const has = (name: string) => value(name) !== undefined
   const { where } = rule
   if (where && !isOneOf(value(where.variable) ?? '', where.of)) return undefined

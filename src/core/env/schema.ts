@@ -105,7 +105,8 @@ export function exampleFile(contract: Contract): string {
     required && `Required${whenRequired(required, (name) => contract.find(name) !== undefined)}.`
   const block = ({ name, summary, example, required, services, range, of, default: unset }: Variable) => {
     const sentences = [
-      summary && sentence(summary),
+      // It may be written with its full stop or without.
+      summary?.replace(/[^.!?]$/, '$&.'),
       needed(required),
       `Read by ${services.join(', ')}.`,
       range && `From ${range[0]} to ${range[1]}.`,
@@ -120,9 +121,4 @@ export function exampleFile(contract: Contract): string {
   })
   const isFree = contract.rules.every(({ kind }) => kind !== 'required')
   return `# ${isFree ? 'Every variable is optional' : 'Every variable is optional, unless it says that it is required'}; an error is given only for a half-configured group.\n# Check this file with: platformctl preflight --env-file .env\n\n${groups.join('\n')}`
-}
-
-/** A summary may be written with its full stop or without. */
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }

@@ -45,31 +45,26 @@ export function readSecretFiles(
   const findings: Finding[] = []
   const files: string[] = []
   for (const { variable, name, file } of named) {
-    if (rawValue(env, variable.name) !== undefined) {
-      findings.push(
-        faultOf(variable, 'secret-set-twice', {
-          present: [variable.name, name],
-          cause: `${variable.name} and ${name} are both set, and they may hold different secrets.`,
-          fix: 'Keep one of the two.',
-        }),
-      )
+    const { name: twin, services, group } = variable
+    const common = { severity: 'error', services, group, missing: [] } as const
+    if (rawValue(env, twin) !== undefined) {
+      const cause = `${twin} and ${name} are both set, and they may hold different secrets.`
+      const fix = 'Keep one of the two.'
+      findings.push({ id: 'secret-set-twice', ...common, present: [twin, name], cause, fix })
       continue
     }
     const full = path.resolve(folder, file)
     const read = readSecret(full)
     if ('reason' in read) {
-      findings.push(
-        faultOf(variable, 'unreadable-secret-file', {
-          present: [name],
-          // The path may itself be a secret, set here by mistake: don't repeat that.
-          cause: `${read.found || looksLikePath(file) ? file : 'The file'}, which ${name} names, ${read.reason}.`,
-          fix: `Set ${name} to the path of a file that holds the secret, or remove it.`,
-        }),
-      )
+      // The path may itself be a secret, set here by mistake: don't repeat that.
+      const place = read.found || looksLikePath(file) ? file : 'The file'
+      const cause = `${place}, which ${name} names, ${read.reason}.`
+      const fix = `Set ${name} to the path of a file that holds the secret, or remove it.`
+      findings.push({ id: 'unreadable-secret-file', ...common, present: [name], cause, fix })
       continue
     }
     files.push(full)
-    values.set(variable.name, read.value)
+    values.set(twin, read.value)
     values.delete(name)
   }
   // A file may well contain the name __proto__.
@@ -81,6 +76,12 @@ export function readSecretFiles(
 }
 
 type ReadSecret = { readonly value: string } | { readonly reason: string; readonly found: boolean }
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'may not be read by this user',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'is not valid UTF-8',
+}
 
 function readSecret(file: string): ReadSecret {
   let descriptor: number | undefined
@@ -104,23 +105,13 @@ function readSecret(file: string): ReadSecret {
     return value.trim() === '' ? { reason: 'is empty', found: true } : { value }
   } catch (error) {
     const code = codeOf(error)
-    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { reason: 'is not valid UTF-8', found: true }
-    const reasons: Record<string, string> = {
-      ENOENT: 'does not exist',
-      EACCES: 'may not be read by this user',
+    return {
+      reason: REASONS[code] ?? 'cannot be read',
+      found: /^(?:EACCES|EISDIR|ERR_ENCODING.*)$/.test(code),
     }
-    return { reason: reasons[code] ?? 'cannot be read', found: code === 'EACCES' || code === 'EISDIR' }
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 
 const looksLikePath = (file: string) => /^(?:\.{0,2}[\\/]|[A-Za-z]:\\)[\w.-]+[\\/]/.test(file)
-
-function faultOf(
-  { services, group }: Variable,
-  id: string,
-  of: Pick<Finding, 'present' | 'cause' | 'fix'>,
-): Finding {
-  return { id, severity: 'error', services, group, missing: [], ...of }
-}

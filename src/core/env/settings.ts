@@ -144,14 +144,16 @@ export function readSettings({ contract, services }: Described, env: Environment
         const id = name.startsWith(PRICE) ? usable.get(name)?.text : undefined
         return id === undefined ? [] : [[name.slice(PRICE.length).toLowerCase().replaceAll('_', '-'), id]]
       })
+      const publishableKey = text('NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY')
+      const apiUrl = value('PAYMENTS_API_URL') ?? 'https://api.stripe.com'
+      /** `prices` has the configured ones only, by name: PAYMENTS_PRICE_PRO_MONTHLY is `pro-monthly`. */
       return (
         secretKey &&
         webhookSecret && {
           secretKey,
           webhookSecret,
-          publishableKey: text('NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'),
-          apiUrl: value('PAYMENTS_API_URL') ?? 'https://api.stripe.com',
-          /** The configured ones only, by name: PAYMENTS_PRICE_PRO_MONTHLY is `pro-monthly`. */
+          publishableKey,
+          apiUrl,
           prices: Object.fromEntries(prices),
         }
       )
@@ -171,24 +173,13 @@ export function readSettings({ contract, services }: Described, env: Environment
         : url !== undefined && key
           ? { kind: 'api', url, ...(provider && { provider }) }
           : undefined
-      const dkim = (): DkimSettings | undefined => {
+      const [replyTo, bounceAddress] = [value('MAILER_REPLY_TO'), value('MAILER_BOUNCE_ADDRESS')]
+      const dkim = whole('dkim', () => {
         const [domain, selector] = [text('MAILER_DKIM_DOMAIN'), text('MAILER_DKIM_SELECTOR')]
         const signing = hidden('MAILER_DKIM_KEY')
-        return domain !== undefined && selector !== undefined && signing
-          ? { domain, selector, key: signing }
-          : undefined
-      }
-      return (
-        from &&
-        route && {
-          key,
-          from,
-          route,
-          replyTo: value('MAILER_REPLY_TO'),
-          bounceAddress: value('MAILER_BOUNCE_ADDRESS'),
-          dkim: whole('dkim', dkim),
-        }
-      )
+        return domain && selector && signing && { domain, selector, key: signing }
+      })
+      return from && route && { key, from, route, replyTo, bounceAddress, dkim: dkim || undefined }
     }),
     /** Where alerts about incidents go; an undefined channel gets none. */
     alerts: {
@@ -212,10 +203,7 @@ export function readSettings({ contract, services }: Described, env: Environment
     }),
     /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
     mailRate: value('MAILER_RATE'),
-    dispatch: {
-      secret: rotating('EMAIL_DISPATCH_SECRET'),
-      limit: value('EMAIL_DISPATCH_LIMIT') ?? 100,
-    },
+    dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: value('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: rotating('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {
       const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
@@ -226,14 +214,10 @@ export function readSettings({ contract, services }: Described, env: Environment
       deepToken:
         rotating('HEALTH_DEEP_TOKEN') ??
         // A token is set but malformed: the gate stays shut, and no token opens it.
-        (rawValue(env, 'HEALTH_DEEP_TOKEN') === undefined
-          ? undefined
-          : { current: secret(''), accepted: [] }),
+        (rawValue(env, 'HEALTH_DEEP_TOKEN') ? { current: secret(''), accepted: [] } : undefined),
     },
-    limits: {
-      /** Undefined: the default threshold of each policy. */
-      perMinute: value('RATE_LIMIT_PER_MINUTE'),
-    },
+    /** Undefined: the default threshold of each policy. */
+    limits: { perMinute: value('RATE_LIMIT_PER_MINUTE') },
     /** Claims that tokens must have besides a valid signature; an undefined claim is not checked. */
     identity: { audience: text('DATASTORE_JWT_AUDIENCE'), issuer: text('DATASTORE_JWT_ISSUER') },
     /** Budgets that all clients share. */

@@ -1,11 +1,11 @@
 import { type Finding, type Location, SEVERITY_RANK } from '../finding.ts'
 import { perObject } from '../once.ts'
-import { splitSecrets } from '../secret.ts'
+import { splitList } from '../secret.ts'
 import { type Service, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { type Environment, evaluateGroups, type GroupState, rawValue } from './environment.ts'
 import { looksSecret } from './exposure.ts'
-import { GROUP_WARNINGS, type GroupWarning, type Surroundings } from './group-warnings.ts'
+import { groupWarnings, type Surroundings } from './group-warnings.ts'
 import { fileNameOf, secretBehind } from './secret-files.ts'
 import { KEPT_CLOSED, valueFindings } from './warnings.ts'
 
@@ -91,24 +91,16 @@ export function validate(
     add({ severity: 'warning', group: 'site', services: [WEB], missing: [], ...secret })
   for (const name of Object.keys(env)) {
     if (!isSet(name) || contract.find(name) || secretBehind(contract, name)) continue
-    const near = nearestName(contract, name)
-    const meant = near === undefined ? undefined : (contract.find(near) ?? secretBehind(contract, near))
-    if (near === undefined || meant === undefined || !names.has(meant.name)) continue
+    const near = nearestName(contract, name) ?? ''
+    const meant = contract.find(near) ?? secretBehind(contract, near)
+    if (meant === undefined || !names.has(meant.name)) continue
     const both = isSet(meant.name)
-    add(
-      {
-        id: 'unknown-name',
-        severity: 'warning',
-        group: meant.group,
-        present: [name],
-        missing: both ? [] : [near],
-        cause: `${name} is not a variable of the platform, and nothing reads it.`,
-        fix: both
-          ? `Did you mean ${meant.name}, which is set as well? Then remove this one.`
-          : `Did you mean ${near}?`,
-      },
-      [meant.name],
-    )
+    const cause = `${name} is not a variable of the platform, and nothing reads it.`
+    const fix = `Did you mean ${both ? `${meant.name}, which is set as well? Then remove this one.` : `${near}?`}`
+    const [present, missing] = [[name], both ? [] : [near]]
+    add({ id: 'unknown-name', severity: 'warning', group: meant.group, present, missing, cause, fix }, [
+      meant.name,
+    ])
   }
 
   const groups = contract.groups.flatMap(({ name, unlocks, absent, variables }) => {
@@ -118,30 +110,17 @@ export function validate(
     const present = read.filter(isSet)
     const [closed] = present.flatMap((one) => (usable.has(one) ? [] : (KEPT_CLOSED.get(one) ?? [])))
     const meaning = state === 'configured' ? unlocks : (closed ?? absent)
-    if (state === 'absent')
-      add(
-        {
-          id: 'group-absent',
-          severity: 'notice',
-          group: name,
-          present: [],
-          missing: read.filter((one) => !isSet(one)),
-          cause: `The group ${name} is not configured: ${meaning}.`,
-          fix: `Nothing to do, unless you want ${unlocks}.`,
-        },
-        read,
-      )
+    if (state === 'absent') {
+      const cause = `The group ${name} is not configured: ${meaning}.`
+      const missing = read.filter((one) => !isSet(one))
+      const fix = `Nothing to do, unless you want ${unlocks}.`
+      add({ id: 'group-absent', severity: 'notice', group: name, present: [], missing, cause, fix }, read)
+    }
     return [{ name, state, present, meaning }]
   })
   const stateOf = (group: string) => groups.find(({ name }) => name === group)?.state
-  const isUsable = (name: string) => usable.has(name)
-  for (const { id, group, applies, of, needs, cause, fix } of GROUP_WARNINGS) {
-    if (!applies({ isSet: isUsable, stateOf, ...surroundings })) continue
-    const missing = needs.filter((name) => !isUsable(name))
-    const said = (text: GroupWarning['cause']) => (typeof text === 'string' ? text : text(missing))
-    const present = of.filter(isUsable)
-    add({ id, group, severity: 'warning', present, missing, cause: said(cause), fix: said(fix) })
-  }
+  for (const warning of groupWarnings((name) => usable.has(name), stateOf, surroundings))
+    add({ severity: 'warning', ...warning })
   const sorted = bySeverity(findings)
   return { version: 1, ok: sorted[0]?.severity !== 'error', services, groups, findings: sorted }
 }
@@ -154,7 +133,7 @@ function publicSecrets(
   const secrets = new Map(
     contract.variables.flatMap(({ name, secret, rotates }) => {
       const value = (secret ? rawValue(env, name) : undefined) ?? ''
-      return (rotates ? splitSecrets(value) : [value]).flatMap((one) => (one === '' ? [] : [[one, name]]))
+      return (rotates ? splitList(value) : [value]).flatMap((one) => (one === '' ? [] : [[one, name]]))
     }),
   )
   return Object.keys(env).flatMap((name) => {

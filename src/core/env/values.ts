@@ -1,3 +1,4 @@
+import { splitList } from '../secret.ts'
 import { trimEnd } from '../trim-end.ts'
 
 /** One block of PEM or several (RFC 7468), each line ended; an old encrypted key begins with headers. */
@@ -23,7 +24,7 @@ export function parseEach(
   value: string,
   parse: (entry: string) => string | undefined,
 ): readonly string[] | undefined {
-  const entries = listOf(value).map(parse)
+  const entries = splitList(value).map(parse)
   return entries.length > 0 && entries.every((entry) => entry !== undefined) ? entries : undefined
 }
 
@@ -102,10 +103,6 @@ export function parseHost(value: string): string | undefined {
 
 const HOST =
   /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?)*$/i
-
-export function listOf(value: string): readonly string[] {
-  return value.split(',').flatMap((part) => part.trim() || [])
-}
 
 function isIPv4(text: string): boolean {
   return /^(\d{1,3}\.){3}\d{1,3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255)

@@ -1,5 +1,5 @@
 import type { Finding } from '../finding.ts'
-import { splitSecrets } from '../secret.ts'
+import { splitList } from '../secret.ts'
 import type { Variable } from './contract.ts'
 import { looksSecret } from './exposure.ts'
 import { type Exposure, KINDS, type KindOfValue } from './kinds.ts'
@@ -136,7 +136,7 @@ export function valueFindings(
   const severity = expected !== undefined && malformed === 'error' ? 'error' : 'warning'
   const closed = KEPT_CLOSED.get(name)
   const effect = closed === undefined ? ' and behaves as absent' : `, so ${closed}`
-  const values = variable.rotates && expected === undefined ? splitSecrets(value) : [value]
+  const values = variable.rotates && expected === undefined ? splitList(value) : [value]
   const found = values.flatMap((one): ValueFinding[] => {
     if (PLACEHOLDER.test(one)) {
       const malformed = expected === undefined ? '' : `, which is malformed${effect}`

@@ -53,6 +53,19 @@ const reach = () => import('./reach.ts')
 
 type Check = (context: ProbeContext) => Promise<ProbeResult>
 
+/** The check, degraded while all is well but for what `trouble` says. */
+const unless =
+  (
+    check: Check,
+    trouble: () => string | undefined | Promise<string | undefined>,
+    isChecked?: boolean,
+  ): Check =>
+  async (context) => {
+    const result = await check(context)
+    const reason = result.state === 'ok' ? await trouble() : undefined
+    return reason === undefined ? result : degraded(reason, isChecked ?? result.checked)
+  }
+
 /** A check of a group's configuration, and on a deep request `live`: not configured is skipped, half-configured degraded. */
 export function configured(
   settings: Settings,
@@ -116,17 +129,11 @@ function integrationProbe(
 }
 
 const datastoreReached = integrationProbe('datastore', ({ datastore }) => datastore?.url, 'Data store')
+const NO_KEYS = 'the keys that tokens are verified with cannot be had'
 export const datastoreProbe: ProbeDefinition = {
   ...datastoreReached,
-  open: (parts) => {
-    const reached = datastoreReached.open(parts)
-    return async (context) => {
-      const result = await reached(context)
-      return result.state === 'ok' && parts.keysMissing?.()
-        ? degraded('the keys that tokens are verified with cannot be had', true)
-        : result
-    }
-  },
+  open: (parts) =>
+    unless(datastoreReached.open(parts), () => (parts.keysMissing?.() ? NO_KEYS : undefined), true),
 }
 export const paymentsProbe = integrationProbe('payments', ({ payments }) => payments?.apiUrl)
 
@@ -135,47 +142,32 @@ export const mailProbe: ProbeDefinition = {
   service: WEB,
   group: 'mail',
   open: ({ settings, verifyMail, confirmationsExhausted = () => false, mailHolds = async () => [] }) => {
-    const configuration = configured(
-      settings,
-      'mail',
-      ({ signal }) =>
-        verifyMail(signal).then(
-          () => ok(true),
-          () =>
-            failing(
-              signal.aborted
-                ? 'its server did not answer in time'
-                : 'its server cannot be reached, or refuses',
-            ),
-        ),
-      settings.mail !== undefined,
-    )
-    return async (context) => {
-      const result = await configuration(context)
+    const silence = ({ aborted }: AbortSignal) =>
+      aborted ? 'its server did not answer in time' : 'its server cannot be reached, or refuses'
+    const live: Check = ({ signal }) =>
+      verifyMail(signal).then(
+        () => ok(true),
+        () => failing(silence(signal)),
+      )
+    return unless(configured(settings, 'mail', live, settings.mail !== undefined), async () => {
       // If the store cannot be read, its own probe says so.
-      const paused = result.state === 'ok' ? holdsText(await mailHolds().catch(() => [])) : undefined
-      if (paused !== undefined) return degraded(paused, result.checked)
-      return result.state === 'ok' && confirmationsExhausted()
-        ? degraded('the confirmations that may be mailed in a day are used up', result.checked)
-        : result
-    }
+      const paused = holdsText(await mailHolds().catch(() => []))
+      return paused ?? (confirmationsExhausted() ? EXHAUSTED : undefined)
+    })
   },
 }
+const EXHAUSTED = 'the confirmations that may be mailed in a day are used up'
 
 export const storeProbe: ProbeDefinition = {
   name: 'store',
   service: WEB,
-  open:
-    ({ store, storeBusy }) =>
-    async ({ deep }) => {
-      const state = await storeState(store, {
-        live: deep,
-        pages: deep,
-        inMemory: 'in memory: subscriptions end with the process',
-      })
-      const busy = state.state === 'ok' ? storeBusy?.() : undefined
-      return busy === undefined ? state : degraded(busy, deep)
-    },
+  open: ({ store, storeBusy }) => {
+    const inMemory = 'in memory: subscriptions end with the process'
+    return unless(
+      ({ deep }) => storeState(store, { live: deep, pages: deep, inMemory }),
+      () => storeBusy?.(),
+    )
+  },
 }
 
 /** Degraded while replicas that share a store run with different values or definitions, as in the middle of a deploy. */
@@ -191,14 +183,10 @@ const configurationProbe: ProbeDefinition = {
       const isApart = await isConfiguredApart().catch(() => undefined)
       // If the store cannot be read, its own probe says so.
       if (isApart === undefined) return skipped('the store cannot be read')
-      return isApart
-        ? degraded(
-            'replicas run with different configurations: platformctl env verify names the variables',
-            true,
-          )
-        : ok(true)
+      return isApart ? degraded(APART, true) : ok(true)
     },
 }
+const APART = 'replicas run with different configurations: platformctl env verify names the variables'
 
 export const sharedStoreProbe: ProbeDefinition = {
   name: 'sharedstore',
@@ -216,12 +204,7 @@ export const errortrackProbe: ProbeDefinition = {
   label: 'Error reporting',
   open: ({ settings, hasPackage }) => {
     const configuration = configured(settings, 'errortrack', undefined, settings.errortrack !== undefined)
-    return async (context) => {
-      const result = await configuration(context)
-      return result.state === 'ok' && !hasPackage(ERRORTRACK_SDK)
-        ? degraded('its SDK is not installed')
-        : result
-    }
+    return unless(configuration, () => (hasPackage(ERRORTRACK_SDK) ? undefined : 'its SDK is not installed'))
   },
 }
 
@@ -229,7 +212,7 @@ export const analyticsProbe: ProbeDefinition = {
   name: 'analytics',
   service: WEB,
   group: 'analytics',
-  open: ({ settings, pingAnalytics, analyticsFull = () => undefined }) => {
+  open: ({ settings, pingAnalytics, analyticsFull }) => {
     // Only degraded: counting visitors is no reason to take a service out of rotation.
     const configuration = configured(settings, 'analytics', () =>
       pingAnalytics().then(
@@ -237,11 +220,7 @@ export const analyticsProbe: ProbeDefinition = {
         () => degraded('its store cannot be read', true),
       ),
     )
-    return async (context) => {
-      const result = await configuration(context)
-      const full = result.state === 'ok' ? analyticsFull() : undefined
-      return full === undefined ? result : degraded(full, context.deep)
-    }
+    return unless(configuration, () => analyticsFull?.())
   },
 }
 

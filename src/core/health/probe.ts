@@ -69,7 +69,7 @@ export function toHealthJson(report: HealthReport): Record<string, unknown> {
   }
 }
 
-/** The four results of a probe. `reason` is shown to the public: no host, no address, no internal text. */
+/** The four results of a probe. */
 export const ok = (checked: boolean): ProbeResult => ({ state: 'ok', checked })
 export const skipped = (reason: string): ProbeResult => ({ state: 'skipped', checked: false, reason })
 export const degraded = (reason: string, checked = false): ProbeResult => ({

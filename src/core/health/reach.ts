@@ -1,3 +1,4 @@
+import { parsedJson } from '../is-record.ts'
 import { CAUSES } from '../network/causes.ts'
 import { get, type Network } from '../network/get.ts'
 import type { Service, ServiceDefinition } from '../service.ts'
@@ -13,7 +14,7 @@ export interface ExpectedAnswer {
   readonly json?: Readonly<Record<string, string | number | boolean | null>>
 }
 
-export interface ReachOptions {
+interface ReachOptions {
   readonly url: string
   readonly expect?: ExpectedAnswer | undefined
   readonly clock: { readonly now: () => number; readonly monotonic: () => number }
@@ -49,12 +50,8 @@ export async function reachable(options: ReachOptions, { signal }: ProbeContext)
 function unexpected(body: string, { contains, json }: ExpectedAnswer = {}): string | undefined {
   if (contains !== undefined && !body.includes(contains)) return 'answers without the text that is expected'
   if (json === undefined) return undefined
-  let whole: unknown
-  try {
-    whole = JSON.parse(body)
-  } catch {
-    return 'answers with something other than JSON'
-  }
+  const whole = parsedJson(body)
+  if (whole === undefined) return 'answers with something other than JSON'
   const path = Object.keys(json).find((one) => valueAt(whole, one) !== json[one])
   return path && `answers with another ${path} than is expected`
 }
@@ -86,9 +83,6 @@ export async function serviceState(
   const { state, build } = health.report
   if (!health.foreign)
     options.noteBuild?.(service, typeof build === 'string' ? build.slice(0, LONGEST_BUILD) : null)
-  return state === 'failing'
-    ? failing('is failing')
-    : state === 'degraded'
-      ? degraded('is degraded', true)
-      : ok(true)
+  if (state === 'ok') return ok(true)
+  return state === 'failing' ? failing('is failing') : degraded('is degraded', true)
 }

@@ -22,15 +22,7 @@ const HELD_UP = 'no answer in time: this process was itself held up'
  * single flight, so that a slow dependency does not delay callers that wait for a quick one. A budget is at most half
  * the deadline: a caller that waits for one run and then starts its own still meets the deadline.
  */
-export function createHealth({
-  service,
-  probes,
-  clock,
-  build,
-  startedAt,
-  deadlineMs = DEADLINE_MS,
-  stopping = () => false,
-}: {
+export function createHealth(input: {
   readonly service: Service
   readonly probes: readonly Probe[]
   readonly clock: Clock
@@ -42,6 +34,7 @@ export function createHealth({
   /** True once the process was asked to stop: the service is then failing, so that load balancers drain it. */
   readonly stopping?: () => boolean
 }): Health {
+  const { service, probes, clock, build, startedAt, deadlineMs = DEADLINE_MS, stopping } = input
   const flights = probes.map((probe) => {
     const budgetMs = Math.min(probe.deadlineMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
@@ -52,15 +45,12 @@ export function createHealth({
   return {
     async check({ deep }) {
       const began = clock.monotonic()
-      const results = await Promise.all(
-        flights.map(
-          async ({ name, ...run }): Promise<[string, ProbeResult]> => [
-            name,
-            await (deep ? run.deep() : run.shallow()),
-          ],
-        ),
-      )
-      if (stopping()) results.push([LIFECYCLE, failing('the daemon stops')])
+      const run = async (flight: (typeof flights)[number]) => {
+        const result = await (deep ? flight.deep() : flight.shallow())
+        return [flight.name, result] as [string, ProbeResult]
+      }
+      const results = await Promise.all(flights.map(run))
+      if (stopping?.()) results.push([LIFECYCLE, failing('the daemon stops')])
       return {
         service,
         state: fold(results.map(([, result]) => result)),
@@ -90,8 +80,7 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
         return
       }
       controller.abort(new Error(reason))
-      // Wait one more turn of the event loop, for a probe that reports how far it came, and for an answer
-      // that arrived while the loop was blocked.
+      // One more turn of the event loop, for a probe that says how far it came, and an answer that arrived while blocked.
       setImmediate(() => resolve(failing(reason)))
     }
     timer = setTimeout(end, budgetMs)
@@ -141,13 +130,6 @@ function announce(report: HealthReport, depth: string, from: string, log: Log): 
   const { service, state } = report
   const [level, sentence] = WORDS[state]
   const bad = Object.entries(report.probes).filter(([, probe]) => probe.state === state && state !== 'ok')
-  log[level]('health_changed', sentence, {
-    service,
-    depth,
-    from,
-    to: state,
-    ...(bad.length > 0 && {
-      probes: bad.map(([name, { reason }]) => `${name}: ${reason ?? state}`).join('; '),
-    }),
-  })
+  const probes = bad.map(([name, { reason }]) => `${name}: ${reason ?? state}`).join('; ')
+  log[level]('health_changed', sentence, { service, depth, from, to: state, ...(probes && { probes }) })
 }

@@ -31,22 +31,18 @@ export function verdictOf(
 ): Verdict {
   const diagnosis = diagnose(results, asks)
   const states = results.map(stateOf)
-  const otherBuild = [...diagnosis.builds].filter(
+  const others = [...diagnosis.builds].filter(
     ([, build]) => expectBuild !== undefined && build !== expectBuild,
   )
-  const warnings = [
-    ...(diagnosis.skew ? [`different builds run: ${buildsText(diagnosis.builds)}`] : []),
-    ...results.flatMap(({ service, certificate }) =>
-      certificate && certificate.daysLeft < CERTIFICATE_DAYS
-        ? [
-            `the certificate of ${service} ${certificate.daysLeft < 0 ? 'has expired' : `ends in ${counted(certificate.daysLeft, 'day')}`}`,
-          ]
-        : [],
-    ),
-  ]
+  const warnings = diagnosis.skew ? [`different builds run: ${buildsText(diagnosis.builds)}`] : []
+  for (const { service, certificate: { daysLeft } = { daysLeft: CERTIFICATE_DAYS } } of results)
+    if (daysLeft < CERTIFICATE_DAYS)
+      warnings.push(
+        `the certificate of ${service} ${daysLeft < 0 ? 'has expired' : `ends in ${counted(daysLeft, 'day')}`}`,
+      )
   const failed =
     states.includes('failing') ||
-    otherBuild.length > 0 ||
+    others.length > 0 ||
     (strict && (states.includes('degraded') || warnings.length > 0))
   const named = (state: RemoteState) =>
     results.filter((health) => stateOf(health) === state && !isRefused(health)).map(nameOf)
@@ -54,40 +50,33 @@ export function verdictOf(
     const because = becauseOf(diagnosis, service)
     return because === undefined ? service : `${service} (${because})`
   }
+  const refused = results.filter(isRefused)
+  const lacksToken = (health: RemoteHealth) => !health.reached && health.cause === 'token_missing'
   const list = (label: string, names: readonly string[]) =>
     names.length === 0 ? [] : [`${label}: ${names.join(', ')}`]
   const parts = [
     ...list('not reached', named('unreached')),
-    ...list('token missing', results.filter(lacksToken).map(nameOf)),
-    ...list('refused', results.filter((health) => isRefused(health) && !lacksToken(health)).map(nameOf)),
+    ...list('token missing', refused.filter(lacksToken).map(nameOf)),
+    ...list('refused', refused.filter((health) => !lacksToken(health)).map(nameOf)),
     ...list('failing', named('failing')),
     ...list('degraded', named('degraded')),
-    ...(otherBuild.length === 0
-      ? []
-      : [`expected build ${expectBuild}, found ${buildsText(new Map(otherBuild))}`]),
+    ...(others.length > 0 ? [`expected build ${expectBuild}, found ${buildsText(new Map(others))}`] : []),
     ...warnings,
   ]
+  const allOk =
+    results.length < 2 ? `${results[0]?.service ?? 'nothing'} is ok` : `all ${results.length} services are ok`
   return {
     outcome: states.includes('unreached') ? 'unreached' : failed ? 'failed' : 'passed',
-    sentence: parts.length === 0 ? allOk(results) : parts.join('; '),
+    sentence: parts.join('; ') || allOk,
     warnings,
     results,
     diagnosis,
   }
 }
 
-function lacksToken(health: RemoteHealth): boolean {
-  return !health.reached && health.cause === 'token_missing'
-}
-
 /** The verdict's sentence, or that the checks passed but not as often in a row as asked. */
 export function conclusion({ outcome, sentence }: Verdict, passed: boolean): string {
   return outcome === 'passed' && !passed ? `not often enough in a row: ${sentence}` : sentence
-}
-
-function allOk(results: readonly RemoteHealth[]): string {
-  const [first, ...more] = results
-  return more.length === 0 ? `${first?.service ?? 'nothing'} is ok` : `all ${results.length} services are ok`
 }
 
 function buildsText(builds: ReadonlyMap<Service, string | null>): string {
@@ -152,10 +141,7 @@ export function dependenciesOf(
   return asks
 }
 
-/**
- * Separates causes from consequences: a probe named after another service that is itself in trouble is
- * explained by that service. Whatever is left is a root cause.
- */
+/** Separates causes from what follows: a probe named after a service that is itself in trouble is explained by it. */
 export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): Diagnosis {
   const byService = new Map(results.map((health) => [health.service, health]))
   const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
@@ -164,40 +150,30 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): 
       ? other.service
       : undefined
   }
-  const followers = new Map<Service, readonly Service[]>()
-  const roots: RootCause[] = unreached(results)
+  const leaders = new Map<Service, readonly Service[]>()
+  const builds = new Map<Service, string | null>()
+  const rootCauses = unreached(results)
   for (const health of results) {
-    if (!health.reached || health.report.state === 'ok') continue
-    const { state, probes } = health.report
+    if (!health.reached) continue
+    const { service, report, foreign } = health
+    const { state, probes, build } = report
+    if (!foreign) builds.set(service, build)
+    if (state === 'ok') continue
     const bad = Object.entries(probes).filter(([, probe]) => probe.state === state)
-    const explained = bad.flatMap(([name]) => explainedBy(health.service, name, state) ?? [])
-    if (bad.length > 0 && explained.length === bad.length) followers.set(health.service, explained)
+    const explained = bad.flatMap(([name]) => explainedBy(service, name, state) ?? [])
+    if (bad.length > 0 && explained.length === bad.length) leaders.set(service, explained)
     for (const [name, probe] of bad) {
-      if (explainedBy(health.service, name, state) !== undefined) continue
-      const fine = results.some(({ service }) => service === name) ? ', though it answers from here' : ''
-      roots.push({
-        services: [health.service],
-        probe: name,
-        state,
-        reason: `${probe.reason ?? state}${fine}`,
-      })
+      if (explainedBy(service, name, state) !== undefined) continue
+      const fine = byService.has(name) ? ', though it answers from here' : ''
+      rootCauses.push({ services: [service], probe: name, state, reason: `${probe.reason ?? state}${fine}` })
     }
     if (bad.length === 0)
-      roots.push({ services: [health.service], state, reason: 'it says so, and names no probe' })
+      rootCauses.push({ services: [service], state, reason: 'it says so, and names no probe' })
   }
-  const builds = new Map(
-    results.flatMap((health) =>
-      health.reached && !health.foreign ? [[health.service, health.report.build] as const] : [],
-    ),
-  )
-  return {
-    rootCauses: roots,
-    followers: new Map(
-      [...followers].map(([follower]) => [follower, [...new Set(origins(follower, followers))]]),
-    ),
-    builds,
-    skew: new Set(builds.values()).size > 1,
-  }
+  const origins = (service: Service): readonly Service[] =>
+    leaders.get(service)?.flatMap(origins) ?? [service]
+  const followers = new Map([...leaders.keys()].map((one) => [one, [...new Set(origins(one))]]))
+  return { rootCauses, followers, builds, skew: new Set(builds.values()).size > 1 }
 }
 
 /** The root causes of services that were not reached; those that fail alike on one host share one. */
@@ -211,10 +187,6 @@ function unreached(results: readonly RemoteHealth[]): RootCause[] {
     groups.set(key, { services, state: 'unreached', cause, reason, fix })
   }
   return [...groups.values()]
-}
-
-function origins(service: Service, followers: ReadonlyMap<Service, readonly Service[]>): readonly Service[] {
-  return followers.get(service)?.flatMap((next) => origins(next, followers)) ?? [service]
 }
 
 /** `because api`, for a service that only follows others. */

@@ -160,45 +160,33 @@ export type ConditionName = keyof typeof ALL
 /** The conditions, which are causes of incidents beside the probes, with the advice about each. */
 export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = ALL
 
+const advice = (means: string, command: string, runbook: string) => ({ means, command, runbook })
 /** Advice for what the engine itself knows; all other probes take the general advice below. */
 const OWN: Readonly<Record<string, Partial<Advice>>> = {
   ...CONDITIONS,
-  store: {
-    means: 'nothing can be stored: subscribing fails, and lessons wait',
-    command: 'platformctl db status',
-    runbook: 'store-failing',
-  },
-  job_store: {
-    means: 'jobs can be neither read nor stored',
-    command: 'platformctl db status',
-    runbook: 'store-failing',
-  },
-  mail: {
-    means: 'no messages are sent; lessons wait and go out later',
-    command: 'platformctl preflight --deep',
-    runbook: 'mail-refused',
-  },
-  payments: {
-    means: 'nobody can pay',
-    command: 'platformctl billing smoke',
-    runbook: 'billing',
-  },
-  sharedstore: {
-    means: 'rate limits count in each process for itself',
-    command: 'platformctl health --deep',
-    runbook: 'limiter-degraded',
-  },
+  store: advice(
+    'nothing can be stored: subscribing fails, and lessons wait',
+    'platformctl db status',
+    'store-failing',
+  ),
+  job_store: advice('jobs can be neither read nor stored', 'platformctl db status', 'store-failing'),
+  mail: advice(
+    'no messages are sent; lessons wait and go out later',
+    'platformctl preflight --deep',
+    'mail-refused',
+  ),
+  payments: advice('nobody can pay', 'platformctl billing smoke', 'billing'),
+  sharedstore: advice(
+    'rate limits count in each process for itself',
+    'platformctl health --deep',
+    'limiter-degraded',
+  ),
 }
 
 /** Advice for operators about a cause. */
 export function adviceFor(
   cause: string,
-  {
-    label,
-    isService,
-    isHeartbeat,
-    absent,
-  }: {
+  about: {
     readonly label: string
     /** The cause is another service of the platform. */
     readonly isService: boolean
@@ -208,6 +196,7 @@ export function adviceFor(
     readonly absent: string
   },
 ): Advice {
+  const { label, isService, isHeartbeat, absent } = about
   const means = isService
     ? `nothing that asks ${label} works`
     : isHeartbeat

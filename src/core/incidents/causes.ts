@@ -84,15 +84,7 @@ const ROUNDS_WITH_OTHERS = 3
  * Decides which incidents a round opens and closes. Only probes that the round ran count: those of other
  * machines are neither passing nor failing. What fails because of another probe opens no incident, and does not end one.
  */
-export function followRound({
-  streaks,
-  reports,
-  open,
-  prerequisites = NO_PREREQUISITES,
-  elsewhere = [],
-  isCheckedElsewhere = () => false,
-  isKnown = () => true,
-}: {
+export function followRound(input: {
   readonly streaks: Streaks
   readonly reports: readonly RoundReport[]
   /** Causes of the incidents that are open. */
@@ -105,11 +97,14 @@ export function followRound({
   /** False for a cause that nothing checks any more, because it was removed from the definition. */
   readonly isKnown?: ((cause: string) => boolean) | undefined
 }): RoundOutcome {
+  const { streaks, reports, open, prerequisites = NO_PREREQUISITES, elsewhere = [] } = input
+  const { isCheckedElsewhere = () => false, isKnown = () => true } = input
   const own = failingIn(reports)
   const others = elsewhere.map(({ cause, service, reason }) => ({ service, probe: cause, reason }))
   const roots = rootCauses([...own, ...others], prerequisites)
-  const isElsewhere = ({ cause }: Cause) => elsewhere.some((one) => one.cause === cause)
-  const causes = causesIn(roots).filter((one) => !isElsewhere(one))
+  const { here: causes = [], there = [] } = Object.groupBy(causesIn(roots), ({ cause }) =>
+    elsewhere.some((one) => one.cause === cause) ? 'there' : 'here',
+  )
   const next = new Map<string, number>()
   const roundsOf = (cause: string) =>
     [...(prerequisites.get(cause) ?? [])].some(isCheckedElsewhere) ? ROUNDS_WITH_OTHERS : ROUNDS
@@ -138,7 +133,7 @@ export function followRound({
   }
   return {
     failing: [...causes, ...followers],
-    elsewhere: causesIn(roots).filter(isElsewhere),
+    elsewhere: there,
     streaks: next,
     opens: causes.filter(({ cause }) => (next.get(cause) ?? 0) >= roundsOf(cause) && !open.includes(cause)),
     closes: open.filter((cause) => (next.get(cause) ?? 0) <= -ROUNDS),

@@ -1,3 +1,4 @@
+import type { Mailbox } from '../address.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
 import type { Mailer, Outcome } from '../mail/mailer.ts'
@@ -11,8 +12,6 @@ import type { AlertText } from './text.ts'
 import { webhookFormat, webhookRequest } from './webhook.ts'
 
 type TextOf = (incident: StoredIncident, kind: MessageKind) => AlertText
-type AlertSettings = Settings['alerts']
-
 const ANSWER_MS = 20_000
 const POSTS_AT_ONCE = 5
 
@@ -32,14 +31,7 @@ export function openChannels(
 /** A channel that posts alerts to a webhook, as its service documents. Redirects are not followed. */
 export function webhookChannel(
   clock: Pick<Clock, 'now'>,
-  {
-    name = 'webhook',
-    afterMs,
-    url,
-    secret,
-    format,
-    send = proxiedFetch,
-  }: {
+  settings: {
     readonly name?: string
     readonly afterMs?: number
     readonly url: Secret
@@ -50,19 +42,15 @@ export function webhookChannel(
   },
   textOf: TextOf,
 ): Channel {
+  const { name = 'webhook', afterMs, url, secret, format, send = proxiedFetch } = settings
   const to = webhookFormat(url.reveal(), format)
   async function post({ id, kind, incident }: Omit<Alert, 'at'>): Promise<Outcome> {
     const [address, text] = [new URL(url.reveal()), textOf(incident, kind)]
     const posting = { id, kind, incident, text, address, secret, now: clock.now() }
     const { headers, body } = webhookRequest(to, posting)
+    const signal = AbortSignal.timeout(ANSWER_MS)
     try {
-      const answer = await send(url.reveal(), {
-        method: 'POST',
-        headers,
-        body,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(ANSWER_MS),
-      })
+      const answer = await send(url.reveal(), { method: 'POST', headers, body, redirect: 'manual', signal })
       await answer.body?.cancel()
       if (answer.ok) return { kind: 'sent', id }
       const reason = `the webhook answered ${answer.status}`
@@ -89,7 +77,7 @@ export function webhookChannel(
 /** A channel that sends alerts by mail, each through a mailer of its own, so that no connection stays open. */
 export function mailChannel(
   open: () => Pick<Mailer, 'send' | 'close' | 'lines' | 'patienceMs'>,
-  to: NonNullable<AlertSettings['mailTo']>,
+  to: Mailbox,
   textOf: TextOf,
 ): Channel {
   const { lines, patienceMs } = open()
@@ -98,13 +86,10 @@ export function mailChannel(
     async tell({ id: about, kind, incident, at }, signal) {
       const mailer = open()
       try {
-        // The same date and text for every attempt, because a provider refuses a different message under a
-        // key that it knows.
+        // The same date and text for every attempt: a provider refuses another message under a key that it knows.
+        const compiled = alertMail(textOf(incident, kind))
         return await mailer.send(
-          {
-            ...{ template: ALERT, slots: {}, to, about, date: new Date(at) },
-            compiled: alertMail(textOf(incident, kind)),
-          },
+          { template: ALERT, slots: {}, to, about, date: new Date(at), compiled },
           signal,
         )
       } finally {
@@ -119,11 +104,6 @@ const ALERT = 'alert'
 
 function alertMail({ title, lines }: AlertText): CompiledMail {
   const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title></head><body><h1>${escapeHtml(title)}</h1>${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}</body></html>`
-  return {
-    slots: {},
-    subject: [title],
-    html: [html],
-    text: [`${[title, '', ...lines].join('\n')}\n`],
-    body: [],
-  }
+  const text = `${[title, '', ...lines].join('\n')}\n`
+  return { slots: {}, subject: [title], html: [html], text: [text], body: [] }
 }

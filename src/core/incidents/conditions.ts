@@ -1,25 +1,16 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
-import type { ProbeResult } from '../health/probe.ts'
+import { failing, ok, type ProbeResult } from '../health/probe.ts'
 import { type Hold, heldTogether } from '../mail/holds.ts'
 import { counted, minute } from '../sentences.ts'
 import { WEB } from '../service.ts'
 import type { ConditionName } from './advice.ts'
 import type { MessageRecord } from './incident.ts'
 
-/**
- * The daemon's observations about itself that no health probe reports. Parts that could not be checked are left out.
- */
+/** The daemon's observations about itself that no health probe reports. Parts that could not be checked are left out. */
 export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]
   /** When lessons became due that are not sent yet. */
-  readonly lessonsDueSince?:
-    | {
-        /** The first that waits for an attempt; undefined: none does. */
-        readonly at: number | undefined
-        /** One that failed while no lesson was sent at all; undefined: none did. */
-        readonly stalledAt: number | undefined
-      }
-    | undefined
+  readonly lessonsDueSince?: LessonsDue | undefined
   readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
   /** How long the last write to the disk of the data folder took. */
   readonly writeMs?: number | undefined
@@ -40,6 +31,13 @@ export interface SelfObservations {
   readonly clock?: { readonly aheadMs: number; readonly of: string } | undefined
   /** When this daemon started last, in UTC milliseconds. */
   readonly starts?: readonly number[] | undefined
+}
+
+interface LessonsDue {
+  /** The first that waits for an attempt; undefined: none does. */
+  readonly at: number | undefined
+  /** One that failed while no lesson was sent at all; undefined: none did. */
+  readonly stalledAt: number | undefined
 }
 
 export interface CertificateCheck {
@@ -63,16 +61,8 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const {
-    lessonsDueSince,
-    disk,
-    writeMs,
-    holds,
-    outcomes = {},
-    scheduleStalledMs,
-    clock,
-    starts = [],
-  } = observed
+  const { lessonsDueSince, disk, writeMs, holds, halfConfigured, outcomes = {}, scheduleStalledMs } = observed
+  const { alerts, clock, starts = [] } = observed
   const paused = holds && pauseReasons(holds)
   return {
     service: WEB,
@@ -85,36 +75,33 @@ export function conditionsReport(
         }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
       ...(writeMs !== undefined && {
-        disk_slow: result(
-          writeMs <= WRITE_MS ? undefined : `a write took ${counted(Math.round(writeMs / 1000), 'second')}`,
+        disk_slow: unless(
+          writeMs <= WRITE_MS,
+          `a write took ${counted(Math.round(writeMs / 1000), 'second')}`,
         ),
       }),
       build_skew: result(skewReason(observed.builds)),
-      half_configured: result(
-        observed.halfConfigured.length === 0
-          ? undefined
-          : `half-configured: ${observed.halfConfigured.join(', ')}`,
-      ),
+      half_configured: unless(halfConfigured.length === 0, `half-configured: ${halfConfigured.join(', ')}`),
       mail_refused: result(observed.mailRefused),
       ...Object.fromEntries(Object.entries(outcomes).map(([name, reason]) => [name, result(reason)])),
       // A process that looks has started.
-      start_refused: result(undefined),
+      start_refused: ok(true),
       restart_loop: result(restartReason(starts, now)),
       ...(scheduleStalledMs !== undefined && {
-        schedule_stalled: result(
-          scheduleStalledMs < SCHEDULE_MS ? undefined : `no progress for ${minutes(scheduleStalledMs)}`,
+        schedule_stalled: unless(
+          scheduleStalledMs < SCHEDULE_MS,
+          `no progress for ${minutes(scheduleStalledMs)}`,
         ),
       }),
-      ...(observed.alerts && { alerts_unheard: result(unheardReason(observed.alerts)) }),
+      ...(alerts && { alerts_unheard: result(unheardReason(alerts)) }),
       ...(clock && { clock_wrong: result(clockReason(clock)) }),
       ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
     },
   }
 }
 
-function result(reason: string | undefined): ProbeResult {
-  return reason === undefined ? { state: 'ok', checked: true } : { state: 'failing', checked: true, reason }
-}
+const result = (reason: string | undefined) => (reason === undefined ? ok(true) : failing(reason))
+const unless = (isWell: boolean, reason: string) => (isWell ? ok(true) : failing(reason))
 
 /** Courses that were paused together with other mail are part of that pause, so that one pause is one incident. */
 function pauseReasons(holds: readonly Hold[]): { courses: string | undefined; mail: string | undefined } {
@@ -186,10 +173,7 @@ export function lateBefore(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
 }
 
-function lateReason(
-  { at, stalledAt }: NonNullable<SelfObservations['lessonsDueSince']>,
-  now: number,
-): string | undefined {
+function lateReason({ at, stalledAt }: LessonsDue, now: number): string | undefined {
   const since = (due: number) => `a lesson has been due since ${minute(due)}`
   const before = lateBefore(now)
   if (stalledAt !== undefined && stalledAt <= before)
@@ -198,8 +182,7 @@ function lateReason(
 }
 
 function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {
-  const isFull = freeBytes < 0.2 * GB || (freeBytes < 2 * GB && freeBytes < bytes * 0.05)
-  return isFull
+  return freeBytes < 0.2 * GB || (freeBytes < 2 * GB && freeBytes < bytes * 0.05)
     ? `${Math.floor(freeBytes / 1024 ** 2)} MB of ${(bytes / GB).toFixed(1)} GB are left on the disk of the data folder`
     : undefined
 }

@@ -29,7 +29,7 @@ export function plannedAlerts(
     channels.flatMap((hearing) => {
       const { name: channel, takes = () => true } = hearing
       const records = told.filter((one) => one.incident === incident.id && one.channel === channel)
-      const next = nextAlert(incident, hearing, records, { isFlapping: isFlapping(incident, incidents), now })
+      const next = nextAlert(incident, hearing, records, isFlapping(incident, incidents), now)
       if (next === undefined || !takes(next.kind, incident)) return []
       return { incident: incident.id, channel, ...next }
     }),
@@ -41,7 +41,8 @@ function nextAlert(
   { openedAt, closedAt, acknowledgedAt }: StoredIncident,
   { afterMs }: Hearing,
   records: readonly MessageRecord[],
-  { isFlapping, now }: { readonly isFlapping: boolean; readonly now: number },
+  isFlapping: boolean,
+  now: number,
 ): Pick<PlannedAlert, 'kind' | 'at'> | undefined {
   const recordOf = (kind: MessageKind) => records.find((one) => one.kind === kind)
   const isLeft = (kind: MessageKind) => (recordOf(kind)?.outcome ?? 'pending') === 'pending'

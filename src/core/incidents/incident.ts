@@ -78,10 +78,7 @@ export const UPDATE_STATES = ['identified', 'monitoring', 'resolved', 'postmorte
 
 /** What an announcement says in a language, else in its base language, else in the platform's. */
 export function saidIn(
-  {
-    text = '',
-    translations = {},
-  }: { readonly text?: string | undefined; readonly translations?: Announcement['translations'] },
+  { text = '', translations = {} }: Pick<NoticeFacts, 'text' | 'translations'>,
   language: string,
 ): string {
   const tag = inLanguage((one) => Object.hasOwn(translations, one), language)

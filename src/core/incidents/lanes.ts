@@ -34,15 +34,9 @@ export const alertId = (incident: string, kind: MessageKind) => `alert.${inciden
 export function createAlertLanes(
   host: Host,
   store: IncidentStore,
-  {
-    channels,
-    held = async () => undefined,
-    signal,
-  }: {
-    readonly channels: readonly Channel[]
-    readonly held?: Held | undefined
-    readonly signal?: AbortSignal | undefined
-  },
+  channels: readonly Channel[],
+  held: Held = async () => undefined,
+  signal?: AbortSignal,
 ): readonly (() => Promise<number>)[] {
   const { clock, log } = host
   const lane = (channel: Channel) => {
@@ -74,15 +68,13 @@ export function createAlertLanes(
         ),
       tell({ claim: { incident, kind, channel: by, attempt }, record, delivery }) {
         const facts = { incident, kind, channel: by, attempt }
+        const then = record.result === 'over' ? ' and was given up' : '; it is tried again'
         if (delivery.kind === 'sent') log.info('alert_sent', 'an alert was sent', facts)
         else if (isAnswer(delivery))
-          log.warn(
-            'alert_not_sent',
-            record.result === 'over'
-              ? 'an alert could not be sent and was given up'
-              : 'an alert could not be sent; it is tried again',
-            { ...facts, reason: delivery.reason },
-          )
+          log.warn('alert_not_sent', `an alert could not be sent${then}`, {
+            ...facts,
+            reason: delivery.reason,
+          })
       },
     }
     return createEngine(host, source, signal)

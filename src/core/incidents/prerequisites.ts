@@ -10,15 +10,13 @@ export const NO_PREREQUISITES: Prerequisites = new Map()
 
 /** Collects what the definition, the engine's probes and the conditions depend on. */
 export function prerequisitesOf(
-  {
-    probes,
-    services,
-  }: {
+  platform: {
     readonly probes: readonly Pick<ProbeDefinition, 'name' | 'service' | 'dependsOn'>[]
     readonly services: readonly Pick<ServiceDefinition, 'name' | 'dependsOn'>[]
   },
   settings: Settings,
 ): Prerequisites {
+  const { probes, services } = platform
   const direct = Map.groupBy(
     [
       ...services.map(({ name, dependsOn = [] }) => ({ name, on: dependsOn })),
@@ -34,20 +32,16 @@ export function prerequisitesOf(
     ].filter(({ on }) => on.length > 0),
     ({ name }) => name,
   )
-  return new Map(
-    [...direct.keys()].map((name) => {
-      const all = new Set<string>()
-      // A set also visits what is added while it is iterated.
-      const reached = new Set([name])
-      for (const one of reached)
-        for (const { on } of direct.get(one) ?? [])
-          for (const other of on) {
-            reached.add(other)
-            all.add(other)
-          }
-      return [name, all]
-    }),
-  )
+  const next = (name: string) => direct.get(name)?.flatMap(({ on }) => on) ?? []
+  return new Map([...direct.keys()].map((name) => [name, reachable(next(name), next)]))
+}
+
+/** What is reached from these, and they themselves. */
+function reachable<Item>(from: Iterable<Item>, next: (item: Item) => Iterable<Item>): ReadonlySet<Item> {
+  const reached = new Set(from)
+  // A set also visits what is added while it is iterated.
+  for (const item of reached) for (const other of next(item)) reached.add(other)
+  return reached
 }
 
 /** What explains each fault in the end: itself if nothing does; those of a ring are each reported. */
@@ -57,8 +51,7 @@ export function rootsOf<Fault>(
 ): ReadonlyMap<Fault, readonly Fault[]> {
   const explained = new Map(faults.map((one) => [one, explain(one)]))
   const roots = (one: Fault) => {
-    const reached = new Set([one])
-    for (const each of reached) for (const other of explained.get(each) ?? []) reached.add(other)
+    const reached = reachable([one], (each) => explained.get(each) ?? [])
     const unexplained = [...reached].filter((each) => explained.get(each)?.length === 0)
     return unexplained.length === 0 ? [one] : unexplained
   }

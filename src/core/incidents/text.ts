@@ -11,9 +11,7 @@ export interface AlertText {
   readonly link?: string | undefined
 }
 
-/**
- * Advice for operators about a cause: its name, the effect of its failure, the command to start with, and the runbook.
- */
+/** Advice for operators about a cause: its name, the effect of its failure, the command to start with, the runbook. */
 export interface Advice {
   readonly label: string
   /** How a message describes the cause as it begins, lasts and has ended; the default is `is failing`. */
@@ -41,15 +39,7 @@ function quoted(text: string): string {
   return shortened(text.replace(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu, ' '), LONGEST_FACT)
 }
 
-export function alertText({
-  incident,
-  kind,
-  advice,
-  platform,
-  isService,
-  places,
-  link,
-}: {
+export function alertText(input: {
   readonly incident: StoredIncident
   readonly kind: MessageKind
   readonly advice: Advice
@@ -61,6 +51,7 @@ export function alertText({
   /** The status page. */
   readonly link?: string | undefined
 }): AlertText {
+  const { incident, kind, advice, platform, isService, places, link } = input
   const { service, affected, reason, openedAt, closedAt, acknowledgedBy, seenAt } = incident
   const { resolvedBy, resolvedReason } = incident
   const { label, words, means, command, runbook } = advice

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import type { DkimSettings, MailSettings } from '../env/settings.ts'
+import { attempt } from '../is-record.ts'
 import { counted } from '../sentences.ts'
 import { dkimPrivateKey } from '../webhook-key.ts'
 import { type LiveDependencies, step } from './endpoint.ts'
@@ -88,15 +89,7 @@ function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
     rsa: [() => createPublicKey({ ...der, type: 'spki' }), () => createPublicKey({ ...der, type: 'pkcs1' })],
     ed25519: [() => createPublicKey({ key: jwk, format: 'jwk' })],
   }
-  for (const form of forms[type]) {
-    try {
-      const key = form()
-      if (key.asymmetricKeyType === type) return key
-    } catch {
-      // Not of this form; the next is tried.
-    }
-  }
-  return undefined
+  return forms[type].map(attempt<KeyObject>).find((key) => key?.asymmetricKeyType === type)
 }
 
 /**

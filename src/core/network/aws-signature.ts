@@ -1,16 +1,14 @@
 import { createHash, createHmac } from 'node:crypto'
 
-interface SignedRequest extends Readonly<Record<'method' | 'host' | 'path' | 'body', string>> {
-  /** More to sign, by names in lower case. */
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** Headers that sign a request without a query: AWS Signature Version 4. */
+/** Headers that sign a request without a query: AWS Signature Version 4. `headers`: more to sign, in lower case. */
 export function awsSigned(
-  { method, host, path, body, headers }: SignedRequest,
+  request: Record<'method' | 'host' | 'path' | 'body', string> & {
+    readonly headers?: Record<string, string>
+  },
   { id, secret, region, service }: Record<'id' | 'secret' | 'region' | 'service', string>,
   now: number,
 ): Readonly<Record<string, string>> {
+  const { method, host, path, body, headers } = request
   const date = new Date(now).toISOString().replace(/[-:]|\.\d{3}/g, '')
   const day = date.slice(0, 8)
   const scope = `${day}/${region}/${service}/aws4_request`

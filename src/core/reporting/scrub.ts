@@ -4,9 +4,7 @@ import type { Reporter, ReporterInput } from './facade.ts'
 const DEEPEST = 6
 const WIDEST = 50
 const LONGEST = 2000
-/**
- * How much of a text the rules see: more than is kept, so that no rule meets only half of what it looks for.
- */
+/** How much of a text the rules see: more than is kept, so that no rule meets only half of what it looks for. */
 const LOOKED_AT = 2 * LONGEST
 const LONGEST_WORD = 1000
 

@@ -3,114 +3,52 @@ import { readCompose } from './compose.ts'
 import { readDotenv, readDotenvExpand } from './dotenv.ts'
 import type { DialectResult, Look } from './template.ts'
 
-type State =
-  | 'before-name'
-  | 'name'
-  | 'before-value'
-  | 'value'
-  | 'escape'
-  | 'single'
-  | 'double'
-  | 'double-escape'
-  | 'comment'
-  | 'comment-escape'
-
-const NEWLINE = /[\n\r]/
-const SPACE = /[ \t\n\r]/
+/**
+ * A comment, or a name with what is quoted in its value and what follows. A line goes on behind a backslash, and the end
+ * of the file ends whatever is open, also a quote.
+ */
+const STATEMENT =
+  /[#;](?:\\[\s\S]|[^\\\n\r])*|([^ \t\n\r#;][^=\n\r]*)(?:=((?:[ \t]*(?:'[^']*'?|"(?:\\[\s\S]|[^"\\])*\\?"?))*)[ \t]*((?:\\[\s\S]?|[^\\\n\r])*))?/g
+const QUOTED = /'([^']*)'?|"((?:\\[\s\S]|[^"\\])*)\\?"?/g
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/** `EnvironmentFile=` of systemd 252: its state machine. A name it does not accept is skipped with a warning in its log. */
+/** `EnvironmentFile=` of systemd 252. A name it does not accept is skipped with a warning in its log. */
 function readSystemd(text: string): DialectResult {
   const values = new Map<string, string>()
   // Read as text that a NUL ends, so that it refuses a file with one inside.
   const nul = text.indexOf('\0')
   if (nul !== -1) return { values, rejected: true, rejectedLine: text.slice(0, nul).split('\n').length }
-  let [state, name, value, quoted, trailing]: [State, string, string, boolean, number] = [
-    'before-name',
-    '',
-    '',
-    false,
-    0,
-  ]
-  const push = () => {
+  for (const [, name = '', quoted, rest = ''] of text.matchAll(STATEMENT)) {
+    let value = [...(quoted ?? '').matchAll(QUOTED)]
+      .map(([, single, double = '']) => single ?? unescaped(double))
+      .join('')
+    let end = value.length
+    for (const [piece] of rest.matchAll(/\\[\s\S]?|[ \t]+|[^\\ \t]+/g)) {
+      const added = piece.startsWith('\\') ? piece.slice(1).replace(/[\n\r]/, '') : piece
+      value += added
+      // White space at the end is dropped, unless a backslash is before it.
+      if (added !== '' && !/^[ \t]/.test(piece)) end = value.length
+    }
     const key = name.trimEnd()
     // An empty value is dropped; __proto__ is in the measurements as lost.
     if (NAME.test(key) && key !== '__proto__' && (value !== '' || quoted))
-      values.set(key, value.slice(0, value.length - trailing))
-    ;[state, name, value, quoted, trailing] = ['before-name', '', '', false, 0]
+      values.set(key, value.slice(0, end))
   }
-  const add = (char: string) => {
-    value += char
-    trailing = 0
-  }
-  for (const char of text) {
-    const newline = NEWLINE.test(char)
-    switch (state) {
-      case 'before-name':
-        if (char === '#' || char === ';') state = 'comment'
-        else if (!SPACE.test(char)) [state, name] = ['name', char]
-        break
-      case 'name':
-        if (newline) [state, name] = ['before-name', '']
-        else if (char === '=') state = 'before-value'
-        else name += char
-        break
-      case 'before-value':
-        if (newline) push()
-        else if (char === "'") [state, quoted] = ['single', true]
-        else if (char === '"') [state, quoted] = ['double', true]
-        else if (char === '\\') state = 'escape'
-        else if (!SPACE.test(char)) {
-          state = 'value'
-          add(char)
-        }
-        break
-      case 'value':
-        if (newline) push()
-        else if (char === '\\') state = 'escape'
-        else {
-          value += char
-          trailing = SPACE.test(char) ? trailing + 1 : 0
-        }
-        break
-      case 'escape':
-        state = 'value'
-        if (!newline) add(char)
-        break
-      case 'single':
-        if (char === "'") state = 'before-value'
-        else add(char)
-        break
-      case 'double':
-        if (char === '"') state = 'before-value'
-        else if (char === '\\') state = 'double-escape'
-        else add(char)
-        break
-      case 'double-escape':
-        state = 'double'
-        if (/["\\`$]/.test(char)) add(char)
-        else if (char !== '\n') add(`\\${char}`)
-        break
-      case 'comment':
-        if (char === '\\') state = 'comment-escape'
-        else if (newline) state = 'before-name'
-        break
-      case 'comment-escape':
-        state = 'comment'
-    }
-  }
-  // The end of the file ends whatever is open, also a quote.
-  if (state !== 'before-name' && state !== 'name' && !state.startsWith('comment')) push()
   return { values, rejected: false }
+}
+
+/** In double quotes, a backslash before another character stays. */
+function unescaped(text: string): string {
+  return text.replace(/\\([\s\S])/g, (whole, char: string) =>
+    /["\\`$]/.test(char) ? char : char === '\n' ? '' : whole,
+  )
 }
 
 /** `docker run --env-file` (docker/cli): lines are split at the first `=` and taken raw; white space in a name refuses the file. */
 function readDocker(text: string, ofMachine: Look): DialectResult {
   const values = new Map<string, string>()
-  for (const [index, whole] of text
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-    .entries()) {
+  const lines = text.replace(/^\uFEFF/, '').split('\n')
+  for (const [index, whole] of lines.entries()) {
     const line = whole.replace(/\r$/, '').replace(/^[ \t]+/, '')
     if (line === '' || line.startsWith('#')) continue
     const equals = line.indexOf('=')
