@@ -37,8 +37,7 @@ export interface AuditEntry {
 }
 
 /**
- * The log of operators' actions on a store. Entries are only ever added: both stores refuse to change or
- * delete one.
+ * The log of operators' actions on a store. Entries are only ever added: both stores refuse to change or delete one.
  */
 export interface AuditLog {
   /** Records an action that has no transaction of its own. All others write their entry in theirs. */

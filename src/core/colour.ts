@@ -17,10 +17,7 @@ const NAMED: Readonly<Record<string, Colour>> = {
   transparent: [0, 0, 0, 0],
 }
 
-/**
- * Parses a color as a mail's CSS writes it; undefined for anything else (`inherit`, a gradient, a system
- * color).
- */
+/** Parses a color as a mail's CSS writes it; undefined for anything else (`inherit`, a gradient, a system color). */
 export function parseColour(text: string): Colour | undefined {
   const value = text.trim().toLowerCase()
   const hex = /^#([\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/.exec(value)?.[1]

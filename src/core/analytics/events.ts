@@ -29,7 +29,5 @@ export const LONGEST_STRING = 64
 /** A property with a longer name is left out. In UTF-16 units. */
 export const LONGEST_KEY = 64
 
-/**
- * The key in local storage that turns off analytics and error reporting, with any value but `0` and `false`.
- */
+/** The key in local storage that turns off analytics and error reporting, with any value but `0` and `false`. */
 export const OPT_OUT_KEY = 'platform.optOut'

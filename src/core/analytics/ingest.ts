@@ -3,15 +3,8 @@ import type { Clock } from '../clock.ts'
 import { DAY_MS } from '../durations.ts'
 import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import { createSanitiser, type DropReason } from './sanitise.ts'
-import {
-  type AnalyticsBudget,
-  type AnalyticsStore,
-  createBudget,
-  type DayCount,
-  dayOf,
-  REFUSALS,
-  type Refusal,
-} from './store.ts'
+import type { AnalyticsBudget, AnalyticsStore, DayCount, Refusal } from './store.ts'
+import { createBudget, dayOf, REFUSALS } from './store.ts'
 
 /** How long events are kept: 13 months, which is a year and the month to compare it with. */
 export const RETENTION_DAYS = 395
@@ -83,14 +76,10 @@ export function createIngest(input: {
         onRefused(refusal)
         return { ...answer, stored: false, reason: REFUSALS[refusal] }
       }
-      const outcome = await store.append({
-        // A digest, because what a client wrote there is not kept.
-        id:
-          batch.id === undefined ? undefined : createHash('sha256').update(batch.id).digest().subarray(0, 16),
-        receivedAt: now,
-        events,
-        counts: countByDay(events),
-      })
+      // A digest, because what a client wrote there is not kept.
+      const id =
+        batch.id === undefined ? undefined : createHash('sha256').update(batch.id).digest().subarray(0, 16)
+      const outcome = await store.append({ id, receivedAt: now, events, counts: countByDay(events) })
       pruneDaily(store, now)
       if (outcome.kind === 'repeated')
         return { ...answer, stored: true, reason: 'this batch was stored before' }

@@ -69,9 +69,7 @@ export interface Insights {
   readonly streak: { readonly current: number; readonly longest: number }
 }
 
-/**
- * The most days that are drawn. A device whose clock once stood at 1970 would otherwise draw twenty thousand.
- */
+/** The most days that are drawn. A device whose clock once stood at 1970 would otherwise draw twenty thousand. */
 const MOST_DAYS = 730
 
 /** Aggregates what the buffer holds. Pure; ten thousand events take a few milliseconds. */
@@ -96,19 +94,15 @@ export function insightsOf(input: {
   const counts = new Map(days.map((day) => [day, 0]))
   const kinds = new Map<EventKind, number>()
   const shown: AnalyticsEvent[] = []
-  let total = 0
-
   for (const { event, day } of dated) {
     const count = counts.get(day)
     if (count === undefined || (kind !== undefined && event.kind !== kind)) continue
-    total += 1
     counts.set(day, count + 1)
     kinds.set(event.kind, (kinds.get(event.kind) ?? 0) + 1)
     shown.push(event)
   }
-
   return {
-    total,
+    total: shown.length,
     days: [...counts].map(([day, count]) => ({ day, count })),
     kinds: [...kinds].map(([name, count]) => ({ kind: name, count })).sort((a, b) => b.count - a.count),
     tables: tablesOf(sections, shown),
@@ -169,11 +163,12 @@ function measured({ compute, property }: InsightsColumn, properties: Properties)
   return typeof value === 'number' ? value : undefined
 }
 
-function computed(compute: InsightsColumn['compute'], values: Values | undefined): number | undefined {
-  if (compute === 'max') return values?.most
-  const { count, sum } = values ?? { count: 0, sum: 0 }
-  if (compute === 'mean') return count === 0 ? undefined : sum / count
-  return count
+function computed(
+  compute: InsightsColumn['compute'],
+  { count, sum, most }: Values = { count: 0, sum: 0, most: undefined },
+): number | undefined {
+  if (compute === 'max') return most
+  return compute !== 'mean' ? count : count === 0 ? undefined : sum / count
 }
 
 function streakOf(active: ReadonlySet<string>, today: string): Insights['streak'] {
@@ -192,8 +187,7 @@ function streakOf(active: ReadonlySet<string>, today: string): Insights['streak'
 
 function firstOf(days: ReadonlySet<string>, today: string): string {
   const earliest = shifted(today, 1 - MOST_DAYS)
-  let first = today
-  for (const day of days) if (day < first) first = day
+  const [first = today] = [...days, today].sort()
   return first < earliest ? earliest : first
 }
 

@@ -39,36 +39,29 @@ export type Sanitise = (value: unknown, drop: (reason: DropReason) => void) => A
 /** The sanitiser of a platform with these event kinds. */
 export function createSanitiser(events: readonly EventDefinition[]): Sanitise {
   const kinds = new Map<unknown, EventDefinition>(events.map((event) => [event.name, event]))
-  return (value, drop) => sanitiseEvent(kinds, value, drop)
-}
-
-function sanitiseEvent(
-  kinds: ReadonlyMap<unknown, EventDefinition>,
-  value: unknown,
-  drop: (reason: DropReason) => void,
-): AnalyticsEvent | undefined {
-  if (!isRecord(value)) return void drop('malformed')
-  const { kind, properties = {} } = value
-  const definition = kinds.get(kind)
-  if (definition === undefined) return void drop('unknown_kind')
-  if (!isRecord(properties)) return void drop('malformed')
-  const at = timeOf(value.at)
-  if (at === undefined) return void drop('time_out_of_range')
-
-  const kept: Record<string, PropertyValue> = Object.create(NOTHING)
-  let count = 0
-  for (const key of Object.keys(properties)) {
-    const fault = keyFault(key) ?? valueFault(properties[key]) ?? unlisted(definition, key, properties[key])
-    if (fault) drop(fault)
-    else if (count === MOST_PROPERTIES) drop('property_limit')
-    else {
-      count += 1
-      // valueFault has refused everything but strings, finite numbers and booleans.
-      const clean = properties[key] as PropertyValue
-      kept[key] = typeof clean === 'string' && !HARMLESS.has(clean) ? cut(clean) : clean
+  return (value, drop) => {
+    if (!isRecord(value)) return void drop('malformed')
+    const { kind, properties = {} } = value
+    const definition = kinds.get(kind)
+    if (definition === undefined) return void drop('unknown_kind')
+    if (!isRecord(properties)) return void drop('malformed')
+    const at = timeOf(value.at)
+    if (at === undefined) return void drop('time_out_of_range')
+    const kept: Record<string, PropertyValue> = Object.create(NOTHING)
+    let count = 0
+    for (const key of Object.keys(properties)) {
+      const fault = keyFault(key) ?? valueFault(properties[key]) ?? unlisted(definition, key, properties[key])
+      if (fault) drop(fault)
+      else if (count === MOST_PROPERTIES) drop('property_limit')
+      else {
+        count += 1
+        // valueFault has refused everything but strings, finite numbers and booleans.
+        const clean = properties[key] as PropertyValue
+        kept[key] = typeof clean === 'string' && !HARMLESS.has(clean) ? cut(clean) : clean
+      }
     }
+    return { kind: definition.name, at, properties: kept }
   }
-  return { kind: definition.name, at, properties: kept }
 }
 
 /** Why a kind that lists its properties does not keep this one. */
@@ -94,13 +87,8 @@ function keyFault(key: string): DropReason | undefined {
   return fault
 }
 
-/**
- * Whether a key is a name: it begins with a letter and is nothing that every object has, such as
- * `constructor`. Data used as a key is not a name.
- */
-function isName(key: string): boolean {
-  return /^\p{L}[\p{L}\p{M}\p{N} ._-]*$/u.test(key) && !(key in {})
-}
+/** A name begins with a letter and is nothing that every object has, such as `constructor`. Data used as a key is none. */
+const isName = (key: string) => /^\p{L}[\p{L}\p{M}\p{N} ._-]*$/u.test(key) && !(key in {})
 
 function valueFault(value: unknown): DropReason | undefined {
   if (typeof value === 'string') {
@@ -108,17 +96,13 @@ function valueFault(value: unknown): DropReason | undefined {
     const kept = cut(value)
     // Judge what is kept as well: cutting can leave a number where there was none before.
     if (isPersonalValue(value) || (kept !== value && isPersonalValue(kept))) return 'property_personal'
-    if (kept === value) remember(value)
+    // Forgets all when there is no room: what comes often is soon back, and a flood of texts fills no memory.
+    if (HARMLESS.size === MOST_HARMLESS) HARMLESS.clear()
+    if (kept === value) HARMLESS.add(value)
     return undefined
   }
   if (typeof value === 'number' && isPersonalNumber(value)) return 'property_personal'
   return typeof value === 'boolean' || Number.isFinite(value) ? undefined : 'property_type'
-}
-
-/** Forgets all when there is no room: what comes often is soon back, and a flood of texts fills no memory. */
-function remember(text: string): void {
-  if (HARMLESS.size === MOST_HARMLESS) HARMLESS.clear()
-  HARMLESS.add(text)
 }
 
 /** Cuts a text to 64 code points, not UTF-16 units: a lone half of a pair would change again when stored. */

@@ -35,9 +35,7 @@ export interface AnalyticsStore {
     readonly events: readonly AnalyticsEvent[]
     readonly counts: readonly DayCount[]
   }): Promise<{ readonly kind: 'stored'; readonly bytes: number } | { readonly kind: 'repeated' }>
-  /**
-   * The usage in total and of one day, which counts from 1970 in UTC. Cheap: it adds up one row for each day.
-   */
+  /** The usage in total and of one day, which counts from 1970 in UTC. Cheap: it adds up one row for each day. */
   usage(day: number): Promise<AnalyticsUsage>
   /** By day, then by kind; `since` is a day and included. */
   counts(since: string | undefined): Promise<readonly DayCount[]>
@@ -55,10 +53,7 @@ export interface AnalyticsStore {
   close(): Promise<void>
 }
 
-export interface AnalyticsBudget {
-  readonly totalBytes: number
-  readonly dailyBytes: number
-}
+export type AnalyticsBudget = Readonly<Record<'totalBytes' | 'dailyBytes', number>>
 
 /** Why events are not stored now. */
 export type Refusal = 'disk' | 'total' | 'day' | 'client'
@@ -118,10 +113,8 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
     ): Promise<Refusal | undefined> {
       const current = known && known.day === dayOf(clock.now()) && clock.monotonic() < known.until
       if (!current) await look(store)
-      const all = full()
-      if (all !== undefined) return all
-      const share = budget.dailyBytes / CLIENT_PART
-      return client !== undefined && spentBy(client) >= share ? 'client' : undefined
+      const isSpent = client !== undefined && spentBy(client) >= budget.dailyBytes / CLIENT_PART
+      return full() ?? (isSpent ? 'client' : undefined)
     },
     /** Counts bytes that were stored for a client. */
     spend(bytes: number, client: string | undefined): void {

@@ -10,8 +10,6 @@ const LARGEST_ANSWER_BYTES = 256 * 1024
 /** Two clicks within this time get the same session, because the provider repeats its answer to a repeated key. */
 const SAME_SESSION_MS = 10 * 60 * 1000
 
-export type Checkout = ReturnType<typeof openCheckout>
-
 /**
  * The payments API (form-encoded POST to `/v1/checkout/sessions`, `Authorization: Bearer`, `Idempotency-Key`): the
  * price comes from the configuration, the customer from the identity, the way back from the site's address.
@@ -40,12 +38,9 @@ export function openCheckout(
         'idempotency-key': createHash('sha256').update(`${window}\n${body}`).digest('base64url'),
       }
       try {
-        const { status, text } = await exchange(
-          `${apiUrl}/v1/checkout/sessions`,
-          { method: 'POST', headers, body, dispatcher },
-          LARGEST_ANSWER_BYTES,
-          ANSWER_MS,
-        )
+        const request = { method: 'POST', headers, body, dispatcher } as const
+        const url = `${apiUrl}/v1/checkout/sessions`
+        const { status, text } = await exchange(url, request, LARGEST_ANSWER_BYTES, ANSWER_MS)
         if (status !== 200) throw new AnswerError(`the payments API answered ${status}`)
         return sessionOf(JSON.parse(text))
       } catch (cause) {
@@ -53,29 +48,23 @@ export function openCheckout(
         const reason =
           cause instanceof AnswerError ? cause.message : 'the payments API could not be reached in time'
         log.warn('checkout_failed', 'the payments provider opened no checkout', { reason })
-        throw new PlatformError(
-          'unavailable',
-          'The payments provider opened no checkout now; nothing was charged. Try again later.',
-          { cause },
-        )
+        throw new PlatformError('unavailable', NOT_OPENED, { cause })
       }
     },
     close: () => dispatcher.close(),
   }
 }
 
-export interface CheckoutSession {
+const NOT_OPENED = 'The payments provider opened no checkout now; nothing was charged. Try again later.'
+
+interface CheckoutSession {
   readonly id: string
   /** Where the customer pays. */
   readonly url: string
 }
 
 /** The form that opens a session for a price. */
-export function sessionForm(
-  price: string,
-  siteUrl: string,
-  customer: Readonly<Record<string, string>>,
-): string {
+export function sessionForm(price: string, siteUrl: string, customer: Record<string, string>): string {
   return new URLSearchParams({
     mode: 'subscription',
     'line_items[0][price]': price,

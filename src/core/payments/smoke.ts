@@ -1,12 +1,11 @@
 import type { Settings } from '../env/settings.ts'
+import { given } from '../given.ts'
 import type { Host } from '../host.ts'
 import { jsonObject } from '../is-record.ts'
 import { exchange } from '../network/exchange.ts'
 import { PATHS } from '../paths.ts'
 import { sessionForm } from './checkout.ts'
 import { SIGNATURE_HEADER, signatureOf } from './webhook.ts'
-
-type Payments = NonNullable<Settings['payments']>
 
 /** The result of one check; `unreached`: no answer, or the key was refused, so the check says nothing. */
 export interface SmokeCheck {
@@ -16,22 +15,20 @@ export interface SmokeCheck {
   readonly finding: string
 }
 
-export interface SmokeInput {
-  readonly payments: Payments
+interface SmokeInput {
+  readonly payments: NonNullable<Settings['payments']>
   /** The address of the running web service; undefined leaves out the webhook. */
   readonly webUrl: string | undefined
   readonly siteUrl: string
-  readonly mode: KeyMode
+  readonly mode: ReturnType<typeof keyModeOf>
   readonly signal: AbortSignal
 }
-
-export type KeyMode = 'test' | 'live' | 'unknown'
 
 const ANSWER_MS = 10_000
 const LARGEST_ANSWER_BYTES = 256 * 1024
 
-export function keyModeOf(payments: Payments): KeyMode {
-  const key = payments.secretKey.reveal()
+export function keyModeOf({ secretKey }: SmokeInput['payments']): 'test' | 'live' | 'unknown' {
+  const key = secretKey.reveal()
   return /^[rs]k_live_/.test(key) ? 'live' : /^[rs]k_test_/.test(key) ? 'test' : 'unknown'
 }
 
@@ -83,12 +80,7 @@ function keys({ payments: { publishableKey }, mode }: SmokeInput): string {
 }
 
 /** GET /v1/prices/ID: exists, active, recurring in the plan's interval, all in one currency, in the key's mode. */
-async function price(
-  input: SmokeInput,
-  plan: string,
-  id: string,
-  currencies: Map<string, string>,
-): Promise<string> {
+async function price(input: SmokeInput, plan: string, id: string, currencies: Map<string, string>) {
   const { mode } = input
   const variable = `PAYMENTS_PRICE_${plan.toUpperCase().replace('-', '_')}`
   const { status, body } = await askApi(input, 'GET', `/v1/prices/${encodeURIComponent(id)}`)
@@ -142,10 +134,7 @@ async function checkout(input: SmokeInput): Promise<string> {
 }
 
 /** An event signed with PAYMENTS_WEBHOOK_SECRET, delivered twice, and once with a signature that does not fit. */
-async function webhook(
-  { clock, random }: Pick<Host, 'clock' | 'random'>,
-  input: SmokeInput,
-): Promise<string> {
+async function webhook({ clock, random }: Pick<Host, 'clock' | 'random'>, input: SmokeInput) {
   const { webUrl, payments } = input
   if (webUrl === undefined) throw new Finding('left out', 'skipped')
   const body = JSON.stringify({
@@ -184,17 +173,11 @@ async function webhook(
 /** Sends a request to the payments API. */
 async function askApi(input: SmokeInput, method: 'GET' | 'POST', path: string, form?: string) {
   const { apiUrl, secretKey } = input.payments
-  const headers = {
-    authorization: `Bearer ${secretKey.reveal()}`,
-    ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
-  }
-  const answer = await ask(
-    input,
-    `${apiUrl}${path}`,
-    { method, headers, ...(form !== undefined && { body: form }) },
-    // Names the variable, because a value of the environment is not shown.
-    'the payments API gave no answer: check PAYMENTS_API_URL, and that it is reached from here.',
-  )
+  const typed = form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }
+  const headers = { authorization: `Bearer ${secretKey.reveal()}`, ...typed }
+  // Names the variable, because a value of the environment is not shown.
+  const silence = 'the payments API gave no answer: check PAYMENTS_API_URL, and that it is reached from here.'
+  const answer = await ask(input, `${apiUrl}${path}`, { method, headers, ...given({ body: form }) }, silence)
   if (answer.status === 401 || answer.status === 403)
     throw new Finding(
       'the payments API refused PAYMENTS_SECRET_KEY: it was revoked, or may not do this.',

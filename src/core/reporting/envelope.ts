@@ -23,10 +23,9 @@ export function scrubEnvelope([headers, items]: Envelope, scrub: Scrub): Envelop
   )
   if (kept.length === 0) return undefined
   // Routing (DSN, ids, public key) stays as it is; names of transactions are texts like any other.
-  const trace = isRecord(headers.trace)
-    ? { trace: { ...headers.trace, ...texts(headers.trace, ['transaction'], scrub) } }
-    : {}
-  return [{ ...headers, ...trace }, kept]
+  const { trace } = headers
+  if (!isRecord(trace) || typeof trace.transaction !== 'string') return [headers, kept]
+  return [{ ...headers, trace: { ...trace, transaction: scrub.text(trace.transaction) } }, kept]
 }
 
 /** An SDK's transport behind that filter. */
@@ -44,20 +43,8 @@ export const scrubbedTransport = <Sent>(
 })
 
 function scrubPayload(payload: Fields, scrub: Scrub): Fields {
-  const {
-    request,
-    server_name,
-    user,
-    modules,
-    attachments,
-    extra,
-    contexts,
-    tags,
-    breadcrumbs,
-    spans,
-    data,
-    ...rest
-  } = payload
+  const { user, extra, contexts, tags, breadcrumbs, spans, data, ...others } = payload
+  const rest = without(others, ['request', 'server_name', 'modules', 'attachments'])
   // As JSON, so that what is undefined is not there.
   return {
     ...(deepTexts(rest, scrub) as Fields),
@@ -96,18 +83,8 @@ function deepTexts(value: unknown, scrub: Scrub, depth = 0): unknown {
   if (depth > 12) return undefined
   if (Array.isArray(value)) return value.map((item) => deepTexts(item, scrub, depth + 1))
   if (!isRecord(value)) return value
-  return Object.fromEntries(
-    Object.entries(without(value, ['vars', 'sdkProcessingMetadata'])).map(([key, item]) => [
-      key,
-      deepTexts(item, scrub, depth + 1),
-    ]),
-  )
-}
-
-function texts(fields: Fields, names: readonly string[], scrub: Scrub): Fields {
-  return Object.fromEntries(
-    names.flatMap((name) => (typeof fields[name] === 'string' ? [[name, scrub.text(fields[name])]] : [])),
-  )
+  const kept = Object.entries(without(value, ['vars', 'sdkProcessingMetadata']))
+  return Object.fromEntries(kept.map(([key, item]) => [key, deepTexts(item, scrub, depth + 1)]))
 }
 
 function without(fields: Fields, names: readonly string[]): Fields {
@@ -140,7 +117,7 @@ export const dataCollection = () => ({
 })
 
 /** The part of an SDK that the reporter calls; both SDKs have it. */
-export interface ReportingSdk {
+interface ReportingSdk {
   captureException(error: unknown, hint?: { captureContext: { extra: Record<string, unknown> } }): unknown
   captureMessage(
     message: string,

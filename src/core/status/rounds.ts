@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, MOST_SKEW_MS } from '../durations.ts'
-import { type HealthReport, type ProbeState, RANK } from '../health/probe.ts'
+import { type HealthReport, type ProbeResult, type ProbeState, RANK } from '../health/probe.ts'
 import type { Service } from '../service.ts'
 import { type Observation, type Round, WHOLE_SERVICE } from './history.ts'
 
@@ -33,19 +33,13 @@ export function createRounds(): (input: RoundInput) => Round {
     const look = (
       service: Service,
       probe: string,
-      { state, reason, latencyMs }: { state: ProbeState; reason?: string; latencyMs?: number },
+      { state, reason, latencyMs: took }: Partial<ProbeResult> & Pick<ProbeResult, 'state'>,
     ): Observation => {
       const key = `${service}/${probe}`
       const known = states.get(key)
       next.set(key, state)
-      return {
-        service,
-        probe,
-        state,
-        reason,
-        latencyMs: state === 'failing' ? undefined : latencyMs,
-        credit: credited && known !== undefined ? { state: known, from: now - elapsed, to: now } : undefined,
-      }
+      const credit = credited && known ? { state: known, from: now - elapsed, to: now } : undefined
+      return { service, probe, state, reason, latencyMs: state === 'failing' ? undefined : took, credit }
     }
     const observations = reports.flatMap((report) => [
       look(report.service, WHOLE_SERVICE, report),
@@ -101,12 +95,7 @@ export function floor(at: number, length: number): number {
  */
 export function followLook(
   { state, reason: said, latencyMs, credit }: Observation,
-  {
-    at,
-    now = at,
-    recorder,
-    before,
-  }: {
+  input: {
     readonly at: number
     /** Later than `at` for a look that is recorded afterwards. */
     readonly now?: number
@@ -114,6 +103,7 @@ export function followLook(
     readonly before: SeriesMark | undefined
   },
 ): { readonly series: SeriesMark; readonly periods: readonly PeriodDelta[] } {
+  const { at, now = at, recorder, before } = input
   const known = before === undefined || before.at > now + MOST_SKEW_MS ? undefined : before
   const outweighs = (one: ProbeState) =>
     known !== undefined &&
@@ -143,14 +133,9 @@ export function followLook(
         begin = until
       }
       const left = credit === undefined ? 0 : Math.max(0, Math.round(credit.to - begin))
-      deltas.push({
-        length,
-        start: current,
-        ms: counted !== undefined && left > 0 ? { [counted]: left } : {},
-        seen: STATE_BITS[state] | (counted !== undefined && left > 0 ? STATE_BITS[counted] : 0),
-        latencyMs,
-      })
-      return deltas
+      const also = left > 0 ? counted : undefined
+      const seen = STATE_BITS[state] | (also === undefined ? 0 : STATE_BITS[also])
+      return [...deltas, { length, start: current, ms: also ? { [also]: left } : {}, seen, latencyMs }]
     }),
   }
 }

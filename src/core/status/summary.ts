@@ -64,26 +64,21 @@ function joinObservers(roots: readonly RootIncident[]): RootIncident[] {
   const joined: RootIncident[] = []
   for (const one of roots.toSorted((a, b) => a.beganAt - b.beganAt)) {
     const index = joined.findIndex(
-      (other) =>
-        other.probe === one.probe &&
-        other.service !== one.service &&
-        one.beganAt <= (other.endedAt ?? Number.POSITIVE_INFINITY) + NOTICE_MS,
+      ({ probe, service, endedAt = Number.POSITIVE_INFINITY }) =>
+        probe === one.probe && service !== one.service && one.beganAt <= endedAt + NOTICE_MS,
     )
     const other = joined[index]
-    if (other === undefined) joined.push(one)
-    else
-      joined[index] = {
-        ...other,
-        state: one.state === 'failing' ? 'failing' : other.state,
-        reason: other.reason ?? one.reason,
-        endedAt:
-          other.endedAt === undefined || one.endedAt === undefined
-            ? undefined
-            : Math.max(other.endedAt, one.endedAt),
-        feltBy: [...new Set([...other.feltBy, one.service, ...one.feltBy])].filter(
-          (name) => name !== other.service,
-        ),
-      }
+    if (other === undefined) {
+      joined.push(one)
+      continue
+    }
+    const { service, reason = one.reason, feltBy } = other
+    // One that goes on for either goes on.
+    const goesOn = other.endedAt === undefined || one.endedAt === undefined
+    const endedAt = goesOn ? undefined : Math.max(other.endedAt, one.endedAt)
+    const state = one.state === 'failing' ? 'failing' : other.state
+    const felt = new Set([...feltBy, one.service, ...one.feltBy]).difference(new Set([service]))
+    joined[index] = { ...other, state, reason, endedAt, feltBy: [...felt] }
   }
   return joined.toSorted((a, b) => b.beganAt - a.beganAt)
 }
@@ -101,9 +96,7 @@ export interface Window {
   readonly ms: Readonly<Record<Exclude<ProbeState, 'skipped'>, number>>
   /** Time without data, or while the probe was not configured. */
   readonly noDataMs: number
-  /**
-   * The part of the time with data in which it answered, so degraded counts as up; undefined without data.
-   */
+  /** The part of the time with data in which it answered, so degraded counts as up; undefined without data. */
   readonly uptime: number | undefined
   /** Milliseconds, of the checks that were answered. */
   readonly latency:
@@ -135,9 +128,7 @@ export interface Line {
 
 export interface ServiceStatus {
   readonly service: Service
-  /**
-   * The service whose probe of this one is shown, because this one does not run in a process that records.
-   */
+  /** The service whose probe of this one is shown, because this one does not run in a process that records. */
   readonly seenFrom: Service | undefined
   readonly whole: Line
   readonly probes: readonly Line[]
@@ -186,12 +177,9 @@ export function summarise(
         service,
         seenFrom: series === own ? undefined : observer,
         whole: { ...line(series, now), service, probe: WHOLE_SERVICE },
-        probes:
-          series === own
-            ? recorded.series
-                .filter((one) => one.service === service && one.probe !== WHOLE_SERVICE)
-                .map((one) => line(one, now))
-            : [],
+        probes: recorded.series
+          .filter((one) => series === own && one.service === service && one.probe !== WHOLE_SERVICE)
+          .map((one) => line(one, now)),
         build: build?.build,
         buildSince: build?.since,
       },
@@ -199,20 +187,13 @@ export function summarise(
   })
   const { updates = [] } = recorded
   const states = services.map(({ whole }) => whole.state)
+  const worst = (['failing', 'unknown', 'degraded'] as const).find((state) => states.includes(state))
   const builds = new Set(services.flatMap(({ build }) => (build === undefined ? [] : [build])))
   return {
     now,
-    state: states.includes('failing')
-      ? 'failing'
-      : states.length === 0 || states.includes('unknown')
-        ? 'unknown'
-        : states.includes('degraded')
-          ? 'degraded'
-          : 'ok',
-    checkedAt:
-      recorded.series.length === 0 ? undefined : Math.max(...recorded.series.map(({ last }) => last.at)),
-    since:
-      recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
+    state: worst ?? (states.length === 0 ? 'unknown' : 'ok'),
+    checkedAt: recorded.series.map(({ last }) => last.at).sort((a, b) => b - a)[0],
+    since: recorded.series.map(({ firstAt }) => firstAt).sort((a, b) => a - b)[0],
     services,
     incidents: (recorded.shared ?? rootIncidents(recorded.incidents, now, names, prerequisites)).map(
       (one) => ({

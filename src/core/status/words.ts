@@ -1,7 +1,7 @@
 import { dependsOn } from '../incidents/prerequisites.ts'
 import type { Messages } from '../messages/en.ts'
 import { messagesOf } from '../messages/messages.ts'
-import type { ServiceDefinition } from '../service.ts'
+import type { ResolvedPlatform } from '../platform.ts'
 import type { RootIncident } from './history.ts'
 import type { Line, Summary } from './summary.ts'
 
@@ -15,15 +15,12 @@ export interface Labels {
   readonly groupOf: (service: string) => string | undefined
 }
 
-export function createLabels({
-  services,
-  probes,
-  language,
-}: {
-  readonly language: string
-  readonly services: readonly ServiceDefinition[]
-  readonly probes: readonly { readonly name: string; readonly label?: string }[]
-}): Labels {
+export function createLabels(
+  platform: Pick<ResolvedPlatform, 'language' | 'services'> & {
+    readonly probes: readonly { readonly name: string; readonly label?: string }[]
+  },
+): Labels {
+  const { services, probes, language } = platform
   const ofServices = new Map(services.map(({ name, label }) => [name, label ?? titled(name)]))
   const ofProbes = new Map(probes.flatMap(({ name, label }) => (label === undefined ? [] : [[name, label]])))
   const messages = messagesOf(language)

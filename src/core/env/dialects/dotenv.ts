@@ -79,8 +79,7 @@ export function readDotenv(text: string): DialectResult {
   const values = new Map<string, string>()
   const source = text.replace(/\r\n?/g, '\n')
   for (let at = 0; at < source.length; ) {
-    // Skip the space before a line once: starting again from each of many empty lines would take quadratic
-    // time.
+    // Skip the space before a line once: starting again from each of many empty lines would take quadratic time.
     at = skip(source, at, SPACE)
     const taken = assignment(source, at)
     if (taken === undefined) {
