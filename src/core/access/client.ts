@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import { HOUR_MS } from '../durations.ts'
 import type { Host } from '../host.ts'
 
 export interface Peer {
@@ -47,18 +48,13 @@ export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => 
   }
 }
 
-/** Whether this is the address of a machine nearby, where proxies run. */
-export function isNearby(socket: string): boolean {
-  const address = plain(socket)
-  return address !== undefined && holds(NEARBY, address)
-}
-
-/** Did the request come from this machine itself, and through no proxy? */
-export function isLoopback(socket: string | undefined): boolean {
+const isIn = (list: BlockList) => (socket: string | undefined) => {
   const address = socket === undefined ? undefined : plain(socket)
-  return address !== undefined && holds(LOOPBACK, address)
+  return address !== undefined && holds(list, address)
 }
 
+const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
+const holds = (list: BlockList, address: string) => list.check(address, familyOf(address))
 const THIS_MACHINE = ['127.0.0.0/8', '::1']
 const LOOPBACK = listOf(THIS_MACHINE)
 const NEARBY = listOf([
@@ -77,11 +73,10 @@ function listOf(entries: readonly string[]): BlockList {
   return list
 }
 
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIPv4(address) ? 'ipv4' : 'ipv6'
-}
-
-const holds = (list: BlockList, address: string) => list.check(address, familyOf(address))
+/** Whether this is the address of a machine nearby, where proxies run. */
+export const isNearby = isIn(NEARBY)
+/** Did the request come from this machine itself, and through no proxy? */
+export const isLoopback = isIn(LOOPBACK)
 
 /** An address without port, brackets, zone or IPv4-in-IPv6 form; undefined if the text is not an address. */
 function plain(text: string): string | undefined {
@@ -106,7 +101,7 @@ function prefix(address: string): string {
 }
 
 /** How long a proxy counts as seen. */
-const MEMORY_MS = 60 * 60 * 1000
+const MEMORY_MS = HOUR_MS
 
 /**
  * Notices a proxy that TRUST_PROXY does not name: a machine nearby that forwards for more than one client.
@@ -120,7 +115,7 @@ export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, tr
   return {
     note(peer: Peer): void {
       const client = clientOf(peer)
-      if (client === undefined || peer.socket === undefined || !isNearby(peer.socket)) return
+      if (client === undefined || !isNearby(peer.socket)) return
       first ??= client
       if (client === first) return
       if (!seen())

@@ -53,12 +53,10 @@ export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth
   const target = new URL(url)
   target.pathname = `${trimEnd(target.pathname, '/')}${input.health}`
   target.search = deep ? '?deep=1' : ''
+  const authorization = deep && token !== undefined && { authorization: `Bearer ${token}` }
   const outcome = await get({
     url: target,
-    headers: {
-      accept: ACCEPT[format],
-      ...(deep && token !== undefined && { authorization: `Bearer ${token}` }),
-    },
+    headers: { accept: ACCEPT[format], ...authorization },
     ...{ timeoutMs, network, ...given({ signal }) },
     largestBytes: LARGEST_REPORT_BYTES,
     wantsBody: (status) => format !== 'status' && causeOfStatus(status) === undefined,
@@ -66,17 +64,11 @@ export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth
   })
   const read = outcome.answered ? readHealth(outcome, service, format) : outcome
   const end = outcome.answered ? outcome.certificateEnd : undefined
-  const common = {
-    service,
-    url,
-    phases: outcome.phases,
-    ...(end !== undefined && {
-      certificate: {
-        validTo: new Date(end).toISOString(),
-        daysLeft: Math.floor((end - clock.now()) / DAY_MS),
-      },
-    }),
+  const certificate = end !== undefined && {
+    validTo: new Date(end).toISOString(),
+    daysLeft: Math.floor((end - clock.now()) / DAY_MS),
   }
+  const common = { service, url, phases: outcome.phases, ...(certificate && { certificate }) }
   if ('report' in read)
     return { ...common, reached: true, report: read.report, ...('foreign' in read && { foreign: true }) }
   const cause = deep && read.cause === 'unauthorised' && token === undefined ? 'token_missing' : read.cause

@@ -19,7 +19,7 @@ const BY_STATUS: Readonly<Record<number, CauseCode>> = {
   429: 'rate_limited',
 }
 
-/** The cause if the status alone decides it; undefined if the body does. */
+/** The cause, if the status alone decides it. */
 export function causeOfStatus(status: number): CauseCode | undefined {
   return status >= 300 && status < 400 ? 'redirect' : BY_STATUS[status]
 }
@@ -48,18 +48,11 @@ const seen = (status: number, state: State): State => (status >= 400 ? 'failing'
 
 function reportOf(value: unknown): HealthReport | undefined {
   if (!isRecord(value) || !isRecord(value.probes)) return undefined
-  const { state } = value
+  const state = WORST_FIRST.find((one) => one === value.state)
   const service = text(value.service)
-  if (service === undefined || (state !== 'ok' && state !== 'degraded' && state !== 'failing'))
-    return undefined
-  const names = Object.keys(value.probes)
-  if (names.length > MOST_PROBES) return undefined
-  const probes: Record<string, ProbeResult> = {}
-  for (const name of names) {
-    const result = probeOf(value.probes[name])
-    if (result === undefined || !PROBE_NAME.test(name)) return undefined
-    probes[name] = result
-  }
+  const probes = new Map(Object.entries(value.probes).map(([name, probe]) => [name, probeOf(name, probe)]))
+  if (service === undefined || state === undefined || probes.size > MOST_PROBES) return undefined
+  if (![...probes.values()].every((probe) => probe !== undefined)) return undefined
   return {
     service,
     state,
@@ -67,16 +60,15 @@ function reportOf(value: unknown): HealthReport | undefined {
     startedAt: text(value.startedAt) ?? '',
     time: text(value.time) ?? '',
     latencyMs: milliseconds(value.latencyMs) ?? 0,
-    probes,
+    probes: Object.fromEntries(probes) as HealthReport['probes'],
   }
 }
 
-function probeOf(value: unknown): ProbeResult | undefined {
-  if (!isRecord(value)) return undefined
-  const { state } = value
-  if (state !== 'ok' && state !== 'degraded' && state !== 'failing' && state !== 'skipped') return undefined
+function probeOf(name: string, value: unknown): ProbeResult | undefined {
+  if (!isRecord(value) || !PROBE_NAME.test(name)) return undefined
+  const state = ([...WORST_FIRST, 'skipped'] as const).find((one) => one === value.state)
   const said = given({ reason: text(value.reason), latencyMs: milliseconds(value.latencyMs) })
-  return { state, checked: value.checked === true, ...said }
+  return state && { state, checked: value.checked === true, ...said }
 }
 
 /** Control characters would steer the terminal; the bidirectional controls would reorder the line. */
@@ -94,6 +86,7 @@ function milliseconds(value: unknown): number | undefined {
 
 type ForeignFormat = Exclude<HealthFormat, 'platformctl'>
 type State = HealthReport['state']
+type Words = Readonly<Record<string, State>>
 
 /** State reported by another program, and the states of its parts if it names them. */
 interface Reading {
@@ -163,22 +156,12 @@ function readAny({ status, body }: Answer): Reading | undefined {
 
 const WORST_FIRST: readonly State[] = ['failing', 'degraded', 'ok']
 /** draft-inadarei-api-health-check-06, section 3.1, with the words it allows for other conventions. */
-const HEALTH_JSON: Readonly<Record<string, State>> = {
-  pass: 'ok',
-  ok: 'ok',
-  up: 'ok',
-  warn: 'degraded',
-  fail: 'failing',
-  error: 'failing',
-  down: 'failing',
+const HEALTH_JSON: Words = {
+  ...{ pass: 'ok', ok: 'ok', up: 'ok', warn: 'degraded' },
+  ...{ fail: 'failing', error: 'failing', down: 'failing' },
 }
-const SPRING: Readonly<Record<string, State>> = {
-  up: 'ok',
-  unknown: 'degraded',
-  down: 'failing',
-  out_of_service: 'failing',
-}
-const ASPNET: Readonly<Record<string, State>> = { healthy: 'ok', degraded: 'degraded', unhealthy: 'failing' }
+const SPRING: Words = { up: 'ok', unknown: 'degraded', down: 'failing', out_of_service: 'failing' }
+const ASPNET: Words = { healthy: 'ok', degraded: 'degraded', unhealthy: 'failing' }
 
 /** Reads an answer as the health of `service`, in its format. `any` tells the format from the answer. */
 export function readHealth(
@@ -192,38 +175,23 @@ export function readHealth(
   const reading = (format === 'any' ? readAny : READERS[format])(answer)
   if (reading === undefined) return { cause: answer.status >= 500 ? 'server_error' : 'not_health' }
   const { state, parts = [], build = null } = reading
-  return {
-    foreign: true,
-    report: {
-      service,
-      state: seen(answer.status, state),
-      build,
-      startedAt: '',
-      time: '',
-      latencyMs: 0,
-      probes: Object.fromEntries(parts),
-    },
-  }
+  const untold = { startedAt: '', time: '', latencyMs: 0 }
+  const probes = Object.fromEntries(parts)
+  return { foreign: true, report: { service, state: seen(answer.status, state), build, ...untold, probes } }
 }
 
-function partsOf(
-  value: unknown,
-  read: (part: unknown) => ProbeResult | undefined,
-): NonNullable<Reading['parts']> {
-  if (!isRecord(value)) return []
-  return Object.entries(value)
-    .slice(0, MOST_PROBES)
-    .flatMap(([name, part]) => {
-      const found = read(part)
-      const clean = probeName(name)
-      return found === undefined || clean === '' ? [] : [[clean, found] as const]
-    })
+function partsOf(value: unknown, read: (part: unknown) => ProbeResult | undefined) {
+  const entries = isRecord(value) ? Object.entries(value).slice(0, MOST_PROBES) : []
+  return entries.flatMap(([name, part]) => {
+    const [clean, found] = [probeName(name), read(part)]
+    return found === undefined || clean === '' ? [] : [[clean, found] as const]
+  })
 }
 
-function named(part: unknown, words: Readonly<Record<string, State>>): ProbeResult | undefined {
-  if (!isRecord(part)) return undefined
-  const state = wordOf(part.status, words)
-  return state && result(state, part.description)
+function named(part: unknown, words: Words): ProbeResult | undefined {
+  const { status, description } = isRecord(part) ? part : {}
+  const state = wordOf(status, words)
+  return state && result(state, description)
 }
 
 function result(state: State, output: unknown): ProbeResult {
@@ -240,7 +208,7 @@ function probeName(name: string): string {
     .slice(0, 64)
 }
 
-function wordOf(value: unknown, words: Readonly<Record<string, State>>): State | undefined {
+function wordOf(value: unknown, words: Words): State | undefined {
   const word = typeof value === 'string' ? value.toLowerCase() : ''
   return Object.hasOwn(words, word) ? words[word] : undefined
 }

@@ -19,18 +19,14 @@ export async function readSpf(
   const [record, ...more] = texts.filter(isSpf)
   if (record === undefined) return { kind: 'absent' }
   if (more.length > 0) return { kind: 'broken', fault: 'has several SPF records, which counts as none' }
-  const walk: Walk = { network, signal, lookups: 0 }
+  const walk = { network, signal, lookups: 0 }
   const fault = await follow(walk, record)
   return fault === undefined
     ? { kind: 'sound', lookups: walk.lookups, openToAll: /(?:^|\s)\+?all(?:\s|$)/i.test(record) }
     : { kind: 'broken', fault }
 }
 
-interface Walk {
-  readonly network: Pick<LiveNetwork, 'txt'>
-  readonly signal: AbortSignal
-  lookups: number
-}
+type Walk = { network: Pick<LiveNetwork, 'txt'>; signal: AbortSignal; lookups: number }
 
 const isSpf = (text: string) => /^v=spf1(?:\s|$)/i.test(text)
 
@@ -51,21 +47,16 @@ async function follow(walk: Walk, record: string): Promise<string | undefined> {
     // A macro depends on the message at hand and cannot be followed.
     if ((term.name !== 'include' && term.name !== 'redirect') || term.target.includes('%')) continue
     const [inner, ...others] = ((await walk.network.txt(term.target, walk.signal)) ?? []).filter(isSpf)
+    const records = inner === undefined ? 'without an SPF record' : 'with several SPF records'
     if (inner === undefined || others.length > 0)
-      return `has an SPF record whose ${term.name} leads to a name ${
-        inner === undefined ? 'without an SPF record' : 'with several SPF records'
-      }, which counts as an error`
+      return `has an SPF record whose ${term.name} leads to a name ${records}, which counts as an error`
     const fault = await follow(walk, inner)
     if (fault !== undefined) return fault
   }
   return undefined
 }
 
-interface Term {
-  readonly name: string
-  readonly target: string
-  readonly asks: boolean
-}
+type Term = { readonly name: string; readonly target: string; readonly asks: boolean }
 
 /** One directive or modifier (RFC 7208 §12); undefined when it has no valid form. */
 function readTerm(text: string): Term | undefined {

@@ -77,7 +77,8 @@ function joinObservers(roots: readonly RootIncident[]): RootIncident[] {
     const goesOn = other.endedAt === undefined || one.endedAt === undefined
     const endedAt = goesOn ? undefined : Math.max(other.endedAt, one.endedAt)
     const state = one.state === 'failing' ? 'failing' : other.state
-    const felt = new Set([...feltBy, one.service, ...one.feltBy]).difference(new Set([service]))
+    const felt = new Set([...feltBy, one.service, ...one.feltBy])
+    felt.delete(service)
     joined[index] = { ...other, state, reason, endedAt, feltBy: [...felt] }
   }
   return joined.toSorted((a, b) => b.beganAt - a.beganAt)

@@ -100,7 +100,7 @@ test('a new client clears away two of the oldest that have expired, and none tha
 
 test('memory is bounded: expired clients go as others come, and a flood pushes the oldest out', () => {
   let now = 0
-  const limiter = localLimiter({ monotonic: () => now, mostClients: 100 })
+  const limiter = localLimiter({ monotonic: () => now }, 100)
   for (let n = 0; n < 1000; n += 1) limiter.take(TEN, `flood-${n}`)
   expect(limiter.size()).toBe(100)
   now += 61_000

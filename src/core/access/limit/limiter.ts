@@ -1,3 +1,5 @@
+import type { Clock } from '../../clock.ts'
+
 /** `quota` requests of one client in `windowSeconds`, all at once or spread. */
 export interface Policy {
   /** As the RateLimit fields name it: letters and hyphens. */
@@ -72,21 +74,15 @@ export function takeOne(
   arrival: Micros | undefined,
   now: Micros,
   policy: Policy,
-): Omit<RateLimitDecision, 'policy'> & { readonly arrival: Micros } {
+): RateLimitDecision & { readonly arrival: Micros } {
   const each = interval(policy)
   const burst = each * policy.quota
   const from = arrival === undefined || arrival < now ? now : arrival
   const next = from + each
   const wait = next - burst - now
-  return wait > 0
-    ? { allowed: false, remaining: 0, reset: from - now, retry: wait, arrival: from }
-    : {
-        allowed: true,
-        remaining: Math.floor((burst - (next - now)) / each),
-        reset: next - now,
-        retry: 0,
-        arrival: next,
-      }
+  if (wait > 0) return { policy, allowed: false, remaining: 0, reset: from - now, retry: wait, arrival: from }
+  const [reset, remaining] = [next - now, Math.floor((burst - (next - now)) / each)]
+  return { policy, allowed: true, remaining, reset, retry: 0, arrival: next }
 }
 
 /**
@@ -118,17 +114,14 @@ export interface RateLimiter {
 /** RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) and, when refused, Retry-After (RFC 9110). */
 export function rateLimitFields(input: RateLimitDecision): Record<string, string> {
   const { policy, allowed, remaining, reset, retry } = input
-  const fields: Record<string, string> = {
+  return {
     RateLimit: `"${policy.name}";r=${remaining};t=${seconds(reset)}`,
     'RateLimit-Policy': `"${policy.name}";q=${policy.quota};w=${policy.windowSeconds}`,
+    ...(!allowed && { 'Retry-After': String(seconds(retry)) }),
   }
-  if (!allowed) fields['Retry-After'] = String(seconds(retry))
-  return fields
 }
 
-function seconds(micros: number): number {
-  return Math.ceil(micros / 1_000_000)
-}
+const seconds = (micros: number) => Math.ceil(micros / 1_000_000)
 
 /** About 10 MB at the most; a client that is pushed out starts with a full quota. */
 const MOST_CLIENTS = 50_000
@@ -138,8 +131,7 @@ const CLEARED_AT_ONCE = 2
 export type LocalLimiter = ReturnType<typeof localLimiter>
 
 /** Counts in this process only. */
-export function localLimiter(input: { readonly monotonic: () => number; readonly mostClients?: number }) {
-  const { monotonic, mostClients = MOST_CLIENTS } = input
+export function localLimiter({ monotonic }: Pick<Clock, 'monotonic'>, mostClients = MOST_CLIENTS) {
   // In the order of last use: the first is the one to forget.
   const arrivals = new Map<string, Micros>()
   const now = () => Math.round(monotonic() * 1000)
@@ -157,13 +149,13 @@ export function localLimiter(input: { readonly monotonic: () => number; readonly
       const key = keyOf(policy, client)
       const time = now()
       const known = arrivals.get(key)
-      const { arrival, ...taken } = takeOne(known, time, policy)
-      if (taken.allowed) {
+      const { arrival, ...decision } = takeOne(known, time, policy)
+      if (decision.allowed) {
         if (known === undefined) clear(time)
         else arrivals.delete(key)
         arrivals.set(key, arrival)
       }
-      return { ...taken, policy }
+      return decision
     },
     /** Undoes one `take`. */
     giveBack(policy: Policy, client: string): void {
@@ -173,8 +165,8 @@ export function localLimiter(input: { readonly monotonic: () => number; readonly
     },
     /** The decision that `take` would give, without counting. */
     look(policy: Policy, client: string): RateLimitDecision {
-      const { arrival: _, ...taken } = takeOne(arrivals.get(keyOf(policy, client)), now(), policy)
-      return { ...taken, policy }
+      const { arrival: _, ...decision } = takeOne(arrivals.get(keyOf(policy, client)), now(), policy)
+      return decision
     },
     counting: () => 'local' as const,
     size: () => arrivals.size,

@@ -3,23 +3,14 @@ import type { Settings } from '../../env/settings.ts'
 import type { Host } from '../../host.ts'
 import { once } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
-import {
-  interval,
-  localLimiter,
-  type Policy,
-  type RateLimitDecision,
-  type RateLimiter,
-  SCRIPT,
-} from './limiter.ts'
+import type { Policy, RateLimitDecision, RateLimiter } from './limiter.ts'
+import { interval, localLimiter, SCRIPT } from './limiter.ts'
 
 const LARGEST_ANSWER_BYTES = 4096
 const CONNECTIONS = 32
 const SCRIPT_HASH = createHash('sha1').update(SCRIPT).digest('hex')
 
-interface Answer {
-  readonly result?: unknown
-  readonly error?: string
-}
+type Answer = { readonly result?: unknown; readonly error?: string }
 
 /**
  * Counts in a store that speaks Redis commands over HTTP, as Upstash and its gateways do: POST a command as a JSON
@@ -47,12 +38,7 @@ export function sharedCounter(url: string, token: Secret, timeoutMs: number) {
       const each = interval(policy)
       // A client's address does not belong in a shared store, and its hash counts as well.
       const hash = createHash('sha256').update(client).digest('base64url').slice(0, 22)
-      const rest = [
-        '1',
-        `platformctl:limit:${policy.name}:${hash}`,
-        String(each),
-        String(each * policy.quota),
-      ]
+      const rest = ['1', `platformctl:limit:${policy.name}:${hash}`, `${each}`, `${each * policy.quota}`]
       let answer = await command('EVALSHA', SCRIPT_HASH, ...rest)
       if (answer.error?.includes('NOSCRIPT')) answer = await command('EVAL', SCRIPT, ...rest)
       const { result } = answer

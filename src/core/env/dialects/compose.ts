@@ -4,19 +4,10 @@ import { type DialectResult, type Look, lineEnd, skip, substitute } from './temp
 const SPACE = /[\t\v\f\r \u0085\u00a0]/
 const ANY_SPACE = /[\s\u0085]/
 const NAME = /[\p{L}\p{N}_.\-[\]]/u
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\\a': '\u0007',
-  '\\b': '\b',
-  '\\f': '\f',
-  '\\n': '\n',
-  '\\r': '\r',
-  '\\t': '\t',
-  '\\v': '\v',
-  '\\\\': '\\',
-  '\\"': '"',
-  // Two dollars, because the template that is applied afterwards turns them into one.
-  '\\$': '$$',
-}
+// Two dollars, because the template that is applied afterwards turns them into one.
+const ESCAPES = new Map(
+  Object.entries({ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v', $: '$$' }),
+)
 
 /** `env_file` of Docker Compose, as compose-go reads it: statements rather than lines, so text after a quote is the next one. */
 export function readCompose(text: string, ofMachine: Look): DialectResult {
@@ -53,19 +44,14 @@ function statementStart(source: string, from: number): number {
 }
 
 /** A name up to `=` or `:`; up to the end of its line it is inherited from the machine. The last line may have no end: then it is a value without a name. */
-function keyAt(
-  source: string,
-  start: number,
-): { readonly key: string; readonly inherited: boolean; readonly end: number } | undefined {
+function keyAt(source: string, start: number) {
   const from = /^export\s/.test(source.slice(start, start + 7)) ? skip(source, start + 6, SPACE) : start
   for (let at = from; at < source.length; ) {
     const char = String.fromCodePoint(source.codePointAt(at) ?? 0)
-    if (char === '=' || char === ':' || char === '\n')
-      return {
-        key: source.slice(from, at).trimEnd(),
-        inherited: char === '\n',
-        end: skip(source, at + 1, SPACE),
-      }
+    if (/^[=:\n]$/.test(char)) {
+      const key = source.slice(from, at).trimEnd()
+      return { key, inherited: char === '\n', end: skip(source, at + 1, SPACE) }
+    }
     if (!SPACE.test(char) && !NAME.test(char)) return undefined
     at += char.length
   }
@@ -100,15 +86,13 @@ function unescaped(raw: string): string {
   // The first replacement is the reader's own, the second that of its escapes: `\\"` means something to both.
   return raw
     .replace(/\\([\s\S])/g, (whole, char: string) => (char === '"' ? '"' : whole))
-    .replace(/\\(?:[abcfnrtv$"\\]|0\d{0,3})/g, (sequence) => ESCAPES[sequence] ?? octal(sequence))
+    .replace(/\\(?:([abfnrtv$"\\])|0\d{0,3})/g, (sequence, letter?: string) =>
+      letter === undefined ? octal(sequence) : (ESCAPES.get(letter) ?? letter),
+    )
 }
 
-/**
- * Resolves an octal escape: compose-go reads `\0101` as `\101`, which is A. With fewer digits, or beyond a
- * byte, that form stays.
- */
+/** Resolves an octal escape: `\0101` is read as `\101`, which is A. With fewer digits, or beyond a byte, that form stays. */
 function octal(sequence: string): string {
-  if (!sequence.startsWith('\\0')) return sequence
   const made = `\\${sequence.slice(2)}`
   return /^\\[0-3][0-7]{2}$/.test(made) ? String.fromCharCode(Number.parseInt(made.slice(1), 8)) : made
 }

@@ -104,32 +104,22 @@ function assignment(source: string, start: number): Assignment | undefined {
 function assigned(source: string, at: number): Assignment | undefined {
   const keyEnd = skip(source, at, KEY)
   const key = source.slice(at, keyEnd)
-  if (key === '') return undefined
   const afterSpace = skip(source, keyEnd, SPACE)
-  let valueStart: number
-  if (source[afterSpace] === '=') valueStart = afterSpace + 1
   // The space behind a colon may be the end of the line: then the value is on the next.
-  else if (source[keyEnd] === ':' && SPACE.test(source[keyEnd + 1] ?? '')) valueStart = keyEnd + 2
-  else return undefined
-
+  const hasColon = source[keyEnd] === ':' && SPACE.test(source[keyEnd + 1] ?? '')
+  const valueStart = source[afterSpace] === '=' ? afterSpace + 1 : hasColon ? keyEnd + 2 : undefined
+  if (key === '' || valueStart === undefined) return undefined
   const open = skip(source, valueStart, /[^\S\n]/)
   const quote = source[open]
   if (quote === '"' || quote === "'" || quote === '`') {
     const close = closing(source, open + 1, quote)
-    const rest = close === undefined ? undefined : skip(source, close + 1, /[^\S\n]/)
-    if (
-      close !== undefined &&
-      rest !== undefined &&
-      (rest >= source.length || source[rest] === '\n' || source[rest] === '#')
-    ) {
+    const rest = close === undefined ? -1 : skip(source, close + 1, /[^\S\n]/)
+    if (close !== undefined && /^[\n#]?$/.test(source[rest] ?? ''))
       return { key, value: cooked(source.slice(open + 1, close), quote), end: lineEnd(source, rest) }
-    }
   }
   const end = lineEnd(source, valueStart)
   // Looked for in this line only: a search to the end from every line would cost the square of the file.
-  const line = source.slice(valueStart, end)
-  const hash = line.indexOf('#')
-  const raw = (hash === -1 ? line : line.slice(0, hash)).trim()
+  const raw = source.slice(valueStart, end).replace(/#.*/s, '').trim()
   const stripped = /^(['"`])([\s\S]*)\1$/.exec(raw)
   return { key, value: cooked(stripped?.[2] ?? raw, raw[0]), end }
 }

@@ -28,7 +28,7 @@ const DEEPEST = 20
  */
 export function substitute(text: string, look: Look, depth = 0): string | undefined {
   if (depth > DEEPEST) return undefined
-  let [result, length, at, line] = ['', text.length, 0, NO_LINE]
+  let [result, length, at, line] = ['', text.length, 0, { end: -1, lastBrace: -1 }]
   for (let dollar = text.indexOf('$'); dollar !== -1; dollar = text.indexOf('$', at)) {
     result += text.slice(at, dollar)
     const plain = matchAt(PLAIN, text, dollar + 1)
@@ -52,16 +52,8 @@ export function substitute(text: string, look: Look, depth = 0): string | undefi
   return result + text.slice(at)
 }
 
-interface Line {
-  readonly end: number
-  /** Where its last closing brace stands; -1: it has none. */
-  readonly lastBrace: number
-}
-
-const NO_LINE: Line = { end: -1, lastBrace: -1 }
-
-/** The rest of a line from here. Looked at once, however many references it has. */
-function lineAt(text: string, from: number): Line {
+/** The end of the line from here, and its last closing brace; -1: it has none. Looked for once, whatever references it has. */
+function lineAt(text: string, from: number) {
   LINE_END.lastIndex = from
   const end = LINE_END.exec(text)?.index ?? text.length
   const rest = text.slice(from, end).lastIndexOf('}')
