@@ -1,4 +1,3 @@
-/** A row of a file, with the line that it begins on. */
 export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]

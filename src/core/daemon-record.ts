@@ -16,7 +16,6 @@ export interface DaemonRecord {
   readonly startedAt: string
   /** When daemons of this folder started lately, this start included, in UTC milliseconds. */
   readonly starts?: readonly number[]
-  /** When it stopped in an orderly way. */
   readonly stoppedAt?: string
   readonly build: string | null
   /** Absent in the record of an older build. */
@@ -25,7 +24,6 @@ export interface DaemonRecord {
   /** Absolute paths, in the order in which they were read. */
   readonly envFiles: readonly string[]
   readonly schedule: boolean
-  /** Where each service listens. */
   readonly urls: Readonly<Partial<Record<Service, string>>>
   /** Other daemons that run with the same folder. */
   readonly others?: readonly DaemonRecord[]
@@ -44,7 +42,6 @@ export interface RecordedStore {
   readonly location: string
 }
 
-/** A store as it may be shown and compared. */
 export function recordedStore(address: StoreAddress): RecordedStore {
   if (address.kind === 'sqlite') return { kind: 'sqlite', location: path.resolve(address.file) }
   return { kind: 'postgres', location: postgresLocation(address.url.reveal()) }
@@ -93,7 +90,6 @@ export function readRecord(folder: string): DaemonRecord | undefined {
   }
 }
 
-/** Whether the recorded daemon is running on this machine. */
 export function isRunning({ pid, stoppedAt }: Pick<DaemonRecord, 'pid' | 'stoppedAt'>): boolean {
   if (stoppedAt !== undefined || hasEnded(pid)) return false
   try {
@@ -111,7 +107,6 @@ const hasEnded = (pid: number) =>
 
 /** A running daemon, as commands in other folders find it. */
 export interface DaemonPointer {
-  /** The pointer's own file. */
   readonly file: string
   readonly pid: number
   /** Absolute; its `daemon.json` says the rest. */
@@ -149,7 +144,6 @@ function readAll(folder: string): readonly DaemonPointer[] {
     })
 }
 
-/** Where the daemon of a data folder describes itself. */
 export function recordFile(folder: string): string {
   return path.join(folder, 'daemon.json')
 }

@@ -51,7 +51,6 @@ export class PlatformError extends Error {
   override readonly name = 'PlatformError'
   readonly code: ErrorCode
   readonly issues: readonly Issue[] | undefined
-  /** When it is worth trying again. */
   readonly retryAfterSeconds: number | undefined
   /** Retrying in this process is pointless: a store that was closed stays closed. */
   readonly final: boolean

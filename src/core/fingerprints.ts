@@ -31,7 +31,6 @@ export async function fingerprintAll(
   return (await derive(all, salt, 32, COST)).toString('base64url')
 }
 
-/** Gives the fingerprint of a variable's value. */
 export type Fingerprint = (
   variable: { readonly name: string; readonly secret: boolean },
   value: string,

@@ -2,7 +2,6 @@
 export interface HeartbeatDefinition {
   readonly name: string
   readonly everyMs: number
-  /** How late it may be. */
   readonly graceMs: number
   readonly label?: string
 }
@@ -12,7 +11,6 @@ export interface HeartbeatRecord {
   readonly name: string
   /** When it was first expected: one that never came is late by this. */
   readonly since: number
-  /** The last success. */
   readonly beatAt: number | undefined
   /** The last failure; undefined once a success followed. */
   readonly failedAt: number | undefined
@@ -44,7 +42,6 @@ export function heartbeatState(
   return { state: record.failedAt !== undefined ? 'failed' : now > dueBy ? 'late' : 'ok', dueBy }
 }
 
-/** The name of the probe of a heartbeat. */
 export function heartbeatProbeName(name: string): string {
   return `heartbeat-${name}`
 }

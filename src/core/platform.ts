@@ -17,7 +17,6 @@ export interface Brand {
   readonly logo?: string
 }
 
-/** The file that defines a platform. */
 export interface DefinitionSource {
   /** Absolute. */
   readonly file: string
@@ -62,7 +61,6 @@ export interface ResolvedPlatform {
   readonly courses: readonly CourseDefinition[]
   readonly events: readonly EventDefinition[]
   readonly insights: InsightsDefinition
-  /** Jobs that have to report in. */
   readonly heartbeats: readonly HeartbeatDefinition[]
   readonly texts: PlatformTexts
   /** `link` when left out. */

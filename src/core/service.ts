@@ -21,7 +21,6 @@ export interface ServiceDefinition {
   readonly summary?: string
   /** Variables that hold its address, the first one set wins. */
   readonly address?: readonly string[]
-  /** The path of its health. */
   readonly health: string
   /** `platformctl` when left out. */
   readonly format?: HealthFormat
@@ -31,7 +30,6 @@ export interface ServiceDefinition {
   readonly port?: number
 }
 
-/** The name of a service of the platform. */
 export type Service = string
 
 /** The service that serves the routes; every platform has it. */

@@ -14,7 +14,6 @@ export async function within<T>(ms: number, work: Promise<T>, late: () => T): Pr
   }
 }
 
-/** Resolves once the signal is aborted. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

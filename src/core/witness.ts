@@ -11,7 +11,6 @@ import {
 import { attempt, isRecord } from './is-record.ts'
 import { type Secret, secret } from './secret.ts'
 
-/** One witness as the platform and itself know it. */
 export interface WitnessSecret {
   readonly name: string
   readonly secret: Secret
@@ -41,7 +40,6 @@ export interface StatusContent {
   readonly json: string
   readonly atom: string
   readonly badge: string
-  /** The badge for the time when the platform is unreachable. */
   readonly badgeUnreachable: string
   /** From here on, an older platform has none. */
   readonly calendar?: string

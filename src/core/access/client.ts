@@ -62,7 +62,6 @@ const NEARBY = listOf([
   ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7', 'fe80::/10'],
 ])
 
-/** Addresses and networks. */
 function listOf(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {

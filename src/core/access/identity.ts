@@ -16,7 +16,6 @@ export type Identity =
       readonly kind: 'person'
       /** The account's stable id (RFC 7519 §4.1.2). */
       readonly subject: string
-      /** The account's own address. */
       readonly email: string
     }
   | { readonly kind: 'service' }
@@ -52,7 +51,6 @@ export function jwtIdentify(
   clock: Pick<Clock, 'now'>,
   tokens: TokenVerification | undefined,
   claims: Claims = {},
-  /** How long a key set is used before it is fetched again. */
   keyLifeMs = KEY_LIFE_MS,
   /** Told at each token whether there are keys: without any, every token is refused. */
   heardOfKeys: (available: boolean) => void = () => {},

@@ -1,4 +1,3 @@
-/** The name of an event kind of the platform. */
 export type EventKind = string
 
 /** A kind that may be counted. One that lists properties keeps those, in their types, and drops all others. */
@@ -20,7 +19,6 @@ export interface AnalyticsEvent {
   readonly properties: Properties
 }
 
-/** The most events in a batch. */
 export const MOST_EVENTS = 500
 /** An event keeps its first properties up to this number. */
 export const MOST_PROPERTIES = 20

@@ -86,7 +86,6 @@ export function createIngest(input: {
       keeper.spend(outcome.bytes, client)
       return { ...answer, stored: true }
     },
-    /** The bytes that are stored; undefined without a store. */
     async size() {
       if (destination.store === undefined) return undefined
       return (await keeper.look(await destination.store())).total
@@ -96,7 +95,6 @@ export function createIngest(input: {
       const refusal = keeper.full()
       return refusal && REFUSALS[refusal]
     },
-    /** Deletes events that have been kept long enough. */
     async prune() {
       if (destination.store !== undefined) await (await destination.store()).prune(oldest(clock.now()))
     },

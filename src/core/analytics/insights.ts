@@ -25,7 +25,6 @@ export interface InsightsSection {
   readonly columns: readonly InsightsColumn[]
   /** Orders rows by name, or puts those with the most in the first column first. Default: by name. */
   readonly order?: 'name' | 'most'
-  /** Draws the first column as bars too. */
   readonly bars?: boolean
   /** A number at the top of the page: how many rows have something in the column with this head. */
   readonly tile?: { readonly label: string; readonly column: string }
@@ -63,7 +62,6 @@ export interface Insights {
   readonly days: readonly { readonly day: string; readonly count: number }[]
   /** The most frequent first. */
   readonly kinds: readonly { readonly kind: EventKind; readonly count: number }[]
-  /** In the order of the sections. */
   readonly tables: readonly InsightsTable[]
   /** Days in a row with an event, over all that is there; one still counts as current until its next day is over. */
   readonly streak: { readonly current: number; readonly longest: number }
@@ -110,7 +108,6 @@ export function insightsOf(input: {
   }
 }
 
-/** All sections in one pass over the events. */
 function tablesOf(
   sections: readonly InsightsSection[],
   events: readonly AnalyticsEvent[],
@@ -148,7 +145,6 @@ function tablesOf(
   }))
 }
 
-/** Running totals of one cell. */
 interface Values {
   count: number
   sum: number

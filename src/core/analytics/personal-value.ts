@@ -32,7 +32,6 @@ const DIGITS = /\d(?:[\s-]?\d){12,18}/g
 const CARD =
   /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18})$/
 const IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[\s-]?[A-Z0-9]){11,30}/giu
-/** How many layers of encoding are undone. */
 const LAYERS = 3
 /**
  * A run of base64 whose first and fourth byte may be printable ASCII: a first sextet of such a byte is 8 to 31, which is
@@ -60,7 +59,6 @@ export function isPersonalValue(text: string): boolean {
   return false
 }
 
-/** Whether a number is that of a card. */
 export function isPersonalNumber(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 1e12 && isCard(String(value))
 }

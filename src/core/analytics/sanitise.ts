@@ -36,7 +36,6 @@ const NOTHING: object = Object.create(null)
  */
 export type Sanitise = (value: unknown, drop: (reason: DropReason) => void) => AnalyticsEvent | undefined
 
-/** The sanitiser of a platform with these event kinds. */
 export function createSanitiser(events: readonly EventDefinition[]): Sanitise {
   const kinds = new Map<unknown, EventDefinition>(events.map((event) => [event.name, event]))
   return (value, drop) => {

@@ -14,7 +14,6 @@ export interface DayCount {
   readonly count: number
 }
 
-/** Space that a store of analytics takes up. */
 export interface AnalyticsUsage {
   /** Bytes of events and counts, of everything that is kept and of one day. */
   readonly total: number
@@ -55,7 +54,6 @@ export interface AnalyticsStore {
 
 export type AnalyticsBudget = Readonly<Record<'totalBytes' | 'dailyBytes', number>>
 
-/** Why events are not stored now. */
 export type Refusal = 'disk' | 'total' | 'day' | 'client'
 
 export const REFUSALS: Readonly<Record<Refusal, string>> = {
@@ -116,7 +114,6 @@ export function createBudget(clock: Pick<Clock, 'now' | 'monotonic'>, budget: An
       const isSpent = client !== undefined && spentBy(client) >= budget.dailyBytes / CLIENT_PART
       return full() ?? (isSpent ? 'client' : undefined)
     },
-    /** Counts bytes that were stored for a client. */
     spend(bytes: number, client: string | undefined): void {
       if (known) {
         const { total, today, disk } = known.used

@@ -14,7 +14,6 @@ export interface Variable extends Omit<VariableDefinition, 'default' | 'pattern'
   readonly example: string
   readonly malformed: 'warn' | 'error'
   readonly default?: string
-  /** Matches the whole value. */
   readonly pattern?: RegExp
 }
 
@@ -131,7 +130,6 @@ function resolveVariable(
   }
 }
 
-/** The variables that switch a group on. */
 export function switchesOf({ variables }: Pick<Group, 'variables'>): readonly string[] {
   return variables.flatMap(({ name, adjusts }) => (adjusts ? [] : [name]))
 }

@@ -97,6 +97,5 @@ export interface GroupDefinition {
   /** The group is on, whatever is set. */
   readonly always?: boolean
   readonly variables: Readonly<Record<string, VariableDefinition>>
-  /** Rules between its variables. */
   readonly rules?: readonly RuleDefinition[]
 }

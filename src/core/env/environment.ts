@@ -42,7 +42,6 @@ export function evaluateGroups(contract: Contract, env: Environment) {
     usable.set(name, parsed)
     if (!adjusts) states.set(group, 'configured')
   }
-  /** The broken rules, with what is present and missing. */
   const broken = contract.rules.flatMap((rule) => {
     const breach = brokenBy(rule, (name) =>
       rule.kind === 'forbidden-value' ? rawValue(env, name) : usable.get(name)?.text,

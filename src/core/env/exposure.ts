@@ -4,7 +4,6 @@ import { parseProxies } from './values.ts'
 /** Ranges this wide hold half the internet; nobody's proxies do. */
 const WIDEST = { ipv4: 2, ipv6: 3 } as const
 
-/** Whether proxies of any address are believed. */
 export function trustsEverybody(value: string): boolean {
   return (parseProxies(value) ?? []).some((proxy) => {
     const [address = '', bits] = proxy.split('/')

@@ -17,7 +17,6 @@ export function isInstalled(name: string): boolean {
 export interface Surroundings {
   /** It is what a service runs with, and DEPLOY_ENVIRONMENT says production. */
   readonly production: boolean
-  /** Whether a package could be imported here. */
   readonly isInstalled: (name: string) => boolean
 }
 

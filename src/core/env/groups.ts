@@ -68,7 +68,6 @@ const noVerifier = (variable: string, claim: string) => ({
 /** Secrets of 24 characters or more; a single one needs no name. */
 const WITNESSES = /(?:[a-z0-9-]{1,32}:)?[!-+\--9;-~]{24,200}(?:,\s*[a-z0-9-]{1,32}:[!-+\--9;-~]{24,200})*/
 
-/** The groups of variables that the engine itself uses. */
 export const baseGroups = {
   site: {
     services: ['web'],

@@ -33,7 +33,6 @@ export interface StandardSchema {
 interface Narrowed {
   /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
   readonly range?: readonly [lowest: number, highest: number]
-  /** The values of an enum. */
   readonly of?: readonly string[]
   /** An address that paths are put behind: it takes no user name, query or fragment. */
   readonly base?: boolean
@@ -285,10 +284,8 @@ export const KINDS = {
 /** How a value is read (docs/reference/kinds.md). */
 export type Kind = keyof typeof KINDS
 
-/** What a value of a kind is parsed to. */
 type ParsedValue<Name extends Kind> = Exclude<ReturnType<(typeof KINDS)[Name]['parse']>, undefined>
 
-/** What a value of a variable is parsed to. */
 export type ParsedVariable<Of extends { readonly kind: Kind }> = Of extends {
   readonly kind: 'enum'
   readonly of: readonly (infer Value)[]
@@ -296,21 +293,16 @@ export type ParsedVariable<Of extends { readonly kind: Kind }> = Of extends {
   ? Value
   : ParsedValue<Of['kind']>
 
-/** Kinds whose values are secret, whatever the variable says. */
 export type SecretKind = {
   [Name in Kind]: (typeof KINDS)[Name] extends { readonly secret: true } ? Name : never
 }[Kind]
 
-/** The value of a kind as a program gets it. */
 export type ValueOfKind<Name extends Kind> = Name extends SecretKind ? Secret : ParsedValue<Name>
 
-/** The names of all kinds. */
 export const VALUE_KINDS = Object.keys(KINDS) as readonly Kind[]
 
-/** How the value of a variable is read. */
 export interface Reading extends Narrowed {
   readonly kind: Kind
-  /** Pattern that the whole value must match. */
   readonly pattern?: RegExp
   /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text; of `json`, the parsed value. */
   readonly schema?: StandardSchema

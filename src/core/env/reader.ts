@@ -19,7 +19,6 @@ export interface Assignment {
   readonly name: string
   readonly value: string
   readonly location: Location
-  /** The line with the value masked. */
   readonly excerpt: string
 }
 

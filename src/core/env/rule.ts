@@ -14,7 +14,6 @@ interface Implication {
 
 type Form =
   | Implication
-  /** At most one of them is set. */
   | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
   | { readonly kind: 'forbidden-value'; readonly variable: string; readonly value: string | RegExp }
 
@@ -125,7 +124,6 @@ function formOf(definition: RuleDefinition): Pick<Rule, 'cause' | 'fix'> & { nam
   }
 }
 
-/** The names of all variables in a rule. */
 export function variablesOf(rule: Rule): readonly string[] {
   const names =
     rule.kind === 'exclusive'

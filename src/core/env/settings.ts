@@ -12,7 +12,6 @@ export type StoreAddress =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly url: Secret }
 
-/** Whose API carries mail. */
 export type ApiProvider = Exclude<(typeof engineVariables.MAILER_PROVIDER.of)[number], 'smtp'>
 
 export type MailRoute =
@@ -43,11 +42,9 @@ export interface MailSettings {
   readonly replyTo: Mailbox | undefined
   /** Bounces come back to it, with a token after a plus sign; SMTP only. */
   readonly bounceAddress?: string | undefined
-  /** Signs mail that goes by SMTP. */
   readonly dkim?: DkimSettings | undefined
 }
 
-/** Parts of a platform that reading an environment needs. */
 export interface Described {
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]
@@ -93,7 +90,6 @@ export function readSettings({ contract, services }: Described, env: Environment
   const alertTo = value('ALERT_EMAIL_TO')
 
   return {
-    /** By name. */
     groups,
     /** Ids of the broken rules. */
     broken: broken.map(({ rule }) => rule.id),
@@ -181,7 +177,6 @@ export function readSettings({ contract, services }: Described, env: Environment
       })
       return from && route && { key, from, route, replyTo, bounceAddress, dkim: dkim || undefined }
     }),
-    /** Where alerts about incidents go; an undefined channel gets none. */
     alerts: {
       webhook: whole('alerts', () => {
         const url = hidden('ALERT_WEBHOOK_URL')
@@ -196,7 +191,6 @@ export function readSettings({ contract, services }: Described, env: Environment
     },
     /** An outside watcher, called after each completed hour of the schedule. */
     heartbeatPing: hidden('HEARTBEAT_PING_URL'),
-    /** The provider whose webhook is accepted, with its secret. */
     feedback: whole('feedback', () => {
       const [provider, key] = [value('MAILER_FEEDBACK_PROVIDER'), rotating('MAILER_FEEDBACK_SECRET')]
       return provider && key && { provider, secret: key }
@@ -220,7 +214,6 @@ export function readSettings({ contract, services }: Described, env: Environment
     limits: { perMinute: value('RATE_LIMIT_PER_MINUTE') },
     /** Claims that tokens must have besides a valid signature; an undefined claim is not checked. */
     identity: { audience: text('DATASTORE_JWT_AUDIENCE'), issuer: text('DATASTORE_JWT_ISSUER') },
-    /** Budgets that all clients share. */
     budgets: {
       analyticsTotalBytes: (value('ANALYTICS_TOTAL_MB') ?? 4096) * MB,
       analyticsDailyBytes: (value('ANALYTICS_DAILY_MB') ?? 64) * MB,

@@ -12,7 +12,6 @@ import { KEPT_CLOSED, valueFindings } from './warnings.ts'
 /** The report of one validation: boot and preflight give the same one for the same environment. */
 export interface Report {
   readonly version: 1
-  /** No finding is an error. */
   readonly ok: boolean
   readonly services: readonly Service[]
   readonly groups: readonly {

@@ -116,7 +116,6 @@ function parseUrl(value: string): URL | undefined {
   return /\s/.test(value) ? undefined : (URL.parse(value) ?? undefined)
 }
 
-/** A finite decimal number, or undefined. */
 export function parseNumber(value: string): number | undefined {
   if (!/^[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[-+]?\d{1,3})?$/i.test(value)) return undefined
   const number = Number(value)

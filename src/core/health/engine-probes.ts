@@ -181,7 +181,6 @@ const configurationProbe: ProbeDefinition = {
     async ({ deep }) => {
       if (!deep) return ok(false)
       const isApart = await isConfiguredApart().catch(() => undefined)
-      // If the store cannot be read, its own probe says so.
       if (isApart === undefined) return skipped('the store cannot be read')
       return isApart ? degraded(APART, true) : ok(true)
     },

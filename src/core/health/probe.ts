@@ -69,7 +69,6 @@ export function toHealthJson(report: HealthReport): Record<string, unknown> {
   }
 }
 
-/** The four results of a probe. */
 export const ok = (checked: boolean): ProbeResult => ({ state: 'ok', checked })
 export const skipped = (reason: string): ProbeResult => ({ state: 'skipped', checked: false, reason })
 export const degraded = (reason: string, checked = false): ProbeResult => ({
@@ -79,7 +78,6 @@ export const degraded = (reason: string, checked = false): ProbeResult => ({
 })
 export const failing = (reason: string): ProbeResult => ({ state: 'failing', checked: true, reason })
 
-/** How bad each state is. */
 export const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
 
 /** A service is the worst of its probes; skipped counts as ok (CONTRACT §3). */
@@ -112,7 +110,6 @@ export interface ProbeParts {
   readonly storeBusy?: () => string | undefined
   /** The store of jobs: JOB_STORE_URL where that is set, else the store. */
   readonly jobStore: StoreProbe
-  /** Reads from the analytics table, if one is named. */
   readonly pingAnalytics: () => Promise<void>
   /** Why events are not being stored, as last seen; undefined while they are. */
   readonly analyticsFull?: () => string | undefined
@@ -164,7 +161,6 @@ export interface Probe extends Pick<ProbeDefinition, 'name' | 'deadlineMs' | 'op
   readonly run: (context: ProbeContext) => Promise<ProbeResult>
 }
 
-/** The probes of one service, ready to run. */
 export function openProbes(
   definitions: readonly ProbeDefinition[],
   service: string,

@@ -13,7 +13,6 @@ export interface Expectations {
 
 export interface Verdict {
   readonly outcome: 'passed' | 'failed' | 'unreached'
-  /** All of it in one line. */
   readonly sentence: string
   /** Trouble that does not fail the check yet: different builds, a certificate that ends soon. */
   readonly warnings: readonly string[]
@@ -24,7 +23,6 @@ export interface Verdict {
 /** Let's Encrypt renews 30 days before the end: within 14 a renewal has failed. */
 const CERTIFICATE_DAYS = 14
 
-/** The verdict on one round of requests. */
 export function verdictOf(
   results: readonly RemoteHealth[],
   { strict, expectBuild, asks }: Expectations,
@@ -101,7 +99,6 @@ interface Diagnosis {
   readonly followers: ReadonlyMap<Service, readonly Service[]>
   /** The stamp of each service of ours that answered; null: it has none. */
   readonly builds: ReadonlyMap<Service, string | null>
-  /** Whether the services that answered run different builds. */
   readonly skew: boolean
 }
 

@@ -183,16 +183,13 @@ const OWN: Readonly<Record<string, Partial<Advice>>> = {
   ),
 }
 
-/** Advice for operators about a cause. */
 export function adviceFor(
   cause: string,
   about: {
     readonly label: string
-    /** The cause is another service of the platform. */
     readonly isService: boolean
     /** The cause is a job that has to report in. */
     readonly isHeartbeat: boolean
-    /** Consequence of its absence. */
     readonly absent: string
   },
 ): Advice {

@@ -9,7 +9,6 @@ export interface RoundReport {
 
 /** A failing probe that no other one explains, with what else fails because of it. */
 export interface Cause {
-  /** The probe's name. */
   readonly cause: string
   readonly service: string
   readonly reason: string | undefined
@@ -17,7 +16,6 @@ export interface Cause {
   readonly affected: readonly string[]
 }
 
-/** A failing probe of one service. */
 export interface Failing {
   readonly service: string
   readonly probe: string
@@ -87,7 +85,6 @@ const ROUNDS_WITH_OTHERS = 3
 export function followRound(input: {
   readonly streaks: Streaks
   readonly reports: readonly RoundReport[]
-  /** Causes of the incidents that are open. */
   readonly open: readonly string[]
   readonly prerequisites?: Prerequisites | undefined
   /** Of the open incidents those that only other processes check, and still see. */

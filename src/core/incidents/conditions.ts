@@ -12,18 +12,14 @@ export interface SelfObservations {
   /** When lessons became due that are not sent yet. */
   readonly lessonsDueSince?: LessonsDue | undefined
   readonly disk?: { readonly freeBytes: number; readonly bytes: number } | undefined
-  /** How long the last write to the disk of the data folder took. */
   readonly writeMs?: number | undefined
   /** The build that each service reports; null is unstamped. */
   readonly builds: ReadonlyMap<string, string | null>
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
-  /** Why the alerts by outcome are raised. */
   readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>> | undefined
-  /** The streams of mail that are paused. */
   readonly holds?: readonly Hold[] | undefined
-  /** For how long the schedule of this process has made no progress. */
   readonly scheduleStalledMs?: number | undefined
   /** What channels were told of incidents that are not over. */
   readonly alerts?: readonly MessageRecord[] | undefined
@@ -41,7 +37,6 @@ interface LessonsDue {
 }
 
 export interface CertificateCheck {
-  /** The variable that holds the address. */
   readonly variable: string
   /** UTC milliseconds. */
   readonly validFrom: number

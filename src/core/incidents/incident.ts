@@ -14,7 +14,6 @@ export interface StoredIncident {
   /** Names of the other services and probes that fail for this cause. */
   readonly affected: readonly string[]
   readonly openedAt: number
-  /** When a round last saw it failing. */
   readonly seenAt: number
   readonly closedAt: number | undefined
   readonly acknowledgedAt: number | undefined
@@ -31,7 +30,6 @@ export const UNATTENDED = {
   acknowledgedBy: undefined,
 } as const
 
-/** `reminder-1` is the first reminder. */
 export type MessageKind = 'opened' | 'acknowledged' | 'closed' | 'test' | `reminder-${number}`
 
 export interface MessageKey {
@@ -42,7 +40,6 @@ export interface MessageKey {
   readonly channel: string
 }
 
-/** Outcome of one message. */
 export interface MessageRecord extends MessageKey {
   readonly outcome: 'pending' | 'sent' | 'failed'
   readonly attempts: number
@@ -69,7 +66,6 @@ export interface Announcement {
   /** UTC milliseconds; undefined until somebody withdraws it. */
   readonly until: number | undefined
   readonly by: string
-  /** Its timeline, on the status page. */
   readonly updates?: readonly StatusUpdate[]
 }
 
@@ -97,7 +93,6 @@ export interface StatusUpdate {
   /** The id of the incident or the announcement. */
   readonly subject: string
   readonly at: number
-  /** Plain text. */
   readonly text: string
   readonly state: (typeof UPDATE_STATES)[number] | undefined
   readonly by: string
@@ -111,7 +106,6 @@ export interface Notice {
   /** The id of an incident, of an announcement, or of an update of one. */
   readonly subject: string
   readonly kind: 'opened' | 'closed' | 'announced'
-  /** When it was published. */
   readonly at: number
   readonly facts: NoticeFacts
 }
@@ -132,7 +126,6 @@ export interface NoticeFacts {
   readonly state?: StatusUpdate['state']
 }
 
-/** A notice to one of its subscribers. */
 export interface NoticeMail {
   readonly notice: Notice
   /** The subscription. */
@@ -168,7 +161,6 @@ export interface Changes {
     readonly at: number
     readonly unseenSince: number
   }[]
-  /** Alerts that were sent elsewhere. */
   readonly told?: readonly (MessageKey & { readonly at: number })[]
 }
 
@@ -189,9 +181,7 @@ export interface AlertSettlement extends MessageSettlement {
   readonly isTried: boolean
 }
 
-/** An alert that has not left yet. */
 export interface QueuedAlert extends MessageKey {
-  /** Not before this. */
   readonly at: number
   /** It leaves also during a silence or a pause of alerts. */
   readonly leaves: boolean
@@ -242,7 +232,6 @@ export interface IncidentStore {
     readonly leaseMs: number
   }): Promise<void>
   settleAlerts(settlements: readonly AlertSettlement[]): Promise<void>
-  /** All alerts that have not left. */
   queuedAlerts(): Promise<readonly QueuedAlert[]>
   /** The messages about these incidents, the newest first. */
   messages(incidents: readonly string[]): Promise<readonly MessageRecord[]>

@@ -9,7 +9,6 @@ import type { SendOutcome } from '../mail/mailer.ts'
 import { ABOUT_PAUSES } from './conditions.ts'
 import type { AlertClaim, Hearing, IncidentStore, MessageKind, StoredIncident } from './incident.ts'
 
-/** An alert as a channel sends it. */
 export interface Alert {
   /** The same for every attempt, so that a receiver can recognize a repeat. */
   readonly id: string
@@ -19,7 +18,6 @@ export interface Alert {
   readonly at: number
 }
 
-/** A way to send alerts. */
 export interface Channel extends Hearing {
   /** How many alerts it sends at once, and how long one may take. */
   readonly lines: number

@@ -3,7 +3,6 @@ import { lengths } from '../messages/words.ts'
 import { minute, shortened } from '../sentences.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 
-/** Text of one alert, for every channel. */
 export interface AlertText {
   readonly title: string
   readonly lines: readonly string[]
@@ -45,10 +44,8 @@ export function alertText(input: {
   readonly advice: Advice
   /** What the daemon was started with, for the commands of the text. */
   readonly places?: Places | undefined
-  /** The platform's name. */
   readonly platform: string
   readonly isService: (name: string) => boolean
-  /** The status page. */
   readonly link?: string | undefined
 }): AlertText {
   const { incident, kind, advice, platform, isService, places, link } = input

@@ -19,7 +19,6 @@ interface Posting extends Omit<Alert, 'at'> {
 
 /** What a service documents about messages that are posted to it. */
 interface WebhookFormat {
-  /** Recognizes its addresses. */
   readonly isFor: (url: URL) => boolean
   readonly request: (posting: Posting) => WebhookRequest
 }
@@ -143,7 +142,6 @@ export function webhookFormat(address: string, set?: string): WebhookFormatName 
   )
 }
 
-/** The request in the form that the receiver documents. */
 export function webhookRequest(to: WebhookFormatName, posting: Posting): WebhookRequest {
   return FORMATS[to].request(posting)
 }

@@ -116,7 +116,6 @@ export function certificateStep({ network, now }: StepContext, url: URL, variabl
   return step('certificate', variable, run, placeOf(url))
 }
 
-/** The words for a fault that OpenSSL or Node names. */
 function sentence(fault: string, left: number): string {
   if (fault === 'CERT_HAS_EXPIRED') return `expired ${counted(Math.max(1, -left), 'day')} ago`
   if (fault === 'CERT_NOT_YET_VALID') return 'is not valid yet'
@@ -146,9 +145,7 @@ export function keyStep(
   })
 }
 
-/** Dependencies of the live checks. */
 export interface LiveDependencies {
-  /** The platform's. */
   readonly name: string
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]

@@ -38,7 +38,6 @@ const SUBJECTS = {
   'test message': 'The receiver of ',
 }
 export type LiveCheck = keyof typeof SUBJECTS
-// The names of the object's own keys.
 export const LIVE_CHECKS = Object.keys(SUBJECTS) as readonly LiveCheck[]
 
 /** `skipped` was not tried, and says why: it is never counted or shown as passed. */

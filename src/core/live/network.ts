@@ -128,7 +128,6 @@ export function openNetwork(
         signal,
         network,
       }),
-    /** Opens a connection and closes it again. */
     async connect(url: URL, signal: AbortSignal) {
       const socket = await abortable(signal, 'tcp', connectTo(url, { lookup, signal }))
       socket.destroy()

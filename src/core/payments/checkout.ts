@@ -59,11 +59,9 @@ const NOT_OPENED = 'The payments provider opened no checkout now; nothing was ch
 
 interface CheckoutSession {
   readonly id: string
-  /** Where the customer pays. */
   readonly url: string
 }
 
-/** The form that opens a session for a price. */
 export function sessionForm(price: string, siteUrl: string, customer: Record<string, string>): string {
   return new URLSearchParams({
     mode: 'subscription',

@@ -32,7 +32,6 @@ export function keyModeOf({ secretKey }: SmokeInput['payments']): 'test' | 'live
   return /^[rs]k_live_/.test(key) ? 'live' : /^[rs]k_test_/.test(key) ? 'test' : 'unknown'
 }
 
-/** Why a check did not pass, as its finding. */
 class Finding extends Error {
   readonly state: 'failed' | 'unreached' | 'skipped'
   constructor(finding: string, state: Finding['state'] = 'failed') {
@@ -170,7 +169,6 @@ async function webhook({ clock, random }: Pick<Host, 'clock' | 'random'>, input:
   return 'a signed event was taken once, its repetition known, a forged one refused'
 }
 
-/** Sends a request to the payments API. */
 async function askApi(input: SmokeInput, method: 'GET' | 'POST', path: string, form?: string) {
   const { apiUrl, secretKey } = input.payments
   const typed = form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }

@@ -15,7 +15,6 @@ const FIRST = Math.ceil(Math.log(SMALLEST_MS) / LOG_GAMMA)
 
 export const EMPTY: Histogram = new Map()
 
-/** The histogram with one more value. */
 export function observe(histogram: Histogram, valueMs: number): Histogram {
   const bounded = Math.min(LARGEST_MS, Math.max(SMALLEST_MS, valueMs))
   const bucket = Math.max(0, Math.ceil(Math.log(bounded) / LOG_GAMMA) - FIRST)

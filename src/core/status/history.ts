@@ -77,7 +77,6 @@ export interface RootIncident extends Incident {
 export interface Recorded {
   /** The incidents of all replicas if they share a store, in place of those that this one saw. */
   readonly shared?: readonly RootIncident[]
-  /** Operators' announcements that are not over. */
   readonly announcements?: readonly Announcement[]
   /** The timelines of incidents and announcements, oldest first. */
   readonly updates?: readonly StatusUpdate[]
@@ -92,7 +91,6 @@ export interface Recorded {
   }[]
 }
 
-/** Where the daemon records what it sees each minute. */
 export interface History {
   /** False: it ends with the process. */
   readonly persistent: boolean
@@ -104,7 +102,6 @@ export interface History {
   close(): Promise<void>
 }
 
-/** A history that several machines record into. */
 export interface SharedHistory {
   /** What the machine `recorder` saw; `now` is when it is recorded, if that is later. */
   record(round: Round, recorder: string, now?: number): Promise<void>

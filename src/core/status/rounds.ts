@@ -75,7 +75,6 @@ export interface SeriesMark {
   readonly stateAt: number
 }
 
-/** The amount that a check adds to an hour or a day. */
 export interface PeriodDelta {
   readonly length: number
   readonly start: number

@@ -92,7 +92,6 @@ export type CurrentState = ProbeState | 'unknown'
 /** The worst that was recorded in a day; `none`: no data. */
 export type DayState = 'ok' | 'degraded' | 'failing' | 'none'
 
-/** Totals of the last day or the last 90. */
 export interface Window {
   readonly ms: Readonly<Record<Exclude<ProbeState, 'skipped'>, number>>
   /** Time without data, or while the probe was not configured. */
@@ -152,7 +151,6 @@ export interface Summary {
   /** Operators' announcements that are not over: current ones, then planned ones. */
   readonly announcements: readonly Announcement[]
   readonly prerequisites: Prerequisites
-  /** Whether more than one build is serving at this moment. */
   readonly skew: boolean
 }
 

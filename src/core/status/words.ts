@@ -48,7 +48,6 @@ export function incidentKey(incident: Pick<RootIncident, 'service' | 'probe' | '
 /** Machines can disagree about the minute in which an incident began. */
 const NEAR_MS = 5 * 60 * 1000
 
-/** The incident that a key names. */
 export function incidentOf(key: string, incidents: readonly RootIncident[]): RootIncident | undefined {
   const exact = incidents.find((one) => incidentKey(one) === key)
   const [, name = '', seconds] = /^(.+)-(\d+(?:\.\d+)?)$/.exec(key) ?? []
@@ -101,7 +100,6 @@ export function verdict(summary: Summary, labels: Labels): string {
 
 const NAMED = 5
 
-/** The first few names, and how many more there are. */
 function short(names: readonly string[], more: (count: number) => string): string[] {
   return names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
 }

@@ -130,7 +130,6 @@ const CLEARED_AT_ONCE = 2
 
 export type LocalLimiter = ReturnType<typeof localLimiter>
 
-/** Counts in this process only. */
 export function localLimiter({ monotonic }: Pick<Clock, 'monotonic'>, mostClients = MOST_CLIENTS) {
   // In the order of last use: the first is the one to forget.
   const arrivals = new Map<string, Micros>()
@@ -157,7 +156,6 @@ export function localLimiter({ monotonic }: Pick<Clock, 'monotonic'>, mostClient
       }
       return decision
     },
-    /** Undoes one `take`. */
     giveBack(policy: Policy, client: string): void {
       const key = keyOf(policy, client)
       const known = arrivals.get(key)
@@ -198,7 +196,6 @@ export function createGuesses(local: LocalLimiter, policy: Policy) {
     }
   }
 
-  /** The decision at this moment, without waiting. */
   const look = (client: string) => local.look(policy, client)
   return {
     look,

@@ -1,4 +1,3 @@
-/** The result of one env-file reader for a text. */
 export interface DialectResult {
   readonly values: ReadonlyMap<string, string>
   /** This reader refuses the whole file. */
@@ -104,7 +103,6 @@ function resolved({ name, operator, word }: Reference, look: Look, depth: number
   return operator.endsWith('?') ? undefined : substitute(word, look, depth + 1)
 }
 
-/** What the sticky pattern matches right there. */
 function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
   pattern.lastIndex = at
   return pattern.exec(text)?.[0]
