@@ -80,13 +80,9 @@ export function differenceIn(name: string, line: string, sight: DialectReadings)
   )
   const [habit = 'other'] = byHabit.keys()
   const { fix, quotable }: Habit = HABITS[habit]
-  return {
-    cause: `${name} depends on the reader: ${and(clauses)}.`,
-    fix:
-      quotable && sight.every(({ dialect }) => dialect !== 'docker')
-        ? 'Put the value in single quotes.'
-        : fix,
-  }
+  const isQuoted = quotable && sight.every(({ dialect }) => dialect !== 'docker')
+  const cause = `${name} depends on the reader: ${and(clauses)}.`
+  return { cause, fix: isQuoted ? 'Put the value in single quotes.' : fix }
 }
 
 function habitOf(line: string, value: string, other: string | undefined): HabitName {
@@ -108,6 +104,9 @@ function habitOf(line: string, value: string, other: string | undefined): HabitN
   return line.includes('\\') ? 'backslash' : 'other'
 }
 
+const PORTABLE =
+  'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.'
+
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
 const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
 
@@ -126,24 +125,16 @@ export function portability(
   const accepting = read.filter(({ rejected }) => !rejected)
   const common = { severity: 'warning', services: contract.services, group: 'file', missing: [] } as const
   const findings: Finding[] = []
-  for (const [line, refusing] of Map.groupBy(
-    read.filter(({ rejected }) => rejected),
-    ({ rejectedLine }) => rejectedLine ?? 1,
-  )) {
+  const refusing = read.filter(({ rejected }) => rejected)
+  for (const [line, all] of Map.groupBy(refusing, ({ rejectedLine }) => rejectedLine ?? 1)) {
     const above = assignments.findLast(({ location }) => location.line < line)
     const isInside = above !== undefined && above.location.line + above.value.split('\n').length > line
-    findings.push({
-      ...common,
-      id: 'refused-by-reader',
-      present: [],
-      cause: `${and(refusing.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`,
-      fix: isInside
-        ? HABITS.lines.fix
-        : 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
-      location: { file, line, column: 1 },
-      // Without a name, the line may be part of a value.
-      excerpt: assignments.find(({ location }) => location.line === line)?.excerpt ?? MASK,
-    })
+    const cause = `${and(all.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`
+    const fix = isInside ? HABITS.lines.fix : PORTABLE
+    const location = { file, line, column: 1 }
+    // Without a name, the line may be part of a value.
+    const excerpt = assignments.find((one) => one.location.line === line)?.excerpt ?? MASK
+    findings.push({ ...common, id: 'refused-by-reader', present: [], cause, fix, location, excerpt })
   }
   const lines = text.split(/\r\n|\n|\r/)
   // Only the last assignment of a name counts, so findings point at it.
@@ -173,15 +164,13 @@ export function portability(
     const seeing = accepting.filter(sees).map(({ dialect }) => dialect)
     const blind = accepting.filter((one) => !sees(one)).map(({ dialect }) => dialect)
     if (seeing.length === 0 || blind.length === 0) continue
-    findings.push({
-      ...common,
-      id: 'reader-difference',
-      present: [name],
-      cause: `${name} depends on the reader: ${and(seeing)} ${seeing.length === 1 ? 'reads' : 'read'} an assignment of it here, and ${and(blind)} ${blind.length === 1 ? 'does' : 'do'} not.`,
-      fix: 'Write it as NAME=value on a line of its own, and close every quote above it.',
+    const cause = `${name} depends on the reader: ${and(seeing)} ${seeing.length === 1 ? 'reads' : 'read'} an assignment of it here, and ${and(blind)} ${blind.length === 1 ? 'does' : 'do'} not.`
+    const fix = 'Write it as NAME=value on a line of its own, and close every quote above it.'
+    const place = {
       location: { file, line: index + 1, column: line.indexOf(name) + 1 },
       excerpt: `${name} ${MASK}`,
-    })
+    }
+    findings.push({ ...common, id: 'reader-difference', present: [name], cause, fix, ...place })
   }
   return findings
 }

@@ -36,6 +36,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string) {
   /** In the order of the file; a name may occur twice. */
   const assignments: Assignment[] = []
   const findings: Finding[] = []
+  const common = { services: contract.services, group: 'file', missing: [] } as const
   const complain = (
     id: string,
     { name, location, excerpt }: Omit<Assignment, 'value'>,
@@ -43,13 +44,8 @@ export function parseEnvFile(contract: Contract, text: string, file: string) {
     fix: string,
     severity: Severity = 'warning',
   ) => {
-    const about = {
-      services: contract.services,
-      group: 'file',
-      present: name === '' ? [] : [name],
-      missing: [],
-    }
-    findings.push({ id, severity, ...about, cause, fix, location, excerpt })
+    const present = name === '' ? [] : [name]
+    findings.push({ ...common, id, severity, present, cause, fix, location, excerpt })
   }
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
   // The lines right after a secret may be the rest of it, broken when it was pasted.

@@ -75,10 +75,7 @@ export function readSettings({ contract, services }: Described, env: Environment
   const value = <Name extends EngineVariable>(name: Name) =>
     // The variable is of this kind, so its value is what the kind parses to.
     own(name)?.value as ParsedVariable<(typeof engineVariables)[Name]> | undefined
-  const hidden = (name: EngineVariable) => {
-    const found = text(name)
-    return found === undefined ? undefined : secret(found)
-  }
+  const hidden = (name: EngineVariable) => own(name) && secret(text(name) ?? '')
   const rotating = (name: EngineVariable) => secretPair(text(name) ?? '')
   const store = (name: 'STORE_URL' | 'JOB_STORE_URL'): StoreAddress | undefined => {
     const address = value(name)
@@ -125,17 +122,17 @@ export function readSettings({ contract, services }: Described, env: Environment
     datastore: whole('datastore', () => {
       const [url, anonKey] = [value('NEXT_PUBLIC_DATASTORE_URL'), hidden('NEXT_PUBLIC_DATASTORE_ANON_KEY')]
       const [jwt, jwks] = [rotating('DATASTORE_JWT_SECRET'), value('DATASTORE_JWKS_URL')]
-      const tokens: TokenVerification | undefined = jwt
-        ? { kind: 'secret', secret: jwt }
-        : jwks === undefined
-          ? undefined
-          : { kind: 'jwks', url: jwks }
-      return url !== undefined && anonKey
-        ? { url, anonKey, serviceRoleKey: hidden('DATASTORE_SERVICE_ROLE_KEY'), tokens }
-        : undefined
+      const published = jwks ? ({ kind: 'jwks', url: jwks } as const) : undefined
+      const tokens: TokenVerification | undefined = jwt ? { kind: 'secret', secret: jwt } : published
+      const serviceRoleKey = hidden('DATASTORE_SERVICE_ROLE_KEY')
+      const connection = complete({ url, anonKey })
+      return connection && { ...connection, serviceRoleKey, tokens }
     }),
     payments: whole('payments', () => {
-      const [secretKey, webhookSecret] = [hidden('PAYMENTS_SECRET_KEY'), rotating('PAYMENTS_WEBHOOK_SECRET')]
+      const keys = complete({
+        secretKey: hidden('PAYMENTS_SECRET_KEY'),
+        webhookSecret: rotating('PAYMENTS_WEBHOOK_SECRET'),
+      })
       const prices = contract.variables.flatMap(({ name }): [string, string][] => {
         const id = name.startsWith(PRICE) ? usable.get(name)?.text : undefined
         return id === undefined ? [] : [[name.slice(PRICE.length).toLowerCase().replaceAll('_', '-'), id]]
@@ -143,39 +140,23 @@ export function readSettings({ contract, services }: Described, env: Environment
       const publishableKey = text('NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY')
       const apiUrl = value('PAYMENTS_API_URL') ?? 'https://api.stripe.com'
       /** `prices` has the configured ones only, by name: PAYMENTS_PRICE_PRO_MONTHLY is `pro-monthly`. */
-      return (
-        secretKey &&
-        webhookSecret && {
-          secretKey,
-          webhookSecret,
-          publishableKey,
-          apiUrl,
-          prices: Object.fromEntries(prices),
-        }
-      )
+      return keys && { ...keys, publishableKey, apiUrl, prices: Object.fromEntries(prices) }
     }),
-    sharedStore: whole('sharedstore', () => {
-      const [url, token] = [value('SHAREDSTORE_REST_URL'), hidden('SHAREDSTORE_REST_TOKEN')]
-      return url !== undefined && token ? { url, token } : undefined
-    }),
+    sharedStore: whole('sharedstore', () =>
+      complete({ url: value('SHAREDSTORE_REST_URL'), token: hidden('SHAREDSTORE_REST_TOKEN') }),
+    ),
     mail: whole('mail', (): MailSettings | undefined => {
       const [key, from, smtp] = [hidden('MAILER_API_KEY'), value('MAILER_FROM'), hidden('MAILER_SMTP_URL')]
       const named = value('MAILER_PROVIDER')
       const provider = named === 'smtp' ? undefined : named
       const url = value('MAILER_API_URL') ?? (provider && API_ADDRESSES[provider])
       // A key is missing only beside a mail server that asks for no user: the group would be half-configured.
-      const route: MailRoute | undefined = smtp
-        ? { kind: 'smtp', url: smtp }
-        : url !== undefined && key
-          ? { kind: 'api', url, ...(provider && { provider }) }
-          : undefined
+      const api = url && key && ({ kind: 'api', url, ...(provider && { provider }) } as const)
+      const route: MailRoute | '' | undefined = smtp ? { kind: 'smtp', url: smtp } : api
       const [replyTo, bounceAddress] = [value('MAILER_REPLY_TO'), value('MAILER_BOUNCE_ADDRESS')]
-      const dkim = whole('dkim', () => {
-        const [domain, selector] = [text('MAILER_DKIM_DOMAIN'), text('MAILER_DKIM_SELECTOR')]
-        const signing = hidden('MAILER_DKIM_KEY')
-        return domain && selector && signing && { domain, selector, key: signing }
-      })
-      return from && route && { key, from, route, replyTo, bounceAddress, dkim: dkim || undefined }
+      const [domain, selector] = [text('MAILER_DKIM_DOMAIN'), text('MAILER_DKIM_SELECTOR')]
+      const dkim = whole('dkim', () => complete({ domain, selector, key: hidden('MAILER_DKIM_KEY') }))
+      return from && route ? { key, from, route, replyTo, bounceAddress, dkim } : undefined
     }),
     alerts: {
       webhook: whole('alerts', () => {
@@ -191,18 +172,14 @@ export function readSettings({ contract, services }: Described, env: Environment
     },
     /** An outside watcher, called after each completed hour of the schedule. */
     heartbeatPing: hidden('HEARTBEAT_PING_URL'),
-    feedback: whole('feedback', () => {
-      const [provider, key] = [value('MAILER_FEEDBACK_PROVIDER'), rotating('MAILER_FEEDBACK_SECRET')]
-      return provider && key && { provider, secret: key }
-    }),
+    feedback: whole('feedback', () =>
+      complete({ provider: value('MAILER_FEEDBACK_PROVIDER'), secret: rotating('MAILER_FEEDBACK_SECRET') }),
+    ),
     /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
     mailRate: value('MAILER_RATE'),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: value('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: rotating('EMAIL_LINK_SECRET'),
-    errortrack: whole('errortrack', () => {
-      const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
-      return dsn === undefined ? undefined : { dsn }
-    }),
+    errortrack: whole('errortrack', () => complete({ dsn: text('NEXT_PUBLIC_ERRORTRACK_DSN') })),
     analytics: { table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')) },
     health: {
       deepToken:
@@ -221,6 +198,12 @@ export function readSettings({ contract, services }: Described, env: Environment
       bodyBytesInFlight: (value('BODY_MEMORY_MB') ?? 16) * MB,
     },
   }
+}
+
+/** The fields if each has a value. */
+function complete<Fields extends object>(fields: Fields) {
+  type Complete = { readonly [Name in keyof Fields]: NonNullable<Fields[Name]> }
+  return Object.values(fields).includes(undefined) ? undefined : (fields as Complete)
 }
 
 const STORES = ['STORE_URL', 'JOB_STORE_URL'] as const

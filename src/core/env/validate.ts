@@ -96,10 +96,9 @@ export function validate(
     const both = isSet(meant.name)
     const cause = `${name} is not a variable of the platform, and nothing reads it.`
     const fix = `Did you mean ${both ? `${meant.name}, which is set as well? Then remove this one.` : `${near}?`}`
+    const { group, name: other } = meant
     const [present, missing] = [[name], both ? [] : [near]]
-    add({ id: 'unknown-name', severity: 'warning', group: meant.group, present, missing, cause, fix }, [
-      meant.name,
-    ])
+    add({ id: 'unknown-name', severity: 'warning', group, present, missing, cause, fix }, [other])
   }
 
   const groups = contract.groups.flatMap(({ name, unlocks, absent, variables }) => {
@@ -125,10 +124,7 @@ export function validate(
 }
 
 /** Secrets under a public name that is not one of ours, or under both a public and a secret name. */
-function publicSecrets(
-  contract: Contract,
-  env: Environment,
-): Pick<Finding, 'id' | 'present' | 'cause' | 'fix'>[] {
+function publicSecrets(contract: Contract, env: Environment) {
   const secrets = new Map(
     contract.variables.flatMap(({ name, secret, rotates }) => {
       const value = (secret ? rawValue(env, name) : undefined) ?? ''
@@ -143,14 +139,9 @@ function publicSecrets(
     const namesake = contract.find(name.slice('NEXT_PUBLIC_'.length))?.secret === true
     if (twin === undefined && (known || !(namesake || looksSecret(value)))) return []
     const what = twin === undefined ? 'a secret' : `the same value as ${twin}`
-    return [
-      {
-        id: 'public-secret',
-        present: twin === undefined ? [name] : [name, twin],
-        cause: `${name} holds ${what}, and every browser can read it.`,
-        fix: 'Revoke that key at the provider, and keep its successor out of every NEXT_PUBLIC_ variable.',
-      },
-    ]
+    const cause = `${name} holds ${what}, and every browser can read it.`
+    const fix = 'Revoke that key at the provider, and keep its successor out of every NEXT_PUBLIC_ variable.'
+    return [{ id: 'public-secret', present: twin === undefined ? [name] : [name, twin], cause, fix }]
   })
 }
 
@@ -175,21 +166,16 @@ const knownNames = perObject(({ variables }: Contract) => {
   return [...variables.map(({ name }) => name), ...files].map((name) => [fold(name), name] as const)
 })
 
-function fold(name: string): string {
-  return name.toUpperCase().replace(/[^A-Z0-9]/g, '')
-}
+const fold = (name: string) => name.toUpperCase().replace(/[^A-Z0-9]/g, '')
 
 /** Damerau-Levenshtein distance ≤ 1, in one pass: strip what both share at the ends and look at the rest. */
 function withinOneEdit(a: string, b: string): boolean {
   if (Math.abs(a.length - b.length) > 1) return false
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1
-  let [endA, endB] = [a.length, b.length]
-  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) {
-    endA -= 1
-    endB -= 1
-  }
-  const [restA, restB] = [a.slice(start, endA), b.slice(start, endB)]
+  let end = 0
+  while (end < Math.min(a.length, b.length) - start && a.at(-1 - end) === b.at(-1 - end)) end += 1
+  const [restA, restB] = [a.slice(start, a.length - end), b.slice(start, b.length - end)]
   if (restA.length <= 1 && restB.length <= 1) return true
   return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
 }
