@@ -3,10 +3,7 @@ import type { SecretPair } from './secret.ts'
 
 const digest = (value: string) => createHash('sha256').update(value).digest()
 
-/**
- * Whether this is one of the accepted values. Both sides are hashed first and every value is compared, so the
- * time depends on neither length nor match. Nothing matches an absent secret.
- */
+/** Whether this value is accepted. All are hashed and compared, so the time depends on neither length nor match. */
 export function isAcceptedSecret(given: string | undefined, secret: SecretPair | undefined): boolean {
   const asked = digest(given ?? '')
   const equal = (secret?.accepted ?? []).map((one) => timingSafeEqual(asked, digest(one.reveal())))

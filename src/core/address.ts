@@ -88,18 +88,12 @@ export function asciiAddress(address: string): string {
   return `${address.slice(0, at + 1)}${domainToASCII(address.slice(at + 1))}`
 }
 
-/**
- * The same letters in their composed form (NFC), in which mail servers expect them (RFC 6532 §3.1): keyboards differ in
- * how they type one. Left alone if that would make an ASCII letter of another one, as of the Kelvin sign.
- */
+/** Composed letters (NFC), as mail servers expect them (RFC 6532 §3.1); not if one would become ASCII (Kelvin sign). */
 function composed(text: string): string {
   return /[\u037e\u1fef\u212a]/.test(text) ? text : text.normalize('NFC')
 }
 
-/**
- * The forms in which a store may have an identity, the composed one first: earlier builds kept decomposed letters as
- * they were typed.
- */
+/** The forms in which a store may have an identity: earlier builds kept decomposed letters as they were typed. */
 export function formsOf(identity: string): readonly string[] {
   const decomposed = identity.normalize('NFD')
   // A form that does not compose back to the same text is another address (the Kelvin sign becomes K).
@@ -108,10 +102,7 @@ export function formsOf(identity: string): readonly string[] {
     : [identity]
 }
 
-/**
- * One key for all spellings of what is most likely one mailbox, from an identity: for caps, never to send to. Quotes
- * are taken off, look-alike forms and capitals folded (NFKC), and characters that show nothing are left out.
- */
+/** One key for all spellings of what is most likely one mailbox, from an identity: for caps, never to send to. */
 export function mailboxKey(identity: string): string {
   const at = identity.lastIndexOf('@')
   const local = identity.slice(0, at)

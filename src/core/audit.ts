@@ -36,9 +36,7 @@ export interface AuditEntry {
   readonly details: string | undefined
 }
 
-/**
- * The log of operators' actions on a store. Entries are only ever added: both stores refuse to change or delete one.
- */
+/** The log of operators' actions on a store: both stores refuse to change or delete an entry. */
 export interface AuditLog {
   /** Records an action that has no transaction of its own. All others write their entry in theirs. */
   record(entry: AuditEntry): Promise<void>

@@ -1,7 +1,4 @@
-/**
- * Makes calls share runs: a caller never joins a run that began before its call, but all callers during one run share
- * the next. So every answer is fresh, and any number of simultaneous callers cause at most two runs.
- */
+/** Makes calls share runs: a caller never joins a run that began before its call, but all during one share the next. */
 export function trailing<T>(run: () => Promise<T>): () => Promise<T> {
   let current: Promise<unknown> | undefined
   let next: Promise<T> | undefined

@@ -8,10 +8,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/**
- * The part of a clock that waits for the network or the disk. It runs in real time, even when a program
- * brings its own clock.
- */
+/** Waits for the network or the disk, in real time even when a program brings its own clock. */
 export type Timer = Pick<Clock, 'sleep' | 'monotonic'>
 
 export const systemClock: Clock = {

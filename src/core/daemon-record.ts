@@ -148,10 +148,7 @@ export function recordFile(folder: string): string {
   return path.join(folder, 'daemon.json')
 }
 
-/**
- * Where the daemon of a data folder keeps incidents while its store fails; the second is used where the first cannot be
- * written, as on a full disk.
- */
+/** Where a daemon keeps incidents while its store fails; the second is used where the first cannot be written. */
 export function alertsFiles(folder: string, pointerFolder?: string): readonly string[] {
   const named = encodeURIComponent(path.resolve(folder)).slice(-200)
   return [

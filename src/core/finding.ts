@@ -7,10 +7,7 @@ export interface Location {
   readonly column: number
 }
 
-/**
- * One error or warning of a validator or linter (CONTRACT §2). `id` is stable and explained by
- * `platformctl env explain ID`. No field ever holds a value, a part of one or its length.
- */
+/** One error or warning (CONTRACT §2). `env explain ID` explains it. No field holds a value or any part of one. */
 export interface Finding {
   readonly id: string
   readonly severity: Severity

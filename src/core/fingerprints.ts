@@ -14,10 +14,7 @@ export const NONCE = /^[0-9a-f]{32}$/i
 const COST: ScryptOptions = { N: 2 ** 14, r: 8, p: 1 }
 const derive = promisify<string | Buffer, string | Buffer, number, ScryptOptions, Buffer>(scrypt)
 
-/**
- * One text for all that web runs with, so that replicas can be compared. Whoever reads it can only test a guess at the
- * whole, with every secret in it.
- */
+/** One text for all that web runs with, to compare replicas. It can only test a guess at the whole. */
 export async function fingerprintAll(
   { name: salt, contract, definition }: ResolvedPlatform,
   env: Environment,
@@ -36,10 +33,7 @@ export type Fingerprint = (
   value: string,
 ) => Promise<string>
 
-/**
- * Fingerprints that only holders of the token can compare, and only those made under the same nonce. Each secret is
- * derived by scrypt too, so that testing a guess is slow even for a caller with the token.
- */
+/** Comparable under one token and nonce only. Secrets go through scrypt, so that testing a guess is slow. */
 export async function openFingerprints(token: string, nonce: string): Promise<Fingerprint> {
   const key = await derive(token, Buffer.from(nonce, 'hex'), 32, COST)
   return async ({ name, secret }, value) => {

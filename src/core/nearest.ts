@@ -1,9 +1,6 @@
 import { closestMatch } from 'leven'
 
-/**
- * The known name that was probably meant. At most a third of it is mistyped; in a short name, two slips must
- * be a swap (`deom`).
- */
+/** The known name that was probably meant. At most a third of it is mistyped; two slips in a short one are a swap. */
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   const folded = name.toLowerCase()
   const byFolded = new Map(known.map((one) => [one.toLowerCase(), one]))

@@ -8,10 +8,7 @@ import type { HeartbeatDefinition } from './heartbeats.ts'
 import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
 
-/**
- * The color and logo that a definition gives its platform. With them, pages and mails show the name of the
- * platform. `logo` is the content of the file as a data URL.
- */
+/** With a color and a logo, pages and mails show the platform's name. `logo` is a data URL. */
 export interface Brand {
   readonly color?: string
   readonly logo?: string

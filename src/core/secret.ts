@@ -1,7 +1,4 @@
-/**
- * A value that must never be printed. `String()`, template literals, `JSON.stringify` and `console.log` of a
- * Secret give `[secret]`; only `reveal()` gives the value, and only adapters at the edge call it.
- */
+/** A value that never prints: only `reveal()` gives it, and only adapters at the edge call that. */
 export interface Secret {
   reveal(): string
   toString(): string

@@ -3,10 +3,7 @@ import { codeOf } from './error-code.ts'
 /** A caller got no connection of the pool in time. */
 export const POOL_BUSY = 'POOL_BUSY'
 
-/**
- * The faults of a store: how health, the status page and the log name each, then how its codes of SQLite, PostgreSQL
- * (SQLSTATE) and the system begin. The first fault that fits counts.
- */
+/** The faults of a store: what health and logs call each, then how its codes begin. The first that fits counts. */
 const FAULTS = {
   journal: ['its journal cannot be written, so a restore would forget who leaves now', 'JOURNAL_'],
   // SHMSIZE: the index of the log, beside the file, cannot be made.

@@ -1,7 +1,4 @@
-/**
- * Gives the result of `work`; if that takes longer than `ms`, the result (or exception) of `late`, while
- * `work` goes on.
- */
+/** The result of `work`; after `ms` that of `late`, while `work` goes on. */
 export async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<void>((resolve) => {

@@ -24,10 +24,7 @@ export const KEY_RULES = {
 
 const SIGNING_KEY = new RegExp(`^${SIGNING}$`)
 
-/**
- * The bytes of a Standard Webhooks key: base64 of at least 24 bytes, with or without `whsec_`. Undefined for any other
- * text, which would be a key that can be guessed.
- */
+/** The bytes of a Standard Webhooks key; undefined for any other text, which would be a key that can be guessed. */
 export function decodeWebhookKey(text: string): Buffer | undefined {
   return SIGNING_KEY.test(text) ? Buffer.from(text.replace(/^whsec_/, ''), 'base64') : undefined
 }
@@ -36,8 +33,7 @@ export function decodeWebhookKey(text: string): Buffer | undefined {
 const LEAST_BITS = 1024
 
 /**
- * The private RSA key of a PEM text; undefined for anything that receivers would not accept. An env file holds the text
- * on one line, with `\n` for its line ends.
+ * The private RSA key of a PEM text, in which line ends may be written `\n`; undefined if receivers would refuse it.
  */
 export function dkimPrivateKey(text: string): KeyObject | undefined {
   // Loading the crypto module takes 6 ms of a cold start, so text that cannot be a key never does.

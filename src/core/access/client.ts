@@ -12,10 +12,7 @@ export interface Peer {
 /** The key of every client where the host passes no socket on. */
 export const UNKNOWN_CLIENT = 'embedded'
 
-/**
- * Gives the key that a client's requests are counted by. X-Forwarded-For is read from the right through the
- * trusted proxies and no further: whatever is left of the first untrusted address was written by the sender.
- */
+/** The key that requests are counted by. X-Forwarded-For is read from the right, through trusted proxies only. */
 export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
   const trusted = listOf(trustProxy)
   const isTrusted = (address: string) => holds(trusted, address)
@@ -36,10 +33,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
   }
 }
 
-/**
- * The client that an untrusted proxy says it forwards for. That is enough to keep its visitors apart if one
- * of them guesses secrets, and never enough to lift a limit. Undefined without such a proxy.
- */
+/** The client that an untrusted proxy says it forwards for: it tells visitors apart, and never lifts a limit. */
 export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => string | undefined {
   return ({ socket, forwarded }) => {
     if (trustProxy.length > 0 || socket === undefined || forwarded === null) return undefined
@@ -102,10 +96,7 @@ function prefix(address: string): string {
 /** How long a proxy counts as seen. */
 const MEMORY_MS = HOUR_MS
 
-/**
- * Notices a proxy that TRUST_PROXY does not name: a machine nearby that forwards for more than one client.
- * All its visitors then count as one client, which nobody would notice otherwise.
- */
+/** Notices a machine nearby that forwards for several clients and is not in TRUST_PROXY: they count as one client. */
 export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, trustProxy: readonly string[]) {
   const clientOf = untrustedClient(trustProxy)
   let first: string | undefined

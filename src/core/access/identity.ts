@@ -20,10 +20,7 @@ export type Identity =
     }
   | { readonly kind: 'service' }
 
-/**
- * Identifies the sender of a request; undefined if nobody is known. Rejects with `unavailable` when that
- * cannot be found out now, because an outage of the key server must not look like a wrong token.
- */
+/** The sender of a request. Rejects with `unavailable` when it cannot be found out now: that is no wrong token. */
 export type Identify = (request: Request) => Promise<Identity | undefined>
 
 /** RFC 7519 §4.1.4: "usually no more than a few minutes"; machines with NTP differ by less than this. */
@@ -171,18 +168,12 @@ export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
 
-/**
- * Whether the request's Authorization header carries this secret (either value while it is being rotated) as
- * a bearer token. Without a secret, nothing can authenticate.
- */
+/** Whether the Authorization header has this secret as a bearer token. Without a secret, nothing can authenticate. */
 export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
   return isAcceptedSecret(bearerOf(request), secret)
 }
 
-/**
- * Whether the request carries the secret as the password of `Authorization: Basic` (RFC 7617; any user name).
- * A browser asks its user for that by itself, so a person needs no script and no cookie.
- */
+/** Whether the secret is the password of `Authorization: Basic` (RFC 7617), which a browser asks its user for. */
 export function hasBasicPassword(request: Request, secret: SecretPair | undefined): boolean {
   const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const pair = given === undefined ? undefined : Buffer.from(given, 'base64').toString('utf8')

@@ -41,9 +41,8 @@ export function createIngest(input: {
   return {
     /**
      * The answer of CONTRACT §4: accepted events are durable when `stored` is true; `reason` says why it is not.
-     * `dropped` counts events and properties that were left out. `objects`: the request carried a Global Privacy Control
-     * signal, so nothing of it is kept. `client`: whose share of the day it counts for; undefined where clients cannot be
-     * distinguished.
+     * `objects`: the request carried a Global Privacy Control signal. `client`: whose share of the day it counts for,
+     * if known.
      */
     async take(
       batch: { readonly id: string | undefined; readonly events: readonly unknown[] },

@@ -12,8 +12,7 @@ export interface InsightsColumn {
 }
 
 /**
- * A table of the insights page. With `by`, it has one row for each value of the first of these properties that is set;
- * without, one row for each column.
+ * A table of the insights page. With `by`, each value of its first property that is set has a row; else each column.
  */
 export interface InsightsSection {
   readonly id: string

@@ -33,10 +33,7 @@ const CARD =
   /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18})$/
 const IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[\s-]?[A-Z0-9]){11,30}/giu
 const LAYERS = 3
-/**
- * A run of base64 whose first and fourth byte may be printable ASCII: a first sextet of such a byte is 8 to 31, which is
- * `I` to `f`. Most words are no such run, and need not be decoded.
- */
+/** Base64 whose first and fourth byte may be printable ASCII. Most words are no such run, and need not be decoded. */
 const BASE64 = /(?<![A-Za-z0-9+/_-])(?:[I-Za-f][A-Za-z0-9+/_-]{3}){2}[A-Za-z0-9+/_-]*={0,2}/g
 /** How much of a text is searched. Far less is kept of it; beyond this, only addresses are looked for. */
 const LOOKED_AT = 512

@@ -1,7 +1,4 @@
-/**
- * Property names that mean personal data, in the languages of the course's readers; docs/reference/events.md is made
- * from it. All in the form that `words` gives: lower case, no accents.
- */
+/** Property names that mean personal data, in lower case and without accents; docs/reference/events.md shows them. */
 
 /** Personal wherever they stand in a name: `billingEmail`, `courriel_perso`. */
 export const PERSONAL_PARTS = [
@@ -69,10 +66,7 @@ const PART = new RegExp(PERSONAL_PARTS.join('|'))
 const WORD = new RegExp(`_(?:${PERSONAL_WORDS.join('|')})_`)
 const NAMED = new RegExp(`_(?:${NAMED_THINGS.join('|')})_names?_`)
 
-/**
- * Does this name of a property mean personal data? Case, accents, camel case, separators and letters of other scripts
- * that look like Latin ones make no difference.
- */
+/** Does this name mean personal data? Case, accents, separators and look-alike letters make no difference. */
 export function isPersonalKey(key: string): boolean {
   const words = wordsOf(key)
   return isPersonalName(words) || isPersonalName(latinOf(words))

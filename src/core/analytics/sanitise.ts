@@ -30,9 +30,8 @@ const MOST_HARMLESS = 2000
 const NOTHING: object = Object.create(null)
 
 /**
- * The one sanitiser (CONTRACT §6): the browser runs it before it buffers, ingest runs it again. Gives the event with
- * what may be kept of its properties, or undefined; `drop` is called for everything that is left out. Never throws on
- * a value that JSON can express; sanitising twice changes nothing.
+ * The one sanitiser (CONTRACT §6), in the browser and again at ingest. Gives the event with what may be kept of its
+ * properties, or undefined; `drop` is called for the rest. Never throws on JSON; sanitising twice changes nothing.
  */
 export type Sanitise = (value: unknown, drop: (reason: DropReason) => void) => AnalyticsEvent | undefined
 

@@ -24,10 +24,7 @@ export interface Group extends Omit<GroupDefinition, 'services' | 'always' | 'va
   readonly rules: readonly Rule[]
 }
 
-/**
- * All variables that an environment may hold, and the rules between them. Everything about environments is derived from
- * this value.
- */
+/** All variables that an environment may hold, and the rules between them. */
 export interface Contract {
   /** In the order in which they are always shown. */
   readonly services: readonly string[]
@@ -43,10 +40,7 @@ interface ContractDefinition {
   readonly groups: Readonly<Record<string, GroupDefinition>>
 }
 
-/**
- * Makes the contract of a platform from its groups when it is first read: a program that loads a definition never reads
- * those of the presets. The definition is trusted here, because `src/platform` has checked it.
- */
+/** Makes a contract when it is first read: those of the presets mostly are not. The definition is checked before. */
 export function createContract(definition: ContractDefinition): Contract {
   const contract = () => contractOf(definition)
   return {

@@ -14,14 +14,10 @@ export interface VariableDefinition extends Omit<Reading, 'pattern'> {
   /** Shown in `.env.example` and in documents; never a real secret. */
   readonly example?: string
   /**
-   * Value used while the variable is absent, written as in an env file. Setting it switches its group on only if all
-   * variables of the group have one.
+   * Value used while the variable is absent. Setting it switches its group on only if all of its variables have one.
    */
   readonly default?: string | number | boolean
-  /**
-   * Its absence is an error for the services that read it: always, `'production'` (while DEPLOY_ENVIRONMENT is that), or
-   * `{ when: NAME }` (while this variable or group is set).
-   */
+  /** When its absence is an error: always, in `'production'` (DEPLOY_ENVIRONMENT), or while `when` is set. */
   readonly required?: Requirement
   /** What a malformed value is; a warning if left out. */
   readonly malformed?: 'warn' | 'error'
@@ -71,10 +67,7 @@ export type RuleDefinition = RuleTexts &
       }
   )
 
-/**
- * A rule applies only while this variable has one of these values, or one that the expression finds; a variable that
- * is absent has the value ''. For the engine's own groups.
- */
+/** For the engine's own groups: the rule applies while the variable ('' if absent) has such a value. */
 export interface RuleCondition {
   readonly variable: string
   readonly of: readonly string[] | RegExp
@@ -87,10 +80,7 @@ export interface GroupDefinition {
   readonly unlocks: string
   /** The consequence of its absence: `the calendar is hidden`. */
   readonly absent: string
-  /**
-   * Sentence for visitors on the status page meanwhile: `Bookings are closed: call us instead.` Without it, only
-   * operators see that the group is off.
-   */
+  /** Sentence for visitors meanwhile: `Bookings are closed: call us instead.` Without it, only operators see it. */
   readonly visitors?: string
   /** Its absence is an error, as of a variable: one of its variables has to be set. */
   readonly required?: Requirement

@@ -22,10 +22,7 @@ export function evaluateGroups(contract: Contract, env: Environment) {
   /** What each malformed value should be, by name. */
   const malformed = new Map<string, string>()
   const touched = new Set<string>()
-  /**
-   * Half-configured when one of its rules is broken or a malformed value is an error, configured when a value that
-   * switches it on can be used, or always. While nothing of a group is set, what it requires leaves it absent.
-   */
+  /** Half-configured if a rule is broken or a malformed value is an error. With nothing set, a group stays absent. */
   const states = new Map<string, GroupState>(
     contract.groups.map(({ name, always }) => [name, always ? 'configured' : 'absent']),
   )

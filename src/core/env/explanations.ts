@@ -71,9 +71,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 
-/**
- * Explanations of the findings of `preflight --deep`: the meaning of each id, and the fix that all its findings name.
- */
+/** The findings of `preflight --deep`: the meaning of each id, and the fix that all its findings name. */
 export const LIVE_FINDINGS = {
   'live-name': {
     meaning: 'This machine cannot resolve the host that this variable names.',

@@ -56,16 +56,12 @@ const HABITS = {
 
 type HabitName = keyof typeof HABITS
 
-/**
- * How readers differ about a name; undefined if all see the same value. `line` is the whole line of the
- * assignment, as it is in the file.
- */
+/** How readers differ about a name; undefined if all see the same value. `line` is that of the assignment. */
 export function differenceIn(name: string, line: string, sight: DialectReadings) {
   const groups = [...Map.groupBy(sight, ({ value }) => value ?? '').values()]
   const [first, ...rest] = groups
   if (first === undefined || rest.length === 0) return undefined
-  // The value is what most readers see; in a tie, what the first of them sees. Readers from which a byte
-  // order mark hides the name are wrong, however many there are.
+  // The value is what most readers see. Those from which a byte order mark hides the name are wrong.
   const hidden = line.startsWith('\uFEFF') && !first[0]?.value
   const most = rest.reduce(
     (largest, group) => (group.length > largest.length ? group : largest),
@@ -110,10 +106,7 @@ const PORTABLE =
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
 const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
 
-/**
- * Warns wherever the given readers would see different values of a name, or where one refuses the file. A name that
- * every reader that accepts the file sees alike is portable, however oddly it is written.
- */
+/** Warns where readers see different values of a name, or one refuses the file; odd but portable forms are fine. */
 export function portability(
   contract: Contract,
   text: string,
@@ -147,16 +140,14 @@ export function portability(
       return { dialect, value: parsed?.ok ? parsed.text : given }
     })
     const line = lines[location.line - 1] ?? ''
-    // If a byte order mark hides the first name from every reader that accepts the file, compare them with
-    // dotenv, which finds the name as our own reader does.
+    // If a byte order mark hides the first name from every reader, compare them with dotenv, which finds it.
     const hidden = line.startsWith('\uFEFF') && sight.length > 0 && sight.every((one) => !one.value)
     const seen = hidden ? [...sight, { dialect: 'dotenv' as const, value: value.trim() }] : sight
     const difference = differenceIn(name, line, seen)
     if (difference)
       findings.push({ ...common, id: 'reader-difference', present: [name], ...difference, location, excerpt })
   }
-  // Look for our variables that only other readers find, for example between two quotes that our reader takes
-  // for one value.
+  // Look for our variables that only other readers find, for example between two quotes.
   for (const [index, line] of lines.entries()) {
     const name = /^\s*(?:export\s+)?([A-Z_]+)\s*[=:]/.exec(line)?.[1]
     if (name === undefined || !contract.find(name) || last.has(name)) continue

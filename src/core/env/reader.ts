@@ -1,10 +1,7 @@
 import type { Finding, Location, Severity } from '../finding.ts'
 import type { Contract } from './contract.ts'
 
-/**
- * A line that all readers take alike: a comment without a backslash, or a name with a value of printable ASCII that
- * holds no quote, dollar, hash, backslash or backtick.
- */
+/** A line that all readers take alike: a comment without a backslash, or a name with a plain value in ASCII. */
 const PLAIN_LINE =
   /^(?:#[^\\\r]*|(?!__proto__=)[A-Za-z_][A-Za-z0-9_]*=(?:[!%&(-[\]-_a-~](?: *[!%&(-[\]-_a-~])*)?)?$/
 
@@ -28,9 +25,8 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*/
 export const MASK = '••••'
 
 /**
- * Reads the text of an env file: `NAME=value`, `export`, single, double and back quotes over several lines,
- * `#` comments, a BOM, CRLF. Nothing is executed and nothing is expanded. Each character is looked at a bounded
- * number of times, so the cost is linear. Lines that are not assignments become findings and lose nothing else.
+ * Reads an env file: `NAME=value`, `export`, quotes over several lines, `#` comments, a BOM, CRLF. Nothing is executed
+ * or expanded, and the cost is linear. Lines that are not assignments become findings.
  */
 export function parseEnvFile(contract: Contract, text: string, file: string) {
   /** In the order of the file; a name may occur twice. */
@@ -135,10 +131,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string) {
   return { assignments, findings }
 }
 
-/**
- * Whether a line that looks like an empty assignment is really the end of a wrapped key, whose padding looks like an
- * equals sign: its "name" would be part of the secret. Skipping it loses nothing, because an empty value sets nothing.
- */
+/** Whether what looks like an empty assignment is the end of a wrapped key with its padding: part of a secret. */
 function endsWrapped(rest: string, afterSecret: boolean): boolean {
   const [, name = '', padding = ''] = /^([\w.-]+)(=+)\s*$/.exec(rest) ?? []
   if (padding === '') return false

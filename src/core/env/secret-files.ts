@@ -18,10 +18,7 @@ export function secretBehind(contract: Contract, name: string): Variable | undef
   return variable?.secret ? variable : undefined
 }
 
-/**
- * The environment with the secrets that NAME_FILE variables point to under NAME, and an error for each that cannot be
- * used. A value that was read takes the place of its NAME_FILE. No content of a file is ever in a finding.
- */
+/** The environment with the secrets of NAME_FILE variables, and an error for each that cannot be used. */
 export function readSecretFiles(
   contract: Contract,
   env: Environment,

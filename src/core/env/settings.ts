@@ -62,10 +62,7 @@ const PRICE = 'PAYMENTS_PRICE_'
 /** The environment as the engine uses it: parsed once into types that cannot be wrong afterwards. */
 export type Settings = Readonly<ReturnType<typeof readSettings>>
 
-/**
- * Reads the engine's own variables out of an environment. Never throws: a malformed value behaves as absent, and a
- * half-configured group is undefined here and `half-configured` in `groups`.
- */
+/** Reads the engine's variables. Never throws: a malformed value is absent, a half-configured group undefined. */
 export function readSettings({ contract, services }: Described, env: Environment) {
   const { broken, states: groups, usable } = evaluateGroups(contract, env)
   /** A platform may have dropped a group and given the name of its variable to one of another kind. */

@@ -32,10 +32,7 @@ export function bySeverity(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((a, b) => SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity])
 }
 
-/**
- * Validates an environment for the given services (CONTRACT §2): every finding in one run. Never throws, and looks at
- * nothing but `env` and what it is told of its `surroundings`, which boot leaves out.
- */
+/** Every finding about an environment, in one run (CONTRACT §2). Never throws; boot gives no `surroundings`. */
 export function validate(
   contract: Contract,
   env: Environment,
@@ -148,10 +145,7 @@ function publicSecrets(contract: Contract, env: Environment) {
 /** Names that CI systems, shells and frameworks set: one edit away from a name of ours, and no misspelling of it. */
 const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
 
-/**
- * The known name that `name` is most likely a misspelling of: one edit away (insertion, deletion, substitution,
- * transposition), or the same but for case and separators. Undefined when there is none.
- */
+/** The known name that this most likely misspells: one edit or swap away, or the same but for case and separators. */
 export function nearestName(contract: Contract, name: string): string | undefined {
   if (NOT_OURS.has(name) || name.length < 5) return undefined
   const known = knownNames(contract)

@@ -5,10 +5,7 @@ import { trimEnd } from '../trim-end.ts'
 const PEM =
   /^(?:-----BEGIN ([A-Z0-9 ]+)-----\n(?:(?:[A-Za-z0-9-]+: .+\n)+\n)?(?:[A-Za-z0-9+/]+={0,2}\n)+-----END \1-----\n\n*)+$/
 
-/**
- * The text of a PEM file, with plain line ends. Readers of env files that take no value of several lines leave a written
- * `\n` for each, and some leave the quotes around it: both are undone.
- */
+/** The text of a PEM file. A written `\n` for a line end, and quotes that a reader has left around it, are undone. */
 export function parsePem(value: string): string | undefined {
   const bare = /^(["'])([\s\S]*)\1$/.exec(value)?.[2] ?? value
   const text = bare
@@ -47,10 +44,7 @@ export function parseHttpUrl(value: string): string | undefined {
   return trimEnd(value, '/')
 }
 
-/**
- * An address that paths are put behind, in ASCII and without a trailing slash, so that it fits into every link;
- * undefined when it has a user name, a query or a fragment, which would end up in the middle of links.
- */
+/** An address for links: ASCII, no slash at its end. A user name, query or fragment would be in the middle of them. */
 export function parseBaseUrl(value: string): string | undefined {
   const url = parseHttpUrl(value) === undefined ? undefined : parseUrl(value)
   if (url === undefined || /[?#]/.test(value) || url.username !== '' || url.password !== '') return undefined
@@ -136,10 +130,7 @@ const DURATION = new RegExp(
     .join('')}$`,
 )
 
-/**
- * Milliseconds of `500ms`, `30s`, `1.5h`, `2d` or `1h30m`, or undefined. A number without a unit is refused, because
- * half of all programs take it for seconds and half for milliseconds.
- */
+/** Milliseconds of `500ms`, `1.5h` or `1h30m`. A number without a unit is refused: programs disagree about it. */
 export function parseDuration(value: string): number | undefined {
   const counts = DURATION.exec(value)?.slice(1)
   const total = counts && Object.values(MS).reduce((sum, size, at) => sum + Number(counts[at] ?? 0) * size, 0)
@@ -161,10 +152,7 @@ function safeInteger(value: number | undefined): number | undefined {
 /** The `target_session_attrs` that suit a store. The other values of libpq ask for a server that cannot be written. */
 const SESSIONS = new Set(['any', 'read-write', 'primary'])
 
-/**
- * The address of each server that a PostgreSQL address names: several hosts are separated by commas, as libpq takes
- * them (`postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`). Undefined: it is malformed.
- */
+/** The servers of a PostgreSQL address, whose hosts are separated by commas as in libpq; undefined if malformed. */
 export function postgresServers(value: string): readonly string[] | undefined {
   const [, before = '', hosts = '', after = ''] =
     /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^@/?#\s]+)([/?#]\S*)?$/i.exec(value) ?? []

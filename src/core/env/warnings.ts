@@ -122,10 +122,7 @@ const WARNINGS: readonly ValueWarning[] = [
 
 type ValueFinding = Pick<Finding, 'id' | 'cause' | 'fix' | 'severity'>
 
-/**
- * Findings about a value, without ever repeating it (CONTRACT §2); about each of the two values of a secret that is
- * being rotated. `expected` says what a malformed one should be: an error where its variable says so.
- */
+/** Findings about a value, which they never repeat (CONTRACT §2). `expected` is what a malformed one should be. */
 export function valueFindings(
   variable: Variable,
   value: string,

@@ -14,10 +14,7 @@ import { storeFaultReason } from '../store-fault.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from './probe.ts'
 import { degraded, failing, ok, type ProbeContext, type ProbeResult, skipped } from './probe.ts'
 
-/**
- * A probe that fails while a job's heartbeat is late or the job failed. It looks only on deep requests,
- * because a late backup must not take the web service out of rotation.
- */
+/** Fails while a job is late or failed. It looks only on deep requests: a late backup must not stop web. */
 export function heartbeatProbe(definition: HeartbeatDefinition): ProbeDefinition {
   const { name, label } = definition
   return {
@@ -251,8 +248,7 @@ export async function storeState(
 ): Promise<ProbeResult> {
   try {
     if (live) {
-      // Wait for the next tick: SQLite blocks the event loop, and in this one its time would count as the
-      // other probes' latency.
+      // SQLite blocks the event loop, and in this tick its time would count as the other probes' latency.
       await new Promise((resolve) => setImmediate(resolve))
       await store.ping({ pages })
     }

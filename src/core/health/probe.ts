@@ -43,10 +43,7 @@ const STATUS: Readonly<Record<ProbeState, 'pass' | 'warn' | 'fail'>> = {
   failing: 'fail',
 }
 
-/**
- * The report as `application/health+json` (draft-inadarei-api-health-check-06). `output` is only for warn and
- * fail (§3.5); facts that the draft has no name for keep ours (§4.11, additional keys).
- */
+/** The report as `application/health+json` (draft-inadarei-api-health-check-06), with our own keys (§4.11). */
 export function toHealthJson(report: HealthReport): Record<string, unknown> {
   const { state: whole, build, service, startedAt, time, latencyMs, probes } = report
   const checks = Object.entries(probes).map(([name, probe]) => {

@@ -24,10 +24,7 @@ export function causeOfStatus(status: number): CauseCode | undefined {
   return status >= 300 && status < 400 ? 'redirect' : BY_STATUS[status]
 }
 
-/**
- * Reads another server's answer as the health of `service`: by the JSON state and the HTTP status, never by a word in the text.
- * What it says may be shown on a terminal, so control characters are gone and texts are cut.
- */
+/** Another server's health, by state and status alone. Its texts are cut, and lose what would steer a terminal. */
 export function readReport(
   { status, body }: Answer,
   service: Service,

@@ -100,10 +100,7 @@ function since(clock: Clock, began: number): number {
   return Math.round((clock.monotonic() - began) * 10) / 10
 }
 
-/**
- * Logs each change of a service's state with the probes that are to blame, and a first state that is not ok: no
- * degradation is silent, and a poll a second does not fill the log. Deep and shallow health are followed apart.
- */
+/** Logs each change of a state with the probes to blame, deep and shallow apart; a poll a second fills no log. */
 export function logChanges(health: Health, log: Log): Health {
   const before = { deep: 'ok', shallow: 'ok' }
   return {

@@ -116,10 +116,7 @@ const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failin
 /** The services that each one asks. What else an answer claims explains nothing, so blame never circles. */
 export type Dependencies = ReadonlyMap<Service, readonly Service[]>
 
-/**
- * The services that each service asks: those that its probes are named after. Where services ask each other in a ring,
- * the link that closes it is left out.
- */
+/** The services that each one asks: those that its probes are named after. A link that closes a ring is left out. */
 export function dependenciesOf(
   probes: readonly { readonly name: string; readonly service: string }[],
   services: readonly { readonly name: string }[],

@@ -22,10 +22,7 @@ export interface Failing {
   readonly reason?: string | undefined
 }
 
-/**
- * Maps each failing probe to its root causes: itself if nothing explains it. A probe is explained by what it depends on,
- * and a probe of another service by what fails there.
- */
+/** The root causes of each failing probe: itself if nothing explains it, in its service or in what it depends on. */
 export function rootCauses(
   failing: readonly Failing[],
   prerequisites: Prerequisites,

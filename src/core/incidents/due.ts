@@ -15,10 +15,7 @@ export interface PlannedAlert {
   readonly at: number
 }
 
-/**
- * What comes next for each incident and channel: at most one alert, so that no end is sent before its beginning.
- * `incidents` hold all that opened within the flap window.
- */
+/** The next alert for each incident and channel, if any. `incidents` hold all that opened within the flap window. */
 export function plannedAlerts(
   incidents: readonly StoredIncident[],
   told: readonly MessageRecord[],

@@ -190,10 +190,9 @@ export interface QueuedAlert extends MessageKey {
 /** The incidents of a platform and the alerts sent about them, shared by all processes on one store. */
 export interface IncidentStore {
   /**
-   * Applies what a look at the open incidents decides, and queues the alerts that follow on these channels, in one
-   * transaction. First it repairs what was recorded before the clock was set back, and gives how many rows that were:
-   * times ahead of now become now, so that an incident can end and remind again, and silences and reminders of times to
-   * come are forgotten.
+   * Applies what `decide` makes of the open incidents and queues the alerts that follow, in one transaction. Before
+   * that it repairs what a clock that was ahead has recorded, and counts those rows: such times become now, and
+   * silences and reminders of times to come are forgotten.
    */
   follow(input: {
     readonly now: number
@@ -241,17 +240,11 @@ export interface IncidentStore {
   silence(silence: Silence): Promise<void>
   /** Shows it, and mails it to subscribers of the status page. */
   announce(announcement: Announcement, now: number): Promise<void>
-  /**
-   * Deletes an announcement, so that every machine stops mailing it, whatever its clock says. False if there is none
-   * with this id, or it is over already.
-   */
+  /** Deletes an announcement, so that no machine mails it any more. False if there is none, or it is over. */
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Current and planned ones, in the order in which they begin. */
   announcements(now: number): Promise<readonly Announcement[]>
-  /**
-   * Adds to the timeline of an incident, or of an announcement that is not over, and mails it to subscribers of the
-   * status page. False if there is none with this id.
-   */
+  /** Adds to the timeline of an incident or announcement, and mails it to subscribers. False if there is none. */
   update(update: StatusUpdate): Promise<boolean>
   /** All timelines that are kept, oldest first. */
   updates(): Promise<readonly StatusUpdate[]>

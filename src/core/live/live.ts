@@ -8,10 +8,7 @@ import { isCauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
 import { untilAborted, within } from '../wait.ts'
 
-/**
- * The names of the targets: groups, services, and `sender` for the domain that mail comes from. The first
- * service is left out, because it is the one that asks the others.
- */
+/** Groups, services but for the first (which asks the others), and `sender`, the domain that mail comes from. */
 export function liveTargetNames(services: readonly Service[]): readonly string[] {
   return [
     ...['datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site'],
@@ -74,10 +71,7 @@ export interface Step {
   readonly run: (signal: AbortSignal) => Promise<StepOutcome>
 }
 
-/**
- * One integration. In a `chain`, a step is tried only if those before it did not fail, so that one cause
- * gives one message. A `fan` runs the first step, then the others side by side.
- */
+/** One integration. A `chain` stops at a step that fails; a `fan` runs the first step, then the others at once. */
 export interface Target {
   readonly name: string
   readonly services: readonly Service[]
@@ -169,10 +163,7 @@ async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promi
   return within(limitMs, outcome, () => LATE).finally(() => ended.abort())
 }
 
-/**
- * Gives an error for each failed check and a warning for each doubtful one. Checks that met the same fault at
- * the same place share one finding, which names the variables of all.
- */
+/** An error for each failed check, a warning for each doubtful one. The same fault at the same place is one finding. */
 export function liveFindings(results: readonly LiveResult[], origin: Origin): Finding[] {
   const faults = results.filter((result) => 'id' in result)
   return [...Map.groupBy(faults, causeOf).values()].flatMap((same) => {

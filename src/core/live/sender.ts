@@ -92,10 +92,7 @@ function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
   return forms[type].map(attempt<KeyObject>).find((key) => key?.asymmetricKeyType === type)
 }
 
-/**
- * The domain that mail comes from: whether it exists, then its SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489)
- * records. An absent record is a warning; one that receivers count as an error fails.
- */
+/** The sender's domain: SPF (RFC 7208), DKIM (RFC 6376), DMARC (RFC 7489). Absent is a warning, broken a failure. */
 export function senderSteps(
   { network, dkimSelectors }: Pick<LiveDependencies, 'network' | 'dkimSelectors'>,
   { from, bounceAddress, dkim, route }: Pick<MailSettings, 'from' | 'bounceAddress' | 'dkim' | 'route'>,

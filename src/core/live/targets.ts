@@ -63,10 +63,7 @@ function faultOf(error: unknown): string {
 
 const SITE = 'NEXT_PUBLIC_SITE_URL'
 
-/**
- * The site's own name and certificate as visitors meet them, and the webhook as the mail provider does. Before the first
- * deployment nothing answers there: a warning.
- */
+/** The site's name and certificate, and the mail provider's webhook. Nothing answers before the first deployment. */
 function siteSteps(dependencies: LiveDependencies): Step[] {
   const { settings } = dependencies
   const site = new URL(settings.site.siteUrl)

@@ -1,8 +1,7 @@
 import { codeOf } from '../error-code.ts'
 /**
- * Every way in which asking another server can fail: code → what it means → what to do. The only such table;
- * docs/reference/health.md and `platformctl health explain` are made from it. The sentences name no host, so that
- * a probe may show them to the public.
+ * Every way in which asking another server can fail: code → what it means → what to do. docs/reference/health.md is
+ * made from it. No sentence names a host, because a probe may show it to the public.
  */
 export const CAUSES = {
   dns_not_found: {
@@ -162,10 +161,7 @@ const CODES: readonly (readonly [codes: RegExp, cause: CauseCode])[] = [
   [/^HPE_/, 'bad_http'],
 ]
 
-/**
- * The cause of an error in this phase: its code is that of a cause, or one that Node gives. The error's text is not
- * used, because it holds addresses.
- */
+/** The cause of an error in this phase, by its code: one of ours or of Node's. Its text could hold an address. */
 export function causeOf(error: unknown, phase: Phase): CauseCode {
   const code = codeOf(error)
   if (isCauseCode(code)) return code

@@ -14,10 +14,7 @@ export type Lookup = (host: string) => Promise<readonly Address[]>
 /** How long one address may take before the next is tried beside it (RFC 8305 §5, Connection Attempt Delay). */
 const STAGGER_MS = 250
 
-/**
- * Shares one resolution per host among all callers. A resolver that hangs cannot be cancelled and holds a thread of a
- * small pool: if each probe started its own, an hour's outage would queue thousands.
- */
+/** Shares one resolution per host: one that hangs cannot be cancelled, and holds a thread of a small pool. */
 export function sharedLookup(lookup: Lookup): Lookup {
   const running = new Map<string, Promise<readonly Address[]>>()
   return (host) => {
@@ -51,9 +48,8 @@ function alternate(addresses: readonly Address[]): readonly Address[] {
 }
 
 /**
- * Connects to the first address that accepts (Happy Eyeballs, RFC 8305 §5). If one refuses, the next is tried
- * at once; if one is silent for a quarter of a second, the next is tried beside it. Node's own implementation
- * ends the silent attempt instead, so a slow connection never succeeds.
+ * Connects to the first address that accepts (Happy Eyeballs, RFC 8305 §5). Beside one that is silent the next is
+ * tried; Node's own implementation ends the silent attempt, so that a slow connection never succeeds.
  */
 export function connectFirst(
   addresses: readonly Address[],
@@ -153,10 +149,7 @@ async function tunnel(socket: Socket, { protocol, username, password }: URL, pat
   })
 }
 
-/**
- * Speaks TLS over a connected socket. Rejects when the certificate does not hold for `host`, unless any
- * certificate is accepted.
- */
+/** Speaks TLS over a socket. Rejects when the certificate does not hold for `host`, unless any is accepted. */
 export async function secure(input: {
   readonly socket: Socket
   /** A name or an address: without its brackets. */

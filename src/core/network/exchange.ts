@@ -27,10 +27,7 @@ interface ExchangeOptions {
   readonly dispatcher?: Dispatcher
 }
 
-/**
- * One request and its whole answer, of at most so many bytes and over in so many milliseconds; rejects otherwise. Raced
- * against a timer, not only aborted, because name resolution ignores a signal.
- */
+/** One bounded request. Raced against a timer, not only aborted, because name resolution ignores a signal. */
 export function exchange(
   url: string,
   { signal, ...options }: ExchangeOptions,

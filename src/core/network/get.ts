@@ -54,10 +54,7 @@ export type GetOutcome = Ended & { readonly phases: Phases }
 
 const LARGEST_HEAD_BYTES = 16 * 1024
 
-/**
- * One bounded GET, or PUT, over `node:http` that follows no redirect, decompresses nothing and is over in `timeoutMs`
- * whatever hangs: a name resolution listens to no signal, so the time-out is raced against all of it. Never rejects.
- */
+/** One bounded GET, or PUT: follows no redirect, decompresses nothing, is over in `timeoutMs`. Never rejects. */
 export function get(input: GetInput): Promise<GetOutcome> {
   const { monotonic, signal } = input
   const began = monotonic()

@@ -10,10 +10,7 @@ const LARGEST_ANSWER_BYTES = 256 * 1024
 /** Two clicks within this time get the same session, because the provider repeats its answer to a repeated key. */
 const SAME_SESSION_MS = 10 * 60 * 1000
 
-/**
- * The payments API (form-encoded POST to `/v1/checkout/sessions`, `Authorization: Bearer`, `Idempotency-Key`): the
- * price comes from the configuration, the customer from the identity, the way back from the site's address.
- */
+/** Opens checkouts at the payments API, for configured prices and the identity's own address only. */
 export function openCheckout(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   { prices, apiUrl, secretKey }: NonNullable<Settings['payments']>,
@@ -57,7 +54,7 @@ export function openCheckout(
 
 const NOT_OPENED = 'The payments provider opened no checkout now; nothing was charged. Try again later.'
 
-interface CheckoutSession {
+export interface CheckoutSession {
   readonly id: string
   readonly url: string
 }

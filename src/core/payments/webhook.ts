@@ -16,10 +16,7 @@ export interface PaymentEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/**
- * The host's handler. It is called until it has handled an event once without throwing; a throw asks for another
- * delivery.
- */
+/** The host's handler. It is called until it has handled an event once; a throw asks for another delivery. */
 export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
 
 export const SIGNATURE_HEADER = 'Stripe-Signature'
@@ -37,10 +34,7 @@ export function signatureOf(body: string, secret: Secret, now: number): string {
   return `t=${time},v1=${hmac(secret, time, body).digest('hex')}`
 }
 
-/**
- * Whether a body is signed. The header has several signatures while the provider rotates its secret, and two secrets
- * are accepted while we rotate ours. All are compared in constant time.
- */
+/** Whether a body is signed with one of our secrets. The provider sends several signatures while it rotates its own. */
 export function isSigned(body: string, header: string, secret: SecretPair, now: number): boolean {
   const fields = header.split(',').map((field) => field.trim().split('=') as [string, string | undefined])
   const times = fields.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))
@@ -85,10 +79,7 @@ export async function handlePaymentEvent(
 /** Providers deliver an event again for days, and let an operator do so for a month: three times that. */
 export const PAYMENT_EVENTS_KEPT_MS = 90 * DAY_MS
 
-/**
- * Records which events were handled, so that each is handled once however often it is delivered. A claim is a
- * lease: an event that a crash left behind is claimed again by a later delivery.
- */
+/** Records which events were handled. A claim is a lease: what a crash left behind is claimed again. */
 export interface PaymentEventStore {
   claim(input: {
     readonly id: string

@@ -7,16 +7,10 @@ export type Envelope = readonly [Headers, readonly (readonly [Headers, unknown])
 type Headers = Readonly<Record<string, unknown>>
 type Fields = Record<string, unknown>
 
-/**
- * Item types that may be sent: errors, messages, and transactions with their spans. Replays, profiles, sessions,
- * attachments, feedback and logs are dropped, even if other code asks the SDK for them.
- */
+/** Replays, profiles, sessions, attachments, feedback and logs are dropped, even if other code asks for them. */
 const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction'])
 
-/**
- * The last filter before the network. Everything that the SDK sends passes here: errors, transactions, spans
- * and breadcrumbs alike, even those that its own hooks do not see. Undefined: nothing is left to send.
- */
+/** The last filter before the network: everything that the SDK sends passes here. Undefined: nothing is left. */
 export function scrubEnvelope([headers, items]: Envelope, scrub: Scrub): Envelope | undefined {
   const kept = items.flatMap(([header, payload]) =>
     SENT_TYPES.has(header.type) && isRecord(payload) ? [[header, scrubPayload(payload, scrub)] as const] : [],

@@ -50,10 +50,7 @@ export function setUserContext(user: ReportedUser): void {
   send({ kind: 'user', user })
 }
 
-/**
- * Wraps a function so that an error that it throws, or that its promise rejects with, is also reported. The
- * caller gets the error as it would without this; reporting adds none of its own.
- */
+/** Wraps a function so that what it throws, or its promise rejects with, is also reported, and otherwise unchanged. */
 export function withErrorReporting<This, Args extends unknown[], Result>(
   work: (this: This, ...args: Args) => Result,
   context?: ReportContext,

@@ -39,10 +39,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/**
- * Removes what must not leave from texts, and from values of any shape. Never throws. `secrets` are values known to be
- * secret, which are masked in every field.
- */
+/** Removes what must not leave from values of any shape. Never throws. `secrets` are masked in every field. */
 export function createScrub({ secrets = [] }: { readonly secrets?: readonly string[] } = {}) {
   // Longest first, because one secret may be part of another.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)

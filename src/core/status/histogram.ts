@@ -1,7 +1,4 @@
-/**
- * A histogram of latencies with logarithmic buckets (the DDSketch of Masson, Rim and Lee, VLDB 2019): any two can be
- * merged without loss, and a quantile is off by at most 1 % of its value. Bucket → count; milliseconds.
- */
+/** Latencies in logarithmic buckets (DDSketch, VLDB 2019), off by 1 % at most. Bucket → count; milliseconds. */
 export type Histogram = ReadonlyMap<number, number>
 
 const ACCURACY = 0.01

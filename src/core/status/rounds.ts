@@ -17,10 +17,7 @@ export interface RoundInput {
   readonly monotonic: number
 }
 
-/**
- * Turns health reports into rounds of the history. A state counts from one look to the next and no further: the time
- * before the first look, during a stop, a sleep or a step of the clock stays without data.
- */
+/** Turns health reports into rounds. A state counts from one look to the next; a stop or a sleep is a gap. */
 export function createRounds(): (input: RoundInput) => Round {
   let before: { readonly now: number; readonly monotonic: number } | undefined
   let states = new Map<string, ProbeState>()
@@ -88,10 +85,7 @@ export function floor(at: number, length: number): number {
   return Math.floor(at / length) * length
 }
 
-/**
- * Computes the changes of one check. Machines that share a record check the same probe, each in its own minute: time is
- * counted once, by the first machine to record it, and as the worse state if they differ.
- */
+/** The changes of one check. Machines that share a record count time once, as the worse state if they differ. */
 export function followLook(
   { state, reason: said, latencyMs, credit }: Observation,
   input: {

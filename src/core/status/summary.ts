@@ -17,10 +17,7 @@ import {
 /** Within this time a service notices trouble of its neighbor: two rounds a minute apart, and their time. */
 const NOTICE_MS = 3 * 60 * 1000
 
-/**
- * Separates causes from what follows: `agent: api` while the API itself was failing is no incident of its
- * own, and neither is a probe that failed while one that it depends on did.
- */
+/** Separates causes from what follows: `agent: api` while the API itself was failing is no incident of its own. */
 export function rootIncidents(
   incidents: readonly Incident[],
   now: number,

@@ -13,16 +13,10 @@ const DAY = 24 * 3600
 /** One client may request a tenth of a day's confirmations, or ten of a small budget. */
 const CLIENTS_TO_EXHAUST = 10
 const LEAST_SHARE = 10
-/**
- * For routes that mail providers call, from a few addresses and for all subscribers: a report of each message of a
- * dispatch, a one-click unsubscription of each reader who wants no more.
- */
+/** For routes that mail providers call for all subscribers from a few addresses: reports, one-click unsubscriptions. */
 const PROVIDER_PER_MINUTE = 6000
 
-/**
- * The policies for a configured threshold (RATE_LIMIT_PER_MINUTE), above which the stricter ones of a minute never
- * rise, and a configured budget (EMAIL_CONFIRMATIONS_PER_DAY), of which one client gets a share.
- */
+/** RATE_LIMIT_PER_MINUTE bounds the policies of a minute; one client gets a share of EMAIL_CONFIRMATIONS_PER_DAY. */
 export function policiesOf(perMinute = 300, confirmationsPerDay = 10_000) {
   const policy = (name: string, quota: number): Policy => ({
     name,
@@ -66,10 +60,7 @@ export function interval({ quota, windowSeconds }: Policy): Micros {
   return Math.ceil((windowSeconds * 1_000_000) / quota)
 }
 
-/**
- * The generic cell rate algorithm (ITU-T I.371): one number a client, the theoretical arrival time. A client may
- * spend its quota at once and gets it back evenly, so that no edge of a window lets twice the quota through.
- */
+/** GCRA (ITU-T I.371): a quota is spent at once and comes back evenly, so that no edge of a window doubles it. */
 export function takeOne(
   arrival: Micros | undefined,
   now: Micros,
@@ -200,10 +191,7 @@ export function createGuesses(local: LocalLimiter, policy: Policy) {
   return {
     look,
     size: () => underway.size,
-    /**
-     * Lets only as many requests be checked at once as may still be wrong. The others wait until one of these is known
-     * to be right or wrong. Otherwise a burst of guesses would all be checked before the first one counts.
-     */
+    /** Checks only as many at once as may still be wrong; the others wait, or a burst of guesses would all pass. */
     async admit(client: string): Promise<ReturnType<typeof begin> | RateLimitDecision> {
       for (;;) {
         const verdict = look(client)

@@ -12,10 +12,7 @@ const SCRIPT_HASH = createHash('sha1').update(SCRIPT).digest('hex')
 
 type Answer = { readonly result?: unknown; readonly error?: string }
 
-/**
- * Counts in a store that speaks Redis commands over HTTP, as Upstash and its gateways do: POST a command as a JSON
- * array with a bearer token, get `{ "result" }` or `{ "error" }`. Rejects for any fault and any late answer.
- */
+/** Counts by Redis commands over HTTP, as Upstash takes them. Rejects for any fault and any late answer. */
 export function sharedCounter(url: string, token: Secret, timeoutMs: number) {
   const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' }
   // Loaded and opened at the first count: a platform that never counts pays for neither.
@@ -71,10 +68,7 @@ export function openLimiter(
     : withFallback(host, sharedCounter(sharedStore.url, sharedStore.token, TIMEOUT_MS))
 }
 
-/**
- * Counts in the shared store while it answers. When it is slow or down, this process logs one warning and
- * counts at half the quota (it does not know what the others let through) until the store answers again.
- */
+/** Counts in the shared store. While it is slow or down, this process counts, at half the quota. */
 export function withFallback(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   shared: ReturnType<typeof sharedCounter>,

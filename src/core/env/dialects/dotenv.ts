@@ -1,10 +1,7 @@
 import { type DialectResult, LONGEST_VALUE, type Look, lineEnd, skip } from './template.ts'
 
 const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/g
-/**
- * The most replacements in one value. dotenv-expand also replaces references in what it has inserted, so a
- * value that names itself would never end.
- */
+/** The most replacements in one value: inserted text is expanded too, so a value that names itself would never end. */
 const MOST_ROUNDS = 500
 /** In characters, by one replacement: beyond it, the value is longer than any in any case, or soon will be. */
 const MOST_INSERTED = 64 * LONGEST_VALUE

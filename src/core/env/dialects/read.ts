@@ -3,10 +3,7 @@ import { readCompose } from './compose.ts'
 import { readDotenv, readDotenvExpand } from './dotenv.ts'
 import type { DialectResult, Look } from './template.ts'
 
-/**
- * A comment, or a name with what is quoted in its value and what follows. A line goes on behind a backslash, and the end
- * of the file ends whatever is open, also a quote.
- */
+/** A comment, or a name with what is quoted in its value and what follows. A line goes on behind a backslash. */
 const STATEMENT =
   /[#;](?:\\[\s\S]|[^\\\n\r])*|([^ \t\n\r#;][^=\n\r]*)(?:=((?:[ \t]*(?:'[^']*'?|"(?:\\[\s\S]|[^"\\])*\\?"?))*)[ \t]*((?:\\[\s\S]?|[^\\\n\r])*))?/g
 const QUOTED = /'([^']*)'?|"((?:\\[\s\S]|[^"\\])*)\\?"?/g
@@ -65,10 +62,7 @@ function readDocker(text: string, ofMachine: Look): DialectResult {
 export const DIALECTS = ['node', 'dotenv', 'dotenv-expand', 'compose', 'docker', 'systemd'] as const
 export type Dialect = (typeof DIALECTS)[number]
 
-/**
- * Reads a text as the named reader would, as measured against the real ones. Nothing is executed. `machine` is what
- * references may see of the environment around the file.
- */
+/** Reads a text as the named reader would. Nothing is executed. `machine` is what references may see. */
 export function readAs(
   dialect: Dialect,
   text: string,
