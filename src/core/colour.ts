@@ -60,12 +60,7 @@ function share(text: string): number {
 }
 
 /** A platform's color in shades that can be read: links and buttons on light and on dark ground. */
-interface BrandColors {
-  readonly accent: string
-  readonly onAccent: string
-  readonly accentInDark: string
-  readonly onAccentInDark: string
-}
+type BrandColors = Readonly<Record<'accent' | 'onAccent' | 'accentInDark' | 'onAccentInDark', string>>
 
 const DEFAULT_COLORS: BrandColors = {
   accent: '#3147a8',

@@ -7,7 +7,7 @@ export interface Location {
   readonly column: number
 }
 
-/** One error or warning (CONTRACT §2). `env explain ID` explains it. No field holds a value or any part of one. */
+/** One error or warning (CONTRACT §2); `platformctl env explain ID` explains it. It never holds a value, or part of one. */
 export interface Finding {
   readonly id: string
   readonly severity: Severity

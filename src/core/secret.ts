@@ -1,4 +1,4 @@
-/** A value that never prints: only `reveal()` gives it, and only adapters at the edge call that. */
+/** A value that never prints: `String()`, JSON and `console.log` give `[secret]`, and only `reveal()` the value. */
 export interface Secret {
   reveal(): string
   toString(): string

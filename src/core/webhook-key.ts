@@ -30,7 +30,7 @@ export function decodeWebhookKey(text: string): Buffer | undefined {
 }
 
 /** Receivers ignore signatures of shorter keys (RFC 8301 §3.2). */
-const LEAST_BITS = 1024
+export const LEAST_RSA_BITS = 1024
 
 /**
  * The private RSA key of a PEM text, in which line ends may be written `\n`; undefined if receivers would refuse it.
@@ -41,5 +41,5 @@ export function dkimPrivateKey(text: string): KeyObject | undefined {
   const { createPrivateKey } = process.getBuiltinModule('node:crypto')
   const key = attempt(() => createPrivateKey(text.replaceAll('\\n', '\n')))
   const bits = key?.asymmetricKeyDetails?.modulusLength ?? 0
-  return key?.asymmetricKeyType === 'rsa' && bits >= LEAST_BITS ? key : undefined
+  return key?.asymmetricKeyType === 'rsa' && bits >= LEAST_RSA_BITS ? key : undefined
 }

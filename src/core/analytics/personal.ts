@@ -1,66 +1,43 @@
 /** Property names that mean personal data, in lower case and without accents; docs/reference/events.md shows them. */
 
 /** Personal wherever they stand in a name: `billingEmail`, `courriel_perso`. */
-export const PERSONAL_PARTS = [
-  // e-mail, telephone
-  ...['mail', 'courriel', 'correo', 'phone', 'telefon'],
-  // names
-  ...['firstname', 'lastname', 'surname', 'fullname', 'username'],
-  ...['nachname', 'vorname', 'prenom', 'nombre', 'apellido'],
-  ...['cognome', 'sobrenome', 'achternaam', 'nazwisko'],
-  // where somebody lives or is
-  ...['address', 'direccion', 'indirizzo', 'endereco', 'anschrift', 'street', 'strasse'],
-  ...['postcode', 'postal', 'latitude', 'longitude', 'geoloc'],
-  // birth, sex, papers
-  ...['birth', 'geburt', 'naissance', 'nacimiento', 'nasci', 'gender', 'geschlecht'],
-  ...['passport', 'pasaporte', 'reisepass', 'socialsec', 'taxid'],
-  // money
-  ...['creditcard', 'cardnumber', 'kreditkarte', 'tarjeta', 'accountnumber'],
-  // keys to anything
-  ...['passw', 'contrasena', 'kennwort', 'motdepasse', 'senha', 'secret', 'apikey', 'credential', 'cookie'],
-  // who is who
-  ...['userid', 'visitorid', 'deviceid', 'clientid', 'customerid', 'accountid', 'memberid', 'sessionid'],
-  ...['fingerprint', 'useragent'],
-  // the same in more languages
-  ...['adres', 'addrline', 'epost', 'sahkoposti', 'telephon', 'telefoon', 'puhelin', 'whatsapp', 'msisdn'],
-  ...['nickname', 'realname', 'givenname', 'familyname'],
-  ...['middlename', 'maidenname', 'displayname', 'legalname'],
-  ...['efternavn', 'etternavn', 'efternamn', 'fornavn', 'fornamn'],
-  ...['prijmeni', 'jmeno', 'soyad', 'sukunimi', 'etunimi'],
-  ...['benutzer', 'utilisateur', 'usuario', 'gebruiker', 'uzytkownik', 'kullanici'],
-  ...['wohnort', 'domicilio', 'cartapostal', 'codigopostal', 'kodpocztowy', 'kodpostal'],
-  ...['urodzen', 'geboorte', 'nascita', 'fodsel', 'fodelse', 'syntyma', 'dogumtarih', 'narozen'],
-  ...['steuernummer', 'steuerid', 'codicefiscale', 'personnummer'],
-  ...['henkilotunnus', 'rodnecislo', 'sozialvers', 'ausweis'],
-  ...['kontonummer', 'kontonr', 'numerokonta', 'cuentabancaria'],
-  ...['bankverbindung', 'rekeningnummer', 'accountno', 'cardno'],
-  ...['wachtwoord', 'salasana', 'losenord', 'adgangskode', 'passord', 'passphrase', 'geheim', 'sifre'],
-  ...['privatekey', 'accesskey', 'signingkey', 'csrf', 'xsrf', 'sessid', 'bearer'],
-  // other scripts
-  ...['имя', 'фамилия', 'отчество', 'почта', 'телефон', 'адрес', 'пароль', 'паспорт'],
-  ...['姓名', '名字', '邮箱', '邮件', '电话', '手机', '地址', '密码', '身份证'],
-  ...['氏名', '名前', 'メール', '電話', '住所', 'パスワード', '이름', '이메일', '전화', '주소', '비밀번호'],
-  ...['اسم', 'بريد', 'هاتف', 'عنوان', 'नाम', 'ईमेल', 'फोन', 'पता'],
-] as const
+export const PERSONAL_PARTS = `
+  mail courriel correo phone telefon firstname lastname surname fullname username nachname vorname prenom
+  nombre apellido cognome sobrenome achternaam nazwisko address direccion indirizzo endereco anschrift
+  street strasse postcode postal latitude longitude geoloc birth geburt naissance nacimiento nasci gender
+  geschlecht passport pasaporte reisepass socialsec taxid creditcard cardnumber kreditkarte tarjeta
+  accountnumber passw contrasena kennwort motdepasse senha secret apikey credential cookie userid visitorid
+  deviceid clientid customerid accountid memberid sessionid fingerprint useragent adres addrline epost
+  sahkoposti telephon telefoon puhelin whatsapp msisdn nickname realname givenname familyname middlename
+  maidenname displayname legalname efternavn etternavn efternamn fornavn fornamn prijmeni jmeno soyad
+  sukunimi etunimi benutzer utilisateur usuario gebruiker uzytkownik kullanici wohnort domicilio cartapostal
+  codigopostal kodpocztowy kodpostal urodzen geboorte nascita fodsel fodelse syntyma dogumtarih narozen
+  steuernummer steuerid codicefiscale personnummer henkilotunnus rodnecislo sozialvers ausweis kontonummer
+  kontonr numerokonta cuentabancaria bankverbindung rekeningnummer accountno cardno wachtwoord salasana
+  losenord adgangskode passord passphrase geheim sifre privatekey accesskey signingkey csrf xsrf sessid
+  bearer имя фамилия отчество почта телефон адрес пароль паспорт 姓名 名字 邮箱 邮件 电话 手机 地址 密码 身份证 氏名 名前 メール 電話 住所
+  パスワード 이름 이메일 전화 주소 비밀번호 اسم بريد هاتف عنوان नाम ईमेल फोन पता
+`
+  .trim()
+  .split(/\s+/)
 
 /** Personal only as a word of their own: `ip` in `client_ip`, not in `script`. */
-export const PERSONAL_WORDS = [
-  ...['name', 'nom', 'naam', 'tel', 'fax', 'mobile', 'handy', 'movil', 'cell'],
-  ...['ip', 'ipv4', 'ipv6', 'mac', 'imei', 'city', 'town', 'location'],
-  ...['geo', 'gps', 'lat', 'lng', 'lon', 'zip', 'plz'],
-  ...['dob', 'age', 'sex', 'ssn', 'nif', 'nie', 'dni', 'cpf', 'curp', 'bsn', 'pesel', 'nino', 'vat'],
-  ...['iban', 'bic', 'cvv', 'cvc', 'pan', 'pin', 'otp', 'auth', 'authorization', 'token', 'jwt', 'mdp'],
-  ...['user', 'uid', 'login', 'pwd', 'psw', 'passwd', 'addr', 'adr', 'acct', 'konto', 'sid', 'sms', 'nick'],
-  ...['email', 'voornaam', 'imie', 'nome', 'namn', 'navn', 'nimi', 'isim', 'jmeno'],
-  ...['haslo', 'heslo', 'parola', 'clave', 'wohnung', 'ville'],
-  ...['ciudad', 'stadt', 'cidade', 'citta', 'miasto'],
-] as const
+export const PERSONAL_WORDS = `
+  name nom naam tel fax mobile handy movil cell ip ipv4 ipv6 mac imei city town location geo gps lat lng lon
+  zip plz dob age sex ssn nif nie dni cpf curp bsn pesel nino vat iban bic cvv cvc pan pin otp auth
+  authorization token jwt mdp user uid login pwd psw passwd addr adr acct konto sid sms nick email voornaam
+  imie nome namn navn nimi isim jmeno haslo heslo parola clave wohnung ville ciudad stadt cidade citta
+  miasto
+`
+  .trim()
+  .split(/\s+/)
 
 /** Things whose name is not personal: `lesson_name` stays, `teacher_name` goes. */
-export const NAMED_THINGS = [
-  ...['lesson', 'course', 'circuit', 'exam', 'device', 'page'],
-  ...['plan', 'gate', 'model', 'backend', 'event', 'topic'],
-] as const
+export const NAMED_THINGS = `
+  lesson course circuit exam device page plan gate model backend event topic
+`
+  .trim()
+  .split(/\s+/)
 
 const PART = new RegExp(PERSONAL_PARTS.join('|'))
 const WORD = new RegExp(`_(?:${PERSONAL_WORDS.join('|')})_`)

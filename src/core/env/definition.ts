@@ -17,7 +17,7 @@ export interface VariableDefinition extends Omit<Reading, 'pattern'> {
    * Value used while the variable is absent. Setting it switches its group on only if all of its variables have one.
    */
   readonly default?: string | number | boolean
-  /** When its absence is an error: always, in `'production'` (DEPLOY_ENVIRONMENT), or while `when` is set. */
+  /** Its absence is an error: always, in `'production'` (DEPLOY_ENVIRONMENT), or while `{ when: NAME }` is set. */
   readonly required?: Requirement
   /** What a malformed value is; a warning if left out. */
   readonly malformed?: 'warn' | 'error'
@@ -67,7 +67,7 @@ export type RuleDefinition = RuleTexts &
       }
   )
 
-/** For the engine's own groups: the rule applies while the variable ('' if absent) has such a value. */
+/** For the engine's own groups: a rule applies while the variable ('' if absent) has, or matches, such a value. */
 export interface RuleCondition {
   readonly variable: string
   readonly of: readonly string[] | RegExp

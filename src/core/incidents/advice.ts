@@ -5,104 +5,94 @@ interface Condition extends Advice {
   readonly dependsOn?: readonly string[]
 }
 
+/** The command to start with, and the runbook. */
+const start = (command: string, runbook: string) => ({ command: `platformctl ${command}`, runbook })
+
 const ALL = {
   certificate_expiring: {
     label: 'A certificate',
     words: { is: 'must be renewed', still: 'must still be renewed', ended: 'is renewed' },
     means: 'from its end on, browsers and programs refuse the connection',
-    command: 'platformctl preflight --deep',
-    runbook: 'certificate-expiring',
+    ...start('preflight --deep', 'certificate-expiring'),
   },
   lessons_late: {
     dependsOn: ['store', 'mail', 'mail_refused'],
     label: 'Lessons',
     words: { is: 'are late', still: 'are still late', ended: 'go out again' },
     means: 'people get their lessons later than promised; none is lost',
-    command: 'platformctl course status',
-    runbook: 'dispatch-stalled',
+    ...start('course status', 'dispatch-stalled'),
   },
   disk_nearly_full: {
     label: 'The disk of the data folder',
     words: { is: 'is nearly full', still: 'is still nearly full', ended: 'has room again' },
     means: 'when it is full, subscribing fails and lessons wait',
-    command: 'platformctl db status',
-    runbook: 'store-full',
+    ...start('db status', 'store-full'),
   },
   disk_slow: {
     dependsOn: ['store'],
     label: 'The disk of the data folder',
     words: { is: 'is slow', still: 'is still slow', ended: 'is fast again' },
     means: 'requests wait for it, and lessons leave late',
-    command: 'platformctl db status',
-    runbook: 'store-full',
+    ...start('db status', 'store-full'),
   },
   build_skew: {
     label: 'The services',
     words: { is: 'run different builds', still: 'still run different builds', ended: 'run one build again' },
     means: 'a deploy stopped halfway: some requests meet the old build',
-    command: 'platformctl health',
-    runbook: 'build-skew',
+    ...start('health', 'build-skew'),
   },
   half_configured: {
     label: 'The environment',
     words: { is: 'is half-configured', still: 'is still half-configured', ended: 'is whole again' },
     means:
       'a daemon with this environment does not start, so the deploy has no effect or the platform is down',
-    command: 'platformctl preflight',
-    runbook: 'half-configured',
+    ...start('preflight', 'half-configured'),
   },
   mail_refused: {
     dependsOn: ['mail'],
     label: 'Mail',
     words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
     means: 'no messages are sent; lessons wait and go out later',
-    command: 'platformctl preflight --deep',
-    runbook: 'mail-refused',
+    ...start('preflight --deep', 'mail-refused'),
   },
   courses_paused: {
     label: 'Courses',
     words: { is: 'are paused', still: 'are still paused', ended: 'are resumed' },
     means: 'no lessons are sent until somebody resumes them; all other mail goes on',
-    command: 'platformctl course status',
-    runbook: 'complaints',
+    ...start('course status', 'complaints'),
   },
   mail_paused: {
     label: 'Mail',
     words: { is: 'is paused', still: 'is still paused', ended: 'is resumed' },
     means: 'the named kinds of mail wait until somebody resumes them; mail that waits too long is dropped',
-    command: 'platformctl mail queue',
-    runbook: 'stop-all-mail',
+    ...start('mail queue', 'stop-all-mail'),
   },
   feedback_refused: {
     label: 'Feedback of the mail provider',
     words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
     means: 'bounces and complaints go unnoticed; mostly MAILER_FEEDBACK_SECRET is not the provider’s',
-    command: 'platformctl preflight',
-    runbook: 'rotation',
+    ...start('preflight', 'rotation'),
   },
   mail_failing: {
     dependsOn: ['store', 'mail', 'mail_refused'],
     label: 'Mail',
     words: { is: 'often fails', still: 'still often fails', ended: 'has not failed for ten minutes' },
     means: 'some messages are not sent; those that can be retried are retried',
-    command: 'platformctl mail queue',
-    runbook: 'alerts',
+    ...start('mail queue', 'alerts'),
   },
   requests_failing: {
     dependsOn: ['store', 'store_busy', 'job_store', 'datastore', 'payments', 'mail'],
     label: 'Requests',
     words: { is: 'fail', still: 'still fail', ended: 'have not failed for ten minutes' },
     means: 'visitors see errors of the platform itself, although no probe fails',
-    command: 'platformctl health --deep',
-    runbook: 'alerts',
+    ...start('health --deep', 'alerts'),
   },
   calls_refused: {
     dependsOn: ['store', 'store_busy', 'requests_failing', 'feedback_refused'],
     label: 'Unsubscriptions or webhooks',
     words: { is: 'are refused', still: 'are still refused', ended: 'have not been refused for ten minutes' },
     means: 'mail programs and providers give up soon: an unsubscription or a payment may not be recorded',
-    command: 'platformctl health --deep',
-    runbook: 'alerts',
+    ...start('health --deep', 'alerts'),
   },
   store_busy: {
     dependsOn: ['store'],
@@ -113,45 +103,39 @@ const ALL = {
       ended: 'has had free ones for ten minutes',
     },
     means: 'requests wait for a connection and are answered 503: set STORE_POOL_SIZE higher',
-    command: 'platformctl db status',
-    runbook: 'store-failing',
+    ...start('db status', 'store-failing'),
   },
   alerts_unheard: {
     dependsOn: ['store', 'mail', 'mail_refused'],
     label: 'Alerts',
     words: { is: 'do not arrive', still: 'still do not arrive', ended: 'arrive again' },
     means: 'nobody hears of incidents there',
-    command: 'platformctl alert test',
-    runbook: 'alerts',
+    ...start('alert test', 'alerts'),
   },
   schedule_stalled: {
     dependsOn: ['store'],
     label: 'The schedule',
     words: { is: 'has stopped', still: 'is still stopped', ended: 'runs again' },
     means: 'lessons that become due are not sent; restart the daemon',
-    command: 'platformctl status',
-    runbook: 'dispatch-stalled',
+    ...start('status', 'dispatch-stalled'),
   },
   clock_wrong: {
     label: 'The clock of the machine',
     words: { is: 'is wrong', still: 'is still wrong', ended: 'is right again' },
     means: 'lessons leave at the wrong time, and signatures, tokens and certificates are refused',
-    command: 'platformctl status',
-    runbook: 'alerts',
+    ...start('status', 'alerts'),
   },
   restart_loop: {
     label: 'The daemon',
     words: { is: 'restarts again and again', still: 'still restarts', ended: 'has run for a while' },
     means: 'it ends soon after each start, and messages in flight are sent again; its log says why',
-    command: 'platformctl status',
-    runbook: 'alerts',
+    ...start('status', 'alerts'),
   },
   start_refused: {
     label: 'The daemon',
     words: { is: 'does not start', still: 'still does not start', ended: 'starts again' },
     means: 'the deploy has no effect, or the platform is down',
-    command: 'platformctl status',
-    runbook: 'rollback',
+    ...start('status', 'rollback'),
   },
 } satisfies Record<string, Condition>
 
@@ -160,27 +144,23 @@ export type ConditionName = keyof typeof ALL
 /** The conditions, which are causes of incidents beside the probes, with the advice about each. */
 export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = ALL
 
-const advice = (means: string, command: string, runbook: string) => ({ means, command, runbook })
 /** Advice for what the engine itself knows; all other probes take the general advice below. */
 const OWN: Readonly<Record<string, Partial<Advice>>> = {
   ...CONDITIONS,
-  store: advice(
-    'nothing can be stored: subscribing fails, and lessons wait',
-    'platformctl db status',
-    'store-failing',
-  ),
-  job_store: advice('jobs can be neither read nor stored', 'platformctl db status', 'store-failing'),
-  mail: advice(
-    'no messages are sent; lessons wait and go out later',
-    'platformctl preflight --deep',
-    'mail-refused',
-  ),
-  payments: advice('nobody can pay', 'platformctl billing smoke', 'billing'),
-  sharedstore: advice(
-    'rate limits count in each process for itself',
-    'platformctl health --deep',
-    'limiter-degraded',
-  ),
+  store: {
+    means: 'nothing can be stored: subscribing fails, and lessons wait',
+    ...start('db status', 'store-failing'),
+  },
+  job_store: { means: 'jobs can be neither read nor stored', ...start('db status', 'store-failing') },
+  mail: {
+    means: 'no messages are sent; lessons wait and go out later',
+    ...start('preflight --deep', 'mail-refused'),
+  },
+  payments: { means: 'nobody can pay', ...start('billing smoke', 'billing') },
+  sharedstore: {
+    means: 'rate limits count in each process for itself',
+    ...start('health --deep', 'limiter-degraded'),
+  },
 }
 
 export function adviceFor(

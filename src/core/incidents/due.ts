@@ -1,5 +1,5 @@
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
-import type { Hearing, MessageKind, MessageRecord, StoredIncident } from './incident.ts'
+import type { Hearing, MessageKind, MessageRecord, QueuedAlert, StoredIncident } from './incident.ts'
 
 const REMINDER_MS = 4 * HOUR_MS
 /** A cause that opened this often within the window flaps: alert only once it has lasted. */
@@ -8,12 +8,7 @@ export const FLAP_WINDOW_MS = HOUR_MS
 const LASTS_MS = 10 * MINUTE_MS
 
 /** An alert that a channel sends next about an incident, and not before when. */
-export interface PlannedAlert {
-  readonly incident: string
-  readonly channel: string
-  readonly kind: MessageKind
-  readonly at: number
-}
+type PlannedAlert = Omit<QueuedAlert, 'leaves'>
 
 /** The next alert for each incident and channel, if any. `incidents` hold all that opened within the flap window. */
 export function plannedAlerts(

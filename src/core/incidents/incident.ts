@@ -24,11 +24,7 @@ export interface StoredIncident {
 }
 
 /** Of an incident that goes on, and that nobody looks at yet. */
-export const UNATTENDED = {
-  closedAt: undefined,
-  acknowledgedAt: undefined,
-  acknowledgedBy: undefined,
-} as const
+export const UNATTENDED = { closedAt: undefined, acknowledgedAt: undefined, acknowledgedBy: undefined }
 
 export type MessageKind = 'opened' | 'acknowledged' | 'closed' | 'test' | `reminder-${number}`
 
@@ -156,11 +152,7 @@ export interface Changes {
   /** Each opens unless one with its cause is open. */
   readonly opens?: readonly StoredIncident[]
   /** Causes whose incident ends, unless a round saw it failing after `unseenSince`. */
-  readonly closes?: readonly {
-    readonly cause: string
-    readonly at: number
-    readonly unseenSince: number
-  }[]
+  readonly closes?: readonly { readonly cause: string; readonly at: number; readonly unseenSince: number }[]
   readonly told?: readonly (MessageKey & { readonly at: number })[]
 }
 

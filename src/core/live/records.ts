@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
-import type { LiveNetwork } from './network.ts'
+
+/** The TXT records of a name; undefined when neither the name nor anything below it exists (RFC 8020). */
+export type Txt = (name: string) => Promise<readonly string[] | undefined>
 
 /** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
 export const MOST_LOOKUPS = 10
@@ -11,22 +13,18 @@ type SpfReading =
   | { readonly kind: 'broken'; readonly fault: string }
 
 /** Reads the records of a domain (`texts`) and every record that they include. */
-export async function readSpf(
-  network: Pick<LiveNetwork, 'txt'>,
-  texts: readonly string[],
-  signal: AbortSignal,
-): Promise<SpfReading> {
+export async function readSpf(txt: Txt, texts: readonly string[]): Promise<SpfReading> {
   const [record, ...more] = texts.filter(isSpf)
   if (record === undefined) return { kind: 'absent' }
   if (more.length > 0) return { kind: 'broken', fault: 'has several SPF records, which counts as none' }
-  const walk = { network, signal, lookups: 0 }
+  const walk = { txt, lookups: 0 }
   const fault = await follow(walk, record)
   return fault === undefined
     ? { kind: 'sound', lookups: walk.lookups, openToAll: /(?:^|\s)\+?all(?:\s|$)/i.test(record) }
     : { kind: 'broken', fault }
 }
 
-type Walk = { network: Pick<LiveNetwork, 'txt'>; signal: AbortSignal; lookups: number }
+type Walk = { readonly txt: Txt; lookups: number }
 
 const isSpf = (text: string) => /^v=spf1(?:\s|$)/i.test(text)
 
@@ -46,7 +44,7 @@ async function follow(walk: Walk, record: string): Promise<string | undefined> {
       return `has an SPF record that needs more than ${MOST_LOOKUPS} look-ups, which counts as an error`
     // A macro depends on the message at hand and cannot be followed.
     if ((term.name !== 'include' && term.name !== 'redirect') || term.target.includes('%')) continue
-    const [inner, ...others] = ((await walk.network.txt(term.target, walk.signal)) ?? []).filter(isSpf)
+    const [inner, ...others] = ((await walk.txt(term.target)) ?? []).filter(isSpf)
     const records = inner === undefined ? 'without an SPF record' : 'with several SPF records'
     if (inner === undefined || others.length > 0)
       return `has an SPF record whose ${term.name} leads to a name ${records}, which counts as an error`

@@ -3,11 +3,10 @@ import { domainToASCII } from 'node:url'
 import type { DkimSettings, MailSettings } from '../env/settings.ts'
 import { attempt } from '../is-record.ts'
 import { counted } from '../sentences.ts'
-import { dkimPrivateKey } from '../webhook-key.ts'
+import { dkimPrivateKey, LEAST_RSA_BITS } from '../webhook-key.ts'
 import { type LiveDependencies, step } from './endpoint.ts'
-import { failed, passed, type Step, type StepOutcome, skipped, warning } from './live.ts'
-import type { LiveNetwork } from './network.ts'
-import { MOST_LOOKUPS, readSpf, readTags } from './records.ts'
+import { failed, type LiveCheck, passed, type Step, type StepOutcome, skipped, warning } from './live.ts'
+import { MOST_LOOKUPS, readSpf, readTags, type Txt } from './records.ts'
 
 /** A DMARC record as receivers read it (RFC 7489 §6.3). */
 type DmarcReading =
@@ -47,9 +46,6 @@ export function readDmarc(text: string): DmarcReading | undefined {
   // Checked against its form above.
   return { kind: 'sound', policy: policy.toLowerCase() as 'none' | 'quarantine' | 'reject' }
 }
-
-/** Receivers ignore signatures of shorter RSA keys (RFC 8301 §3.2). */
-const LEAST_RSA_BITS = 1024
 
 /** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */
 type DkimReading =
@@ -102,37 +98,26 @@ export function senderSteps(
   const isOurs = route.kind === 'smtp'
   const signing = isOurs ? dkim : undefined
   const envelope = isOurs && bounceAddress !== undefined ? domainOf(bounceAddress) : domain
-  const existence = async (signal: AbortSignal) =>
-    (await network.txt(domain, signal)) === undefined
-      ? failed('live-name', 'does not exist in DNS')
-      : passed('exists')
+  const about = (check: LiveCheck, run: (txt: Txt) => Promise<StepOutcome>) =>
+    step(check, 'MAILER_FROM', (signal) => run((name) => network.txt(name, signal)))
   return [
-    step('domain', SENDER, existence),
-    // Receivers look at the domain of the envelope (RFC 7208 §2.4).
-    step('SPF', SENDER, (signal) => spf(network, domain, envelope, signal)),
-    step('DKIM', SENDER, (signal) =>
-      signing === undefined
-        ? anyDkim(network, domain, dkimSelectors, signal)
-        : ownDkim(network, domain, signing, signal),
+    about('domain', async (txt) =>
+      (await txt(domain)) === undefined ? failed('live-name', 'does not exist in DNS') : passed('exists'),
     ),
-    step('DMARC', SENDER, (signal) => dmarc(network, domain, signal)),
+    // Receivers look at the domain of the envelope (RFC 7208 §2.4).
+    about('SPF', (txt) => spf(txt, domain, envelope)),
+    about('DKIM', (txt) => (signing ? ownDkim(txt, domain, signing) : anyDkim(txt, domain, dkimSelectors))),
+    about('DMARC', (txt) => dmarc(txt, domain)),
   ]
 }
 
-const SENDER = 'MAILER_FROM'
-
-async function spf(
-  network: LiveNetwork,
-  domain: string,
-  envelope: string,
-  signal: AbortSignal,
-): Promise<StepOutcome> {
+async function spf(txt: Txt, domain: string, envelope: string): Promise<StepOutcome> {
   if (!isAligned(domain, envelope))
     return warning(
       'sender-spf',
       `has no part in ${envelope}, the domain of MAILER_BOUNCE_ADDRESS: DMARC does not count its SPF`,
     )
-  const reading = await readSpf(network, (await network.txt(envelope, signal)) ?? [], signal)
+  const reading = await readSpf(txt, (await txt(envelope)) ?? [])
   if (reading.kind === 'absent') return warning('sender-spf', 'has no SPF record')
   if (reading.kind === 'broken') return failed('sender-spf', reading.fault)
   return reading.openToAll
@@ -140,8 +125,8 @@ async function spf(
     : passed(`published, ${reading.lookups} of ${MOST_LOOKUPS} look-ups`)
 }
 
-const dkimAt = async (network: LiveNetwork, name: string, signal: AbortSignal) =>
-  (await network.txt(name, signal))?.map(readDkim).find((one) => one !== undefined)
+const dkimAt = async (txt: Txt, name: string) =>
+  (await txt(name))?.map(readDkim).find((one) => one !== undefined)
 
 /** The usual selectors: the provider chooses the name of a key, and DNS cannot list them. */
 const USUAL_SELECTORS =
@@ -149,16 +134,11 @@ const USUAL_SELECTORS =
     ' ',
   )
 
-async function anyDkim(
-  network: LiveNetwork,
-  domain: string,
-  selectors: readonly string[],
-  signal: AbortSignal,
-): Promise<StepOutcome> {
+async function anyDkim(txt: Txt, domain: string, selectors: readonly string[]): Promise<StepOutcome> {
   const names = selectors.length > 0 ? selectors : USUAL_SELECTORS
   const found = await Promise.all(
     names.map(async (name) => {
-      const reading = await dkimAt(network, `${name}._domainkey.${domain}`, signal)
+      const reading = await dkimAt(txt, `${name}._domainkey.${domain}`)
       return reading && { name, reading }
     }),
   )
@@ -172,20 +152,15 @@ async function anyDkim(
   if (usable > 0) return passed(`${counted(usable, 'key')} found`)
   if (keys.length > 0) return warning('sender-dkim', 'has only DKIM keys that are revoked')
   // When nothing exists below `_domainkey`, no selector can (RFC 8020).
-  return (await network.txt(`_domainkey.${domain}`, signal)) === undefined
+  return (await txt(`_domainkey.${domain}`)) === undefined
     ? warning('sender-dkim', 'has no DKIM key')
     : skipped('there are keys under another selector; name it with --dkim-selector')
 }
 
 /** Compares the key that signs our mail with the one that receivers read. */
-async function ownDkim(
-  network: LiveNetwork,
-  from: string,
-  signing: DkimSettings,
-  signal: AbortSignal,
-): Promise<StepOutcome> {
+async function ownDkim(txt: Txt, from: string, signing: DkimSettings): Promise<StepOutcome> {
   const name = `${signing.selector}._domainkey.${domainToASCII(signing.domain)}`
-  const reading = await dkimAt(network, name, signal)
+  const reading = await dkimAt(txt, name)
   if (reading === undefined) return failed('sender-dkim', `has no DKIM key at ${name}: every signature fails`)
   if (reading.kind === 'revoked') return failed('sender-dkim', `has a revoked DKIM key at ${name}`)
   if (reading.kind === 'broken')
@@ -213,11 +188,11 @@ function isAligned(a: string, b: string): boolean {
   return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 }
 
-async function dmarc(network: LiveNetwork, domain: string, signal: AbortSignal): Promise<StepOutcome> {
+async function dmarc(txt: Txt, domain: string): Promise<StepOutcome> {
   const labels = domain.split('.')
   // A subdomain without a record uses that of the domain above it.
   for (let from = 0; from <= labels.length - 2; from += 1) {
-    const texts = (await network.txt(`_dmarc.${labels.slice(from).join('.')}`, signal)) ?? []
+    const texts = (await txt(`_dmarc.${labels.slice(from).join('.')}`)) ?? []
     const [reading, ...more]: DmarcReading[] = texts.map(readDmarc).filter((one) => one !== undefined)
     if (reading === undefined) continue
     if (more.length > 0) return failed('sender-dmarc', 'has several DMARC records, which counts as none')
