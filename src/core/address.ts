@@ -89,9 +89,7 @@ export function asciiAddress(address: string): string {
 }
 
 /** Composed letters (NFC), as mail servers expect them (RFC 6532 §3.1); not if one would become ASCII (Kelvin sign). */
-function composed(text: string): string {
-  return /[\u037e\u1fef\u212a]/.test(text) ? text : text.normalize('NFC')
-}
+const composed = (text: string) => (/[\u037e\u1fef\u212a]/.test(text) ? text : text.normalize('NFC'))
 
 /** The forms in which a store may have an identity: earlier builds kept decomposed letters as they were typed. */
 export function formsOf(identity: string): readonly string[] {
@@ -117,13 +115,9 @@ function unquoted(local: string): string {
 }
 
 /** The form with quotes around it, which earlier builds took for another mailbox. */
-export function quotedForm(identity: string): string {
-  return identity.replace(/^([^"].*)@/, '"$1"@')
-}
+export const quotedForm = (identity: string) => identity.replace(/^([^"].*)@/, '"$1"@')
 
 /** Control characters, and the line and paragraph separators, which some software treats as line ends. */
 const hasControl = (text: string) => /[\p{Cc}\u2028\u2029]/u.test(text)
 
-function refuse(reason: string): ParsedAddress {
-  return { ok: false, reason }
-}
+const refuse = (reason: string): ParsedAddress => ({ ok: false, reason })

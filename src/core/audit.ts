@@ -68,10 +68,6 @@ export function auditEntry(input: {
 }
 
 /** Masks whatever has the form of an address, quoted or not, even percent-encoded as in a link. */
-function masked(text: string): string {
-  return text.replace(/(?:"[^"]*"|[^\s"<>]+)(?:@|%40)[^\s"<>]*/gi, '[address]')
-}
+const masked = (text: string) => text.replace(/(?:"[^"]*"|[^\s"<>]+)(?:@|%40)[^\s"<>]*/gi, '[address]')
 
-function plain(text: string): string {
-  return text.replaceAll('\0', '\ufffd').slice(0, LONGEST).toWellFormed()
-}
+const plain = (text: string) => text.replaceAll('\0', '\ufffd').slice(0, LONGEST).toWellFormed()

@@ -55,9 +55,7 @@ function luminance([red, green, blue]: Colour): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-function share(text: string): number {
-  return text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
-}
+const share = (text: string) => (text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text))
 
 /** A platform's color in shades that can be read: links and buttons on light and on dark ground. */
 type BrandColors = Readonly<Record<'accent' | 'onAccent' | 'accentInDark' | 'onAccentInDark', string>>
@@ -100,9 +98,7 @@ function legible(brand: Colour, towards: Colour, ground: Colour): Colour {
   return towards
 }
 
-function textOn(ground: Colour): Colour {
-  return contrast(WHITE, ground) >= contrast(INK, ground) ? WHITE : INK
-}
+const textOn = (ground: Colour): Colour => (contrast(WHITE, ground) >= contrast(INK, ground) ? WHITE : INK)
 
 function hex([red, green, blue]: Colour): string {
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`

@@ -49,9 +49,7 @@ export function* readCsv(file: string): Generator<CsvRow> {
 const ACTIVE = /^[=+\-@\t\r']/
 
 /** A row as spreadsheets read it: nothing in it is run as a formula. */
-export function csvLine(cells: readonly string[]): string {
-  return `${cells.map(quotedCell).join(',')}\r\n`
-}
+export const csvLine = (cells: readonly string[]) => `${cells.map(quotedCell).join(',')}\r\n`
 
 function quotedCell(cell: string): string {
   const inert = ACTIVE.test(cell) ? `'${cell}` : cell

@@ -144,9 +144,7 @@ function readAll(folder: string): readonly DaemonPointer[] {
     })
 }
 
-export function recordFile(folder: string): string {
-  return path.join(folder, 'daemon.json')
-}
+export const recordFile = (folder: string) => path.join(folder, 'daemon.json')
 
 /** Where a daemon keeps incidents while its store fails; the second is used where the first cannot be written. */
 export function alertsFiles(folder: string, pointerFolder?: string): readonly string[] {

@@ -42,6 +42,4 @@ export function heartbeatState(
   return { state: record.failedAt !== undefined ? 'failed' : now > dueBy ? 'late' : 'ok', dueBy }
 }
 
-export function heartbeatProbeName(name: string): string {
-  return `heartbeat-${name}`
-}
+export const heartbeatProbeName = (name: string) => `heartbeat-${name}`

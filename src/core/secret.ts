@@ -24,9 +24,7 @@ export interface SecretPair {
 }
 
 /** The entries of a list, separated by commas; of a secret that is being rotated (CONTRACT §9.4), the newest first. */
-export function splitList(value: string): string[] {
-  return value.split(',').flatMap((part) => part.trim() || [])
-}
+export const splitList = (value: string): string[] => value.split(',').flatMap((part) => part.trim() || [])
 
 /** A secret, or two separated by a comma; undefined when there is none, or more than two. */
 export function secretPair(value: string): SecretPair | undefined {
@@ -36,6 +34,4 @@ export function secretPair(value: string): SecretPair | undefined {
 }
 
 /** Whether an Authorization header can carry a secret as a bearer token: visible ASCII characters, and no space. */
-export function isBearerToken(text: string): boolean {
-  return /^[\x21-\x7e]{1,4096}$/.test(text)
-}
+export const isBearerToken = (text: string) => /^[\x21-\x7e]{1,4096}$/.test(text)

@@ -42,6 +42,4 @@ export function storeFault(error: unknown): StoreFault {
 }
 
 /** The fault as a predicate: "its disk is full". It names no file and no host, so anybody may read it. */
-export function storeFaultReason(error: unknown): string {
-  return FAULTS[storeFault(error)][0]
-}
+export const storeFaultReason = (error: unknown) => FAULTS[storeFault(error)][0]

@@ -105,9 +105,7 @@ function decodedBase64(text: string): string[] {
 }
 
 /** Whether a text has a phone number. Zeros and ones alone are a string of bits. */
-function isPhone(text: string): boolean {
-  return /[2-9]/.test(PHONE.exec(text)?.[0] ?? '')
-}
+const isPhone = (text: string) => /[2-9]/.test(PHONE.exec(text)?.[0] ?? '')
 
 /** The check digit of cards (ISO/IEC 7812-1, Luhn). */
 function isCard(run: string): boolean {

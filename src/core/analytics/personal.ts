@@ -1,7 +1,9 @@
 /** Property names that mean personal data, in lower case and without accents; docs/reference/events.md shows them. */
 
+const list = (text: string): readonly string[] => text.trim().split(/\s+/)
+
 /** Personal wherever they stand in a name: `billingEmail`, `courriel_perso`. */
-export const PERSONAL_PARTS = `
+export const PERSONAL_PARTS = list(`
   mail courriel correo phone telefon firstname lastname surname fullname username nachname vorname prenom
   nombre apellido cognome sobrenome achternaam nazwisko address direccion indirizzo endereco anschrift
   street strasse postcode postal latitude longitude geoloc birth geburt naissance nacimiento nasci gender
@@ -17,27 +19,19 @@ export const PERSONAL_PARTS = `
   losenord adgangskode passord passphrase geheim sifre privatekey accesskey signingkey csrf xsrf sessid
   bearer имя фамилия отчество почта телефон адрес пароль паспорт 姓名 名字 邮箱 邮件 电话 手机 地址 密码 身份证 氏名 名前 メール 電話 住所
   パスワード 이름 이메일 전화 주소 비밀번호 اسم بريد هاتف عنوان नाम ईमेल फोन पता
-`
-  .trim()
-  .split(/\s+/)
+`)
 
 /** Personal only as a word of their own: `ip` in `client_ip`, not in `script`. */
-export const PERSONAL_WORDS = `
+export const PERSONAL_WORDS = list(`
   name nom naam tel fax mobile handy movil cell ip ipv4 ipv6 mac imei city town location geo gps lat lng lon
   zip plz dob age sex ssn nif nie dni cpf curp bsn pesel nino vat iban bic cvv cvc pan pin otp auth
   authorization token jwt mdp user uid login pwd psw passwd addr adr acct konto sid sms nick email voornaam
   imie nome namn navn nimi isim jmeno haslo heslo parola clave wohnung ville ciudad stadt cidade citta
   miasto
-`
-  .trim()
-  .split(/\s+/)
+`)
 
 /** Things whose name is not personal: `lesson_name` stays, `teacher_name` goes. */
-export const NAMED_THINGS = `
-  lesson course circuit exam device page plan gate model backend event topic
-`
-  .trim()
-  .split(/\s+/)
+export const NAMED_THINGS = list('lesson course circuit exam device page plan gate model backend event topic')
 
 const PART = new RegExp(PERSONAL_PARTS.join('|'))
 const WORD = new RegExp(`_(?:${PERSONAL_WORDS.join('|')})_`)

@@ -3,9 +3,7 @@ import { DAY_MS } from '../durations.ts'
 import type { AnalyticsEvent, EventKind } from './events.ts'
 
 /** The day of a time in UTC milliseconds, counted from 1970. */
-export function dayOf(time: number): number {
-  return Math.floor(time / DAY_MS)
-}
+export const dayOf = (time: number) => Math.floor(time / DAY_MS)
 
 /** How often a kind happened on a day (`2026-11-21`, UTC). */
 export interface DayCount {

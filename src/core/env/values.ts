@@ -26,9 +26,7 @@ export function parseEach(
 }
 
 /** Whether a text holds a control character of ASCII. */
-export function hasControl(value: string): boolean {
-  return /(?![\x80-\x9f])\p{Cc}/u.test(value)
-}
+export const hasControl = (value: string) => /(?![\x80-\x9f])\p{Cc}/u.test(value)
 
 export function parseInteger(value: string, low: number, high: number): number | undefined {
   if (!(low < 0 ? /^-?\d{1,15}$/ : /^\d{1,15}$/).test(value)) return undefined
@@ -102,9 +100,7 @@ function isIPv4(text: string): boolean {
   return /^(\d{1,3}\.){3}\d{1,3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255)
 }
 
-function isIPv6(text: string): boolean {
-  return text.includes(':') && parseUrl(`http://[${text}]/`) !== undefined
-}
+const isIPv6 = (text: string) => text.includes(':') && parseUrl(`http://[${text}]/`) !== undefined
 
 function parseUrl(value: string): URL | undefined {
   return /\s/.test(value) ? undefined : (URL.parse(value) ?? undefined)

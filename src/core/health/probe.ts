@@ -85,9 +85,7 @@ export function fold(probes: Iterable<ProbeResult>): HealthReport['state'] {
 }
 
 /** 503 when failing, else 200: a degraded service still serves. */
-export function httpStatus(state: HealthReport['state']): 200 | 503 {
-  return state === 'failing' ? 503 : 200
-}
+export const httpStatus = (state: HealthReport['state']): 200 | 503 => (state === 'failing' ? 503 : 200)
 
 export interface StoreProbe {
   readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>

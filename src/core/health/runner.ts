@@ -96,9 +96,7 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
   return result.checked ? { ...result, latencyMs: since(clock, began) } : result
 }
 
-function since(clock: Clock, began: number): number {
-  return Math.round((clock.monotonic() - began) * 10) / 10
-}
+const since = (clock: Clock, began: number) => Math.round((clock.monotonic() - began) * 10) / 10
 
 /** Logs each change of a state with the probes to blame, deep and shallow apart; a poll a second fills no log. */
 export function logChanges(health: Health, log: Log): Health {

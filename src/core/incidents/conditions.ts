@@ -164,9 +164,7 @@ export function restartReason(starts: readonly number[], now: number): string | 
 }
 
 /** The schedule sends at each full hour: a lesson is late one hour after the hour that should have sent it. */
-export function lateBefore(now: number): number {
-  return Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
-}
+export const lateBefore = (now: number) => Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
 
 function lateReason({ at, stalledAt }: LessonsDue, now: number): string | undefined {
   const since = (due: number) => `a lesson has been due since ${minute(due)}`

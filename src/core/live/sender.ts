@@ -184,9 +184,7 @@ const GOOD_RSA_BITS = 2048
 const domainOf = (address: string) => domainToASCII(address.slice(address.lastIndexOf('@') + 1))
 
 /** Whether two domains are aligned for DMARC, relaxed (RFC 7489 §3.1); here, one must be within the other. */
-function isAligned(a: string, b: string): boolean {
-  return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
-}
+const isAligned = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 
 async function dmarc(txt: Txt, domain: string): Promise<StepOutcome> {
   const labels = domain.split('.')

@@ -85,14 +85,10 @@ function without(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 }
 
-function list(value: unknown): unknown[] | undefined {
-  return Array.isArray(value) ? value : undefined
-}
+const list = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 
 /** How often a trace is kept (CONTRACT §6). */
-export function traceSampleRate(edge: boolean): number {
-  return edge ? 0.02 : 0.1
-}
+export const traceSampleRate = (edge: boolean) => (edge ? 0.02 : 0.1)
 
 /** Data that the SDK may collect by itself: nothing that identifies a user or a request's content. */
 export const dataCollection = () => ({

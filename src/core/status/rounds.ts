@@ -81,9 +81,7 @@ export interface PeriodDelta {
 }
 
 /** The beginning of the hour or the day that a time is in. */
-export function floor(at: number, length: number): number {
-  return Math.floor(at / length) * length
-}
+export const floor = (at: number, length: number) => Math.floor(at / length) * length
 
 /** The changes of one check. Machines that share a record count time once, as the worse state if they differ. */
 export function followLook(
