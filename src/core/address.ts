@@ -110,9 +110,8 @@ export function mailboxKey(identity: string): string {
   return `${folded === '' ? local : folded}${identity.slice(at)}`
 }
 
-function unquoted(local: string): string {
-  return /^".*"$/s.test(local) ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local
-}
+const unquoted = (local: string) =>
+  /^".*"$/s.test(local) ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local
 
 /** The form with quotes around it, which earlier builds took for another mailbox. */
 export const quotedForm = (identity: string) => identity.replace(/^([^"].*)@/, '"$1"@')

@@ -3,6 +3,7 @@ export function trailing<T>(run: () => Promise<T>): () => Promise<T> {
   let current: Promise<unknown> | undefined
   let next: Promise<T> | undefined
   const begin = (): Promise<T> => {
+    next = undefined
     const started = run()
     current = started
     const done = () => {
@@ -14,12 +15,8 @@ export function trailing<T>(run: () => Promise<T>): () => Promise<T> {
   return () => {
     if (next !== undefined) return next
     if (current === undefined) return begin()
-    next = current.then(startNext, startNext)
+    next = current.then(begin, begin)
     return next
-  }
-  function startNext(): Promise<T> {
-    next = undefined
-    return begin()
   }
 }
 

@@ -100,6 +100,5 @@ function legible(brand: Colour, towards: Colour, ground: Colour): Colour {
 
 const textOn = (ground: Colour): Colour => (contrast(WHITE, ground) >= contrast(INK, ground) ? WHITE : INK)
 
-function hex([red, green, blue]: Colour): string {
-  return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`
-}
+const hex = ([red, green, blue]: Colour) =>
+  `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`

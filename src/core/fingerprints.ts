@@ -38,8 +38,7 @@ export async function openFingerprints(token: string, nonce: string): Promise<Fi
   const key = await derive(token, Buffer.from(nonce, 'hex'), 32, COST)
   return async ({ name, secret }, value) => {
     const bound = createHmac('sha256', key).update(`${name}\0`)
-    return (secret ? await derive(value, bound.digest(), 32, COST) : bound.update(value).digest()).toString(
-      'base64url',
-    )
+    const made = secret ? await derive(value, bound.digest(), 32, COST) : bound.update(value).digest()
+    return made.toString('base64url')
   }
 }

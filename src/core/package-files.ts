@@ -30,6 +30,5 @@ export async function fileNames(folder: string): Promise<readonly string[]> {
   return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name)
 }
 
-function isEmbedded(files: typeof embedded, place: string): files is Embedded {
-  return files !== undefined && place.startsWith(`${files.root}/`)
-}
+const isEmbedded = (files: typeof embedded, place: string): files is Embedded =>
+  files !== undefined && place.startsWith(`${files.root}/`)

@@ -193,6 +193,5 @@ function calendar(from: string, to: string): string[] {
 }
 
 /** The day that is `by` days later. Counted in calendar days, so that a day of 23 or 25 hours makes no difference. */
-function shifted(day: string, by: number): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + by * DAY_MS).toISOString().slice(0, 10)
-}
+const shifted = (day: string, by: number) =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + by * DAY_MS).toISOString().slice(0, 10)

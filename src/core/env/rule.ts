@@ -158,6 +158,5 @@ export function brokenBy(
   return { present, missing: needs.filter((name) => !has(name)) }
 }
 
-function isOneOf(value: string, of: string | readonly string[] | RegExp): boolean {
-  return of instanceof RegExp ? value.search(of) !== -1 : [of].flat().includes(value)
-}
+const isOneOf = (value: string, of: string | readonly string[] | RegExp) =>
+  of instanceof RegExp ? value.search(of) !== -1 : [of].flat().includes(value)

@@ -96,9 +96,8 @@ export function parseHost(value: string): string | undefined {
 const HOST =
   /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?)*$/i
 
-function isIPv4(text: string): boolean {
-  return /^(\d{1,3}\.){3}\d{1,3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255)
-}
+const isIPv4 = (text: string) =>
+  /^(\d{1,3}\.){3}\d{1,3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255)
 
 const isIPv6 = (text: string) => text.includes(':') && parseUrl(`http://[${text}]/`) !== undefined
 
@@ -141,9 +140,8 @@ export function parseBytes(value: string): number | undefined {
   return number === undefined ? undefined : safeInteger(Number(number) * (binary ? 1024 : 1000) ** power)
 }
 
-function safeInteger(value: number | undefined): number | undefined {
-  return value !== undefined && Number.isSafeInteger(Math.round(value)) ? Math.round(value) : undefined
-}
+const safeInteger = (value: number | undefined): number | undefined =>
+  value !== undefined && Number.isSafeInteger(Math.round(value)) ? Math.round(value) : undefined
 
 /** The `target_session_attrs` that suit a store. The other values of libpq ask for a server that cannot be written. */
 const SESSIONS = new Set(['any', 'read-write', 'primary'])

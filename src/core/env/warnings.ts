@@ -37,88 +37,78 @@ export const KEPT_CLOSED: ReadonlyMap<string, string> = new Map([
   ['JOB_STORE_URL', 'no other store is opened in its place'],
 ])
 
-/** A warning about a well-formed value. Cause and fix follow the name of the variable and never quote the value. */
-interface ValueWarning {
-  readonly id: string
-  readonly applies: (variable: Variable, value: string, production: boolean) => boolean
-  readonly cause: string
-  readonly fix: string | ((variable: Variable) => string)
+/** A warning about a well-formed value that leaves something open. Cause and fix follow the name of the variable. */
+const EXPOSED: Readonly<Record<Exposure, readonly [cause: string, fix: string]>> = {
+  'trusts-everybody': [
+    'trusts every address, so every client can choose the address that limits count it by',
+    'Name the addresses or ranges of your own proxies.',
+  ],
+  'plain-http': [
+    'is an http:// address and DEPLOY_ENVIRONMENT is production: what travels there can be read and changed',
+    'Use the https:// address.',
+  ],
+  'store-without-tls': [
+    'connects without TLS and DEPLOY_ENVIRONMENT is production: addresses and the password can be read on the way',
+    'Add ?sslmode=verify-full (or require) to the address.',
+  ],
 }
 
-const exposes = (id: Exposure): Pick<ValueWarning, 'id' | 'applies'> => ({
-  id,
-  applies: ({ kind }, value, production) => {
-    const { exposure }: KindOfValue = KINDS[kind]
-    return exposure?.id === id && (production || id === 'trusts-everybody') && exposure.in(value)
-  },
-})
-
-const isExposed = ({ name }: Variable, value: string) => name.startsWith('NEXT_PUBLIC_') && looksSecret(value)
-/** The mode of the provider whose keys begin like this one; undefined where the beginning says nothing. */
-const modeOf = (variable: Variable, value: string) => {
-  const { prefixes } = variable
-  if (prefixes === undefined || isExposed(variable, value)) return undefined
-  const [live, test] = [prefixes.live, prefixes.test].map((all) => all.some((one) => value.startsWith(one)))
-  return live && test ? undefined : live ? 'live' : test ? 'test' : 'none'
+/** Warnings about a well-formed value, which they never quote; of a malformed one only that it is a secret in public. */
+function* warningsAbout(
+  { name, kind, chosen, prefixes }: Variable,
+  value: string,
+  production: boolean,
+  isMalformed: boolean,
+): Generator<ValueFinding> {
+  const warning = (id: string, cause: string, fix: string): ValueFinding => ({
+    ...{ id, severity: 'warning', cause: `${name} ${cause}.`, fix },
+  })
+  const { exposure }: KindOfValue = KINDS[kind]
+  const isPublic = name.startsWith('NEXT_PUBLIC_') && looksSecret(value)
+  if (!isMalformed && exposure && (production || exposure.id === 'trusts-everybody') && exposure.in(value))
+    yield warning(exposure.id, ...EXPOSED[exposure.id])
+  if (isPublic)
+    yield warning(
+      'public-secret',
+      'holds a secret key, and every browser can read it',
+      'Revoke that key at the provider and set the publishable one here.',
+    )
+  if (isMalformed) return
+  if (prefixes && !isPublic) {
+    const [live, test] = [prefixes.live, prefixes.test].map((all) => all.some((one) => value.startsWith(one)))
+    const all = [...new Set([...prefixes.live, ...prefixes.test])].join(', ')
+    if (!live && !test)
+      yield warning(
+        'wrong-prefix',
+        'does not start as keys of its kind do',
+        `Check that it is the right key: it should start with ${all}.`,
+      )
+    if (production && test && !live)
+      yield warning(
+        'test-key-in-production',
+        'is a test key and DEPLOY_ENVIRONMENT is production',
+        'Set the live key.',
+      )
+    if (!production && live && !test)
+      yield warning(
+        'live-key-outside-production',
+        'is a live key and DEPLOY_ENVIRONMENT is not production',
+        'Set the test key, or set DEPLOY_ENVIRONMENT=production.',
+      )
+  }
+  if (chosen && (value.length < SHORTEST_SECRET || new Set(value).size < 6))
+    yield warning(
+      'weak-secret',
+      'is too short or too regular to resist guessing',
+      'Make a new one, for example with: openssl rand -base64 32',
+    )
+  else if (kind === 'secret' && value.length < SHORTEST_KEY)
+    yield warning(
+      'weak-secret',
+      'is too short to resist guessing',
+      'Check that the whole key was copied, or ask the provider for a new one.',
+    )
 }
-
-const WARNINGS: readonly ValueWarning[] = [
-  {
-    ...exposes('trusts-everybody'),
-    cause: 'trusts every address, so every client can choose the address that limits count it by',
-    fix: 'Name the addresses or ranges of your own proxies.',
-  },
-  {
-    ...exposes('plain-http'),
-    cause:
-      'is an http:// address and DEPLOY_ENVIRONMENT is production: what travels there can be read and changed',
-    fix: 'Use the https:// address.',
-  },
-  {
-    ...exposes('store-without-tls'),
-    cause:
-      'connects without TLS and DEPLOY_ENVIRONMENT is production: addresses and the password can be read on the way',
-    fix: 'Add ?sslmode=verify-full (or require) to the address.',
-  },
-  {
-    id: 'public-secret',
-    applies: isExposed,
-    cause: 'holds a secret key, and every browser can read it',
-    fix: 'Revoke that key at the provider and set the publishable one here.',
-  },
-  {
-    id: 'wrong-prefix',
-    applies: (variable, value) => modeOf(variable, value) === 'none',
-    cause: 'does not start as keys of its kind do',
-    fix: ({ prefixes: { live, test } = { live: [], test: [] } }) =>
-      `Check that it is the right key: it should start with ${[...new Set([...live, ...test])].join(', ')}.`,
-  },
-  {
-    id: 'test-key-in-production',
-    applies: (variable, value, production) => production && modeOf(variable, value) === 'test',
-    cause: 'is a test key and DEPLOY_ENVIRONMENT is production',
-    fix: 'Set the live key.',
-  },
-  {
-    id: 'live-key-outside-production',
-    applies: (variable, value, production) => !production && modeOf(variable, value) === 'live',
-    cause: 'is a live key and DEPLOY_ENVIRONMENT is not production',
-    fix: 'Set the test key, or set DEPLOY_ENVIRONMENT=production.',
-  },
-  {
-    id: 'weak-secret',
-    applies: ({ chosen }, value) =>
-      chosen === true && (value.length < SHORTEST_SECRET || new Set(value).size < 6),
-    cause: 'is too short or too regular to resist guessing',
-    fix: 'Make a new one, for example with: openssl rand -base64 32',
-  },
-  {
-    id: 'weak-secret',
-    applies: ({ kind }, value) => kind === 'secret' && value.length < SHORTEST_KEY,
-    cause: 'is too short to resist guessing',
-    fix: 'Check that the whole key was copied, or ask the provider for a new one.',
-  },
-]
 
 type ValueFinding = Pick<Finding, 'id' | 'cause' | 'fix' | 'severity'>
 
@@ -140,17 +130,7 @@ export function valueFindings(
       const cause = `${name} holds a placeholder${malformed}.`
       return [{ id: 'placeholder-value', severity, cause, fix: 'Set the real value, or remove the line.' }]
     }
-    const warnings = WARNINGS.filter(
-      ({ id, applies }) =>
-        (expected === undefined || id === 'public-secret') && applies(variable, one, production),
-    ).map(
-      ({ id, cause, fix }): ValueFinding => ({
-        id,
-        severity: 'warning',
-        cause: `${name} ${cause}.`,
-        fix: typeof fix === 'string' ? fix : fix(variable),
-      }),
-    )
+    const warnings = [...warningsAbout(variable, one, production, expected !== undefined)]
     if (expected === undefined) return warnings
     const cause = `${name} is malformed${effect}.`
     return [{ id: 'malformed-value', severity, cause, fix: `Set it to ${expected}.` }, ...warnings]

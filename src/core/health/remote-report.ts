@@ -77,9 +77,8 @@ export function text(value: unknown): string | undefined {
     : undefined
 }
 
-function milliseconds(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 && value < 1e9 ? value : undefined
-}
+const milliseconds = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 && value < 1e9 ? value : undefined
 
 type ForeignFormat = Exclude<HealthFormat, 'platformctl'>
 type State = HealthReport['state']

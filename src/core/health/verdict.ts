@@ -11,27 +11,19 @@ export interface Expectations {
   readonly asks: Dependencies
 }
 
-export interface Verdict {
-  readonly outcome: 'passed' | 'failed' | 'unreached'
-  readonly sentence: string
-  /** Trouble that does not fail the check yet: different builds, a certificate that ends soon. */
-  readonly warnings: readonly string[]
-  readonly results: readonly RemoteHealth[]
-  readonly diagnosis: Diagnosis
-}
+type Outcome = 'passed' | 'failed' | 'unreached'
+export type Verdict = Readonly<ReturnType<typeof verdictOf>>
 
 /** Let's Encrypt renews 30 days before the end: within 14 a renewal has failed. */
 const CERTIFICATE_DAYS = 14
 
-export function verdictOf(
-  results: readonly RemoteHealth[],
-  { strict, expectBuild, asks }: Expectations,
-): Verdict {
+export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuild, asks }: Expectations) {
   const diagnosis = diagnose(results, asks)
   const states = results.map(stateOf)
   const others = [...diagnosis.builds].filter(
     ([, build]) => expectBuild !== undefined && build !== expectBuild,
   )
+  /** Trouble that does not fail the check yet. */
   const warnings = diagnosis.skew ? [`different builds run: ${buildsText(diagnosis.builds)}`] : []
   for (const { service, certificate: { daysLeft } = { daysLeft: CERTIFICATE_DAYS } } of results)
     if (daysLeft < CERTIFICATE_DAYS)
@@ -63,13 +55,8 @@ export function verdictOf(
   ]
   const allOk =
     results.length < 2 ? `${results[0]?.service ?? 'nothing'} is ok` : `all ${results.length} services are ok`
-  return {
-    outcome: states.includes('unreached') ? 'unreached' : failed ? 'failed' : 'passed',
-    sentence: parts.join('; ') || allOk,
-    warnings,
-    results,
-    diagnosis,
-  }
+  const outcome: Outcome = states.includes('unreached') ? 'unreached' : failed ? 'failed' : 'passed'
+  return { outcome, sentence: parts.join('; ') || allOk, warnings, results, diagnosis }
 }
 
 /** The verdict's sentence, or that the checks passed but not as often in a row as asked. */
@@ -77,9 +64,8 @@ export function conclusion({ outcome, sentence }: Verdict, passed: boolean): str
   return outcome === 'passed' && !passed ? `not often enough in a row: ${sentence}` : sentence
 }
 
-function buildsText(builds: ReadonlyMap<Service, string | null>): string {
-  return [...builds].map(([service, build]) => `${service} ${build ?? 'unstamped'}`).join(', ')
-}
+const buildsText = (builds: ReadonlyMap<Service, string | null>) =>
+  [...builds].map(([service, build]) => `${service} ${build ?? 'unstamped'}`).join(', ')
 
 export type RemoteState = 'ok' | 'degraded' | 'failing' | 'unreached'
 
@@ -93,14 +79,7 @@ interface RootCause {
   readonly fix?: string
 }
 
-interface Diagnosis {
-  readonly rootCauses: readonly RootCause[]
-  /** Services with no trouble but that of other services: follower → the services where it starts. */
-  readonly followers: ReadonlyMap<Service, readonly Service[]>
-  /** The stamp of each service of ours that answered; null: it has none. */
-  readonly builds: ReadonlyMap<Service, string | null>
-  readonly skew: boolean
-}
+type Diagnosis = ReturnType<typeof diagnose>
 
 export function stateOf(health: RemoteHealth): RemoteState {
   return health.reached ? health.report.state : 'unreached'
@@ -136,7 +115,7 @@ export function dependenciesOf(
 }
 
 /** Separates causes from what follows: a probe named after a service that is itself in trouble is explained by it. */
-export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): Diagnosis {
+export function diagnose(results: readonly RemoteHealth[], asks: Dependencies) {
   const byService = new Map(results.map((health) => [health.service, health]))
   const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
     const other = byService.get(asks.get(service)?.find((name) => name === probe) ?? service)
@@ -145,6 +124,7 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): 
       : undefined
   }
   const leaders = new Map<Service, readonly Service[]>()
+  /** The stamp of each service of ours that answered; null: it has none. */
   const builds = new Map<Service, string | null>()
   const rootCauses = unreached(results)
   for (const health of results) {
@@ -166,6 +146,7 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): 
   }
   const origins = (service: Service): readonly Service[] =>
     leaders.get(service)?.flatMap(origins) ?? [service]
+  /** Services with no trouble but that of other services: follower → the services where it starts. */
   const followers = new Map([...leaders.keys()].map((one) => [one, [...new Set(origins(one))]]))
   return { rootCauses, followers, builds, skew: new Set(builds.values()).size > 1 }
 }

@@ -58,18 +58,6 @@ function causesIn(found: ReturnType<typeof rootCauses>): Cause[] {
 /** For each cause, how many rounds in a row found it failing (positive) or well (negative). */
 export type Streaks = ReadonlyMap<string, number>
 
-export interface RoundOutcome {
-  readonly streaks: Streaks
-  /** What this round found failing: the root causes, and what has an incident from before its root cause failed. */
-  readonly failing: readonly Cause[]
-  /** What this round found failing because of the incidents that other processes see. */
-  readonly elsewhere: readonly Cause[]
-  /** Causes that failed often enough in a row: each opens an incident. */
-  readonly opens: readonly Cause[]
-  /** Causes that were well twice in a row: each closes its incident. */
-  readonly closes: readonly string[]
-}
-
 /** Rounds in a row that open an incident, and that close it. */
 const ROUNDS = 2
 /** What depends on a probe that only other processes check waits for one more: their round comes within a minute. */
@@ -90,7 +78,7 @@ export function followRound(input: {
   readonly isCheckedElsewhere?: ((probe: string) => boolean) | undefined
   /** False for a cause that nothing checks any more, because it was removed from the definition. */
   readonly isKnown?: ((cause: string) => boolean) | undefined
-}): RoundOutcome {
+}) {
   const { streaks, reports, open, prerequisites = NO_PREREQUISITES, elsewhere = [] } = input
   const { isCheckedElsewhere = () => false, isKnown = () => true } = input
   const own = failingIn(reports)
@@ -126,10 +114,14 @@ export function followRound(input: {
     else if (open.includes(cause)) next.set(cause, Math.min(0, streaks.get(cause) ?? 0) - 1)
   }
   return {
+    /** What this round found failing: the root causes, and what has an incident from before its root cause failed. */
     failing: [...causes, ...followers],
+    /** What this round found failing because of the incidents that other processes see. */
     elsewhere: there,
-    streaks: next,
+    streaks: next as Streaks,
+    /** Causes that failed often enough in a row: each opens an incident. */
     opens: causes.filter(({ cause }) => (next.get(cause) ?? 0) >= roundsOf(cause) && !open.includes(cause)),
+    /** Causes that were well twice in a row: each closes its incident. */
     closes: open.filter((cause) => (next.get(cause) ?? 0) <= -ROUNDS),
   }
 }

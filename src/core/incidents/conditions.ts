@@ -1,4 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
+import { given } from '../given.ts'
 import { failing, ok, type ProbeResult } from '../health/probe.ts'
 import { type Hold, heldTogether } from '../mail/holds.ts'
 import { counted, minute } from '../sentences.ts'
@@ -59,22 +60,21 @@ export function conditionsReport(
   const { lessonsDueSince, disk, writeMs, holds, halfConfigured, outcomes = {}, scheduleStalledMs } = observed
   const { alerts, clock, starts = [] } = observed
   const paused = holds && pauseReasons(holds)
+  // Paused lessons wait on purpose, and the pause itself is told.
+  const due = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsDueSince
+  const within = (ms: number | undefined, most: number, reason: (ms: number) => string) =>
+    ms === undefined ? undefined : unless(ms <= most, reason(ms))
   return {
     service: WEB,
-    probes: {
+    probes: given({
       certificate_expiring: result(certificateReason(observed.certificates, now)),
-      // Paused lessons wait on purpose, and the pause itself is told.
-      ...(lessonsDueSince &&
-        !holds?.some(({ stream }) => stream === 'course') && {
-          lessons_late: result(lateReason(lessonsDueSince, now)),
-        }),
-      ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
-      ...(writeMs !== undefined && {
-        disk_slow: unless(
-          writeMs <= WRITE_MS,
-          `a write took ${counted(Math.round(writeMs / 1000), 'second')}`,
-        ),
-      }),
+      lessons_late: due && result(lateReason(due, now)),
+      disk_nearly_full: disk && result(diskReason(disk)),
+      disk_slow: within(
+        writeMs,
+        WRITE_MS,
+        (ms) => `a write took ${counted(Math.round(ms / 1000), 'second')}`,
+      ),
       build_skew: result(skewReason(observed.builds)),
       half_configured: unless(halfConfigured.length === 0, `half-configured: ${halfConfigured.join(', ')}`),
       mail_refused: result(observed.mailRefused),
@@ -82,16 +82,12 @@ export function conditionsReport(
       // A process that looks has started.
       start_refused: ok(true),
       restart_loop: result(restartReason(starts, now)),
-      ...(scheduleStalledMs !== undefined && {
-        schedule_stalled: unless(
-          scheduleStalledMs < SCHEDULE_MS,
-          `no progress for ${minutes(scheduleStalledMs)}`,
-        ),
-      }),
-      ...(alerts && { alerts_unheard: result(unheardReason(alerts)) }),
-      ...(clock && { clock_wrong: result(clockReason(clock)) }),
-      ...(paused && { courses_paused: result(paused.courses), mail_paused: result(paused.mail) }),
-    },
+      schedule_stalled: within(scheduleStalledMs, SCHEDULE_MS - 1, (ms) => `no progress for ${minutes(ms)}`),
+      alerts_unheard: alerts && result(unheardReason(alerts)),
+      clock_wrong: clock && result(clockReason(clock)),
+      courses_paused: paused && result(paused.courses),
+      mail_paused: paused && result(paused.mail),
+    }),
   }
 }
 

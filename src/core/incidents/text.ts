@@ -34,9 +34,8 @@ export const duration = lengths({
 const LONGEST_FACT = 300
 
 /** What others wrote, as part of one line: no line ends, nothing that turns the direction of what follows. */
-function quoted(text: string): string {
-  return shortened(text.replace(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu, ' '), LONGEST_FACT)
-}
+const quoted = (text: string) =>
+  shortened(text.replace(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu, ' '), LONGEST_FACT)
 
 export function alertText(input: {
   readonly incident: StoredIncident

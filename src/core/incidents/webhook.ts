@@ -142,9 +142,7 @@ export function webhookFormat(address: string, set?: string): WebhookFormatName 
   )
 }
 
-export function webhookRequest(to: WebhookFormatName, posting: Posting): WebhookRequest {
-  return FORMATS[to].request(posting)
-}
+export const webhookRequest = (to: WebhookFormatName, posting: Posting) => FORMATS[to].request(posting)
 
 /**
  * https://developer.pagerduty.com/docs/events-api-v2/trigger-events: one alert there for each incident. The routing

@@ -81,9 +81,8 @@ function deepTexts(value: unknown, scrub: Scrub, depth = 0): unknown {
   return Object.fromEntries(kept.map(([key, item]) => [key, deepTexts(item, scrub, depth + 1)]))
 }
 
-function without(fields: Fields, names: readonly string[]): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
-}
+const without = (fields: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 
 const list = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 

@@ -10,8 +10,6 @@ const LARGEST_MS = 60 * 60 * 1000
 /** Makes bucket numbers begin at 0, so that the difference of two mostly fits in a byte. */
 const FIRST = Math.ceil(Math.log(SMALLEST_MS) / LOG_GAMMA)
 
-export const EMPTY: Histogram = new Map()
-
 export function observe(histogram: Histogram, valueMs: number): Histogram {
   const bounded = Math.min(LARGEST_MS, Math.max(SMALLEST_MS, valueMs))
   const bucket = Math.max(0, Math.ceil(Math.log(bounded) / LOG_GAMMA) - FIRST)

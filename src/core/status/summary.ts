@@ -89,39 +89,8 @@ export type CurrentState = ProbeState | 'unknown'
 /** The worst that was recorded in a day; `none`: no data. */
 export type DayState = 'ok' | 'degraded' | 'failing' | 'none'
 
-export interface Window {
-  readonly ms: Readonly<Record<Exclude<ProbeState, 'skipped'>, number>>
-  /** Time without data, or while the probe was not configured. */
-  readonly noDataMs: number
-  /** The part of the time with data in which it answered, so degraded counts as up; undefined without data. */
-  readonly uptime: number | undefined
-  /** Milliseconds, of the checks that were answered. */
-  readonly latency:
-    | { readonly count: number; readonly p50: number; readonly p95: number; readonly p99: number }
-    | undefined
-}
-
-export interface Line {
-  readonly service: Service
-  /** Empty for the service as a whole. */
-  readonly probe: string
-  readonly state: CurrentState
-  readonly reason: string | undefined
-  /** UTC milliseconds of the last look. */
-  readonly checkedAt: number
-  /** Oldest first, `DAYS_KEPT` of them; the last is today (UTC). */
-  readonly days: readonly DayState[]
-  /** Days that were not ok throughout, oldest first. */
-  readonly trouble: readonly {
-    readonly start: number
-    readonly degradedMs: number
-    readonly failingMs: number
-  }[]
-  /** Hours of the last day in which something answered, oldest first; latencies in milliseconds. */
-  readonly hours: readonly { readonly start: number; readonly p50: number; readonly p95: number }[]
-  readonly lastDay: Window
-  readonly allDays: Window
-}
+export type Window = Readonly<ReturnType<typeof window>>
+export type Line = Readonly<ReturnType<typeof line>>
 
 export interface ServiceStatus {
   readonly service: Service
@@ -209,27 +178,33 @@ export function summarise(
   }
 }
 
-function line(series: Series, now: number): Line {
+function line(series: Series, now: number) {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const byDay = new Map(series.days.map((day) => [day.start, day]))
   const fresh = now - series.last.at < FRESH_MS
+  const state: CurrentState = fresh || series.last.state === 'skipped' ? series.last.state : 'unknown'
   return {
     service: series.service,
+    /** Empty for the service as a whole. */
     probe: series.probe,
-    // A probe that is not configured stays so, whether anybody looks or not.
-    state: fresh || series.last.state === 'skipped' ? series.last.state : 'unknown',
+    /** A probe that is not configured stays so, whether anybody looks or not. */
+    state,
     reason: series.last.reason,
+    /** UTC milliseconds of the last look. */
     checkedAt: series.last.at,
-    days: Array.from({ length: DAYS_KEPT }, (_, index) => {
+    /** Oldest first, `DAYS_KEPT` of them; the last is today (UTC). */
+    days: Array.from({ length: DAYS_KEPT }, (_, index): DayState => {
       const start = today - (DAYS_KEPT - 1 - index) * DAY_MS
       const seen = byDay.get(start)?.seen ?? []
       return (['failing', 'degraded', 'ok'] as const).find((state) => seen.includes(state)) ?? 'none'
     }),
+    /** Days that were not ok throughout, oldest first. */
     trouble: series.days.flatMap(({ start, seen, ms }) =>
       start > today - DAYS_KEPT * DAY_MS && (seen.includes('failing') || seen.includes('degraded'))
         ? [{ start, degradedMs: ms.degraded, failingMs: ms.failing }]
         : [],
     ),
+    /** Hours of the last day in which something answered, oldest first; latencies in milliseconds. */
     hours: series.hours.flatMap(({ start, latency }) => {
       const found = start > now - DAY_MS - HOUR_MS ? percentiles(latency) : undefined
       return found === undefined ? [] : [{ start, p50: found.p50, p95: found.p95 }]
@@ -239,19 +214,22 @@ function line(series: Series, now: number): Line {
   }
 }
 
-function window(periods: readonly Period[], lengthMs: number): Window {
+function window(periods: readonly Period[], lengthMs: number) {
   const total = (state: ProbeState) => periods.reduce((sum, { ms }) => sum + ms[state], 0)
   const ms = { ok: total('ok'), degraded: total('degraded'), failing: total('failing') }
   const data = ms.ok + ms.degraded + ms.failing
   return {
     ms,
+    /** Time without data, or while the probe was not configured. */
     noDataMs: Math.max(0, lengthMs - data),
+    /** The part of the time with data in which it answered, so degraded counts as up; undefined without data. */
     uptime: data === 0 ? undefined : (ms.ok + ms.degraded) / data,
+    /** Milliseconds, of the checks that were answered. */
     latency: percentiles(merge(periods.map(({ latency }) => latency))),
   }
 }
 
-function percentiles(latency: Histogram): Window['latency'] {
+function percentiles(latency: Histogram) {
   const [p50, p95, p99] = [quantile(latency, 0.5), quantile(latency, 0.95), quantile(latency, 0.99)]
   return p50 === undefined || p95 === undefined || p99 === undefined
     ? undefined

@@ -1,35 +1,28 @@
 import { dependsOn } from '../incidents/prerequisites.ts'
-import type { Messages } from '../messages/en.ts'
 import { messagesOf } from '../messages/messages.ts'
 import type { ResolvedPlatform } from '../platform.ts'
 import type { RootIncident } from './history.ts'
 import type { Line, Summary } from './summary.ts'
 
 /** How services and probes are called on pages, and the other words that pages use. */
-export interface Labels {
-  readonly messages: Messages
-  readonly isService: (name: string) => boolean
-  readonly service: (name: string) => string
-  readonly probe: (name: string) => string
-  /** The heading above a service; undefined for none. */
-  readonly groupOf: (service: string) => string | undefined
-}
+export type Labels = Readonly<ReturnType<typeof createLabels>>
 
 export function createLabels(
   platform: Pick<ResolvedPlatform, 'language' | 'services'> & {
     readonly probes: readonly { readonly name: string; readonly label?: string }[]
   },
-): Labels {
+) {
   const { services, probes, language } = platform
   const ofServices = new Map(services.map(({ name, label }) => [name, label ?? titled(name)]))
   const ofProbes = new Map(probes.flatMap(({ name, label }) => (label === undefined ? [] : [[name, label]])))
   const messages = messagesOf(language)
   return {
     messages,
-    isService: (name) => ofServices.has(name),
-    groupOf: (service) => services.find(({ name }) => name === service)?.group,
-    service: (name) => ofServices.get(name) ?? titled(name),
-    probe: (name) =>
+    isService: (name: string) => ofServices.has(name),
+    /** The heading above a service; undefined for none. */
+    groupOf: (service: string) => services.find(({ name }) => name === service)?.group,
+    service: (name: string) => ofServices.get(name) ?? titled(name),
+    probe: (name: string) =>
       ofServices.get(name) ?? messages.status.probes[name] ?? ofProbes.get(name) ?? titled(name),
   }
 }
@@ -100,9 +93,8 @@ export function verdict(summary: Summary, labels: Labels): string {
 
 const NAMED = 5
 
-function short(names: readonly string[], more: (count: number) => string): string[] {
-  return names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
-}
+const short = (names: readonly string[], more: (count: number) => string): string[] =>
+  names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
 
 /** Whether a probe only follows something else in trouble, whose own lines give the cause. */
 function follows(probe: Line, summary: Summary, labels: Labels, before: readonly Line[] = []): boolean {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
-import { EMPTY, observe } from '../../../src/core/status/histogram.ts'
+import { type Histogram, observe } from '../../../src/core/status/histogram.ts'
 import {
   DAYS_KEPT,
   type Incident,
@@ -13,6 +13,8 @@ import {
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { rootIncidents, summarise } from '../../../src/core/status/summary.ts'
 import { createLabels, verdict } from '../../../src/core/status/words.ts'
+
+const EMPTY: Histogram = new Map()
 
 const MINUTE = 60_000
 const NOW = Date.UTC(2026, 10, 22, 9, 0)

@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { count, decode, EMPTY, encode, merge, observe, quantile } from '../../../src/core/status/histogram.ts'
+import {
+  count,
+  decode,
+  encode,
+  type Histogram,
+  merge,
+  observe,
+  quantile,
+} from '../../../src/core/status/histogram.ts'
+
+const EMPTY: Histogram = new Map()
 
 const latency = fc.double({ min: 0.01, max: 3_600_000, noNaN: true, noDefaultInfinity: true })
 const latencies = fc.array(latency, { minLength: 1, maxLength: 300 })

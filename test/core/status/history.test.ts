@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
 import type { Service } from '../../../src/core/service.ts'
-import { EMPTY, encode, observe } from '../../../src/core/status/histogram.ts'
+import { encode, type Histogram, observe } from '../../../src/core/status/histogram.ts'
 import { DAYS_KEPT, type History, HOURS_KEPT, WHOLE_SERVICE } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { type Line, summarise } from '../../../src/core/status/summary.ts'
@@ -13,6 +13,8 @@ import { verdict } from '../../../src/core/status/words.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { LABELS, SERVICES } from '../../support/learning.ts'
+
+const EMPTY: Histogram = new Map()
 
 const START = Date.UTC(2026, 10, 21, 9, 0)
 const MINUTE_MS = 60_000

@@ -121,9 +121,8 @@ function assigned(source: string, at: number): Assignment | undefined {
   return { key, value: cooked(stripped?.[2] ?? raw, raw[0]), end }
 }
 
-function cooked(value: string, quote: string | undefined): string {
-  return quote === '"' ? value.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : value
-}
+const cooked = (value: string, quote: string | undefined) =>
+  quote === '"' ? value.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : value
 
 function closing(source: string, from: number, quote: string): number | undefined {
   for (let at = from; at < source.length; at += 1) {
