@@ -62,19 +62,15 @@ export function conditionsReport(
   const paused = holds && pauseReasons(holds)
   // Paused lessons wait on purpose, and the pause itself is told.
   const due = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsDueSince
-  const within = (ms: number | undefined, most: number, reason: (ms: number) => string) =>
-    ms === undefined ? undefined : unless(ms <= most, reason(ms))
+  const stalledMs = scheduleStalledMs ?? -1
   return {
     service: WEB,
     probes: given({
       certificate_expiring: result(certificateReason(observed.certificates, now)),
       lessons_late: due && result(lateReason(due, now)),
       disk_nearly_full: disk && result(diskReason(disk)),
-      disk_slow: within(
-        writeMs,
-        WRITE_MS,
-        (ms) => `a write took ${counted(Math.round(ms / 1000), 'second')}`,
-      ),
+      disk_slow:
+        writeMs === undefined ? undefined : unless(writeMs <= WRITE_MS, `a write took ${seconds(writeMs)}`),
       build_skew: result(skewReason(observed.builds)),
       half_configured: unless(halfConfigured.length === 0, `half-configured: ${halfConfigured.join(', ')}`),
       mail_refused: result(observed.mailRefused),
@@ -82,7 +78,8 @@ export function conditionsReport(
       // A process that looks has started.
       start_refused: ok(true),
       restart_loop: result(restartReason(starts, now)),
-      schedule_stalled: within(scheduleStalledMs, SCHEDULE_MS - 1, (ms) => `no progress for ${minutes(ms)}`),
+      schedule_stalled:
+        stalledMs < 0 ? undefined : unless(stalledMs < SCHEDULE_MS, `no progress for ${minutes(stalledMs)}`),
       alerts_unheard: alerts && result(unheardReason(alerts)),
       clock_wrong: clock && result(clockReason(clock)),
       courses_paused: paused && result(paused.courses),
@@ -140,12 +137,13 @@ function unheardReason(alerts: readonly MessageRecord[]): string | undefined {
   return unheard.size === 0 ? undefined : [...unheard.values()].join('; ')
 }
 
+const seconds = (ms: number) => counted(Math.round(ms / 1000), 'second')
 const minutes = (ms: number) => counted(Math.floor(ms / MINUTE_MS), 'minute')
 
 function clockReason({ aheadMs, of }: NonNullable<SelfObservations['clock']>): string | undefined {
   return Math.abs(aheadMs) <= CLOCK_MS
     ? undefined
-    : `${counted(Math.round(Math.abs(aheadMs) / 1000), 'second')} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${of}`
+    : `${seconds(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${of}`
 }
 
 /** The starts that count: a loop of restarts is over when the last one is this long ago. */
