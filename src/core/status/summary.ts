@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
-import type { Announcement } from '../incidents/incident.ts'
+import type { Announcement, StatusUpdate } from '../incidents/incident.ts'
 import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from '../incidents/prerequisites.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
@@ -102,30 +102,16 @@ export interface ServiceStatus {
   readonly buildSince: number | undefined
 }
 
-/** Data of the status page, its JSON and its badge, computed from the recorded history alone. */
-export interface Summary {
-  /** UTC milliseconds. */
-  readonly now: number
-  readonly state: 'ok' | 'degraded' | 'failing' | 'unknown'
-  /** UTC milliseconds of the newest look; undefined when nothing was ever recorded. */
-  readonly checkedAt: number | undefined
-  /** UTC milliseconds of the first look; undefined before it. */
-  readonly since: number | undefined
-  readonly services: readonly ServiceStatus[]
-  /** Newest first; one that follows from another is in the other's `feltBy`. */
-  readonly incidents: readonly RootIncident[]
-  /** Operators' announcements that are not over: current ones, then planned ones. */
-  readonly announcements: readonly Announcement[]
-  readonly prerequisites: Prerequisites
-  readonly skew: boolean
-}
+/** Data of the status page, its JSON and its badge. */
+export type Summary = Readonly<ReturnType<typeof summarise>>
 
+/** Computes it from the recorded history alone. Times are UTC milliseconds. */
 export function summarise(
   recorded: Recorded,
   now: number,
   names: readonly Service[],
   prerequisites: Prerequisites = NO_PREREQUISITES,
-): Summary {
+) {
   const find = (service: Service, probe: string) =>
     recorded.series.find((series) => series.service === service && series.probe === probe)
   const isFresh = (series: Series | undefined) => series !== undefined && now - series.last.at < FRESH_MS
@@ -150,30 +136,32 @@ export function summarise(
       },
     ]
   })
-  const { updates = [] } = recorded
+  const { updates = [], shared: roots = rootIncidents(recorded.incidents, now, names, prerequisites) } =
+    recorded
   const states = services.map(({ whole }) => whole.state)
   const worst = (['failing', 'unknown', 'degraded'] as const).find((state) => states.includes(state))
   const builds = new Set(services.flatMap(({ build }) => (build === undefined ? [] : [build])))
+  const state: Exclude<CurrentState, 'skipped'> = worst ?? (states.length === 0 ? 'unknown' : 'ok')
   return {
     now,
-    state: worst ?? (states.length === 0 ? 'unknown' : 'ok'),
+    state,
+    /** Of the newest look; undefined when nothing was ever recorded. */
     checkedAt: recorded.series.map(({ last }) => last.at).sort((a, b) => b - a)[0],
+    /** The first look; undefined before it. */
     since: recorded.series.map(({ firstAt }) => firstAt).sort((a, b) => a - b)[0],
     services,
-    incidents: (recorded.shared ?? rootIncidents(recorded.incidents, now, names, prerequisites)).map(
-      (one) => ({
-        ...one,
-        // What this machine saw began before an incident was opened for it.
-        updates: updates.filter(
-          ({ cause, openedAt = 0 }) =>
-            cause === one.probe && openedAt >= one.beganAt && openedAt <= (one.endedAt ?? openedAt),
-        ),
-      }),
-    ),
+    /** Newest first; one that follows from another is in the other's `feltBy`. */
+    incidents: roots.map((one): RootIncident => {
+      // What this machine saw began before an incident was opened for it.
+      const isOf = ({ cause, openedAt = 0 }: StatusUpdate) =>
+        cause === one.probe && openedAt >= one.beganAt && openedAt <= (one.endedAt ?? openedAt)
+      return { ...one, updates: updates.filter(isOf) }
+    }),
     prerequisites,
+    /** Those that are not over: current ones, then planned ones. */
     announcements: (recorded.announcements ?? [])
       .filter(({ until }) => until === undefined || until > now)
-      .map((one) => ({ ...one, updates: updates.filter(({ subject }) => subject === one.id) })),
+      .map((one): Announcement => ({ ...one, updates: updates.filter(({ subject }) => subject === one.id) })),
     skew: builds.size > 1,
   }
 }

@@ -18,12 +18,8 @@ const PROVIDER_PER_MINUTE = 6000
 
 /** RATE_LIMIT_PER_MINUTE bounds the policies of a minute; one client gets a share of EMAIL_CONFIRMATIONS_PER_DAY. */
 export function policiesOf(perMinute = 300, confirmationsPerDay = 10_000) {
-  const policy = (name: string, quota: number): Policy => ({
-    name,
-    quota: Math.min(quota, perMinute),
-    windowSeconds: MINUTE,
-  })
   const provider = (name: string): Policy => ({ name, quota: PROVIDER_PER_MINUTE, windowSeconds: MINUTE })
+  const policy = (name: string, quota: number) => ({ ...provider(name), quota: Math.min(quota, perMinute) })
   const share = Math.max(LEAST_SHARE, Math.ceil(confirmationsPerDay / CLIENTS_TO_EXHAUST))
   return {
     default: policy('default', perMinute),
