@@ -1,13 +1,4 @@
-import {
-  createHmac,
-  createPrivateKey,
-  createPublicKey,
-  hkdfSync,
-  type KeyObject,
-  sign as signBytes,
-  timingSafeEqual,
-  verify as verifyBytes,
-} from 'node:crypto'
+import crypto, { type KeyObject } from 'node:crypto'
 import { attempt, isRecord } from './is-record.ts'
 import { type Secret, secret } from './secret.ts'
 
@@ -78,22 +69,23 @@ const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** The Ed25519 key that belongs to a secret: the same wherever it is made. */
 export function signingKey(of: Secret, purpose: 'platform' | 'witness'): KeyObject {
-  const seed = hkdfSync('sha256', of.reveal(), '', `platformctl ${purpose} signature`, 32)
-  return createPrivateKey({ key: Buffer.concat([PKCS8, Buffer.from(seed)]), format: 'der', type: 'pkcs8' })
+  const seed = crypto.hkdfSync('sha256', of.reveal(), '', `platformctl ${purpose} signature`, 32)
+  const key = Buffer.concat([PKCS8, Buffer.from(seed)])
+  return crypto.createPrivateKey({ key, format: 'der', type: 'pkcs8' })
 }
 
 export function publicKeyOf(key: KeyObject): string {
-  return createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64url')
+  return crypto.createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64url')
 }
 
 export function sign(text: string, key: KeyObject): string {
-  return signBytes(null, Buffer.from(text), key).toString('base64url')
+  return crypto.sign(null, Buffer.from(text), key).toString('base64url')
 }
 
 export function isSigned({ text, key, signature }: Record<'text' | 'key' | 'signature', string>): boolean {
   const isValid = attempt(() => {
-    const from = createPublicKey({ key: Buffer.from(key, 'base64url'), format: 'der', type: 'spki' })
-    return verifyBytes(null, Buffer.from(text), from, Buffer.from(signature, 'base64url'))
+    const from = crypto.createPublicKey({ key: Buffer.from(key, 'base64url'), format: 'der', type: 'spki' })
+    return crypto.verify(null, Buffer.from(text), from, Buffer.from(signature, 'base64url'))
   })
   return isValid === true
 }
@@ -110,10 +102,10 @@ export function readToken(token: string): { readonly text: string; readonly proo
 
 /** Proves that a text comes from the other holder of the secret; `direction` keeps a question from being its own answer. */
 export function proofOf(text: string, of: Secret, direction: 'asks' | 'answers'): string {
-  return createHmac('sha256', of.reveal()).update(`${direction}\n${text}`).digest('base64url')
+  return crypto.createHmac('sha256', of.reveal()).update(`${direction}\n${text}`).digest('base64url')
 }
 
 export function isProof(given: string, text: string, of: Secret, direction: 'asks' | 'answers'): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(proofOf(text, of, direction))]
-  return a.length === b.length && timingSafeEqual(a, b)
+  return a.length === b.length && crypto.timingSafeEqual(a, b)
 }

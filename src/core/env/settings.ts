@@ -6,11 +6,9 @@ import type { Contract } from './contract.ts'
 import { type Environment, evaluateGroups, rawValue } from './environment.ts'
 import { type EngineVariable, engineVariables } from './groups.ts'
 import type { ParsedVariable } from './kinds.ts'
-import { parseStoreAddress } from './values.ts'
+import { parseStoreAddress, type StoreAddressOf } from './values.ts'
 
-export type StoreAddress =
-  | { readonly kind: 'sqlite'; readonly file: string }
-  | { readonly kind: 'postgres'; readonly url: Secret }
+export type StoreAddress = StoreAddressOf<Secret>
 
 export type ApiProvider = Exclude<(typeof engineVariables.MAILER_PROVIDER.of)[number], 'smtp'>
 

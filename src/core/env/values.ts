@@ -55,12 +55,11 @@ export function parseSmtpUrl(value: string): URL | undefined {
   return url && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && url.hash === '' ? url : undefined
 }
 
-export function parseStoreAddress(
-  value: string,
-):
+export type StoreAddressOf<Url> =
   | { readonly kind: 'sqlite'; readonly file: string }
-  | { readonly kind: 'postgres'; readonly url: string }
-  | undefined {
+  | { readonly kind: 'postgres'; readonly url: Url }
+
+export function parseStoreAddress(value: string): StoreAddressOf<string> | undefined {
   const file = /^(?:sqlite|file):(?:\/\/(?=\/))?\s*(\S.*)$/i.exec(value)?.[1]
   // SQLite takes `:memory:` for a store that ends with the process.
   if (file !== undefined)

@@ -1,6 +1,6 @@
 import { parsedJson } from '../is-record.ts'
 import { CAUSES } from '../network/causes.ts'
-import { get, type Network } from '../network/get.ts'
+import { get, LONG_MS, type Network } from '../network/get.ts'
 import type { Service, ServiceDefinition } from '../service.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
 import { degraded, failing, ok } from './probe.ts'
@@ -23,8 +23,6 @@ interface ReachOptions {
   readonly noteBuild?: (service: Service, build: string | null) => void
 }
 
-/** Longer than any budget: the probe's own limit arrives as its signal. */
-const LONG_MS = 60_000
 /** Another server writes this text, so it is cut before it is kept. */
 const LONGEST_BUILD = 100
 const LARGEST_BODY_BYTES = 64 * 1024

@@ -15,7 +15,7 @@ type Outcome = 'passed' | 'failed' | 'unreached'
 export type Verdict = Readonly<ReturnType<typeof verdictOf>>
 
 /** Let's Encrypt renews 30 days before the end: within 14 a renewal has failed. */
-const CERTIFICATE_DAYS = 14
+export const CERTIFICATE_DAYS = 14
 
 export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuild, asks }: Expectations) {
   const diagnosis = diagnose(results, asks)

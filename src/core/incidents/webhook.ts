@@ -142,7 +142,8 @@ export function webhookFormat(address: string, set?: string): WebhookFormatName 
   )
 }
 
-export const webhookRequest = (to: WebhookFormatName, posting: Posting) => FORMATS[to].request(posting)
+export const webhookRequest = (to: WebhookFormatName, posting: Posting): WebhookRequest =>
+  FORMATS[to].request(posting)
 
 /**
  * https://developer.pagerduty.com/docs/events-api-v2/trigger-events: one alert there for each incident. The routing

@@ -2,6 +2,7 @@ import { DAY_MS } from '../durations.ts'
 import type { Contract } from '../env/contract.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
 import { given } from '../given.ts'
+import { CERTIFICATE_DAYS } from '../health/verdict.ts'
 import type { SendOutcome } from '../mail/mailer.ts'
 import { portOf } from '../network/connect.ts'
 import { proxyOf } from '../network/proxy.ts'
@@ -10,9 +11,6 @@ import type { ServiceDefinition } from '../service.ts'
 import type { StoreSchema } from '../store/schema.ts'
 import { failed, type LiveCheck, passed, type Step, skipped, warning } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
-
-/** Certificates are renewed weeks ahead: one this close to its end has missed its renewal. */
-const WARN_DAYS = 14
 
 type StepContext = Pick<LiveDependencies, 'network' | 'now'>
 
@@ -108,7 +106,7 @@ export function certificateStep({ network, now }: StepContext, url: URL, variabl
     const left = Math.floor((validTo - now) / DAY_MS)
     if (fault !== undefined) return failed('live-certificate', sentence(fault, left))
     // A certificate of a few days is renewed in its last third.
-    const soon = Math.min(WARN_DAYS, Math.floor((validTo - validFrom) / DAY_MS / 3))
+    const soon = Math.min(CERTIFICATE_DAYS, Math.floor((validTo - validFrom) / DAY_MS / 3))
     return left < soon
       ? warning('live-certificate-expiring', `ends in ${counted(left, 'day')}`)
       : passed(`${counted(left, 'day')} left`)

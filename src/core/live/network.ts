@@ -7,7 +7,7 @@ import { probeRemote } from '../health/prober.ts'
 import type { CertificateCheck } from '../incidents/conditions.ts'
 import { causeOf, type Phase } from '../network/causes.ts'
 import { addressesOf, connectTo, hostOf, type Lookup, secure } from '../network/connect.ts'
-import { type GetInput, get, type Network } from '../network/get.ts'
+import { type GetInput, get, LONG_MS, type Network } from '../network/get.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { NO_STARTTLS } from './live.ts'
 
@@ -71,9 +71,6 @@ function reply(socket: Socket): Promise<string> {
 export type LiveNetwork = ReturnType<typeof openNetwork>
 
 const LARGEST_BODY_BYTES = 64 * 1024
-/** Longer than any check may take: the check's own limit arrives as its signal. */
-const LONG_MS = 60_000
-
 export function openNetwork(
   options: {
     readonly lookup?: Lookup

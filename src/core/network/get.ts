@@ -53,6 +53,8 @@ type Ended =
 export type GetOutcome = Ended & { readonly phases: Phases }
 
 const LARGEST_HEAD_BYTES = 16 * 1024
+/** For callers whose own limit arrives as the signal: longer than any. */
+export const LONG_MS = 60_000
 
 /** One bounded GET, or PUT: follows no redirect, decompresses nothing, is over in `timeoutMs`. Never rejects. */
 export function get(input: GetInput): Promise<GetOutcome> {

@@ -141,14 +141,16 @@ export function summarise(
   const states = services.map(({ whole }) => whole.state)
   const worst = (['failing', 'unknown', 'degraded'] as const).find((state) => states.includes(state))
   const builds = new Set(services.flatMap(({ build }) => (build === undefined ? [] : [build])))
+  const looks = recorded.series.map(({ last }) => last.at).sort((a, b) => a - b)
+  const starts = recorded.series.map(({ firstAt }) => firstAt).sort((a, b) => a - b)
   const state: Exclude<CurrentState, 'skipped'> = worst ?? (states.length === 0 ? 'unknown' : 'ok')
   return {
     now,
     state,
     /** Of the newest look; undefined when nothing was ever recorded. */
-    checkedAt: recorded.series.map(({ last }) => last.at).sort((a, b) => b - a)[0],
+    checkedAt: looks.at(-1),
     /** The first look; undefined before it. */
-    since: recorded.series.map(({ firstAt }) => firstAt).sort((a, b) => a - b)[0],
+    since: starts.at(0),
     services,
     /** Newest first; one that follows from another is in the other's `feltBy`. */
     incidents: roots.map((one): RootIncident => {

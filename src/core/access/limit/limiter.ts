@@ -8,7 +8,6 @@ export interface Policy {
   readonly windowSeconds: number
 }
 
-const MINUTE = 60
 const DAY = 24 * 3600
 /** One client may request a tenth of a day's confirmations, or ten of a small budget. */
 const CLIENTS_TO_EXHAUST = 10
@@ -18,7 +17,7 @@ const PROVIDER_PER_MINUTE = 6000
 
 /** RATE_LIMIT_PER_MINUTE bounds the policies of a minute; one client gets a share of EMAIL_CONFIRMATIONS_PER_DAY. */
 export function policiesOf(perMinute = 300, confirmationsPerDay = 10_000) {
-  const provider = (name: string): Policy => ({ name, quota: PROVIDER_PER_MINUTE, windowSeconds: MINUTE })
+  const provider = (name: string): Policy => ({ name, quota: PROVIDER_PER_MINUTE, windowSeconds: 60 })
   const policy = (name: string, quota: number) => ({ ...provider(name), quota: Math.min(quota, perMinute) })
   const share = Math.max(LEAST_SHARE, Math.ceil(confirmationsPerDay / CLIENTS_TO_EXHAUST))
   return {
