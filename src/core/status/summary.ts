@@ -102,10 +102,9 @@ export interface ServiceStatus {
   readonly buildSince: number | undefined
 }
 
-/** Data of the status page, its JSON and its badge. */
+/** Data of the status page, its JSON and its badge, from the recorded history alone. Times are UTC milliseconds. */
 export type Summary = Readonly<ReturnType<typeof summarise>>
 
-/** Computes it from the recorded history alone. Times are UTC milliseconds. */
 export function summarise(
   recorded: Recorded,
   now: number,

@@ -8,7 +8,6 @@ export interface Policy {
   readonly windowSeconds: number
 }
 
-const DAY = 24 * 3600
 /** One client may request a tenth of a day's confirmations, or ten of a small budget. */
 const CLIENTS_TO_EXHAUST = 10
 const LEAST_SHARE = 10
@@ -23,7 +22,7 @@ export function policiesOf(perMinute = 300, confirmationsPerDay = 10_000) {
   return {
     default: policy('default', perMinute),
     subscribe: policy('subscribe', 30),
-    confirmations: { name: 'confirmations', quota: share, windowSeconds: DAY },
+    confirmations: { name: 'confirmations', quota: share, windowSeconds: 24 * 3600 },
     unsubscribe: provider('unsubscribe'),
     feedback: provider('feedback'),
     /** Wrong secrets and tokens, always counted in this process. */
