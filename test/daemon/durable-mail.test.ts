@@ -132,7 +132,7 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
       attachments: [{ name: 'Rechnung ä.pdf', type: 'application/pdf', content: PDF }],
     })
     // Another file is another content.
-    const other = { ...mail, attachments: [{ ...PARTS.attachments[0], content: 'other' }] }
+    const other = { ...mail, attachments: [{ ...PARTS.attachments[0], content: Buffer.alloc(PDF.length) }] }
     expect(await next.mail.send('exam-passed', other)).toMatchObject({ sent: false, code: 'conflict' })
     expect(await next.mail.send('exam-passed', mail)).toEqual({ sent: true, id: 'late' })
   })

@@ -2,13 +2,15 @@ import { expect, onTestFinished, test } from 'vitest'
 import { ERRORS, type ErrorCode, PlatformError } from '../../src/core/errors.ts'
 import { errorResponse } from '../../src/daemon/http/problem.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
+import { frameOf } from '../../src/daemon/pages/layout.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 
 const REQUEST = {
   requestId: 'request-1',
   wantsHtml: false,
   route: undefined,
   errorTexts: undefined,
-  frame: undefined as never,
+  frame: frameOf(learning, 'https://www.example.com', ''),
 }
 
 test.each(Object.keys(ERRORS) as ErrorCode[])(
@@ -25,16 +27,24 @@ test.each(Object.keys(ERRORS) as ErrorCode[])(
   },
 )
 
-test('an error with a retry delay has it as a header, and lists the faults of the input', async () => {
-  const response = errorResponse(
-    new PlatformError('bad_request', 'm', { retryAfterSeconds: 0, issues: [{ path: 'a', message: 'b' }] }),
-    REQUEST,
-    { Allow: 'GET' },
-  )
-  expect(response.headers.get('retry-after')).toBe('0')
-  expect(response.headers.get('allow')).toBe('GET')
-  expect(await response.json()).toMatchObject({ issues: [{ path: 'a', message: 'b' }] })
-})
+test.each(Object.keys(ERRORS) as ErrorCode[])(
+  'a person gets %s with the headers that a program gets, and its retry delay',
+  async (code) => {
+    const error = new PlatformError(code, 'm', {
+      retryAfterSeconds: 0,
+      issues: [{ path: 'a', message: 'b' }],
+    })
+    const [json, page] = [false, true].map((wantsHtml) =>
+      errorResponse(error, { ...REQUEST, wantsHtml }, { Allow: 'GET' }),
+    )
+    const said = (response: Response | undefined) =>
+      ['retry-after', 'allow', 'www-authenticate', 'cache-control'].map((name) => response?.headers.get(name))
+    expect(said(json)).toEqual(['0', 'GET', ERRORS[code].status === 401 ? 'Bearer' : null, 'no-store'])
+    expect(said(page)).toEqual(said(json))
+    expect(await json?.json()).toMatchObject({ issues: [{ path: 'a', message: 'b' }] })
+    expect(page?.headers.get('content-type')).toMatch(/^text\/html/)
+  },
+)
 
 test('any other thrown value is answered as an internal fault, without its text', async () => {
   for (const thrown of [

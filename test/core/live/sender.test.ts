@@ -88,6 +88,7 @@ test.each([
     'passed: published, 5 of 10 look-ups',
   ],
   ['v=spf1 ~all redirect=missing.example', 'passed: published, 0 of 10 look-ups'],
+  ['v=spf1 -all include:missing.example', 'passed: published, 0 of 10 look-ups'],
   [
     'v=spf1 ip6:2001:db8::/32 a:mail.example.com/24//64 exp=why.example -all',
     'passed: published, 1 of 10 look-ups',

@@ -38,13 +38,13 @@ async function confirmed(store: Store, name: string) {
   await store.course.confirm({ begin, tokenHash: name, now: NOW })
 }
 
-const bounce = (store: Store, name: string, now: number) =>
+const report = (store: Store, name: string, now: number, kind: 'hard-bounce' | 'complaint') =>
   applyFeedback({
     feedback: {
       events: [
         {
-          id: `bounce-of-${name}`,
-          kind: 'hard-bounce',
+          id: `${kind}-of-${name}`,
+          kind,
           address: addressOf(name),
           messageId: undefined,
           at: now,
@@ -59,6 +59,8 @@ const bounce = (store: Store, name: string, now: number) =>
     erasureHashes,
     now,
   })
+
+const bounce = (store: Store, name: string, now: number) => report(store, name, now, 'hard-bounce')
 
 const add = (store: Store, name: string, now: number) => {
   const suppression = { cause: 'manual', at: now, source: 'operator', reason: 'asked by phone' } as const
@@ -86,12 +88,16 @@ test('a restore of an older backup forgets no suppression and no removal, and do
   const from = path.join(folder, 'backup.sqlite')
   const store = await opened(file)
   for (const name of ['ada', 'grace']) await confirmed(store, name)
-  for (const name of ['mary', 'erin', 'rose']) await add(store, name, NOW)
+  for (const name of ['mary', 'erin', 'rose', 'gone', 'angry']) await add(store, name, NOW)
+  await report(store, 'worse', NOW, 'complaint')
   const maintenance = await openMaintenance({ kind: 'sqlite', file })
   await maintenance.backup(from, NOW)
   await maintenance.close()
 
   await bounce(store, 'ada', NOW + 1)
+  // The backup knows these by a cause that stops less mail.
+  for (const name of ['gone', 'worse']) await bounce(store, name, NOW + 4)
+  await report(store, 'angry', NOW + 4, 'complaint')
   // The backup knows neither: one comes from an old provider's list, one went off the list again.
   await add(store, 'imported', NOW + 1)
   await add(store, 'passing', NOW + 1)
@@ -108,7 +114,7 @@ test('a restore of an older backup forgets no suppression and no removal, and do
   for (const now of [NOW + 1000, NOW + 2000]) {
     const { replayed } = await restoreStore({ kind: 'sqlite', file }, { from, force: true, now })
     expect(replayed).toEqual({
-      suppressed: 2,
+      suppressed: 5,
       released: 1,
       unsubscribed: 0,
       undone: 0,
@@ -122,6 +128,9 @@ test('a restore of an older backup forgets no suppression and no removal, and do
       ['rose@example.com', 'manual'],
       ['ada@example.com', 'hard-bounce'],
       ['imported@example.com', 'manual'],
+      ['angry@example.com', 'complaint'],
+      ['gone@example.com', 'hard-bounce'],
+      ['worse@example.com', 'hard-bounce'],
     ])
     expect(new Set(listed.map(({ identity }) => identity))).toEqual(
       new Set(before.map(({ identity }) => identity)),

@@ -230,9 +230,10 @@ test.each([
 
 test('a calendar has an event for each announcement, in lines of at most 75 bytes that end as RFC 5545 says', () => {
   const from = Date.UTC(2027, 0, 10, 22)
+  const update = { id: 'u1', subject: 'c1', text: 'Half done', state: undefined, by: 'ada', at: NOW + 60_000 }
   const announcements = [
     { id: 'p1', text: 'No sign-in; see a,b\\c. Later\nmore', from, until: from + 600_000, by: 'ada' },
-    { id: 'c1', text: 'ü'.repeat(100), from: NOW, until: undefined, by: 'ada' },
+    { id: 'c1', text: 'ü'.repeat(100), from: NOW, until: undefined, by: 'ada', updates: [update] },
   ]
   const text = announcementCalendar(
     { now: NOW, announcements } as unknown as Summary,
@@ -248,12 +249,14 @@ test('a calendar has an event for each announcement, in lines of at most 75 byte
   expect(lines).toEqual(
     expect.arrayContaining([
       'UID:announcement-p1@x.example',
+      // When each was last changed.
       'DTSTAMP:20261122T123000Z',
+      'DTSTAMP:20261122T123100Z',
       'DTSTART:20270110T220000Z',
       'DTEND:20270110T221000Z',
       'SUMMARY:Kiln: No sign-in\\; see a\\,b\\\\c',
       'DESCRIPTION:No sign-in\\; see a\\,b\\\\c. Later\\nmore',
-      `DESCRIPTION:${'ü'.repeat(100)}`,
+      `DESCRIPTION:${'ü'.repeat(100)}\\n\\nHalf done`,
       'URL:https://x.example/#announcement-p1',
     ]),
   )
