@@ -253,9 +253,8 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
   const said = await announce('Search is <slow>', '--for', '2h')
   expect(said).toMatchObject({ code: 0, stderr: '' })
   const [, id = ''] = /^announced as ([0-9a-f]{8}), until \d{4}-.*Z\n$/.exec(said.stdout) ?? []
-  expect((await announce('No sign-in', '--from', '2099-01-10T22:00Z', '--for', '10m')).stdout).toMatch(
-    /from 2099-01-10T22:00:00.000Z until 2099-01-10T22:10:00.000Z$/m,
-  )
+  const planned = (await announce('No sign-in', '--from', '2099-01-10T22:00Z', '--for', '10m')).stdout
+  expect(planned).toMatch(/from 2099-01-10T22:00:00.000Z until 2099-01-10T22:10:00.000Z$/m)
   const gone = (await announce('Gone <soon>')).stdout
   expect(gone).toMatch(/until it is withdrawn$/m)
   const [, goneId = ''] = /as ([0-9a-f]{8})/.exec(gone) ?? []
@@ -264,6 +263,7 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
     `updated ${goneId}: identified\n`,
   )
   expect((await update(goneId, 'Still at it')).code).toBe(0)
+  expect((await update(/as ([0-9a-f]{8})/.exec(planned)?.[1] ?? '', 'As planned')).code).toBe(0)
   const long = 'Why it happened. '.repeat(100)
   expect(await update(goneId, long)).toMatchObject({ code: 2, stderr: expect.stringContaining('postmortem') })
   expect(await update(goneId, long, '--state', 'postmortem')).toMatchObject({ code: 0 })
@@ -290,6 +290,7 @@ test('an announcement is on the page and in its JSON, as plain text, until it is
         text: 'No sign-in',
         from: '2099-01-10T22:00:00.000Z',
         until: '2099-01-10T22:10:00.000Z',
+        updates: [{ state: null, text: 'As planned' }],
       },
     ],
   })

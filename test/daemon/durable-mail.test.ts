@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { suppressionChange } from '../../src/core/mail/feedback/store.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
@@ -223,6 +223,10 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(await sendEmail(MAIL)).toMatchObject({ sent: true, queued: true })
     expect(await sendEmail(atOnce)).toMatchObject({ sent: true, queued: true })
     await deliver()
+    // A call that finds no store takes none with it that waits for its turn.
+    vi.spyOn(it.store.sentMail, 'begin').mockRejectedValueOnce(new Error('gone'))
+    const late = await Promise.all([1, 2].map(() => sendEmail({ ...MAIL, key: 'exam.5' })))
+    expect(late.map(({ sent }) => sent)).toEqual([false, true])
     // What failed at once is tried anew by each call.
     it.answer(() => DOWN)
     expect(await sendEmail({ ...atOnce, key: 'exam.4' })).toMatchObject({ sent: false })

@@ -464,21 +464,31 @@ test('a bucket takes what has changed, signed, and one that refuses delays no ro
   )
 })
 
-test('a witness that is listed as its own peer is heard once', async () => {
+test.each([
+  ['is its own peer', ['a'], 'unreachable from a; seen by 1 of 2'],
+  ['has a peer at two addresses', ['b', 'b'], 'unreachable from a, b; seen by 2 of 3'],
+])('a witness that %s hears each witness once', async (_, listed, said) => {
   const home = await platform()
   const inbox = await receiver()
   const clock = clockAt(Date.now())
-  const door: { vote: RequestListener } = { vote: (_, response) => void response.end() }
-  const self = await serve((request, response) => door.vote(request, response))
-  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers: [self] })
-  door.vote = (request, response) => {
-    const nonce = new URL(request.url ?? '', self).searchParams.get('nonce') ?? ''
-    response.end(JSON.stringify(it.vote(nonce)))
-  }
+  const heard = new Map<string, Awaited<ReturnType<typeof witness>>>()
+  const doors = listed.map((name) =>
+    serve((request, response) => {
+      const nonce = new URL(request.url ?? '', home.url).searchParams.get('nonce') ?? ''
+      response.end(JSON.stringify(heard.get(name)?.vote(nonce)))
+    }),
+  )
+  const peers = await Promise.all(doors)
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers })
+  heard.set('a', it)
+  // One of three, which hears nobody: alone it claims nothing.
+  const nowhere = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
+  if (listed.includes('b'))
+    heard.set('b', await witness({ name: 'b', platform: home.url, clock, peers: nowhere }))
   home.shut()
   for (let count = 0; count < 6; count += 1) {
     clock.at += 30_000
-    await it.round()
+    for (const one of new Set([it, ...heard.values()])) await one.round()
   }
-  expect(inbox.texts[0]).toContain('unreachable from a; seen by 1 of 2')
+  expect(inbox.texts[0]).toContain(said)
 })

@@ -586,6 +586,7 @@ test.each([
   ['v=1; p=2', { v: '1', p: '2' }],
   [' v = 1 ;p=a=b;', { v: '1', p: 'a=b' }],
   ['a_1=', { a_1: '' }],
+  ['k=rsa;\r\n\tp=AB\n CD', { k: 'rsa', p: 'AB\n CD' }],
   ['v=1;;p=2', 'is not a list of tags'],
   ['v=1; 1p=2', 'is not a list of tags'],
   ['v', 'is not a list of tags'],

@@ -75,7 +75,8 @@ const ses = samples('ses', [
   ...both('Bounce', sesBounce('Permanent', 'General', [{ emailAddress: 'ada@example.com' }]), HARD),
   ...both(
     'Bounce',
-    sesBounce('Permanent', 'General', [sesRecipient, { emailAddress: 'bob@example.com' }]),
+    sesBounce('Permanent', 'General', [sesRecipient, { emailAddress: 'bob@example.com' }, sesRecipient]),
+    HARD,
     HARD,
     HARD,
   ),

@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
+
+// The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
+const load = async (name: string) =>
+  (await import(`../../../src/browser/${name}.ts`)) as Record<string, never>
+interface Device {
+  readonly buffer: {
+    keys(): string[]
+    read(key: string): string | undefined
+    add(event: AnalyticsEvent): void
+    acknowledge(keys: readonly string[]): void
+    clear(): void
+  }
+  readonly storage: ReturnType<typeof memory>
+}
+
+/** Local storage in memory: names are keys of the object itself. */
+function memory(most = Number.POSITIVE_INFINITY) {
+  const storage = Object.create({
+    getItem: (name: string) => (Object.hasOwn(storage, name) ? storage[name] : null),
+    removeItem: (name: string) => delete storage[name],
+    setItem(name: string, value: string) {
+      if (Object.keys(storage).length >= most && !Object.hasOwn(storage, name)) throw new Error('full')
+      storage[name] = value
+    },
+  })
+  return storage
+}
+
+async function device(most?: number): Promise<Device & Record<string, never>> {
+  const storage = memory(most)
+  vi.stubGlobal('localStorage', storage)
+  const all = await load('device')
+  return { ...all, storage, buffer: (all.openBuffer as (of: object) => Device['buffer'])(storage) } as never
+}
+const event = (at: number, kind = 'lesson.viewed'): AnalyticsEvent => ({ kind, at, properties: {} })
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  vi.stubGlobal('addEventListener', () => {})
+  vi.stubGlobal('document', { visibilityState: 'visible' })
+  vi.stubGlobal('navigator', {})
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+})
+
+/** A device with events, whose sender gets these answers one after the other; undefined: none comes. */
+async function sending(answers: readonly (Response | undefined)[], events = 1) {
+  const { buffer, storage } = await device()
+  for (let at = 0; at < events; at += 1) buffer.add(event(at))
+  const sent: { batch: string; events: { at: number }[] }[] = []
+  let isAllowed = true
+  const left = [...answers]
+  vi.stubGlobal('fetch', async (_: string, { body }: { body: Blob }) => {
+    sent.push(JSON.parse(await body.text()))
+    const answer = left.length > 1 ? left.shift() : left[0]
+    if (answer === undefined) throw new TypeError('no connection')
+    return answer.clone()
+  })
+  const { createSender } = await load('sender')
+  const sender = (createSender as unknown as (input: object) => { stop(): void; soon(): void })({
+    ...{ buffer, storage, endpoint: '/api/analytics', isAllowed: () => isAllowed },
+  })
+  const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000)
+  return {
+    ...{ buffer, storage, sent, sender, pass },
+    objects: () => {
+      isAllowed = false
+    },
+    /** Seconds until the next attempt. */
+    async nextAfter() {
+      const before = sent.length
+      let seconds = 0
+      for (; sent.length === before && seconds < 4000; seconds += 1) await pass(1)
+      return seconds
+    },
+  }
+}
+
+const answered = (status: number, retryAfter?: string) =>
+  new Response(status === 204 ? null : '{}', {
+    status,
+    headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
+  })
+
+describe('a batch of events', () => {
+  test.each([
+    ...[200, 202, 204].map((status) => [status, 'is done with'] as const),
+    // It would be refused again.
+    ...[400, 413].map((status) => [status, 'is dropped'] as const),
+  ])('that is answered with %d %s, whatever else the answer says', async (status) => {
+    const { sent, storage, buffer, pass } = await sending([answered(status, '60')], 2)
+    await pass(6)
+    expect(sent).toHaveLength(1)
+    expect(buffer.keys().map((key) => buffer.read(key)?.endsWith(',1]'))).toEqual([true, true])
+    await pass(4000)
+    expect([sent.length, storage.getItem('platform.batch')]).toEqual([1, null])
+  })
+
+  test.each([401, 403, 404, 408, 409, 415, 425, 429, 500, 502, 503, undefined])(
+    'that is answered with %s is sent again under its id, no sooner than Retry-After says',
+    async (status) => {
+      const answers = [undefined, '30', '600', 'soon'].map((said) => status && answered(status, said))
+      const { sent, nextAfter, buffer } = await sending(answers)
+      const waits: number[] = []
+      for (let attempt = 0; attempt < 4; attempt += 1) waits.push(await nextAfter())
+      // Half as much again at random, and five seconds in which others gather.
+      expect(waits).toEqual(status === undefined ? [5, 25, 45, 85] : [5, 25, 45, 605])
+      expect(new Set(sent.map(({ batch }) => batch)).size).toBe(1)
+      expect(buffer.keys().map((key) => buffer.read(key)?.endsWith('}]'))).toEqual([true])
+    },
+  )
+
+  test('that is taken after failures brings the usual pace back', async () => {
+    const { buffer, nextAfter } = await sending([answered(503, '900'), undefined, answered(202)])
+    for (let attempt = 0; attempt < 3; attempt += 1) await nextAfter()
+    buffer.add(event(9))
+    expect(await nextAfter()).toBe(5)
+  })
+
+  test('has at most 500 events, the oldest first, and the next another id', async () => {
+    const { sent, pass } = await sending([answered(202)], 501)
+    await pass(20)
+    expect(sent.map(({ events }) => events.length)).toEqual([500, 1])
+    expect(sent.flatMap(({ events }) => events.map(({ at }) => at))).toEqual([...Array(501).keys()])
+    expect(sent[0]?.batch).not.toBe(sent[1]?.batch)
+  })
+
+  test('is not sent once the visitor objects, and waits on the device', async () => {
+    const { sent, objects, pass, buffer } = await sending([answered(202)])
+    objects()
+    await pass(60)
+    expect([sent.length, buffer.keys().length]).toEqual([0, 1])
+  })
+})
+
+describe('the buffer of a device', () => {
+  test('gives up what was acknowledged first when the storage is full, and keeps the rest in memory', async () => {
+    const { buffer } = await device(2)
+    for (const at of [1, 2]) buffer.add(event(at))
+    buffer.acknowledge(buffer.keys().slice(0, 1))
+    buffer.add(event(3))
+    buffer.add(event(4))
+    const times = () => buffer.keys().map((key) => JSON.parse(buffer.read(key) ?? '')[1])
+    expect(times()).toEqual([2, 3, 4])
+    buffer.acknowledge(buffer.keys())
+    expect(buffer.keys().map((key) => buffer.read(key)?.endsWith('}]'))).toEqual([false, false])
+    buffer.clear()
+    expect(times()).toEqual([])
+  })
+
+  test.each([
+    [undefined, true],
+    ['', true],
+    ['0', true],
+    ['false', true],
+    ['1', false],
+    ['true', false],
+    ['no', false],
+  ])('with the opt-out key %j is it filled: %s', async (value, allowed) => {
+    const { storage, isAllowed } = await device()
+    if (value !== undefined) storage.setItem('platform.optOut', value)
+    expect((isAllowed as () => boolean)()).toBe(allowed)
+    vi.stubGlobal('navigator', { globalPrivacyControl: true })
+    expect((isAllowed as () => boolean)()).toBe(false)
+  })
+
+  test('has room for an objection even where the storage is full, and one that is taken back counts no more', async () => {
+    const { storage, buffer, isAllowed, setOptOut } = (await device(1)) as never as Device & {
+      isAllowed(): boolean
+      setOptOut(out: boolean): void
+    }
+    buffer.add(event(1))
+    setOptOut(true)
+    expect([isAllowed(), Object.keys(storage)]).toEqual([false, ['platform.optOut']])
+    setOptOut(false)
+    expect([isAllowed(), Object.keys(storage)]).toEqual([true, []])
+  })
+})
