@@ -236,15 +236,21 @@ test('reports a response that is not a dispatch endpointâ€™s, with the serviceâ€
   })
 })
 
-test('a drain that leaves lessons waiting after a failure fails, and a single call does not', async () => {
-  const total = { processed: 0, sent: 0, failed: 0, unknown: 0, remaining: 0, limit: 100, results: [] }
-  const answer = JSON.stringify({ ...total, waiting: 2, nextTryAt: '2026-11-21T08:00:00.000Z' })
-  const url = await serve((_, response) => void response.end(answer))
-  const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
-  const waits = expect.stringContaining('2 waiting after a failure')
-  expect(await run(['dispatch', '--url', url, '--drain'], { env })).toMatchObject({ code: 1, stdout: waits })
-  expect(await run(['dispatch', '--url', url], { env })).toMatchObject({ code: 0, stdout: waits })
-})
+test.each([0, 3])(
+  'a drain that leaves lessons waiting after a failure fails, having sent %d, and a single call does not',
+  async (sent) => {
+    const total = { processed: sent, sent, failed: 0, unknown: 0, remaining: 0, limit: 100, results: [] }
+    const answer = JSON.stringify({ ...total, waiting: 2, nextTryAt: '2026-11-21T08:00:00.000Z' })
+    const url = await serve((_, response) => void response.end(answer))
+    const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
+    const waits = expect.stringContaining('2 waiting after a failure')
+    expect(await run(['dispatch', '--url', url, '--drain'], { env })).toMatchObject({
+      code: 1,
+      stdout: waits,
+    })
+    expect(await run(['dispatch', '--url', url], { env })).toMatchObject({ code: 0, stdout: waits })
+  },
+)
 
 test('the progress says what was done, what is left, how fast and how long', () => {
   expect(progressLine({ sent: 7000, failed: 3, unknown: 0, left: 2997, seconds: 7.37 })).toBe(

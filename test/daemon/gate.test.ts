@@ -5,12 +5,15 @@ import { bodyMemory } from '../../src/daemon/http/body.ts'
 import type { RouteContext } from '../../src/daemon/http/context.ts'
 import { createGate } from '../../src/daemon/http/gate.ts'
 import type { Handler } from '../../src/daemon/http/route.ts'
+import { frameOf } from '../../src/daemon/pages/layout.ts'
 import { ROUTES } from '../../src/daemon/routes.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 
 interface Asking {
   readonly route?: keyof typeof ROUTES
   readonly target?: string
   readonly secret?: boolean
+  readonly wantsHtml?: boolean
 }
 
 function gate() {
@@ -20,7 +23,7 @@ function gate() {
   const ask = (
     handler: Handler,
     from: string | { readonly client: string; readonly behind: string } = 'a',
-    { route = 'dispatch', target = '/api', secret = true }: Asking = {},
+    { route = 'dispatch', target = '/api', secret = true, wantsHtml = false }: Asking = {},
   ) => {
     const { client, behind } = typeof from === 'string' ? { client: from, behind: undefined } : from
     const { searchParams } = new URL(`http://x${target}`)
@@ -30,7 +33,8 @@ function gate() {
       client,
       behind,
       requestId: 'request-1',
-      wantsHtml: false,
+      wantsHtml,
+      frame: frameOf(learning, 'https://www.example.com', ''),
       passed: () => {},
     }
     return through({ name: route, ...ROUTES[route] }, asked as unknown as RouteContext, handler)
@@ -61,16 +65,12 @@ test('a place among the secrets being looked at comes back when the work throws,
 
 test('a 401 counts, thrown or answered, and the twenty-first request is refused with the fields', async () => {
   const { ask } = gate()
-  for (let n = 0; n < 10; n += 1)
-    expect((await ask(async () => new Response('', { status: 401 }))).status).toBe(401)
-  for (let n = 0; n < 10; n += 1)
-    expect(
-      (
-        await ask(async () => {
-          throw new PlatformError('unauthenticated', 'no')
-        })
-      ).status,
-    ).toBe(401)
+  const thrown: Handler = async () => {
+    throw new PlatformError('unauthenticated', 'no')
+  }
+  const answered: Handler = async () => new Response('', { status: 401 })
+  for (let n = 0; n < 20; n += 1)
+    expect((await ask(n % 2 ? thrown : answered, 'a', { wantsHtml: n % 4 > 1 })).status).toBe(401)
   const refused = await ask(fine)
   expect(refused.status).toBe(429)
   expect(refused.headers.get('retry-after')).toBe('3')
@@ -92,8 +92,16 @@ test('a right secret gives its place back before its work ends', async () => {
   for (const response of await Promise.all(running)) expect(response.status).toBe(200)
 })
 
-test('memory for bodies is given back whole, and once', () => {
+test('memory for bodies is given back whole, and once, and none that another request of the client holds', () => {
   const memory = bodyMemory(800)
+  const [small, large] = [memory('z'), memory('z')]
+  small.take(40)
+  large.take(60)
+  large.release()
+  const next = memory('z')
+  next.take(60)
+  expect(() => next.take(1)).toThrow(PlatformError)
+  for (const one of [small, next]) one.release()
   const first = memory('a')
   first.take(100)
   expect(() => first.take(1)).toThrow(PlatformError)

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -440,6 +440,33 @@ test('the status is kept as files at every change, with a page for each incident
   expect(await text(link)).toContain('<strong>The platform cannot be reached.')
   expect(await text('badge.svg')).toContain('failing')
   expect(await text('index.html')).toMatch(/<title>Status · [^<]*<.*og:title" content="Status"/s)
+})
+
+test('files that could not be written are written the next time', async () => {
+  const now = Date.now()
+  const folder = path.join(await emptyFolder(), 'site')
+  const snapshot = {
+    html: 'h',
+    kept: '',
+    json: '{}',
+    atom: 'a',
+    calendar: 'c',
+    badge: 'b',
+    badgeUnreachable: '',
+  }
+  const publish = publisher(clockAt(now), folder)
+  const status = { snapshot, confirmedAt: now, isOutage: false }
+  await writeFile(folder, 'in the way')
+  await expect(publish(status)).rejects.toThrow()
+  await rm(folder)
+  await publish(status)
+  expect((await readdir(folder)).toSorted()).toEqual([
+    'badge.svg',
+    'index.html',
+    'status.atom',
+    'status.ics',
+    'status.json',
+  ])
 })
 
 test('a bucket takes what has changed, signed, and one that refuses delays no round', async () => {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
 
 // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
-const load = async (name: string) =>
-  (await import(`../../../src/browser/${name}.ts`)) as Record<string, never>
+const load = (name: string) => import(`../../../src/browser/${name}.ts`)
+
 interface Device {
   readonly buffer: {
     keys(): string[]
@@ -13,6 +13,8 @@ interface Device {
     clear(): void
   }
   readonly storage: ReturnType<typeof memory>
+  isAllowed(): boolean
+  setOptOut(out: boolean): void
 }
 
 /** Local storage in memory: names are keys of the object itself. */
@@ -28,11 +30,11 @@ function memory(most = Number.POSITIVE_INFINITY) {
   return storage
 }
 
-async function device(most?: number): Promise<Device & Record<string, never>> {
+async function device(most?: number): Promise<Device> {
   const storage = memory(most)
   vi.stubGlobal('localStorage', storage)
   const all = await load('device')
-  return { ...all, storage, buffer: (all.openBuffer as (of: object) => Device['buffer'])(storage) } as never
+  return { ...all, storage, buffer: all.openBuffer(storage) }
 }
 const event = (at: number, kind = 'lesson.viewed'): AnalyticsEvent => ({ kind, at, properties: {} })
 
@@ -63,12 +65,10 @@ async function sending(answers: readonly (Response | undefined)[], events = 1) {
     return answer.clone()
   })
   const { createSender } = await load('sender')
-  const sender = (createSender as unknown as (input: object) => { stop(): void; soon(): void })({
-    ...{ buffer, storage, endpoint: '/api/analytics', isAllowed: () => isAllowed },
-  })
+  createSender({ buffer, storage, endpoint: '/api/analytics', isAllowed: () => isAllowed })
   const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000)
   return {
-    ...{ buffer, storage, sent, sender, pass },
+    ...{ buffer, storage, sent, pass },
     objects: () => {
       isAllowed = false
     },
@@ -105,7 +105,9 @@ describe('a batch of events', () => {
   test.each([401, 403, 404, 408, 409, 415, 425, 429, 500, 502, 503, undefined])(
     'that is answered with %s is sent again under its id, no sooner than Retry-After says',
     async (status) => {
-      const answers = [undefined, '30', '600', 'soon'].map((said) => status && answered(status, said))
+      const answers = [undefined, '30', '600', 'soon'].map((said) =>
+        status === undefined ? undefined : answered(status, said),
+      )
       const { sent, nextAfter, buffer } = await sending(answers)
       const waits: number[] = []
       for (let attempt = 0; attempt < 4; attempt += 1) waits.push(await nextAfter())
@@ -165,16 +167,13 @@ describe('the buffer of a device', () => {
   ])('with the opt-out key %j is it filled: %s', async (value, allowed) => {
     const { storage, isAllowed } = await device()
     if (value !== undefined) storage.setItem('platform.optOut', value)
-    expect((isAllowed as () => boolean)()).toBe(allowed)
+    expect(isAllowed()).toBe(allowed)
     vi.stubGlobal('navigator', { globalPrivacyControl: true })
-    expect((isAllowed as () => boolean)()).toBe(false)
+    expect(isAllowed()).toBe(false)
   })
 
   test('has room for an objection even where the storage is full, and one that is taken back counts no more', async () => {
-    const { storage, buffer, isAllowed, setOptOut } = (await device(1)) as never as Device & {
-      isAllowed(): boolean
-      setOptOut(out: boolean): void
-    }
+    const { storage, buffer, isAllowed, setOptOut } = await device(1)
     buffer.add(event(1))
     setOptOut(true)
     expect([isAllowed(), Object.keys(storage)]).toEqual([false, ['platform.optOut']])

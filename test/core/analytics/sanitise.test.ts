@@ -231,6 +231,19 @@ test('only the first properties are kept, up to the documented number', () => {
   const { event, reasons } = withProperties(many)
   expect(Object.keys(event?.properties ?? {})).toHaveLength(MOST_PROPERTIES)
   expect(reasons).toEqual(Array(5).fill('property_limit'))
+  // Those that are dropped for another reason take no place.
+  const listed = Object.fromEntries(Object.keys(many).map((name) => [name, 'number'] as const))
+  const dropped = { $: 1, email: 'x', other: 1, p24: 'text' }
+  const faults: string[] = []
+  const of = createSanitiser([{ name: 'own', properties: { ...listed, email: 'string', $: 'number' } }])
+  const kept = of({ kind: 'own', at: AT, properties: { ...dropped, ...many, p24: 'text' } }, (one) =>
+    faults.push(one),
+  )
+  expect(Object.keys(kept?.properties ?? {})).toHaveLength(MOST_PROPERTIES)
+  expect(faults.toSorted()).toEqual([
+    ...Array(4).fill('property_limit'),
+    ...['property_name', 'property_personal', 'property_type', 'property_unknown'],
+  ])
 })
 
 test('a megabyte of text is judged at once, whatever it repeats', { timeout: 2000 }, () => {

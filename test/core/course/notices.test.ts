@@ -204,8 +204,8 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com announced a1'])
   })
 
-  test('an update is mailed once, unless its announcement was withdrawn or its incident ended before', async () => {
-    const { subscribe, opens, closes, round, says, store, clock } = await world(kind)
+  test('an update is mailed once, unless its announcement was withdrawn or its incident ended before; one written after the end is', async () => {
+    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')
     const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: undefined, by: 'ops' }
     await store.incidents.announce(announcement, clock.now())
@@ -224,6 +224,10 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     await closes('mail')
     for (let look = 0; look < 3; look += 1) await round()
     expect(says().slice(begun + 2)).toEqual([`ada@example.com closed ${incident}`])
+    pass(MINUTE)
+    await update('u5', incident)
+    for (let look = 0; look < 2; look += 1) await round()
+    expect(says().slice(begun + 3)).toEqual(['ada@example.com announced u5'])
   })
 
   test('a withdrawn announcement is mailed to nobody it has not reached, from either process, and later notices are', async () => {

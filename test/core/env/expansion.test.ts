@@ -25,6 +25,25 @@ test('many values that are each within bounds are read', () => {
 })
 
 test.each([
+  // In the machine's environment; what the file's own value is, and a reference to it.
+  [{}, 'file', 'file', 'file'],
+  [{ A: '' }, 'file', 'file', ''],
+  [{ A: 'file' }, 'file', 'file', 'file'],
+  [{ A: 'machine' }, 'file', 'machine', 'machine'],
+])(
+  'beside the machine’s %j, a file’s value is read as its reader does',
+  (machine, compose, expand, reference) => {
+    for (const [dialect, own] of [
+      ['compose', compose],
+      ['dotenv-expand', expand],
+    ] as const) {
+      const { values } = readAs(dialect, 'A=file\nB=$A', machine)
+      expect([values.get('A'), values.get('B')], dialect).toEqual([own, reference])
+    }
+  },
+)
+
+test.each([
   [':-', 'set', 'word', 'word'],
   ['-', 'set', '', 'word'],
   [':+', 'word', '', ''],

@@ -346,6 +346,12 @@ test.each([
 test('a throwing definition is a fault of its own, and a record’s text is escaped in text slots', async () => {
   const failing = await transactional(() => Promise.reject(new TypeError('the directory is away')))
   await expect(failing.ask()).rejects.toThrow('the directory is away')
+  // A fault is not kept for the next request, wherever it is met.
+  let to = undefined as unknown as string
+  const once = await transactional(() => ({ ...resolved, to }))
+  await expect(once.ask()).rejects.toThrow(TypeError)
+  to = 'ada@example.com'
+  expect((await once.ask()).kind).toBe('sent')
   const slots = { ...MAIL.slots, exam: 'Go to evil.example' }
   const { ask, messages } = await transactional(() => ({ ...resolved, slots }))
   expect((await ask()).kind).toBe('sent')

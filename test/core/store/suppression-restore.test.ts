@@ -218,6 +218,7 @@ test('a restore tells the end of what was told after the backup, and repeats and
   await maintenance.close()
   await store.incidents.silence({ from: NOW, until: NOW, reason: 'done', by: 'ci' })
   await store.incidents.withdraw({ id: 'off', now: NOW })
+  await store.heartbeats.beat({ name: 'backup', now: NOW + 5, failed: undefined })
   await openIncident(store.incidents, incidentWith({ openedAt: NOW }))
   await tell(store)
   await store.close()
@@ -230,6 +231,7 @@ test('a restore tells the end of what was told after the backup, and repeats and
     const again = await opened(file)
     expect(await again.incidents.silenceAt(NOW)).toBeUndefined()
     expect(await again.incidents.announcements(NOW)).toEqual([])
+    expect(await again.heartbeats.expect({ name: 'backup', now })).toMatchObject({ beatAt: NOW + 5 })
     const mails = { now: NOW + 9, limit: 9, leaseMs: 1, stream: 'confirmation' } as const
     expect((await again.course.claimMessages(mails)).map(({ id }) => id).toSorted()).toEqual([
       'grace',
