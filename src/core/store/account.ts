@@ -14,20 +14,16 @@ export const TEXTS = {
   login: 'SELECT address, url FROM login_request WHERE id = @id AND expires_at > @now',
   exam: 'SELECT exam, score_percent, url FROM exam_attempt WHERE id = @id AND subject = @subject AND passed_at IS NOT NULL',
   begun: 'SELECT first_attempt_at, sent_id, content FROM sent_mail WHERE key = @key FOR UPDATE',
-  recent:
-    'SELECT count(*) AS count FROM sent_mail WHERE recipient = @recipient AND first_attempt_at > @after AND first_attempt_at < @before',
-  begin:
-    'INSERT INTO sent_mail (key, first_attempt_at, recipient, content) VALUES (@key, @now, @recipient, @content) ON CONFLICT DO NOTHING',
+  recent: `SELECT count(*) AS count FROM sent_mail WHERE recipient = @recipient AND first_attempt_at > @after AND first_attempt_at < @before`,
+  begin: `INSERT INTO sent_mail (key, first_attempt_at, recipient, content) VALUES (@key, @now, @recipient, @content) ON CONFLICT DO NOTHING`,
   queued: 'SELECT 1 AS found FROM message WHERE id = @key AND done_at IS NULL',
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
   addEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, 0)
     ON CONFLICT DO NOTHING`,
-  claimEvent:
-    'UPDATE payment_event SET claimed_until = @until WHERE id = @id AND handled_at IS NULL AND claimed_until <= @now',
+  claimEvent: `UPDATE payment_event SET claimed_until = @until WHERE id = @id AND handled_at IS NULL AND claimed_until <= @now`,
   isHandled: 'SELECT 1 FROM payment_event WHERE id = @id AND handled_at IS NOT NULL',
-  settleEvent:
-    'UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL',
+  settleEvent: `UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL`,
   pruneEvents: `DELETE FROM payment_event WHERE id IN (SELECT id FROM payment_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
 }
 

@@ -14,18 +14,15 @@ const TOKEN = `SELECT created_at, used_at, replaced, subscription, time_zone, la
 
 export const TEXTS = {
   // Rows written by earlier builds get their mailbox key when somebody asks for the course again.
-  setMailboxKey:
-    'UPDATE subscription SET mailbox_key = @mailboxKey WHERE id = @id AND mailbox_key IS DISTINCT FROM @mailboxKey',
+  setMailboxKey: `UPDATE subscription SET mailbox_key = @mailboxKey WHERE id = @id AND mailbox_key IS DISTINCT FROM @mailboxKey`,
   // Counts those of all addresses no further than the budget.
   recent: `SELECT count(*) AS count, max(CASE WHEN s.course = @course THEN c.created_at END) AS newest_at,
       (SELECT count(*) FROM (SELECT 1 FROM confirmation WHERE created_at > @after LIMIT @mostADay) AS any_address) AS of_all
     FROM subscription s JOIN confirmation c ON c.subscription = s.id
     WHERE s.mailbox_key = @mailboxKey AND c.created_at > @after AND c.created_at < @before`,
   // A new link keeps the time zone and language of the previous one unless this request names others.
-  asked:
-    'SELECT time_zone, language FROM confirmation WHERE subscription = @id ORDER BY created_at DESC LIMIT 1',
-  dropOld:
-    'DELETE FROM confirmation WHERE subscription = @id AND created_at < @before AND used_at IS NULL AND @wanted',
+  asked: `SELECT time_zone, language FROM confirmation WHERE subscription = @id ORDER BY created_at DESC LIMIT 1`,
+  dropOld: `DELETE FROM confirmation WHERE subscription = @id AND created_at < @before AND used_at IS NULL AND @wanted`,
   replace: 'UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND @wanted',
   insert: `INSERT INTO confirmation (token_hash, subscription, created_at, time_zone, language)
     VALUES (@tokenHash, @id, @now, @timeZone, @language)`,

@@ -4,7 +4,7 @@ import { CONFIGURATIONS } from './meta.ts'
 import { TABLES } from './migrations.ts'
 import { schemaVersion } from './schema.ts'
 import { all, run, type Steps, scalar, snakeCase } from './sql.ts'
-import { subscriptions } from './subscriptions.ts'
+import { parsed, subscriptions } from './subscriptions.ts'
 
 /** Entries of `meta` that describe one store itself: neither copied nor compared. */
 const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed', CONFIGURATIONS]
@@ -97,12 +97,8 @@ function copiedOf(table: string, row: CopiedRow): CopiedRow | [] {
 
 /** A flat list, which SQLite keeps in a text; any other value stays what it is. */
 function listOr(value: unknown): unknown {
-  try {
-    const list: unknown = typeof value === 'string' ? JSON.parse(value) : value
-    return Array.isArray(list) && list.every((one) => typeof one !== 'object') ? list : value
-  } catch {
-    return value
-  }
+  const list = parsed(value)
+  return Array.isArray(list) && list.every((one) => typeof one !== 'object') ? list : value
 }
 
 /** A row that the other store does not take, such as one that breaks a constraint, is no fault of that store. */

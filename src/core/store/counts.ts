@@ -40,8 +40,7 @@ export const TEXTS = {
     `next_attempt_at > @now AND next_attempt_at < @now + ${DAY_MS}`,
   )}) AS halves GROUP BY 1`,
   byState: `SELECT course, state, {length sent_days} AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3`,
-  byProblem:
-    'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY 1',
+  byProblem: `SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY 1`,
   listDue: `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at', 'next_attempt_at <= @now')}) AS halves
       ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
   isDue: `${bothHalves('SELECT 1 AS one', `next_attempt_at <= @now AND ${IS_GENTLE}`)} LIMIT 1`,

@@ -16,8 +16,7 @@ import { enrolmentKey, type Row, recordOf, subscriptions } from './subscriptions
 export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',
   keepRequest: 'INSERT INTO enrol_request (key, subscription, enrolment) VALUES (@key, @id, @enrolment)',
-  replaceLinks:
-    'UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND NOT replaced',
+  replaceLinks: `UPDATE confirmation SET replaced = true WHERE subscription = @id AND used_at IS NULL AND NOT replaced`,
   ask: `UPDATE confirmation SET language = coalesce(@language, language), time_zone = coalesce(@timeZone, time_zone)
     WHERE subscription = @id AND used_at IS NULL`,
   page: `SELECT * FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,

@@ -14,8 +14,7 @@ export const TEXTS = {
   suppress: 'INSERT INTO suppression (hash, created_at) VALUES (@hash, @now) ON CONFLICT DO NOTHING',
   kept: 'SELECT hash FROM suppression WHERE hash IN (SELECT value FROM {each @hashes})',
   isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
-  subscriptions:
-    'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
+  subscriptions: `DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address`,
   sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM {each @recipients})`,
   // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
   related: byTable(

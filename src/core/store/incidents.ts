@@ -5,21 +5,7 @@ import type { QueuedMessage } from '../delivery/messages.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
 import { FLAP_WINDOW_MS, plannedAlerts } from '../incidents/due.ts'
-import {
-  type AlertClaim,
-  type AlertFacts,
-  type Announcement,
-  type Hearing,
-  INCIDENTS_KEPT,
-  type IncidentStore,
-  type MessageKey,
-  type MessageRecord,
-  type QueuedAlert,
-  type Silence,
-  type StatusUpdate,
-  type StoredIncident,
-  SUBSCRIBERS,
-} from '../incidents/incident.ts'
+import * as model from '../incidents/incident.ts'
 import { addAudit } from './audit.ts'
 import { dueText, messageSteps as queue } from './messages.ts'
 import { noticeSteps as notices } from './notices.ts'
@@ -106,8 +92,7 @@ export const TEXTS = {
   rewindQueue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0 AND EXISTS (
       SELECT 1 FROM alert_message a
       WHERE a.at > @latest AND a.outcome = 'pending' AND a.incident = message.subject AND a.channel = message.channel)`,
-  rewindMessages:
-    "UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'",
+  rewindMessages: `UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'`,
   // Before the row that ended them is forgotten, silences that it ended are shortened to nothing, which still ends older ones.
   endSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
       SELECT 1 FROM silence e WHERE e.until_at = e.from_at AND e.from_at > @latest AND e.from_at >= silence.from_at)`,
@@ -125,8 +110,7 @@ export const TEXTS = {
   update: `INSERT INTO status_update (id, subject, at, text, state, who) VALUES (@id, @subject, @at, @text, @state, @by)`,
   updates: `SELECT u.id, u.subject, u.at, u.text, u.state, u.who AS "by", i.cause, i.opened_at
     FROM status_update u LEFT JOIN incident i ON i.id = u.subject ORDER BY u.at, u.id`,
-  announce:
-    'INSERT INTO announcement (id, text, translations, from_at, until_at, who) VALUES (@id, @text, @translations, @from, @until, @by)',
+  announce: `INSERT INTO announcement (id, text, translations, from_at, until_at, who) VALUES (@id, @text, @translations, @from, @until, @by)`,
   withdraw: 'DELETE FROM announcement WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
   unpublished: `SELECT id, text, translations, from_at AS "from", until_at AS "until", who AS "by" FROM announcement a
     WHERE (until_at IS NULL OR until_at > @now) AND NOT EXISTS (SELECT 1 FROM notice WHERE subject = a.id AND kind = 'announced')`,
@@ -143,51 +127,53 @@ export const TEXTS = {
 }
 
 /** An announcement as its table has it: its translations are JSON. */
-type AnnouncementRow = Omit<Announcement, 'translations'> & { readonly translations: string | undefined }
-const announcementOf = ({ translations, ...row }: AnnouncementRow): Announcement => ({
+type AnnouncementRow = Omit<model.Announcement, 'translations'> & { translations: string | undefined }
+const announcementOf = ({ translations, ...row }: AnnouncementRow): model.Announcement => ({
   ...row,
   ...(translations !== undefined && { translations: JSON.parse(translations) }),
 })
-type Row = Omit<StoredIncident, 'affected'> & { readonly affected: string }
+type Row = Omit<model.StoredIncident, 'affected'> & { readonly affected: string }
 
 /** What `alert_message` says of an attempt. */
-const outcomeOf = (result: JobRecord['result']): MessageRecord['outcome'] =>
+const outcomeOf = (result: JobRecord['result']): model.MessageRecord['outcome'] =>
   result === 'sent' ? 'sent' : result === 'waits' ? 'pending' : 'failed'
-type Told = { readonly incidents: readonly StoredIncident[]; readonly messages: readonly MessageRecord[] }
+type Told = { incidents: readonly model.StoredIncident[]; messages: readonly model.MessageRecord[] }
+/** What the payload of an alert's message is; `said` since `pin` at the first attempt. */
+type Payload = model.MessageKey & { said?: model.AlertFacts }
 
 type Hears = (cause: string) => boolean
 /** The channel of the status page's subscribers: it gets the beginning and the end of incidents that visitors notice. */
-const visitors = (hears: Hears): Hearing => ({
-  name: SUBSCRIBERS,
+const visitors = (hears: Hears): model.Hearing => ({
+  name: model.SUBSCRIBERS,
   // The end follows every beginning that was told, whatever the definition says today.
   takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && hears(cause)),
 })
 
-const NOTHING_SAID: AlertFacts = { reason: undefined, affected: [] }
+const NOTHING_SAID: model.AlertFacts = { reason: undefined, affected: [] }
 const planId = (incident: string, channel: string) => `alert.${incident}.${channel}`
 
-export function incidents({ one, read, write }: Sql): IncidentStore {
-  function* found(query: Steps<readonly Row[]>): Steps<readonly StoredIncident[]> {
+export function incidents({ one, read, write }: Sql): model.IncidentStore {
+  function* found(query: Steps<readonly Row[]>): Steps<readonly model.StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) }))
   }
   const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
   const byId = (id: string) => found(all(TEXTS.byId, { id }))
   /** Keeps for all attempts at an alert what the incident is at the first. */
-  function* pin({ id, fence }: QueuedMessage, key: MessageKey): Steps<AlertFacts> {
+  function* pin({ id, fence }: QueuedMessage, key: model.MessageKey): Steps<model.AlertFacts> {
     const [{ reason, affected } = NOTHING_SAID] = yield* byId(key.incident)
     const said = { reason, affected }
     yield* run(TEXTS.pin, { id, fence, payload: JSON.stringify({ ...key, said }) })
     return said
   }
-  function* withMessages(about: readonly StoredIncident[]): Steps<Told> {
+  function* withMessages(about: readonly model.StoredIncident[]): Steps<Told> {
     const values = { incidents: about.map(({ id }) => id) }
-    return { incidents: about, messages: yield* all<MessageRecord>(TEXTS.messages, values) }
+    return { incidents: about, messages: yield* all<model.MessageRecord>(TEXTS.messages, values) }
   }
   function* unfinished(now: number) {
     return yield* withMessages(yield* found(all(TEXTS.unfinished, { since: now - FLAP_WINDOW_MS })))
   }
   /** Queues what comes next on these channels, and takes out what does not. */
-  function* plan({ incidents: about, messages }: Told, channels: readonly Hearing[], now: number) {
+  function* plan({ incidents: about, messages }: Told, channels: readonly model.Hearing[], now: number) {
     if (about.length === 0 || channels.length === 0) return
     const planned = plannedAlerts(about, messages, channels, now).map(({ incident, channel, kind, at }) => ({
       id: planId(incident, channel),
@@ -195,9 +181,9 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
       key: `alert.${incident}.${kind}.${channel}`,
       subject: incident,
       channel,
-      payload: JSON.stringify({ incident, kind, channel } satisfies MessageKey),
+      payload: JSON.stringify({ incident, kind, channel } satisfies model.MessageKey),
       createdAt: at,
-      expiresAt: at + INCIDENTS_KEPT.ms,
+      expiresAt: at + model.INCIDENTS_KEPT.ms,
       nextAttemptAt: at,
     }))
     yield* run(TEXTS.unplan, {
@@ -237,7 +223,7 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
       if ((yield* run(query, input)) === 0) return false
       yield* addAudit(audit)
       const channels = yield* all<{ readonly channel: string }>(TEXTS.channels, input)
-      const hearing = channels.flatMap(({ channel: name }) => (name === SUBSCRIBERS ? [] : { name }))
+      const hearing = channels.flatMap(({ channel: name }) => (name === model.SUBSCRIBERS ? [] : { name }))
       const about = yield* withMessages(yield* byId(input.id))
       yield* plan(about, hearing, input.now)
       yield* publish(about, () => false, input.now)
@@ -284,10 +270,9 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
       (await one(queue.due(input, TEXTS.due))).length === 0
         ? []
         : write(function* () {
-            const claimed: AlertClaim[] = []
+            const claimed: model.AlertClaim[] = []
             for (const message of yield* queue.claim(input, TEXTS.due)) {
-              // `said`: since `pin` at the first attempt.
-              const { said, ...key }: MessageKey & { said?: AlertFacts } = JSON.parse(message.payload)
+              const { said, ...key }: Payload = JSON.parse(message.payload)
               const until = input.now + input.leaseMs
               const taken = yield* first<{ attempts: number }>(TEXTS.claim, { ...key, ...input, until })
               if (taken) {
@@ -324,12 +309,12 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
       }),
     async queuedAlerts() {
       const rows = await one(all<{ payload: string; at: number; cause: string }>(TEXTS.queued))
-      return rows.map(({ payload, at, cause }): QueuedAlert => {
-        const { incident, kind, channel }: MessageKey = JSON.parse(payload)
+      return rows.map(({ payload, at, cause }): model.QueuedAlert => {
+        const { incident, kind, channel }: model.MessageKey = JSON.parse(payload)
         return { incident, kind, channel, at, leaves: ABOUT_PAUSES.includes(cause) }
       })
     },
-    messages: (about) => one(all<MessageRecord>(TEXTS.messages, { incidents: about })),
+    messages: (about) => one(all<model.MessageRecord>(TEXTS.messages, { incidents: about })),
     prune: ({ before, keep }) =>
       write(function* () {
         for (const text of Object.values(TEXTS.prune)) yield* run(text, { before, keep })
@@ -360,7 +345,7 @@ export function incidents({ one, read, write }: Sql): IncidentStore {
         yield* notices.publish({ ...notice, facts: { ...facts, cause, service, affected } })
         return true
       }),
-    updates: () => one(all<StatusUpdate>(TEXTS.updates)),
-    silenceAt: (now) => one(first<Silence>(TEXTS.silenceAt, { now })),
+    updates: () => one(all<model.StatusUpdate>(TEXTS.updates)),
+    silenceAt: (now) => one(first<model.Silence>(TEXTS.silenceAt, { now })),
   }
 }

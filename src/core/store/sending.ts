@@ -1,14 +1,6 @@
 import { MINUTE_MS } from '../durations.ts'
 import * as counting from '../mail/feedback/sending.ts'
-import {
-  coursePause,
-  type Hold,
-  type LastMail,
-  type Pause,
-  STREAMS,
-  type StreamName,
-  type StreamQueue,
-} from '../mail/holds.ts'
+import * as holding from '../mail/holds.ts'
 import { addAudit } from './audit.ts'
 import { LESSON_DUE, SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
@@ -16,7 +8,7 @@ import { all, first, insertRows, journal, run, type Sql, type Steps, scalar } fr
 
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
-const rowOf = (stream: StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
+const rowOf = (stream: holding.StreamName) => (stream === 'course' ? 'mail' : `stream ${stream}`)
 
 export const TEXTS = {
   countMinutes: addTo('mail_minute', 'minute, kind'),
@@ -74,7 +66,7 @@ function newest(kinds: readonly string[]): string {
 
 type State = { readonly pausedAt: number | undefined; readonly reason: string | undefined }
 
-const pauseOf = (state: State | undefined): Pause | undefined =>
+const pauseOf = (state: State | undefined): holding.Pause | undefined =>
   state?.pausedAt === undefined ? undefined : { at: state.pausedAt, reason: state.reason ?? '' }
 
 /** Adds to the counts of mail, in the transaction of what is counted. */
@@ -85,7 +77,7 @@ export function* addCounts(counts: readonly counting.MailCount[]): Steps<void> {
 }
 
 /** Pauses a stream, also for a store that is restored later; 0 if it was paused already. */
-function* pauseStream(stream: StreamName, now: number, reason: string): Steps<number> {
+function* pauseStream(stream: holding.StreamName, now: number, reason: string): Steps<number> {
   const name = rowOf(stream)
   yield* journal({ what: 'paused', at: now, name, reason })
   return yield* run(TEXTS.pause, { name, now, reason })
@@ -102,7 +94,7 @@ export function* holdAgain(entry: Extract<JournalEntry, { what: 'paused' | 'resu
 
 /** What all dispatchers of a store share: the counts, the pause and the pace. */
 export function sending({ one, read, write }: Sql): counting.SendingStore {
-  function* holds(streams: readonly StreamName[] = STREAMS): Steps<readonly Hold[]> {
+  function* holds(streams: readonly holding.StreamName[] = holding.STREAMS): Steps<readonly holding.Hold[]> {
     const rows = yield* all<State & { readonly name: string }>(TEXTS.holds)
     return streams.flatMap((stream) => {
       const pause = pauseOf(rows.find(({ name }) => name === rowOf(stream)))
@@ -122,13 +114,13 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       if (reason === undefined) return undefined
       return write(function* () {
         yield* pauseStream('course', now, reason)
-        return coursePause(yield* holds())
+        return holding.coursePause(yield* holds())
       })
     },
     holds: () => one(holds()),
-    queue: (now) => one(all<StreamQueue>(TEXTS.queue, { now })),
+    queue: (now) => one(all<holding.StreamQueue>(TEXTS.queue, { now })),
     lastMail: () =>
-      read(function* (): Steps<LastMail> {
+      read(function* (): Steps<holding.LastMail> {
         const sentAt = yield* scalar<number>(TEXTS.sent)
         return { sentAt, refused: yield* first(TEXTS.refused), failed: yield* first(TEXTS.failed) }
       }),

@@ -40,8 +40,7 @@ export const TEXTS = {
   lockId: 'SELECT * FROM subscription WHERE id = @id FOR UPDATE',
   lockIds: `SELECT * FROM subscription WHERE id IN (SELECT value FROM {each @ids}) ORDER BY id FOR UPDATE`,
   lockKey: 'SELECT * FROM subscription WHERE identity = @key FOR UPDATE',
-  byPerson:
-    'SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course',
+  byPerson: `SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course`,
   insert: `INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at)
     VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt) ON CONFLICT (identity) DO NOTHING`,
   save: `UPDATE subscription SET ${assigned(CHANGED)}
@@ -110,7 +109,7 @@ export function recordOf(row: Row): SubscriptionRecord {
 }
 
 /** A list as a store keeps it: SQLite in a text. A text that is no JSON stays the text that it is. */
-function parsed(value: unknown): unknown {
+export function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value
   try {
     return JSON.parse(value)

@@ -2,7 +2,7 @@ import type { AnalyticsStore } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
-import { analytics } from '../analytics.ts'
+import { addBatch, analytics } from '../analytics.ts'
 import { run, scalar } from '../sql.ts'
 import { createPool, orEnd, type Pool, transaction } from './connection.ts'
 import { explained } from './faults.ts'
@@ -28,8 +28,7 @@ export async function openPostgresAnalytics(url: Secret, table: string, log?: Lo
   const sql = postgresSql(pool)
   const [batches, bytes] = [named(table), named(table, '_bytes')]
   const append = `WITH stored AS (
-      INSERT INTO ${batches} (batch, received_at, size, counts, events) VALUES (@id, @receivedAt, @size, @counts, @events)
-      ON CONFLICT (batch) DO NOTHING RETURNING id
+      ${addBatch(batches)} RETURNING id
     )
     INSERT INTO ${bytes} AS kept (day, slot, bytes) SELECT CAST(@day AS integer), id % ${SLOTS}, CAST(@bytes AS bigint) FROM stored
     ON CONFLICT (day, slot) DO UPDATE SET bytes = kept.bytes + excluded.bytes`

@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
-import { analytics } from '../analytics.ts'
+import { addBatch, analytics } from '../analytics.ts'
 import { StoreOpenError } from '../errors.ts'
 import { quoted, run, type Steps } from '../sql.ts'
 import type { OnLost } from '../store.ts'
@@ -33,8 +33,7 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
   }
   const sql = sqliteSql({ database, guarded: guard(database, onLost) })
   const [batches, bytes] = [quoted(table), quoted(`${table}_bytes`)]
-  const add = `INSERT INTO ${batches} (batch, received_at, size, counts, events) VALUES (@id, @receivedAt, @size, @counts, @events)
-    ON CONFLICT (batch) DO NOTHING`
+  const add = addBatch(batches)
   const count = `INSERT INTO ${bytes} (day, bytes) VALUES (@day, @bytes) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`
   // Once, not for each batch: V8 keeps a new generator function, and the batch with it, until the old heap is collected.
   function* append(batch: object): Steps<number> {

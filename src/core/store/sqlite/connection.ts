@@ -5,7 +5,7 @@ import { codeError, codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import { makeFile, makeFolder, removeAbandoned } from './files.ts'
+import { faultOf, makeFile, makeFolder, removeAbandoned } from './files.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -166,16 +166,6 @@ function sentence(file: string, error: unknown): string {
   if (denied !== undefined)
     return `${denied} cannot be written by this user: change its owner or its mode, or run this as the daemon’s user.`
   return `${file} cannot be opened for writing (${code || 'no reason given'}): check that its folder exists, and its disk.`
-}
-
-/** The code of an error, such as why this user may not read and write a file; undefined without one. */
-export function faultOf(work: () => void): string | undefined {
-  try {
-    work()
-    return undefined
-  } catch (error) {
-    return codeOf(error)
-  }
 }
 
 /** Runs a statement's work; a full disk, a lock or an I/O error becomes `store_unavailable` (503). */

@@ -103,12 +103,15 @@ export function removeAbandoned(folder: string): void {
   }
 }
 
-function isRunning(pid: number): boolean {
+const isRunning = (pid: number) => (faultOf(() => process.kill(pid, 0)) ?? 'EPERM') === 'EPERM'
+
+/** The code of what kept some work from being done; undefined: it was done. */
+export function faultOf(work: () => void): string | undefined {
   try {
-    process.kill(pid, 0)
-    return true
+    work()
+    return undefined
   } catch (error) {
-    return codeOf(error) === 'EPERM'
+    return codeOf(error)
   }
 }
 

@@ -16,26 +16,16 @@ import { suppressionHashes } from '../../course/links.ts'
 import { codeError, codeOf } from '../../error-code.ts'
 import { secret } from '../../secret.ts'
 import { anchorOf, departures } from '../departures.ts'
-import {
-  ANCHOR,
-  covers,
-  entriesOf,
-  entryOf,
-  type JournalEntry,
-  journalFile,
-  linesOf,
-  OWED,
-  readJournal,
-} from '../journal.ts'
+import * as journals from '../journal.ts'
 import { addressKeys, getMeta, setMeta } from '../meta.ts'
 import type { SqliteDatabase } from './connection.ts'
-import { shareOwner } from './files.ts'
+import { faultOf, shareOwner } from './files.ts'
 import { performer } from './sql.ts'
 
 export function openJournal(database: SqliteDatabase, storeFile: string) {
-  const file = journalFile(storeFile)
+  const file = journals.journalFile(storeFile)
   const perform = performer(database)
-  const owedLines = () => perform(getMeta(OWED)) ?? ''
+  const owedLines = () => perform(getMeta(journals.OWED)) ?? ''
 
   /** Appends the lines, and before them those that could not be written. */
   function append(lines: string): void {
@@ -43,31 +33,22 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
     appendText(storeFile, owed + lines)
     if (owed === '') return
     // What `forget` could not do at the time: an erasure keeps no address, only its hash.
-    const entries = entriesOf(owed)
+    const entries = journals.entriesOf(owed)
     if (entries.some(({ what }) => what === 'erased')) dropLines(file, isErasedBy(database, entries))
-    perform(setMeta(OWED, undefined))
+    perform(setMeta(journals.OWED, undefined))
   }
 
   return {
     /** Within the transaction of the change: durable when it returns, or kept in the store by the same commit, for later. */
-    add(...entries: readonly JournalEntry[]) {
+    add(...entries: readonly journals.JournalEntry[]) {
       if (entries.length === 0) return
-      const lines = linesOf(entries)
-      try {
-        append(lines)
-      } catch {
-        perform(setMeta(OWED, owedLines() + lines))
-      }
+      const lines = journals.linesOf(entries)
+      if (faultOf(() => append(lines)) === undefined) return
+      perform(setMeta(journals.OWED, owedLines() + lines))
     },
     /** Takes out every line that names the address; false if it must wait until the file can be written. */
-    forget(identity: string) {
-      try {
-        dropLines(file, (named) => named === identity)
-        return true
-      } catch {
-        return false
-      }
-    },
+    forget: (identity: string): boolean =>
+      faultOf(() => dropLines(file, (named) => named === identity)) === undefined,
     /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
     catchUp() {
       try {
@@ -79,15 +60,15 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
     },
     /** Ties backups to this journal, which then has every change that the store knows of. */
     anchor(now: number) {
-      const before = perform(getMeta(ANCHOR))
+      const before = perform(getMeta(journals.ANCHOR))
       const id = perform(anchorOf())
-      let written: readonly JournalEntry[] | undefined
+      let written: readonly journals.JournalEntry[] | undefined
       try {
-        written = readJournal(file)
+        written = journals.readJournal(file)
       } catch {
         // This user may not read it.
       }
-      if (covers([...(written ?? []), ...entriesOf(owedLines())], id)) return
+      if (journals.covers([...(written ?? []), ...journals.entriesOf(owedLines())], id)) return
       // One that was lost begins again with what the rows say, also if changes since have begun it.
       const isLost = !existsSync(file) || (before !== undefined && written !== undefined)
       this.add(...(isLost ? perform(departures()) : []), { what: 'anchor', at: now, id })
@@ -98,7 +79,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
 /** Appends to the journal beside a store, which need not be open. */
 export function appendText(storeFile: string, text: string): void {
   if (text === '') return
-  const file = journalFile(storeFile)
+  const file = journals.journalFile(storeFile)
   const descriptor = openSync(file, 'a', 0o600)
   try {
     // Before the first byte: a file that the superuser made would be closed to the daemon.
@@ -111,7 +92,7 @@ export function appendText(storeFile: string, text: string): void {
 }
 
 /** Recognizes the people whom entries erase. */
-export function isErasedBy(database: SqliteDatabase, entries: readonly JournalEntry[]) {
+export function isErasedBy(database: SqliteDatabase, entries: readonly journals.JournalEntry[]) {
   const hashes = new Set(entries.flatMap((entry) => (entry.what === 'erased' ? [entry.hash] : [])))
   const secrets = performer(database)(addressKeys()).map(secret)
   return (identity: string) => suppressionHashes(secrets, identity).some((hash) => hashes.has(hash))
@@ -121,7 +102,7 @@ function dropLines(file: string, drops: (identity: string) => boolean): void {
   if (!existsSync(file)) return
   const lines = readFileSync(file, 'utf8').split('\n')
   const kept = lines.filter((line) => {
-    const entry = entryOf(line)
+    const entry = journals.entryOf(line)
     return !((entry?.what === 'suppressed' || entry?.what === 'released') && drops(entry.identity))
   })
   if (kept.length === lines.length) return

@@ -27,7 +27,7 @@ import {
   type SqliteDatabase,
   schemaVersion,
 } from './connection.ts'
-import { isDiskFull, isForeign, makeFile, making } from './files.ts'
+import { faultOf, isDiskFull, isForeign, makeFile, making } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { openJournal } from './journal.ts'
 import { performer, sqliteSql } from './sql.ts'
@@ -95,13 +95,10 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     const name = journalFile(file)
     if (isForeign(name, file))
       return `${name} belongs to another user than the store, so the daemon cannot write unsubscribes into it: chown --reference=${file} ${name}`
-    try {
-      note(() => database.transaction(() => journal.catchUp()).immediate())
-    } catch (error) {
-      if (codeOf(error).startsWith('JOURNAL_'))
-        return `${name} cannot be written, so a restore would forget who unsubscribes now: check its owner, its permissions and its disk`
-    }
-    return undefined
+    const fault = faultOf(() => note(() => database.transaction(() => journal.catchUp()).immediate()))
+    return fault?.startsWith('JOURNAL_')
+      ? `${name} cannot be written, so a restore would forget who unsubscribes now: check its owner, its permissions and its disk`
+      : undefined
   }
 
   function anchor(now: number): void {

@@ -6,34 +6,14 @@ import { storeFault } from '../../store-fault.ts'
 import { addAudit } from '../audit.ts'
 import { departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import {
-  ANCHOR,
-  assertRead,
-  covers,
-  entriesOf,
-  type JournalEntry,
-  journalFile,
-  laterThan,
-  OWED,
-  readJournal,
-  readNamedJournal,
-  uncovered,
-} from '../journal.ts'
+import * as journals from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { getMeta, getTime, OWNER, setMeta } from '../meta.ts'
 import { NOTHING_REPLAYED, replay, takeTold, toldBy } from '../replay.ts'
 import type { Sql, Steps } from '../sql.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
-import {
-  closeFile,
-  connect,
-  faultOf,
-  holdAlone,
-  inUse,
-  type SqliteDatabase,
-  schemaVersion,
-} from './connection.ts'
-import { failed, makeFolder, makeScratch, removeFolder, shareOwner, syncFolder } from './files.ts'
+import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { failed, faultOf, makeFolder, makeScratch, removeFolder, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
 import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
@@ -100,7 +80,7 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
 }
 
 /** The store keeps what the journal cannot take now, as it does in daily work. */
-function addToJournal(to: string, entries: readonly JournalEntry[]): void {
+function addToJournal(to: string, entries: readonly journals.JournalEntry[]): void {
   if (entries.length === 0) return
   const database = connect({ file: to })
   try {
@@ -184,30 +164,30 @@ async function catchUp(
 ) {
   const sql = sqliteSql({ database })
   const perform = performer(database)
-  const own = readJournal(journalFile(to))
-  const named = readNamedJournal(journal)
-  const journals = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
-  const anchor = perform(getMeta(ANCHOR))
-  const isCovered = covers(journals, anchor)
+  const own = journals.readJournal(journals.journalFile(to))
+  const named = journals.readNamedJournal(journal)
+  const both = own || named ? [...(own ?? []), ...(named ?? [])] : undefined
+  const anchor = perform(getMeta(journals.ANCHOR))
+  const isCovered = journals.covers(both, anchor)
   const madeAt = perform(getTime(BACKUP_AT)) ?? Math.min(now, statSync(from).mtimeMs)
   const state = `${from} was made at ${new Date(madeAt).toISOString()}`
   if (!isCovered && !withoutJournal) {
-    const file = journal ?? journalFile(to)
-    throw uncovered(
+    const file = journal ?? journals.journalFile(to)
+    throw journals.uncovered(
       state,
-      journals ? `${file} is not the journal of its store` : `there is no ${file}`,
+      both ? `${file} is not the journal of its store` : `there is no ${file}`,
       'Name the journal from beside the replaced store with --journal',
     )
   }
   // The journal that begins here does not cover the time before: no later restore may believe that it does.
-  if (!isCovered) perform(setMeta(ANCHOR, undefined))
+  if (!isCovered) perform(setMeta(journals.ANCHOR, undefined))
   // What the backup's journal was owed is in its rows, and in the journal beside the store. Appended again, it would
   // seem to have happened last; so would a line that a copy of the journal has too.
-  const owedThen = own === undefined ? entriesOf(perform(getMeta(OWED)) ?? '') : []
-  perform(setMeta(OWED, undefined))
+  const owedThen = own === undefined ? journals.entriesOf(perform(getMeta(journals.OWED)) ?? '') : []
+  perform(setMeta(journals.OWED, undefined))
   const known = new Set(own?.map((entry) => JSON.stringify(entry)))
   // A copy was made before what could not be written.
-  const owedNow = entriesOf(askReplaced(to, () => getMeta(OWED)) ?? '')
+  const owedNow = journals.entriesOf(askReplaced(to, () => getMeta(journals.OWED)) ?? '')
   const others = [...owedThen, ...(named ?? []), ...owedNow].filter(
     (entry) => !known.has(JSON.stringify(entry)),
   )
@@ -215,8 +195,8 @@ async function catchUp(
   const key = perform(storeKey())
   const rows = askReplaced(sentFrom ?? to, () => departuresOf(key))
   const journaled = [...(own ?? []), ...others]
-  if (rows === undefined && !withoutJournal) assertRead(journaled, anchor, state)
-  const later = laterThan(journaled, rows ?? [])
+  if (rows === undefined && !withoutJournal) journals.assertRead(journaled, anchor, state)
+  const later = journals.laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
   await takeToldOf([to, sentFrom ?? to], key, sql)
