@@ -65,11 +65,8 @@ export function confirmations(sql: Sql) {
         const recent = yield* first<joining.RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
-        const wanted =
-          !exhausted &&
-          joining.wantsConfirmation(current, { count, newestAt }, now) &&
-          !suppressed &&
-          !withoutMail
+        const isAllowed = !exhausted && !suppressed && !withoutMail
+        const wanted = isAllowed && joining.wantsConfirmation(current, { count, newestAt }, now)
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
         const timeZone = asked.timeZone ?? before?.timeZone
         const language = asked.language ?? before?.language

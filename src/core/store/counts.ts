@@ -73,8 +73,8 @@ export function counts({ one, read }: Sql) {
     counts: (now, longest = 0) =>
       read(function* (): Steps<CourseCounts> {
         const states = yield* all<StateRow>(TEXTS.byState)
-        const problems = yield* all<ProblemRow>(TEXTS.byProblem)
-        const hours = yield* all<HourRow>(TEXTS.byHour, { now })
+        const problems = yield* all<{ kind: Problem['kind']; count: number }>(TEXTS.byProblem)
+        const hours = yield* all<{ hour: number; count: number }>(TEXTS.byHour, { now })
         const { due: dueNow, ...inHand } = yield* backlog(now)
         const most = Math.max(longest, ...states.map(({ lessons }) => lessons))
         const courses = [...new Set(states.map(({ course }) => course))].sort()
@@ -101,8 +101,6 @@ export function counts({ one, read }: Sql) {
 }
 
 type StateRow = { course: string; state: SubscriptionState; lessons: number; count: number }
-type ProblemRow = { readonly kind: Problem['kind']; readonly count: number }
-type HourRow = { readonly hour: number; readonly count: number }
 
 const sum = <T extends { readonly count: number }>(rows: readonly T[], matches: (row: T) => boolean) =>
   rows.reduce((total, row) => (matches(row) ? total + row.count : total), 0)

@@ -25,10 +25,7 @@ export const TEXTS = {
   drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM {each @ids})`),
 }
 
-interface Held {
-  readonly id: string
-  readonly address: string
-}
+type Held = { readonly id: string; readonly address: string }
 
 const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)
 

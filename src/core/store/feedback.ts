@@ -41,14 +41,10 @@ export function feedback(sql: Sql): FeedbackStore {
     all<{ key: string }>(TEXTS.note, { keys: [...new Set(keys)].sort(), now })
 
   function* apply(changes: readonly MailboxChange[], now: number) {
-    const noted = yield* note(
-      changes.flatMap(({ key }) => key ?? []),
-      now,
-    )
-    const fresh = new Set(noted.map(({ key }) => key))
+    const keys = changes.flatMap(({ key }) => key ?? [])
+    const fresh = new Set((yield* note(keys, now)).map(({ key }) => key))
     const identities = [...new Set(changes.map(({ identity }) => identity))].sort()
-    // Before their subscriptions, so that two deliveries never wait in a circle; and before the hashes are read, so
-    // that an erasure that is under way is waited for and seen.
+    // First, so that two deliveries never wait in a circle, and an erasure under way is waited for and seen.
     const { known, made } = yield* mailboxes.lockAll(identities)
     const hashes = changes.flatMap(({ erasureHashes }) => erasureHashes)
     const erased = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))

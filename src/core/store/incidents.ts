@@ -214,10 +214,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     }
   }
   /** An operator's change of an incident, and what comes next for the channels that hear of it. */
-  const amend = (
-    query: string,
-    { audit, ...input }: { readonly id: string; readonly now: number; readonly audit?: AuditEntry },
-  ) =>
+  const amend = (query: string, { audit, ...input }: { id: string; now: number; audit?: AuditEntry }) =>
     write(function* () {
       yield* lock(4, 'incidents')
       if ((yield* run(query, input)) === 0) return false

@@ -5,7 +5,7 @@ import type { JournalEntry } from './journal.ts'
 import { getTime } from './meta.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
 import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
-import { all, quoted, type Sql, type Steps, scalar } from './sql.ts'
+import { all, quoted, ROWS_A_STEP, type Sql, type Steps, scalar } from './sql.ts'
 
 /** The names in `meta` of the times of the last backup, and of the last check that passed. */
 export const BACKUP_AT = 'backup_at'
@@ -27,17 +27,9 @@ interface MaintenanceStatus extends Awaited<ReturnType<Upkeep['status']>> {
 
 export type VerifyResult = ReturnType<typeof verifyResult>
 
-export interface BackupResult {
-  readonly file: string
-  readonly bytes: number
-  readonly version: number
-  readonly counts: Readonly<Record<string, number>>
-}
-
-export interface BackupOptions {
-  /** Public keys of age: the backup is encrypted for all of them. None: it is not encrypted. */
-  readonly recipients: readonly string[]
-}
+export type BackupResult = { file: string; bytes: number; version: number; counts: Record<string, number> }
+/** `recipients`: public keys of age, for all of which the backup is encrypted. None: it is not encrypted. */
+export type BackupOptions = { readonly recipients: readonly string[] }
 
 /** An operator's maintenance of a store: its state, migrations, checks and backups. */
 export interface StoreMaintenance extends Omit<Upkeep, 'status'> {
@@ -62,19 +54,17 @@ export const statementsOf = (sql: string): readonly string[] =>
     .filter((statement) => statement !== '')
 
 const MOST_FAULTS = 100
-/** Rows are read in pages, because one long read would keep the write-ahead log from shrinking. */
-const PAGE = 500
 
 export const TEXTS = {
   // Who is subscribed to incidents waits for no lesson, whatever an older build planned.
   page: `SELECT id, state, enrolment, confirmed_at, unsubscribed_at, CAST(sent_days AS text) AS sent_days,
       CASE WHEN course = '${NOTICES}' THEN {length sent_days} ELSE lessons END AS lessons, due_at, last_sent_at, next_attempt_at, problem_kind AS problem
-    FROM subscription WHERE id > @after ORDER BY id LIMIT ${PAGE}`,
+    FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
 }
 
 type Checked = { readonly checked: number; readonly faults: readonly string[] }
 
-/** The invariants of the course, row by row. */
+/** The invariants of the course, a page of rows at a time: one long read would keep the write-ahead log from shrinking. */
 export function* checkRows(now: number): Steps<Checked> {
   const faults: string[] = []
   let checked = 0
@@ -83,7 +73,7 @@ export function* checkRows(now: number): Steps<Checked> {
     for (const row of rows)
       faults.push(...violations(row, now).map((found) => `subscription ${row.id}: ${found}`))
     checked += rows.length
-    after = rows.length < PAGE ? undefined : rows.at(-1)?.id
+    after = rows.length < ROWS_A_STEP ? undefined : rows.at(-1)?.id
   }
   // A store of an earlier build has no texts to check.
   if (yield* hasTable('course_text')) faults.push(...planFaults(yield* listPlans(), yield* listTexts()))
@@ -91,7 +81,7 @@ export function* checkRows(now: number): Steps<Checked> {
 }
 
 /** Rows of each table, by name. */
-export function* countRows(): Steps<Readonly<Record<string, number>>> {
+export function* countRows(): Steps<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const { name } of yield* all<{ name: string }>('{tables}'))
     counts[name] = (yield* scalar<number>(`SELECT count(*) FROM {schema}.${quoted(name)}`)) ?? 0

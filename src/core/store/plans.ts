@@ -2,13 +2,11 @@ import type { CourseStore } from '../course/store.ts'
 import type { PinnedPlan } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/definition.ts'
-import { all, first, lock, run, type Sql, type Steps, scalar } from './sql.ts'
+import { all, first, lock, ROWS_A_STEP, run, type Sql, type Steps, scalar } from './sql.ts'
 
 /** An unused plan is deleted only after this time, so that an enrolment that begins meanwhile still finds it. */
 const UNUSED_KEPT_MS = DAY_MS
 
-/** Enrolments read in one step. A step delays the writer no longer than reading this many takes. */
-const PAGE = 500
 /** The lock under which texts are deleted, so that none goes while a plan that names it is added. */
 const TEXTS_LOCK = 7_305_823_190_018
 
@@ -25,16 +23,14 @@ export const TEXTS = {
   plans: 'SELECT course, version, plan, unused_since FROM course_plan',
   texts: 'SELECT hash, format, language, source FROM course_text',
   page: `SELECT id, course_version AS version, state <> 'unconfirmed' AND {length sent_days} < lessons AS follows
-    FROM subscription WHERE id > @after ORDER BY id LIMIT ${PAGE}`,
+    FROM subscription WHERE id > @after ORDER BY id LIMIT ${ROWS_A_STEP}`,
   mark: `UPDATE course_plan SET unused_since = @mark WHERE ${SAME}`,
   drop: `DELETE FROM course_plan WHERE ${SAME}`,
   dropTexts: `DELETE FROM course_text WHERE hash NOT IN (SELECT value FROM {each @named})`,
 }
 
 /** A row of `course_plan`; the plan is JSON. */
-export interface PlanRow extends Readonly<Record<'course' | 'version' | 'plan', string>> {
-  readonly unusedSince: number | undefined
-}
+export type PlanRow = Record<'course' | 'version' | 'plan', string> & { unusedSince: number | undefined }
 
 /** The plans to check for followers: not those that enrolments begin with, nor those marked less than a day ago. */
 export const plansToCheck = (
@@ -69,7 +65,7 @@ export function plans({ one, write }: Sql) {
       const page: readonly Followed[] = await one(all<Followed>(TEXTS.page, { after }))
       for (const { version, follows } of page)
         if (version !== undefined && follows && versions.includes(version)) found.add(version)
-      after = page.length < PAGE ? undefined : page.at(-1)?.id
+      after = page.length < ROWS_A_STEP ? undefined : page.at(-1)?.id
       await new Promise(setImmediate)
     }
     return found

@@ -46,9 +46,8 @@ export function* metaIn(name: string): Steps<string | undefined> {
 }
 
 /**
- * The version of a store's schema, and whether a build that knows `latest` can run on it. Steps only add, so the build
- * before runs on a newer schema and the code alone can be rolled back; but only if the newer build declared it for
- * exactly this version (`VERSION:OLDEST`).
+ * The version of a store's schema, and whether a build that knows `latest` can run on it: on a newer one only if the
+ * build that wrote it declared so for exactly this version (`VERSION:OLDEST`).
  */
 export function* readSchema(latest: number): Steps<StoreSchema & { readonly readable: boolean }> {
   const version = yield* schemaVersion()
@@ -78,8 +77,7 @@ export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, sche
     for (const [index, step] of next.entries()) {
       const reached = version + index + 1
       yield { script: `${step};\n{setVersion ${reached}}` }
-      // Declared by the build that writes the schema, because an earlier one cannot know what a later one changes. It never
-      // goes down: the store's content, such as a second course, may have shut older builds out.
+      // By the build that writes the schema. It never goes down: a second course may have shut older builds out.
       if (yield* hasTable('meta')) yield* closeTo(READABLE_FROM, reached)
     }
     return version + next.length

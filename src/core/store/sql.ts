@@ -1,12 +1,10 @@
 import type { JournalEntry } from './journal.ts'
 
 /**
- * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn
- * of the event loop, so it is atomic without a lock; PostgreSQL awaits each statement.
- *
- * In a text, tables have their bare names, parameters are named (`@now`), `FOR UPDATE` locks rows where a store
- * has row locks, and what the stores spell differently is a word in braces (`dialect.ts`). `@leaseNow` is the time by the
- * clock of leases in milliseconds, which the store gives itself.
+ * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn of the
+ * event loop, so it is atomic without a lock; PostgreSQL awaits each statement. In a text, tables have their bare names,
+ * parameters are named (`@now`), `FOR UPDATE` locks rows where there are row locks, and what the stores spell differently is a word in braces (`dialect.ts`). `@leaseNow` is
+ * the time by the clock of leases in milliseconds, which the store gives itself.
  */
 export type Steps<T> = Generator<Step, T, Answer>
 
@@ -29,7 +27,7 @@ export interface Answer {
 
 export const NOTHING: Answer = { rows: [], changes: 0 }
 
-/** Rows that one step of a deletion takes: each step holds the writer for a few milliseconds at most. */
+/** Rows that one step of a deletion or a search takes: each holds the writer for a few milliseconds at most. */
 export const ROWS_A_STEP = 500
 
 /** Runs steps on one store. Every function rejects with `store_unavailable` while the store cannot be used. */

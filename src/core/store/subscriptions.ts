@@ -9,9 +9,8 @@ const COURSES_FROM = 14
 const NAMES_FROM = 21
 
 /**
- * The formats of rows that builds know: 0 is one course, 1 is several, 2 is lessons by name. A row’s column `needs` says
- * the least that a build has to know to claim it, and each claim names the format of its build, so the store can refuse
- * a claim of an older build (the migration with `needs`).
+ * The formats of rows that builds know: 0 is one course, 1 is several, 2 is lessons by name. A row’s `needs` says the
+ * least to claim it, and each claim names the format of its build (the migration with `needs`).
  */
 const COURSES = 1
 const ROW_FORMAT = 2
@@ -30,10 +29,8 @@ const CHANGED = `state, enrolment, confirmed_at, unsubscribed_at, course_version
   claimed_by, fence, failures, problem_kind, problem_reason, problem_since, consent_at, consent_how`
 
 /** The columns of a row by the program's names: for a statement that is run for every lesson. */
-export const ROW_COLUMNS = `${CREATED}, ${CHANGED}`.replace(
-  /\w+/g,
-  (column) => `${column} AS "${camelCase(column)}"`,
-)
+const named = (column: string) => `${column} AS "${camelCase(column)}"`
+export const ROW_COLUMNS = `${CREATED}, ${CHANGED}`.replace(/\w+/g, named)
 
 export const TEXTS = {
   byId: 'SELECT * FROM subscription WHERE id = @id',

@@ -47,6 +47,7 @@ function named(table: string, ending = ''): string {
 
 /** Additive only, and by one process at a time: two that make a schema at once would both fail. */
 async function createTables(pool: Pool, table: string): Promise<void> {
+  const bytes = named(table, '_bytes')
   await transaction(pool, async (connection) => {
     await connection.query(`SELECT pg_advisory_xact_lock(7305823190018);
       CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
@@ -60,14 +61,12 @@ async function createTables(pool: Pool, table: string): Promise<void> {
       CREATE OR REPLACE VIEW ${named(table, '_events')} AS
         SELECT stored.id AS batch, stored.received_at, one ->> 0 AS kind, (one ->> 1)::bigint AS at, one -> 2 AS properties
         FROM ${named(table)} AS stored, json_array_elements(stored.events) AS one`)
-    const counted = await connection.query('SELECT 1 WHERE to_regclass($1) IS NOT NULL', [
-      named(table, '_bytes'),
-    ])
+    const counted = await connection.query('SELECT 1 WHERE to_regclass($1) IS NOT NULL', [bytes])
     if (counted.rowCount === 1) return
     // Events stored by an earlier build are counted once, when the table of counts is created.
     await connection.query(`
-      CREATE TABLE ${named(table, '_bytes')} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot));
-      INSERT INTO ${named(table, '_bytes')}
+      CREATE TABLE ${bytes} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot));
+      INSERT INTO ${bytes}
         SELECT received_at / ${DAY_MS}, 0, sum(octet_length(counts::text) + octet_length(events::text)) FROM ${named(table)} GROUP BY 1`)
   })
 }

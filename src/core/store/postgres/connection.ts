@@ -15,9 +15,7 @@ type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(
 ) => Promise<pg.QueryResult<R>>
 
 /** Runs queries: the pool, or the one connection of a transaction. */
-export interface Queryable {
-  readonly query: Query<[]>
-}
+export type Queryable = { readonly query: Query<[]> }
 
 /** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
 export interface Pool extends Queryable {

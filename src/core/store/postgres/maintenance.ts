@@ -20,8 +20,7 @@ import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } f
 import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
-import type { StoreSchema } from '../schema.ts'
-import { assertReadable, metaIn, readSchema, schemaVersion } from '../schema.ts'
+import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } from '../schema.ts'
 import { all, rowReader, type Sql, scalar } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
@@ -110,11 +109,8 @@ export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) 
     return withPool(from, (other) => catchUp(sql, plainSql(other), options))
   })
 
-async function catchUp(
-  sql: Sql,
-  other: Sql,
-  { from, journal, withoutJournal = false, now, audit }: AfterRestoreOptions,
-) {
+async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
+  const { from, journal, withoutJournal, now, audit } = options
   const schema = from !== undefined && 'schema' in from ? from.schema : 'platformctl'
   const replaced = from && (await ofReplaced(() => entriesOfReplaced(sql, other, schema)))
   const named = readNamedJournal(journal) ?? []

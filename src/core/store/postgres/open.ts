@@ -40,8 +40,7 @@ export async function openPostgres(
   }
   const pool = createPool({ url, size, log, onFault })
   await orEnd(pool, migrate(pool))
-  // One ping runs at a time, and callers that arrive meanwhile share the next one, so health checks never
-  // hold a second connection.
+  // One at a time; callers that arrive meanwhile share the next, so health checks never hold a second connection.
   const pingOnce = trailing(async () => {
     // After a full disk, call the store healthy only once there is room for more than a row that exists already.
     if (full) await pool.queryWithin(PING_MS, GROW)

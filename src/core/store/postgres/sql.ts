@@ -21,15 +21,11 @@ import { explained, PLACE } from './faults.ts'
 const OLDEST_SERVER = 140_000
 const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
 
+/** `leaseClock` measures leases instead of the server's clock; `limitMs` is the time limit of a transaction. */
+type Runs = { leaseClock?: (() => number) | undefined; limitMs?: number; guard?: typeof guarded }
+
 /** Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again. */
-export function postgresSql(
-  pool: Pool,
-  {
-    leaseClock,
-    limitMs,
-    guard = guarded,
-  }: { leaseClock?: (() => number) | undefined; limitMs?: number; guard?: typeof guarded } = {},
-): Sql {
+export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }: Runs = {}): Sql {
   const run = performer(leaseClock)
   return {
     one: (statement) => guard(() => run(pool, statement)),

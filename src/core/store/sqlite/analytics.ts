@@ -1,4 +1,3 @@
-import { existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { DAY_MS } from '../../durations.ts'
@@ -8,16 +7,16 @@ import { StoreOpenError } from '../errors.ts'
 import { quoted, run, type Steps } from '../sql.ts'
 import type { OnLost } from '../store.ts'
 import { closeFile, guard, type SqliteDatabase } from './connection.ts'
+import { sizeOf } from './files.ts'
 import { openDatabase, sqliteSql } from './sql.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 20
 
 /**
- * Analytics in a file of their own, so that their writes never wait for the course's, nor these for them. A batch is
- * one row of JSON with its own counts by day and kind: nothing has to be indexed by the scattered times of the events,
- * and a summary adds up counts without touching an event. `TABLE_events` shows every event as a row, `TABLE_daily` the
- * counts.
+ * Analytics in a file of their own, so that no writes wait for the course's. A batch is one row of JSON with its own
+ * counts by day and kind: nothing is indexed by the times of events, and a summary touches none. `TABLE_events` shows
+ * every event as a row, `TABLE_daily` the counts.
  */
 export async function openSqliteAnalytics(file: string, table: string, onLost?: OnLost) {
   const database = await openDatabase(file, 'NORMAL', [])
@@ -42,7 +41,7 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
   return analytics(sql, {
     ...{ kind: 'sqlite', table, batches, bytes, daily: quoted(`${table}_daily`), rowsAStep: ROWS_A_STEP },
     append: (batch) => sql.write(() => append(batch)),
-    size: async () => (existsSync(file) ? statSync(file).size : 0),
+    size: async () => sizeOf(file),
     async disk() {
       const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
       return { free: bavail * bsize, size: blocks * bsize }
@@ -52,8 +51,8 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
 }
 
 /**
- * Additive only: what is there stays as it is. The name was checked as an identifier by the contract. The counts stand
- * before the events: a row's beginning is read without the pages that its events overflow into.
+ * Additive only; the contract checked the name as an identifier. The counts stand before the events, so a row's beginning
+ * is read without the pages that its events overflow into.
  */
 export function createTables(database: SqliteDatabase, table: string): void {
   database.exec(`
@@ -68,8 +67,7 @@ export function createTables(database: SqliteDatabase, table: string): void {
       SELECT stored.id AS batch, stored.received_at, one.value ->> 0 AS kind, one.value ->> 1 AS at, one.value -> 2 AS properties
       FROM "${table}" AS stored, json_each(stored.events) AS one;
   `)
-  const counted = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = ?`).get(`${table}_bytes`)
-  if (counted !== undefined) return
+  if (database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(`${table}_bytes`)) return
   // Events stored by an earlier build are counted once, when the table of counts is created.
   database.exec(`
     CREATE TABLE "${table}_bytes" (day INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { StoreMaintenanceError } from '../errors.ts'
-import { checkRows, type StoreContent, type VerifyResult, verifyResult } from '../maintenance.ts'
+import { checkRows, type StoreContent, verifyResult } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
@@ -9,8 +9,8 @@ import { performer } from './sql.ts'
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
   database: SqliteDatabase,
-  { now, holds }: { readonly now: number; readonly holds: StoreContent },
-): VerifyResult {
+  { now, holds }: { now: number; holds: StoreContent },
+) {
   const faults: string[] = []
   let checked = 0
   let damaged = false
@@ -39,9 +39,8 @@ export function verifyDatabase(
 type SchemaObject = Readonly<Record<'type' | 'name' | 'tbl_name', string>> & { readonly sql: string | null }
 
 /**
- * The first object of a database that no build of ours makes, as `the view subscription`; undefined when all are ours.
- * Reads the list of objects and nothing else: to read from a foreign view, or to check a foreign constraint, can take
- * for ever, and a foreign trigger would go on working in the store.
+ * The first object of a database that no build of ours makes, as `the view subscription`. Reads the list of objects and
+ * nothing else: a foreign view or constraint can take for ever, and a foreign trigger would go on working in the store.
  */
 export function foreignObject(database: SqliteDatabase, holds: StoreContent): string | undefined {
   database.pragma('trusted_schema = OFF')

@@ -44,7 +44,11 @@ export function connect({
       }
       database = new Database(file, { timeout: busyMs })
       if (alone) database.pragma('locking_mode = EXCLUSIVE')
-      assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
+      const found = String(database.prepare('SELECT sqlite_version()').pluck().get())
+      if (rank(found) < rank(OLDEST_SQLITE))
+        throw new StoreOpenError(
+          `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`,
+        )
       // Before the first pragma that writes: not a byte of a foreign file is changed.
       const fresh = !isMarked(database, file)
       database.pragma('journal_mode = WAL')
@@ -138,13 +142,7 @@ function isMarked(database: SqliteDatabase, file: string): boolean {
   return false
 }
 
-function assertVersion(found: string): void {
-  const rank = (version: string) => version.split('.').reduce((sum, part) => sum * 1000 + Number(part), 0)
-  if (rank(found) < rank(OLDEST_SQLITE))
-    throw new StoreOpenError(
-      `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`,
-    )
-}
+const rank = (version: string) => version.split('.').reduce((sum, part) => sum * 1000 + Number(part), 0)
 
 function sentence(file: string, error: unknown): string {
   const code = codeOf(error)
@@ -170,17 +168,13 @@ function sentence(file: string, error: unknown): string {
 
 /** Runs a statement's work; a full disk, a lock or an I/O error becomes `store_unavailable` (503). */
 export type Guarded = <T>(work: () => T) => T
+type Hears = (error: unknown) => void
 
 /**
  * After an error that leaves open whether a commit is durable, the connection is closed: the kernel drops what it could
- * not write and says "done" to the next fsync, so a commit on top could vanish with the one before. Closing moves what
- * was durable into the file; whatever asks afterwards gets `store_unavailable`, and `onLost` may end the process.
+ * not write and says "done" to the next fsync, so a commit on top could vanish with the one before.
  */
-export function guard(
-  database: SqliteDatabase,
-  onLost?: (cause: unknown) => void,
-  onFault?: (error: unknown) => void,
-): Guarded {
+export function guard(database: SqliteDatabase, onLost?: Hears, onFault?: Hears): Guarded {
   let lost = false
   return (work) => {
     try {
@@ -209,8 +203,7 @@ const LOST =
 
 /**
  * Takes erased text out of the file, and out of what a killed restore or backup left beside it: empties the log, and
- * where a page still holds a copy (SQLite moves rows within pages, and an earlier build did not overwrite what it
- * deleted) rewrites the file. True: no byte of it is left.
+ * rewrites the file where a page still holds a copy, since SQLite moves rows within pages. True: no byte of it is left.
  */
 export function scrubFile(database: SqliteDatabase, file: string, texts: readonly string[]): boolean {
   removeAbandoned(path.dirname(file))

@@ -23,6 +23,9 @@ import { StoreMaintenanceError } from '../errors.ts'
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
 const ownerOf = (store: string) => statSync(existsSync(store) ? store : path.dirname(path.resolve(store)))
 
+/** The bytes of a file; 0 if there is none. */
+export const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
 /** Whether a file belongs to another user than the store, whose daemon then cannot write it. */
 export function isForeign(file: string, store: string): boolean {
   const found = statSync(file, { throwIfNoEntry: false })
@@ -73,10 +76,10 @@ export function makeScratch(folder: string): string {
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
 /** Makes a file that is complete when it gets its name; `work` gives the place where it made it, and a failure leaves nothing. */
-export async function making<T extends { readonly made: string }>(
+export async function making<T extends { made: string }>(
   file: string,
   work: (scratch: string) => Promise<T>,
-): Promise<T> {
+) {
   const folder = path.dirname(file)
   let scratch: string | undefined
   try {

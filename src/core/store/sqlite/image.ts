@@ -47,11 +47,7 @@ export function packingOf(name: string): Packing {
 }
 
 /** Packs a file into a new one, durably, for its owner only; gives the SHA-256 of what went in and of what was written. */
-export async function pack(
-  from: string,
-  to: string,
-  { packing, recipients }: { readonly packing: Packing; readonly recipients: readonly string[] },
-): Promise<{ readonly image: string; readonly written: string }> {
+export async function pack(from: string, to: string, packing: Packing, recipients: readonly string[]) {
   const [image, written] = [createHash('sha256'), createHash('sha256')]
   const packed = new PassThrough()
   // A fault of an earlier step ends `packed` with it, which the second pipeline reports.
@@ -109,8 +105,8 @@ async function firstOf(stream: Readable): Promise<Buffer> {
 }
 
 /**
- * Stops what unpacks to more than its first page says, than the disk has room for, or than any store does: a small file
- * may unpack to any size. The declared size is that of SQLite's header (sqlite.org/fileformat2.html).
+ * Stops what unpacks to more than its first page says (sqlite.org/fileformat2.html), than the disk has room for, or than
+ * any store does: a small file may unpack to any size.
  */
 function bounded(from: string, to: string | undefined) {
   const most = Math.max(LEAST_LIMIT, statSync(from).size * MOST_RATIO)

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, lstatSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../error-code.ts'
@@ -27,7 +27,7 @@ import {
   type SqliteDatabase,
   schemaVersion,
 } from './connection.ts'
-import { faultOf, isDiskFull, isForeign, makeFile, making } from './files.ts'
+import { faultOf, isDiskFull, isForeign, makeFile, making, sizeOf } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { openJournal } from './journal.ts'
 import { performer, sqliteSql } from './sql.ts'
@@ -59,6 +59,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       )
     }),
   )
+  const anchor = (now: number) => note(() => database.transaction(() => journal.anchor(now)).immediate())
   return {
     ...alike,
     status: async () => ({
@@ -99,10 +100,6 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     return fault?.startsWith('JOURNAL_')
       ? `${name} cannot be written, so a restore would forget who unsubscribes now: check its owner, its permissions and its disk`
       : undefined
-  }
-
-  function anchor(now: number): void {
-    note(() => database.transaction(() => journal.anchor(now)).immediate())
   }
 
   /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
@@ -151,18 +148,14 @@ function assertWritable(file: string): void {
   if (isDiskFull(file)) throw codeError('ENOSPC')
 }
 
+type Asked = Partial<BackupOptions> & { readonly now: number }
 type Source = { readonly database: SqliteDatabase; readonly file: string; readonly holds: StoreContent }
 
 /**
- * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
- * checked, packed, encrypted for the recipients, read back and compared, and only then gets its name. A failure leaves
- * nothing behind; a kill leaves a folder that only its owner can read, which the next backup removes.
+ * Backs a store up while others write to it: a consistent copy (VACUUM INTO) is checked, packed, encrypted for the
+ * recipients, read back and compared, and only then gets its name. A failure leaves nothing behind.
  */
-async function backup(
-  source: Source,
-  file: string,
-  { recipients = [], now }: Partial<BackupOptions> & { readonly now: number },
-): Promise<BackupResult> {
+async function backup(source: Source, file: string, { recipients = [], now }: Asked): Promise<BackupResult> {
   try {
     const packing = packingOf(file)
     const isSealed = recipients.length > 0
@@ -184,7 +177,7 @@ async function backup(
       makeFile(image)
       source.database.prepare('VACUUM INTO ?').run(image)
       const checked = checkImage(image, source.holds, now)
-      const { image: hash, written } = await pack(image, made, { packing, recipients })
+      const { image: hash, written } = await pack(image, made, packing, recipients)
       // Only its recipients can read an encrypted backup: then the bytes are compared.
       const same = isSealed ? (await hashOf(made)) === written : (await unpack(made, undefined)) === hash
       if (!same)
@@ -220,5 +213,3 @@ function checkImage(image: string, holds: StoreContent, now: number) {
     copy.close()
   }
 }
-
-const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0

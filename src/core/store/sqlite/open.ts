@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import { mayExceed } from '../../course/history.ts'
 import { attemptEntry } from '../../course/transitions/claim.ts'
 import { codeError } from '../../error-code.ts'
@@ -16,7 +15,7 @@ import { storableText } from '../sql.ts'
 import type { OnLost, Store } from '../store.ts'
 import { dueColumn } from '../subscriptions.ts'
 import { closeFile, guard, IN_MEMORY, type SqliteDatabase, UNAVAILABLE } from './connection.ts'
-import { isDiskFull } from './files.ts'
+import { isDiskFull, sizeOf } from './files.ts'
 import { openJournal } from './journal.ts'
 import { createPageCheck } from './page-check.ts'
 import { openDatabase, sqliteSql } from './sql.ts'
@@ -28,11 +27,7 @@ import { openDatabase, sqliteSql } from './sql.ts'
 const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process. */
-export async function openSqlite(
-  file: string | undefined,
-  onLost?: OnLost,
-  leaseClock: () => number = sinceBoot,
-): Promise<Store> {
+export async function openSqlite(file: string | undefined, onLost?: OnLost, leaseClock = sinceBoot) {
   const database = await openDatabase(file ?? IN_MEMORY, 'FULL', SQLITE_STEPS)
   // Damage met in daily work. Remembered, so that a later ping that happens to succeed cannot hide it.
   let damaged: unknown
@@ -72,14 +67,14 @@ export async function openSqlite(
     status: () =>
       steps.read(function* () {
         const { version, latest } = yield* readSchema(SQLITE_STEPS.length)
-        const bytes = file === undefined ? undefined : statSync(file).size
+        const bytes = file === undefined ? undefined : sizeOf(file)
         return { kind, version, latest, bytes, backupAt: yield* getTime(BACKUP_AT) }
       }),
     async close() {
       await pages?.close()
       closeFile(database)
     },
-  }
+  } satisfies Store
 }
 
 /** What must go into a full file before it counts as one with room. */

@@ -1,9 +1,9 @@
-import { statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { embedded } from '../../embedded.ts'
 import { within } from '../../wait.ts'
+import { sizeOf } from './files.ts'
 
 /** The pause after a read of every page, as a multiple of its duration: checks take at most 1% of the time. */
 const SHARE = 100
@@ -12,9 +12,8 @@ const LEAST_PAUSE_MS = 5000
 const SMALL_BYTES = 4_000_000
 
 /**
- * Gives a check of the file's pages (`PRAGMA quick_check`); true if every page is sound. It uses a connection
- * of its own, because the daemon's would read its cache, and reads a large file in a thread to keep the event
- * loop free. It waits up to `patienceMs` for a fresh result, and otherwise gives the previous one.
+ * Gives a check of the file's pages (`PRAGMA quick_check`) by a connection of its own, because the daemon's would read its
+ * cache. It waits up to `patienceMs` for a fresh result, and otherwise gives the previous one.
  */
 export function createPageCheck(
   file: string,
@@ -55,7 +54,9 @@ export function createPageCheck(
   return {
     async check() {
       if (running === undefined && performance.now() >= nextAt)
-        if (sizeOf(file) <= smallBytes) note(readPages(Database, file, 0))
+        if (sizeOf(file) + sizeOf(`${file}-wal`) <= smallBytes)
+          // With its write-ahead log, which a check reads too.
+          note(readPages(Database, file, 0))
         else start()
       if (running) await within(patienceMs, running, () => {})
       return sound
@@ -69,9 +70,8 @@ export function createPageCheck(
 }
 
 /**
- * Reads every page. `result` is undefined if the file could not be read now (locked, or being restored), which says
- * nothing about its pages; `tookMs` is the reading alone, since a thread starts late on a busy machine. The thread runs
- * the source text of this function, so it may use only its parameters and globals.
+ * Reads every page. `result` is undefined if the file could not be read now; `tookMs` is the reading alone. The thread
+ * runs the source text of this function, so it may use only its parameters and globals.
  */
 function readPages(Driver: typeof Database, file: string, lockedMs: number) {
   const began = performance.now()
@@ -98,9 +98,3 @@ new Driver(':memory:').close()
 parentPort.postMessage('loaded')
 parentPort.postMessage((${readPages})(Driver, workerData, 500))
 `
-
-/** The size of a file with its write-ahead log, which a check reads too. */
-function sizeOf(file: string): number {
-  const bytes = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
-  return bytes(file) + bytes(`${file}-wal`)
-}

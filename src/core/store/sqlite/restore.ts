@@ -40,8 +40,8 @@ export interface RestoreOptions {
 }
 
 /**
- * Puts backups in the place of a store's files. Each is unpacked beside its file and verified there before any file is
- * replaced; with `force` an existing one is moved aside, never deleted, and only when no process has it open.
+ * Puts backups in the place of a store's files. Each is verified beside its file before any is replaced; with `force`, an
+ * existing one is moved aside, never deleted, and only when no process has it open.
  */
 export async function restore(parts: readonly RestorePart[], options: RestoreOptions) {
   const { force, now, audit } = options
@@ -143,7 +143,7 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
   assertMadeHere(database, { file: from, holds, done: 'restored' })
   // One that is older is brought up to date here, not at the next start.
   if (isStore) await migrateFile(database, from)
-  const done = isStore ? await catchUp(database, { from, to }, options) : NOTHING_DONE
+  const done = isStore ? await catchUp(database, { from, to, holds }, options) : NOTHING_DONE
   if (isStore) perform(addAudit(options.audit))
   const { damaged, faults } = verifyDatabase(database, { now: options.now, holds })
   if (damaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
@@ -157,11 +157,8 @@ const NOTHING_DONE: Awaited<ReturnType<typeof catchUp>> = {
 }
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
-async function catchUp(
-  database: SqliteDatabase,
-  { from, to }: Pick<RestorePart, 'from' | 'to'>,
-  { journal, withoutJournal = false, sentFrom, now }: RestoreOptions,
-) {
+async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, options: RestoreOptions) {
+  const { journal, withoutJournal, sentFrom, now } = options
   const sql = sqliteSql({ database })
   const perform = performer(database)
   const own = journals.readJournal(journals.journalFile(to))

@@ -53,10 +53,8 @@ function assertSameSchema(restored: SqliteDatabase, replaced: string): void {
 }
 
 function take(restored: SqliteDatabase): number {
-  const newer = restored.prepare<[], { id: string; lessons: number }>(
-    `SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`,
-  )
-  const sent = newer.all()
+  type Sent = { id: string; lessons: number }
+  const sent = restored.prepare<[], Sent>(`SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`).all()
   const columns = restored.prepare(`SELECT group_concat(name, ', ') FROM pragma_table_info('subscription')`)
   const row = columns.pluck().get()
   for (const table of ['course_text', 'course_plan'])
