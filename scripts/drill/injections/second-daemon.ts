@@ -52,7 +52,11 @@ export async function secondDaemon(cell: Cell, world: World): Promise<Injection>
         daemon: '--service web --service agent',
         daemonEnv: { BUILD_STAMP: 'b1' },
         inject: () => startOther('--service api', { BUILD_STAMP: 'b2' }),
-        heal: stopOther,
+        // The api goes on, of the same build.
+        async heal() {
+          await stopOther()
+          await startOther('--service api', { BUILD_STAMP: 'b1' })
+        },
       }
     case 'wrong owner':
       return {
