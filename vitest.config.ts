@@ -46,11 +46,11 @@ const ALONE = [
   'test/daemon/leaves-nothing.test.ts',
 ]
 
-/** Tests that take ten seconds or more each and stand for no room: `npm run test:load` runs them, so that `npm test` stays short. */
+/** Tests that take ten seconds or more each, or are of our tools: `npm run test:load` runs them, so that `npm test` stays short. */
 const LONG = [
   'test/simulation/**/*.test.ts',
   'test/e2e/status-record.test.ts',
-  'test/scripts/options.test.ts',
+  'test/scripts/{mutants,options,proof}.test.ts',
   'test/security/growth.test.ts',
 ]
 

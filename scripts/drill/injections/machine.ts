@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { chownSync, rmSync, statfsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cell } from '../product.ts'
 import { DATA, type Running, type World } from '../world.ts'
 import {
@@ -50,9 +51,14 @@ export function disk({ how, when }: Cell, world: World): Injection {
       prefix = calls.prefix
       return undefined
     },
-    heal() {
+    async heal() {
+      // What strace has begun stays slow until it ends.
+      if (prefix !== '' && how === 'slow' && when === 'start') {
+        execFileSync('pkill', ['-KILL', '-f', 'platformctl.* daemon '])
+        await sleep(500)
+      }
       prefix = ''
-      return calls.detach()
+      await calls.detach()
     },
   }
   const isOpen = when === 'running' || when === 'drain'

@@ -117,7 +117,8 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
   return reasons.length === 0 ? undefined : reasons.join('; ')
 }
 
-const WRITE_MS = 5000
+/** Longer than a health client waits: what answers from this disk looks like an outage. */
+const WRITE_MS = 2000
 /** Longer than one call of the dispatcher goes on. */
 const SCHEDULE_MS = 10 * MINUTE_MS
 /** Leases and signatures allow for more, certificates and tokens for less. */
