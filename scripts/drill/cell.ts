@@ -92,14 +92,17 @@ async function hear(running: Running | undefined, began: number): Promise<'alert
   const isHeard = () => opened().length > 0 || (running?.isOver() === true && it.witness !== true)
   check(await until(isHeard, TOLD_MS + (it.moreMs ?? 0)), 'nobody was told in time')
   const [first] = opened()
-  const text = opened()
-    .map((one) => one.text)
-    .join('\n')
   if (first !== undefined) {
     told = { by: it.witness ? 'a witness' : first.by, ms: first.at - began, text: first.text }
-    // Other alerts about the same fault follow a moment later.
+    // Other alerts about the same fault follow a moment later, and later where everything is slow.
     await sleep(1000)
-    await follow(text)
+    const isNamed = () => opened().some((one) => it.cause.test(one.text))
+    if (it.moreMs !== undefined) await until(isNamed, 60_000)
+    await follow(
+      opened()
+        .map((one) => one.text)
+        .join('\n'),
+    )
     return 'alert'
   }
   if (running?.isOver() !== true) return undefined

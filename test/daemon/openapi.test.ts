@@ -63,8 +63,13 @@ const operations = Object.entries(paths).flatMap(([path, item]) =>
 
 const ajv = addFormats.default(new Ajv.default({ strict: false, allErrors: false }))
 ajv.addSchema({ $id: 'openapi', components: document.components })
-const fits = (schema: object, value: unknown) =>
-  ajv.validate(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')), value)
+/** Each schema is compiled once. */
+const rooted = new WeakMap<object, object>()
+const fits = (schema: object, value: unknown) => {
+  const known = rooted.get(schema) ?? JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'))
+  rooted.set(schema, known)
+  return ajv.validate(known, value)
+}
 
 let platform: Platform
 const FEEDBACK_SECRET = `whsec_${Buffer.from('a standard webhooks test key').toString('base64')}`
