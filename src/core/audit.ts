@@ -9,19 +9,11 @@ export interface Operator {
 /** The operator named when an embedding program acts for itself. */
 export const PROGRAM: Operator = { name: 'program', place: 'openPlatform' }
 
-export type AuditAction =
-  | 'erase'
-  | 'resolve'
-  | 'resolve-incident'
-  | 'restore'
-  | 'suppress'
-  | 'unsuppress'
-  | 'pause'
-  | 'resume'
-  | 'enrol'
-  | 'cancel'
-  | 'set'
-  | 'import'
+export const AUDIT_ACTIONS = [
+  ...(['erase', 'resolve', 'resolve-incident', 'restore', 'suppress', 'unsuppress'] as const),
+  ...(['pause', 'resume', 'enrol', 'cancel', 'set', 'import'] as const),
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /** One line of the audit log. No field holds an address: entries stay when a person is erased. */
 export interface AuditEntry {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { AUDIT_ACTIONS } from '../../core/audit.ts'
 import { FEEDBACK_KINDS, SUPPRESSION_CAUSES } from '../../core/mail/feedback/event.ts'
 import { STREAMS } from '../../core/mail/holds.ts'
 import { courseDocuments } from './course.ts'
@@ -9,13 +10,113 @@ import {
   courseCounts,
   list,
   listOf,
+  members,
   milliseconds,
+  optional,
   pause,
   text,
   time,
   versioned,
 } from './parts.ts'
-import { storeDocuments } from './store.ts'
+
+const kind = z.enum(['sqlite', 'postgres'])
+
+const verified = z.strictObject({
+  ok: z.boolean(),
+  damaged: z.boolean().describe('The file itself is unsound.'),
+  checked: count.describe('Subscriptions looked at.'),
+  faults: list(text).describe('At most 100.'),
+  moreFaults: count,
+})
+
+const backup = z.strictObject({ file: text, bytes: count, version: count, counts: countsByName })
+
+const replayed = z
+  .strictObject(
+    members(count, 'unsubscribed', 'undone', 'erased', 'suppressed', 'released', 'paused', 'resumed'),
+  )
+  .describe('What happened after the backup, and was done again.')
+
+const restored = z.strictObject({
+  version: count,
+  counts: countsByName,
+  faults: list(text).describe('Rows that break a promise of the course; restored as they were.'),
+  replayed,
+  uncoveredSince: optional(
+    milliseconds,
+    'With --without-journal: changes since then are lost, but for those in `replayed`.',
+  ),
+  coveredTo: optional(
+    milliseconds,
+    'The last change in the journal, where the replaced store cannot be read; later ones are lost.',
+  ),
+  repeats: optional(
+    count,
+    'Lessons sent after the backup that will be sent again; missing if they cannot be counted.',
+  ),
+  taken: count.describe('Lessons recorded as sent from --sent-from.'),
+  kept: text.optional().describe('Where the replaced file is now.'),
+})
+
+const storeDocuments = {
+  'db status': versioned({
+    store: z.strictObject({
+      kind,
+      location: text,
+      version: count.describe('Of the schema.'),
+      latest: count.describe('The schema that this build brings.'),
+      readable: z.boolean().describe('This build can run on it.'),
+      bytes: count,
+      walBytes: count.optional(),
+      counts: countsByName,
+      verifiedAt: milliseconds.optional(),
+    }),
+    analytics: z
+      .strictObject({
+        table: text.optional(),
+        location: text,
+        ...members(count, 'batches', 'events'),
+        bytes: count.optional(),
+      })
+      .optional(),
+  }),
+  'db migrate': z.union([
+    versioned({ result: z.strictObject({ from: count, to: count }) }),
+    versioned({ steps: listOf({ version: count, statements: list(text) }) }).describe('With --plan.'),
+  ]),
+  'db backup': versioned({ result: backup, analytics: backup.optional() }),
+  'db restore': versioned({ result: restored, analytics: restored.optional() }),
+  'db after-restore': versioned({
+    result: z.strictObject({
+      replayed,
+      restoredTo: milliseconds.describe('The last change that the restored database had.'),
+      coveredTo: optional(milliseconds, 'Up to when no change is lost; missing with --without-journal.'),
+    }),
+  }),
+  'db journal': versioned({ file: text, entries: count }),
+  'db verify': versioned({ result: verified, analytics: verified.optional() }),
+  'db copy': z.union([
+    versioned({ counts: countsByName, verified }),
+    versioned({
+      same: z.boolean(),
+      differences: listOf({
+        table: text,
+        from: count.describe('Rows here.'),
+        to: count.describe('Rows there.'),
+      }),
+    }).describe('With --verify, or with --resume where the other store holds rows.'),
+  ]),
+  'db audit': versioned({
+    entries: listOf({
+      id: text,
+      at: time,
+      action: z.enum(AUDIT_ACTIONS),
+      ...members(text, 'who', 'place'),
+      subject: optional(text, 'The id of a subscription or an incident, or the keyed hash of an address.'),
+      details: text.optional(),
+    }),
+  }),
+} as const
 
 const messageKind = text.describe('opened, acknowledged, closed, or reminder-1 and so on.')
 const channel = text.describe('webhook, escalation or mail.')
@@ -39,7 +140,7 @@ const daemon = z.strictObject({
       fingerprint: text.nullable(),
     })
     .optional(),
-  store: z.strictObject({ kind: z.enum(['sqlite', 'postgres']), location: text }),
+  store: z.strictObject({ kind, location: text }),
   envFiles: list(text),
   schedule: z.boolean(),
   urls: z.record(z.string(), text.optional()),
@@ -49,9 +150,8 @@ const deployed = <State extends string>(states: readonly [State, ...State[]]) =>
   versioned({ files: listOf({ file: text.describe('Absolute.'), state: z.enum(states) }) })
 
 /**
- * The form of each document that a command prints with `--format json`, by command. The compiler holds the commands to
- * it, and docs/reference/schemas is made from it. The reports of
- * preflight and env check, and health, have schemas of their own, which name the platform's services and groups.
+ * The form of each document that a command prints with `--format json`: the compiler holds the commands to it. Reports of preflight
+ * and env check, and health, have schemas of their own, which name services and groups.
  */
 export const DOCUMENTS = {
   ...courseDocuments,
@@ -67,10 +167,8 @@ export const DOCUMENTS = {
       service: text,
       reason: text.optional(),
       affected: list(text),
-      openedAt: milliseconds,
-      seenAt: milliseconds,
-      closedAt: milliseconds.optional(),
-      acknowledgedAt: milliseconds.optional(),
+      ...members(milliseconds, 'openedAt', 'seenAt'),
+      ...members(milliseconds.optional(), 'closedAt', 'acknowledgedAt'),
       acknowledgedBy: text.optional(),
       resolvedBy: text.optional().describe('Who closed it with alert resolve.'),
       resolvedReason: text.optional(),
@@ -122,8 +220,7 @@ export const DOCUMENTS = {
     store: z.union([
       z.strictObject({
         ...storePlace,
-        version: count,
-        latest: count,
+        ...members(count, 'version', 'latest'),
         backupAt: milliseconds.optional(),
         lastHour: text.optional(),
         counts: courseCounts,
@@ -146,8 +243,7 @@ export const DOCUMENTS = {
     }),
   }),
   'email feedback': versioned({
-    outcome: text,
-    reason: text,
+    ...members(text, 'outcome', 'reason'),
     recorded: count,
     repeated: count.describe('Recorded before.'),
     unmatched: count.describe('Reports without proof that we sent the message.'),
@@ -157,8 +253,7 @@ export const DOCUMENTS = {
     counts: listOf({
       day: z.iso.date(),
       kind: z.enum([...FEEDBACK_KINDS, 'sent']),
-      source: text,
-      domain: text,
+      ...members(text, 'source', 'domain'),
       count,
     }),
   }),
@@ -174,20 +269,15 @@ export const DOCUMENTS = {
   'email suppressions add': versioned({ outcome: z.enum(['added', 'known', 'erased']) }),
   'email suppressions remove': versioned({ outcome: z.literal('removed') }),
   'email suppressions import': versioned({
-    added: count,
-    known: count,
+    ...members(count, 'added', 'known'),
     skipped: count.describe('Malformed, or erased before.'),
     passing: count.describe('Left out because the address may exist.'),
   }),
   'email lint': versioned({
     ok: z.boolean().describe('No finding is an error.'),
     mails: listOf({
-      name: text,
-      subject: text,
-      htmlBytes: count,
-      textBytes: count,
-      errors: count,
-      warnings: count,
+      ...members(text, 'name', 'subject'),
+      ...members(count, 'htmlBytes', 'textBytes', 'errors', 'warnings'),
     }),
     findings: list(findingOf(text)),
   }),

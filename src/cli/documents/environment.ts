@@ -3,7 +3,7 @@ import type { Contract } from '../../core/env/contract.ts'
 import { DIALECTS } from '../../core/env/dialects/read.ts'
 import { LIVE_CHECKS, LIVE_STATES, liveTargetNames } from '../../core/live/live.ts'
 import { SOURCES } from '../../daemon/routes/configuration.ts'
-import { count, list, listOf, text, time, versioned } from './parts.ts'
+import { count, list, listOf, members, optional, text, time, versioned } from './parts.ts'
 
 const words = text.min(1)
 
@@ -115,20 +115,17 @@ export const environmentDocuments = {
   'env verify': versioned({
     same: z.boolean().describe('Every replica answered, and runs what the files say.'),
     replicas: listOf({
-      service: text,
-      url: text,
+      ...members(text, 'service', 'url'),
       state: z.enum(['same', 'differs', 'unreached']),
       reason: text.optional().describe('Why it was not reached.'),
       startedAt: time.optional(),
       build: text.nullable().optional(),
       definition: z.enum(['same', 'differs', 'lessons differ', 'not compared']).optional(),
-      older: z
-        .literal(true)
-        .optional()
-        .describe('Files of this folder’s definition were written after the start.'),
-      changedFiles: list(text)
-        .optional()
-        .describe('Env files and files of secrets that changed after the start of the service.'),
+      older: optional(z.literal(true), 'Files of this folder’s definition were written after the start.'),
+      changedFiles: optional(
+        list(text),
+        'Env files and files of secrets that changed after the start of the service.',
+      ),
       variables: listOf({
         name: text,
         state: z.enum(['same', 'differs', 'missing', 'extra']),

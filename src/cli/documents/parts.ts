@@ -11,6 +11,13 @@ export const text = z.string()
 export const milliseconds = z.number().describe('UTC milliseconds since the epoch.')
 export const time = z.iso.datetime().describe('ISO 8601, in UTC.')
 
+export const optional = <Form extends z.ZodType>(form: Form, about: string) => form.optional().describe(about)
+
+/** Members of one form. */
+export const members = <Form extends z.ZodType, Name extends string>(form: Form, ...names: readonly Name[]) =>
+  // Each has the form.
+  Object.fromEntries(names.map((name) => [name, form])) as Record<Name, Form>
+
 /** An object with `version: 1`, and nothing but the members that are named. */
 export const versioned = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject({ version: z.literal(1), ...shape })
@@ -28,9 +35,7 @@ export const courseCounts = z.strictObject({
   byLessons: list(count).describe('Confirmed subscriptions by the number of lessons sent, from 0.'),
   dueNow: count,
   dueByHour: list(count).describe('Due in each of the next 24 hours, beyond what is due now.'),
-  parked: count,
-  unknown: count,
+  ...members(count, 'parked', 'unknown'),
   waiting: count.describe('Due, and waiting for the next attempt because one failed.'),
-  nextTryAt: milliseconds.optional(),
-  oldestDueAt: milliseconds.optional(),
+  ...members(milliseconds.optional(), 'nextTryAt', 'oldestDueAt'),
 })
