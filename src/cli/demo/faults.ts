@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
+import { pipeline } from 'node:stream'
 import { signWebhook } from '../../core/incidents/webhook.ts'
 import { PATHS } from '../../core/paths.ts'
 import { secret as asSecret } from '../../core/secret.ts'
@@ -14,24 +16,14 @@ export async function openDoor(target: () => number) {
   let isShut = false
   const server = createServer((client) => {
     if (isShut) return void client.destroy()
-    const behind = createConnection(target(), '127.0.0.1')
-    for (const [from, to] of [
-      [client, behind],
-      [behind, client],
-    ] as const) {
-      open.add(from)
-      from.on('error', () => to.destroy())
-      from.on('close', () => {
-        open.delete(from)
-        to.destroy()
-      })
-      from.pipe(to)
-    }
+    open.add(client)
+    // When either side ends or breaks, both are destroyed.
+    pipeline(client, createConnection(target(), '127.0.0.1'), client, () => {
+      open.delete(client)
+      client.destroy()
+    })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   const cut = () => {
     for (const socket of open) socket.destroy()
   }
@@ -64,33 +56,21 @@ export function hangStore(file: string): () => void {
 }
 
 /** Announces on the demo's clock, which is days ahead of that of a command. */
-export async function announceIn(
-  file: string,
-  clock: SteppingClock,
-  id: string,
-  text: string,
-): Promise<void> {
+export async function announceIn(file: string, clock: SteppingClock, id: string, text: string) {
   const store = await openStore({ kind: 'sqlite', file })
-  try {
-    const from = clock.now()
-    await store.incidents.announce({ id, text, translations: {}, from, until: undefined, by: 'demo' }, from)
-  } finally {
-    await store.close()
-  }
+  const from = clock.now()
+  const announcement = { id, text, translations: {}, from, until: undefined, by: 'demo' }
+  await store.incidents.announce(announcement, from).finally(() => store.close())
 }
 
-/** The secret of the webhooks that report bounces. */
 export const feedbackSecret = (secret: string) => `whsec_${Buffer.from(secret).toString('base64')}`
 
 /** Reports a bounce of an address that was subscribed for it, as a provider of mail would. */
 export async function bounce(web: string, secret: string, clock: SteppingClock): Promise<void> {
   const address = `gone-${clock.now()}@example.com`
-  const json = { 'content-type': 'application/json' }
-  await fetch(`${web}${PATHS.subscribe}`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify({ email: address }),
-  })
+  const headers = { 'content-type': 'application/json' }
+  const subscription = { method: 'POST', headers, body: JSON.stringify({ email: address }) }
+  await fetch(`${web}${PATHS.subscribe}`, subscription)
   const timestamp = String(Math.floor(clock.now() / 1000))
   const body = JSON.stringify({
     type: 'hard-bounce',
@@ -101,7 +81,7 @@ export async function bounce(web: string, secret: string, clock: SteppingClock):
   const signature = signWebhook(id, timestamp, body, asSecret(feedbackSecret(secret)))
   const answer = await fetch(`${web}/api/email/feedback/standard`, {
     method: 'POST',
-    headers: { ...json, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
+    headers: { ...headers, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
     body,
   })
   if (!answer.ok) throw new Error(`the feedback was answered with ${answer.status}`)
@@ -112,18 +92,12 @@ export async function post(
   url: string,
   { body, secret, signal }: { body?: unknown; secret?: string; signal: AbortSignal },
 ): Promise<Record<string, unknown>> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      ...(secret === undefined ? {} : { Authorization: `Bearer ${secret}` }),
-    },
-    body: body === undefined ? null : JSON.stringify(body),
-    signal,
-  })
-  const answer = (await response.json()) as Record<string, unknown>
-  if (!response.ok) {
-    throw failure(`${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`)
+  const headers = {
+    ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    ...(secret !== undefined && { Authorization: `Bearer ${secret}` }),
   }
-  return answer
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) ?? null, signal })
+  const answer = (await response.json()) as Record<string, unknown>
+  if (response.ok) return answer
+  throw failure(`${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`)
 }

@@ -1,6 +1,8 @@
 import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { type Context, Hono } from 'hono'
 import { SMTPServer } from 'smtp-server'
+import { untilAborted } from '../../core/wait.ts'
 import { iso } from '../output/text.ts'
 import { mailRoutes, mailsPage, readMail } from '../pages/mails.ts'
 import { createEvents, type LocalEvents, serveLocally } from '../pages/site.ts'
@@ -13,19 +15,13 @@ export type Inbox = Awaited<ReturnType<typeof openInbox>>
 
 const LARGEST_MESSAGE_BYTES = 2_000_000
 
-/**
- * A real SMTP server that keeps what arrives in memory, and a page that shows it live. Both are on 127.0.0.1: SMTP on any
- * free port, the page on `pagePort` (0: any), at /inbox beside other pages.
- */
-export async function openInbox({
-  pagePort,
-  live,
-  now = Date.now,
-}: {
+/** A real SMTP server on any free port that keeps mails in memory, and a page on `pagePort` (0: any) that shows them live. */
+export async function openInbox(options: {
   readonly pagePort: number
   readonly live?: Pick<Live, 'pages' | 'events'>
   readonly now?: () => number
 }) {
+  const { pagePort, live, now = Date.now } = options
   const mails: ReceivedMail[] = []
   const listeners = new Set<(mail: ReceivedMail) => void>()
   const events = live?.events ?? createEvents()
@@ -39,18 +35,15 @@ export async function openInbox({
     onConnect: (_session, done) =>
       done(isRefusing ? Object.assign(new Error('4.3.2 out of order'), { responseCode: 421 }) : undefined),
     onData(stream, _session, done) {
-      const chunks: Buffer[] = []
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-      stream.on('error', done)
-      stream.on('end', () => {
+      const read = async () => {
+        const source = await buffer(stream)
         received += 1
-        receive(received, Buffer.concat(chunks), now()).then((mail) => {
-          mails.push(mail)
-          events.tell(String(mail.id))
-          for (const listener of [...listeners]) listener(mail)
-          done()
-        }, done)
-      })
+        const mail = await receive(received, source, now())
+        mails.push(mail)
+        events.tell(String(mail.id))
+        for (const listener of [...listeners]) listener(mail)
+      }
+      read().then(() => done(), done)
     },
   })
   await new Promise<void>((resolve, reject) => {
@@ -75,21 +68,15 @@ export async function openInbox({
       }
     },
     /** Resolves with the first mail, past or future, that `matches`; rejects when aborted. */
-    waitFor: (matches: (mail: ReceivedMail) => boolean, signal: AbortSignal) =>
-      new Promise<ReceivedMail>((resolve, reject) => {
-        const past = mails.find(matches)
-        if (past) return resolve(past)
-        const settle = (end: () => void) => {
-          listeners.delete(look)
-          signal.removeEventListener('abort', stop)
-          end()
-        }
-        const look = (mail: ReceivedMail) => matches(mail) && settle(() => resolve(mail))
-        const stop = () => settle(() => reject(signal.reason))
-        if (signal.aborted) return reject(signal.reason)
-        listeners.add(look)
-        signal.addEventListener('abort', stop)
-      }),
+    async waitFor(matches: (mail: ReceivedMail) => boolean, signal: AbortSignal): Promise<ReceivedMail> {
+      const past = mails.find(matches)
+      if (past) return past
+      const { promise, resolve } = Promise.withResolvers<ReceivedMail>()
+      const look = (mail: ReceivedMail) => void (matches(mail) && resolve(mail))
+      listeners.add(look)
+      const aborted = untilAborted(signal).then(() => Promise.reject(signal.reason))
+      return Promise.race([promise, aborted]).finally(() => listeners.delete(look))
+    },
     async close() {
       await Promise.all([new Promise<void>((resolve) => smtp.close(resolve)), page.close()])
     },
@@ -108,15 +95,13 @@ function pagesOf(mails: ReceivedMail[], events: LocalEvents, live: Hono = new Ho
     events.tell('removed')
     return c.body(null, 204)
   }
+  const removeAll = remove(() => true)
   return new Hono()
     .route('/', live)
     .get('/', inboxPage)
     .get('/inbox', inboxPage)
     .get('/events', () => events.stream())
-    .delete(
-      '/mails',
-      remove(() => true),
-    )
+    .delete('/mails', removeAll)
     .delete('/mails/:id', (c) => remove(({ id }) => String(id) === c.req.param('id'))(c))
     .route(
       '/',

@@ -1,6 +1,5 @@
 import { pageOf } from '../pages/site.ts'
 
-/** What the buttons say. */
 const BUTTONS = {
   mail: 'Break mail',
   service: 'Stop {service}',

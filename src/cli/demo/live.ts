@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { Hono, type Context as Request } from 'hono'
+import { Hono } from 'hono'
+import { proxy } from 'hono/proxy'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
 import { untilAborted } from '../../core/wait.ts'
@@ -15,9 +16,8 @@ export interface SteppingClock extends Clock {
 export function steppingClock(): SteppingClock {
   let ahead = 0
   return {
+    ...systemClock,
     now: () => systemClock.now() + ahead,
-    monotonic: systemClock.monotonic,
-    sleep: systemClock.sleep,
     advance(ms) {
       ahead += ms
     },
@@ -35,10 +35,7 @@ const BROKE = {
 
 export const ANNOUNCEMENT = 'Maintenance: signing in takes a break of ten minutes this evening.'
 
-interface Alert {
-  readonly title: string
-  readonly text: string
-}
+type Alert = Readonly<Record<'title' | 'text', string>>
 
 export type Live = ReturnType<typeof createLive>
 
@@ -48,9 +45,7 @@ export interface LiveParts {
   /** What can be broken, and how: each answers with what heals it. */
   readonly breaks: Readonly<Partial<Record<Breakable, () => () => unknown>>>
   readonly serviceLabel: string
-  /** Puts an announcement on the status page. */
   readonly announce: (text: string) => Promise<void>
-  /** Reports a bounce, as the mail provider would. */
   readonly bounce: () => Promise<void>
   /** The command that says the same in a terminal, for each button. */
   readonly commands: Readonly<Record<Breakable | 'announce' | 'bounce' | 'heal', string>>
@@ -142,32 +137,20 @@ export function createLive(clock: SteppingClock) {
 
   const pages = new Hono()
     .get('/', livePage)
-    .get('/live.json', (c) =>
-      c.json({
-        name: parts?.name ?? '',
-        service: parts?.serviceLabel ?? '',
-        site: site?.url,
-        web: parts?.web,
-        story,
-        alerts,
-        command,
-        broken: [...healing.keys()],
-        can: Object.keys(parts?.breaks ?? {}),
-        isLooking: looks > 0,
-        version,
-      }),
-    )
+    .get('/live.json', (c) => {
+      const { name = '', serviceLabel: service = '', web, breaks = {} } = parts ?? {}
+      const [broken, can, isLooking] = [[...healing.keys()], Object.keys(breaks), looks > 0]
+      const shown = { name, service, site: site?.url, web, story, alerts, command }
+      return c.json({ ...shown, broken, can, isLooking, version })
+    })
     .post('/act/:name', async (c) => {
       // A page of another site can send a form here, but not with this header.
       if (c.req.header('x-live') !== '1') return c.text('Press the button on the page.\n', 403)
-      try {
-        return (await act(c.req.param('name')))
-          ? c.body(null, 204)
-          : c.text('There is no such button.\n', 404)
-      } catch (error) {
+      const isKnown = await act(c.req.param('name')).catch((error: unknown) => {
         tell(`That did not work: ${error instanceof Error ? error.message : String(error)}`)
-        return c.body(null, 204)
-      }
+        return true
+      })
+      return isKnown ? c.body(null, 204) : c.text('There is no such button.\n', 404)
     })
     .post('/hook', async (c) => {
       const { data } = (await c.req.json()) as { readonly data: Alert }
@@ -177,10 +160,8 @@ export function createLive(clock: SteppingClock) {
     })
 
   return {
-    /** The page and what it asks, for the site of the inbox. */
     pages,
     events,
-    /** Adds to the story. */
     tell,
     /** Resolves when nothing is broken; true if something was. Rejects when aborted. */
     async whole(signal: AbortSignal): Promise<boolean> {
@@ -189,7 +170,6 @@ export function createLive(clock: SteppingClock) {
       signal.throwIfAborted()
       return true
     },
-    /** Gives the page its platform. */
     async show(given: LiveParts): Promise<void> {
       parts = given
       site = await serveLocally(0, framed(given.web))
@@ -207,27 +187,16 @@ export function createLive(clock: SteppingClock) {
 
 /** The platform's own site, for a frame: its pages refuse to be framed by others. */
 function framed(web: string): Hono {
-  return new Hono().all('*', async (c: Request) => {
-    const { pathname, search } = new URL(c.req.url)
-    const { method, headers } = c.req.raw
-    const given = new Headers(headers)
-    given.delete('host')
+  return new Hono().all('*', async ({ req }) => {
+    const { origin, pathname, search } = new URL(req.url)
     // A page of another site keeps its own, and is refused.
-    if (given.get('origin') === new URL(c.req.url).origin) given.set('origin', web)
-    const body = method === 'GET' || method === 'HEAD' ? null : await c.req.arrayBuffer()
-    const answer = await fetch(`${web}${pathname}${search}`, {
-      method,
-      headers: given,
-      body,
-      redirect: 'manual',
-    })
-    const kept = new Headers(answer.headers)
-    // They describe the bytes before they were decoded.
-    for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) kept.delete(name)
-    const policy = kept.get('content-security-policy')
-    if (policy)
-      kept.set('content-security-policy', policy.replace("frame-ancestors 'none'", `frame-ancestors ${HERE}`))
-    return new Response(answer.body, { status: answer.status, headers: kept })
+    const own = req.header('origin') === origin && { origin: web }
+    const headers = { ...req.header(), host: undefined, ...own }
+    const answer = await proxy(`${web}${pathname}${search}`, { raw: req.raw, headers, redirect: 'manual' })
+    const policy = answer.headers.get('content-security-policy')
+    const framing = policy?.replace("frame-ancestors 'none'", `frame-ancestors ${HERE}`)
+    if (framing) answer.headers.set('content-security-policy', framing)
+    return answer
   })
 }
 

@@ -9,11 +9,11 @@ import { PATHS } from '../../core/paths.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { openHistory } from '../../core/store/open.ts'
 import { untilAborted } from '../../core/wait.ts'
-import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
+import { startDaemon } from '../../daemon/start.ts'
 import { type Context, programName } from '../context.ts'
 import { EXIT, type ExitCode, failure } from '../exit.ts'
 import { announceIn, bounce, feedbackSecret, hangStore, openDoor, post } from './faults.ts'
-import { type Inbox, openInbox, type ReceivedMail } from './inbox.ts'
+import { openInbox, type ReceivedMail } from './inbox.ts'
 import {
   ANNOUNCEMENT,
   createLive,
@@ -49,11 +49,9 @@ function isFree(port: number): Promise<boolean> {
 /** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
 const PATIENCE_MS = 20_000
 const INBOX_PORT = 8025
-/** Gets the mails about incidents. */
 const VISITOR = 'visitor@example.com'
 /** `every` is at most this long, and a weekday comes sooner. */
 const LONGEST_CADENCE_DAYS = 90
-/** Numbers in words, for a sentence. */
 const NUMBERS = 'no one two three four five six seven eight nine ten eleven twelve'.split(' ')
 
 export interface DemoOptions {
@@ -64,7 +62,6 @@ export interface DemoOptions {
   readonly exit: boolean
 }
 
-/** Runs the whole platform on loopback: its services, an inbox, and its course on a fast clock. */
 export async function runDemo(context: Context, options: DemoOptions): Promise<ExitCode> {
   const clock = steppingClock()
   const live = createLive(clock)
@@ -72,9 +69,9 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
   // Last in, first out, so that nothing outlives what it depends on; each step runs even if others fail.
   const cleanup: (() => Promise<unknown>)[] = []
   try {
-    const { secret, inbox, daemon } = await setUp({ context, stage, clock, live }, cleanup)
-    if (!options.exit) cleanup.push(openOnKey(inbox.pageUrl))
-    await runCourse({ context, stage, options, inbox, clock, live, secret, urls: daemon.urls })
+    const running = await setUp(context, stage, clock, live, cleanup)
+    if (!options.exit) cleanup.push(openOnKey(running.inbox.pageUrl))
+    await runCourse(context, options, running)
     if (!options.exit) {
       stage.wait('running; Ctrl-C ends it and leaves nothing behind')
       await untilAborted(context.signal)
@@ -85,22 +82,25 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
     return EXIT.passed
   } finally {
     stage.clear()
-    let clean = true
-    for (const step of cleanup.reverse()) {
-      await step().catch(() => {
-        clean = false
-      })
-    }
-    stage.end(clean ? 'stopped; nothing left behind' : 'stopped; something could not be closed')
+    let failed = 0
+    for (const step of cleanup.reverse())
+      failed += await step().then(
+        () => 0,
+        () => 1,
+      )
+    stage.end(failed === 0 ? 'stopped; nothing left behind' : 'stopped; something could not be closed')
   }
 }
 
 async function setUp(
-  { context, stage, clock, live }: Pick<Course, 'context' | 'stage' | 'clock' | 'live'>,
+  context: Context,
+  stage: Stage,
+  clock: SteppingClock,
+  live: Live,
   cleanup: (() => Promise<unknown>)[],
 ) {
   stage.wait('starting the services and the inbox')
-  const { platform } = context
+  const { platform, random } = context
   const own = platform.services.filter(({ port }) => port !== undefined)
   const wanted: Readonly<Record<string, number>> = { ...portsOf(own), inbox: INBOX_PORT }
   const { inbox: inboxPort = 0, ...ports } = await freePorts(wanted)
@@ -115,8 +115,9 @@ async function setUp(
   if (door) cleanup.push(door.close)
 
   const history = withSampleDays(await openHistory(path.join(data, 'history.sqlite')))
-  const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
-  const daemon: RunningDaemon = await startDaemon({
+  const secret = Buffer.from(random.bytes(24)).toString('base64url')
+  const services = own.map(({ name }) => name)
+  const daemon = await startDaemon({
     env: {
       ...addressesOf(own, { ...ports, ...(neighbour && { [neighbour.name]: door?.port ?? 0 }) }),
       BUILD_STAMP: 'demo',
@@ -128,21 +129,11 @@ async function setUp(
       MAILER_FEEDBACK_SECRET: feedbackSecret(secret),
       ALERT_WEBHOOK_URL: `${inbox.pageUrl}/hook`,
     },
-    platform,
-    services: own.map(({ name }) => name),
-    host: '127.0.0.1',
-    ports,
-    dataFolder: data,
-    history,
-    schedule: false,
-    clock,
-    random: context.random,
-    log: silentLog,
+    ...{ platform, services, host: '127.0.0.1', ports, dataFolder: data, history, schedule: false },
+    ...{ clock, random, log: silentLog },
   })
   cleanup.push(() => daemon.close())
-  stage.done(
-    `${own.map(({ name }) => name).join(', ')} on an SQLite file, and an inbox with a real SMTP server`,
-  )
+  stage.done(`${services.join(', ')} on an SQLite file, and an inbox with a real SMTP server`)
   const web = daemon.urls.web ?? ''
   const file = path.join(data, 'platform.sqlite')
   const command = (words: string) => `${programName(context.env)} ${words}`
@@ -151,66 +142,43 @@ async function setUp(
     name: platform.name,
     web,
     serviceLabel: neighbour?.label ?? neighbour?.name ?? '',
-    breaks: {
-      mail: inbox.refuse,
-      ...(door && { service: door.shut }),
-      store: () => hangStore(file),
-    },
+    breaks: { mail: inbox.refuse, ...(door && { service: door.shut }), store: () => hangStore(file) },
     announce: (text) => announceIn(file, clock, Buffer.from(context.random.bytes(4)).toString('hex'), text),
     bounce: () => bounce(web, secret, clock),
     commands: {
-      mail: health,
-      service: health,
-      store: health,
-      heal: health,
+      ...{ mail: health, service: health, store: health, heal: health },
       announce: command(`status announce "${ANNOUNCEMENT}" --data ${data}`),
       bounce: command(`email suppressions list --data ${data}`),
     },
   })
   cleanup.push(live.close)
+  const opens = openable() ? ' (o opens it)' : ''
   stage.open([
-    [
-      'live',
-      `${inbox.pageUrl}/`,
-      `your platform, this week: break it, and heal it${openable() ? ' (o opens it)' : ''}`,
-    ],
+    ['live', `${inbox.pageUrl}/`, `your platform, this week: break it, and heal it${opens}`],
     ['inbox', `${inbox.pageUrl}/inbox`, 'the mails as they arrive'],
     ['status', `${web}/`, 'what runs, with sample history'],
   ])
   stage.note(`store and data: ${data}`)
-  return { secret, inbox, daemon }
+  return { stage, clock, live, secret, inbox, urls: daemon.urls }
 }
 
-/** The usual ports of the services that this process serves. */
 const portsOf = (services: readonly ServiceDefinition[]) =>
   Object.fromEntries(services.flatMap(({ name, port }) => (port === undefined ? [] : [[name, port]])))
 
 /** Every variable that holds an address of these services, as this machine's. */
-function addressesOf(
-  services: readonly ServiceDefinition[],
-  ports: Readonly<Record<string, number>>,
-): Record<string, string> {
-  return Object.fromEntries(
-    services.flatMap(({ name, address = [] }) =>
-      address.map((variable) => [variable, `http://127.0.0.1:${ports[name]}`]),
-    ),
+function addressesOf(services: readonly ServiceDefinition[], ports: Readonly<Record<string, number>>) {
+  const addresses = services.flatMap(({ name, address = [] }) =>
+    address.map((variable) => [variable, `http://127.0.0.1:${ports[name]}`] as const),
   )
-}
-
-interface Course {
-  readonly context: Context
-  readonly stage: Stage
-  readonly options: DemoOptions
-  readonly inbox: Inbox
-  readonly clock: SteppingClock
-  readonly live: Live
-  readonly secret: string
-  readonly urls: RunningDaemon['urls']
+  return Object.fromEntries(addresses)
 }
 
 /** The main job as a visitor and an operator do it, over HTTP and SMTP: subscribe, confirm, then a lesson a day. */
-async function runCourse(course: Course): Promise<void> {
-  const { context, stage, options, inbox, clock, live, secret, urls } = course
+async function runCourse(
+  context: Context,
+  options: DemoOptions,
+  { stage, inbox, clock, live, secret, urls }: Awaited<ReturnType<typeof setUp>>,
+): Promise<void> {
   const web = urls.web ?? ''
   const lessons = context.platform.courses[0]?.lessons.length ?? 0
   const started = clock.monotonic()
@@ -254,11 +222,8 @@ async function runCourse(course: Course): Promise<void> {
     const before = inbox.mails.at(-1)?.id ?? 0
     let answer = await send()
     // No lesson may be due today: a course can pause for weeks, or until a weekday.
-    for (
-      let waited = 0;
-      answer.processed === 0 && answer.reason === undefined && waited < LONGEST_CADENCE_DAYS;
-      waited += 1
-    ) {
+    const isIdle = () => answer.processed === 0 && answer.reason === undefined
+    for (let waited = 0; isIdle() && waited < LONGEST_CADENCE_DAYS; waited += 1) {
       clock.advance(DAY_MS)
       day += 1
       answer = await send()

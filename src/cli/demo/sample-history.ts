@@ -33,10 +33,7 @@ const TROUBLE: readonly Omit<SampleTrouble, 'service' | 'probe'>[] = [
   { state: 'degraded', daysAgo: 4.1, hours: 3, reason: 'no answer in time' },
 ]
 
-/**
- * A history that a demo fills with sample days: eighty before the first look, of the parts that this look found, and
- * whatever time the demo's clock skips while all is well.
- */
+/** Fills a history with eighty sample days before the first look, and with whatever time the demo's clock skips while all is well. */
 export function withSampleDays(history: History): History {
   let last: Round | undefined
   let sampleUntil = 0
@@ -48,13 +45,8 @@ export function withSampleDays(history: History): History {
     async record(round) {
       const before = last
       last = round
-      if (before === undefined)
-        await recordDays(history, round.at, {
-          sample: sampleOf(round),
-          age: 0,
-          everyMs: DAY_MS,
-          build: 'demo',
-        })
+      const days = { age: 0, everyMs: DAY_MS, build: 'demo' }
+      if (before === undefined) await recordDays(history, round.at, { sample: sampleOf(round), ...days })
       else if (round.at - before.at > HOUR_MS && !before.observations.some(({ state }) => isTrouble(state)))
         await skip(history, before, round.at)
       else return history.record(round)
@@ -73,23 +65,16 @@ function variation(): () => number {
 }
 
 /** Records that what was well stays well until then, hour by hour. */
-async function skip(
-  history: History,
-  { at: from, observations, builds }: Round,
-  until: number,
-): Promise<void> {
+async function skip(history: History, { at: from, observations, builds }: Round, until: number) {
   const spread = variation()
   for (let at = from; at < until; at += HOUR_MS) {
     const to = Math.min(at + HOUR_MS, until)
-    await history.record({
-      at: to,
-      builds,
-      observations: observations.map((one) => ({
-        ...one,
-        latencyMs: one.latencyMs && one.latencyMs * spread(),
-        credit: { state: one.state, from: at, to },
-      })),
-    })
+    const later = observations.map((one) => ({
+      ...one,
+      latencyMs: one.latencyMs && one.latencyMs * spread(),
+      credit: { state: one.state, from: at, to },
+    }))
+    await history.record({ at: to, builds, observations: later })
   }
 }
 
@@ -98,14 +83,10 @@ function sampleOf({ observations }: Round): SampleHealth {
   const found = observations.filter(({ probe, state }) => probe !== WHOLE_SERVICE && state !== 'skipped')
   const services = new Set(observations.map(({ service }) => service))
   const causes = found.filter(({ probe }) => !services.has(probe))
-  const probes = Object.fromEntries(
-    [...services].map((name) => [
-      name,
-      Object.fromEntries(
-        found.filter(({ service }) => service === name).map(({ probe, latencyMs = 5 }) => [probe, latencyMs]),
-      ),
-    ]),
-  )
+  const latencies = [...services].map((name) => {
+    const own = found.filter(({ service }) => service === name)
+    return [name, Object.fromEntries(own.map(({ probe, latencyMs = 5 }) => [probe, latencyMs]))]
+  })
   // The last service first: it is not the one that the visitor of a page asks.
   const trouble = TROUBLE.flatMap((one, index) => {
     const cause = causes.at(-1 - (index % causes.length))
@@ -113,7 +94,7 @@ function sampleOf({ observations }: Round): SampleHealth {
     const felt = found.filter(({ probe }) => probe === cause.service)
     return [cause, ...felt].map(({ service, probe }) => ({ ...one, service, probe }))
   })
-  return { probes, trouble }
+  return { probes: Object.fromEntries(latencies), trouble }
 }
 
 /** Records eighty sample days, with outages and a gap, up to just before `now`: a look every ten minutes in trouble. */
@@ -123,11 +104,7 @@ export async function recordDays(
   input: {
     readonly sample: SampleHealth
     /** The probe that is in trouble in the last look, and since 20 minutes. */
-    readonly ends?: {
-      readonly service: string
-      readonly probe: string
-      readonly state: 'degraded' | 'failing'
-    }
+    readonly ends?: Pick<SampleTrouble, 'service' | 'probe' | 'state'>
     /** How long ago the last look was, in milliseconds. */
     readonly age?: number
     /** Time between two looks while nothing is wrong. */
@@ -153,24 +130,12 @@ export async function recordDays(
           : sample.trouble.find((one) => one.service === service && one.probe === probe && within(at, one))
         const state: ProbeState = typical === 'off' ? 'skipped' : (trouble?.state ?? 'ok')
         if (state === 'failing' || (state === 'degraded' && whole === 'ok')) whole = state
-        observations.push({
-          service,
-          probe,
-          state,
-          reason: typical === 'off' ? 'not configured' : trouble?.reason,
-          latencyMs: typical === 'off' || state === 'failing' ? undefined : typical * spread(),
-          credit: credit(state),
-        })
+        const reason = typical === 'off' ? 'not configured' : trouble?.reason
+        const latencyMs = typical === 'off' || state === 'failing' ? undefined : typical * spread()
+        observations.push({ service, probe, state, reason, latencyMs, credit: credit(state) })
       }
-      const latencyMs = 40 * spread()
-      observations.push({
-        service,
-        probe: WHOLE_SERVICE,
-        state: whole,
-        reason: undefined,
-        latencyMs,
-        credit: credit(whole),
-      })
+      const facts = { reason: undefined, latencyMs: 40 * spread(), credit: credit(whole) }
+      observations.push({ service, probe: WHOLE_SERVICE, state: whole, ...facts })
     }
     const builds = Object.fromEntries(Object.keys(sample.probes).map((service) => [service, build]))
     await history.record({ at, observations, builds })

@@ -1,26 +1,14 @@
 import { type Service, type ServiceDefinition, WEB } from '../../core/service.ts'
 import { type Context, programName, terminalColumns } from '../context.ts'
 import { beside } from '../output/text.ts'
-import { loadPaint, shown } from '../terminal.ts'
+import { loadPaint, openSpinner, shown } from '../terminal.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
-/**
- * Progress display of the demo: finished steps stay as lines, and the current one is a spinner on a terminal. `told` gets
- * each step that is done.
- */
+/** Shows how far the demo is: finished steps stay as lines, and `told` gets each; the current one is a spinner on a terminal. */
 export async function openStage(context: Context, told: (text: string) => void) {
   const paint = await loadPaint(context.colour.stderr)
-  const { default: ora } = await import('ora')
-  const spinner = ora({
-    // ora wants the stream's cursor methods, which only a terminal has; elsewhere it stays off.
-    stream: (context.stderr.drawn ?? context.stderr) as NodeJS.WriteStream,
-    isEnabled: context.stderr.isTTY === true,
-    isSilent: context.stderr.isTTY !== true,
-    discardStdin: false,
-    hideCursor: true,
-    color: context.colour.stderr ? 'blue' : false,
-  })
+  const spinner = await openSpinner(context)
   const line = (text: string) => {
     const spinning = spinner.isSpinning
     if (spinning) spinner.stop()
@@ -28,8 +16,7 @@ export async function openStage(context: Context, told: (text: string) => void) 
     if (spinning) spinner.start()
   }
   const columns = terminalColumns(context.stderr)
-  const padded = (rows: readonly (readonly string[])[]) =>
-    Math.max(...rows.map(([first = '']) => first.length)) + 2
+  const padded = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length)) + 2
 
   return {
     wait: (text: string) => void spinner.start(shown(text, true)),
@@ -39,16 +26,11 @@ export async function openStage(context: Context, told: (text: string) => void) 
     },
     note: (text: string) => line(beside('  ', paint.dim(text), columns)),
     open(pages: readonly (readonly [name: string, url: string, what: string])[]) {
-      const [names, urls] = [padded(pages), padded(pages.map(([, url]) => [url]))]
+      const [names, urls] = [padded(pages.map(([name]) => name)), padded(pages.map(([, url]) => url))]
       line('')
       for (const [name, url, what] of pages) {
-        line(
-          beside(
-            `  ${paint.bold(name.padEnd(names))}${paint.cyan(url.padEnd(urls))}`,
-            paint.dim(what),
-            columns,
-          ),
-        )
+        const lead = `  ${paint.bold(name.padEnd(names))}${paint.cyan(url.padEnd(urls))}`
+        line(beside(lead, paint.dim(what), columns))
       }
       line('')
     },
@@ -96,14 +78,12 @@ export function nextSteps(input: {
   })
   const preview = free.preview === PREVIEW_PORT ? '' : ` --port ${free.preview}`
   const ports = Object.entries(free.services).map(([service, port]) => `--${service}-port ${port}`)
+  const daemon = `daemon --env-file platform.env ${ports.join(' ')}`
   return [
     [`${name} health --url ${addresses.join(' ')}`, 'Check the running services:'],
     [`${name} email preview${preview}`, 'Look at every mail, edit the templates, see them reload:'],
     [`${name} env example > platform.env`, 'Write an environment file of your own:'],
     [`${name} preflight --env-file platform.env`, 'Check it before anything serves requests:'],
-    [
-      `${name} daemon --env-file platform.env ${ports.join(' ')}`,
-      'Run the services with it, beside the demo:',
-    ],
+    [`${name} ${daemon}`, 'Run the services with it, beside the demo:'],
   ]
 }

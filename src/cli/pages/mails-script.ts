@@ -1,7 +1,4 @@
-/**
- * Runs in a page of mails, after a script that defines `page`: `status()`, `row(mail, badge)`, and where it has them
- * `views`, `shown(facts, isKept)`, `event(data)` and `before(id)`.
- */
+/** Runs after a script that defines `page`: `status()`, `row(mail, badge)`, and, where wanted, `views`, `shown`, `event` and `before`. */
 export const MAILS_SCRIPT = `
 const kept = JSON.parse(sessionStorage.getItem('mails') ?? '{}')
 const rows = new Map(), values = {}, narrow = matchMedia('(max-width: 52rem)')

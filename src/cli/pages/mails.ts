@@ -4,26 +4,14 @@ import { MAILS_SCRIPT } from './mails-script.ts'
 import { pageOf } from './site.ts'
 import { MAILS_STYLE } from './style.ts'
 
-/** A mail as its source says it, decoded. */
 export async function readMail(source: Uint8Array) {
-  const {
-    from,
-    to,
-    subject,
-    date,
-    html = '',
-    text = '',
-    headers,
-    attachments,
-  } = await PostalMime.parse(source)
+  const { from, to, date, headers, attachments, ...mail } = await PostalMime.parse(source)
+  const { subject = '(no subject)', html = '', text = '' } = mail
   return {
     from: from?.address ?? '',
     to: to?.[0]?.address ?? '',
-    subject: subject ?? '(no subject)',
-    /** ISO 8601. */
-    date,
-    html,
-    text,
+    /** `date` in ISO 8601. */
+    ...{ subject, date, html, text },
     headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) })),
     attachments: attachments.map(({ filename, mimeType, content }) => ({
       name: filename ?? '(no name)',
@@ -36,7 +24,6 @@ export async function readMail(source: Uint8Array) {
 /** Gmail shows no more of a mail's HTML than this. */
 const CLIP_BYTES = 102 * 1024
 
-/** A list of mails, and the message of each. */
 export interface MailSource {
   /** In the order that the page shows. */
   list(): Promise<readonly object[]>
@@ -45,7 +32,6 @@ export interface MailSource {
     id: string,
     query: URLSearchParams,
   ): Promise<{ readonly source: Uint8Array; readonly about: string } | undefined>
-  /** Why a message could not be made. */
   fault(error: unknown): string
   /** The policy that a mail is shown with: what it holds was written by others. */
   readonly policy: string
@@ -68,18 +54,10 @@ export function mailRoutes({ list, message, fault, policy }: MailSource): Hono {
           return c.body(Buffer.from(source), 200, type)
         }
         const mail = await readMail(source)
-        if (view === 'html')
-          return c.html(inScheme(mail.html, c.req.query('scheme')), 200, {
-            'Content-Security-Policy': policy,
-          })
-        return c.json({
-          ...mail,
-          about,
-          source: Buffer.from(source).toString(),
-          htmlBytes: Buffer.byteLength(mail.html),
-          totalBytes: source.length,
-          clipBytes: CLIP_BYTES,
-        })
+        const headers = { 'Content-Security-Policy': policy }
+        if (view === 'html') return c.html(inScheme(mail.html, c.req.query('scheme')), 200, headers)
+        const bytes = { htmlBytes: Buffer.byteLength(mail.html), totalBytes: source.length }
+        return c.json({ ...mail, about, source: `${Buffer.from(source)}`, ...bytes, clipBytes: CLIP_BYTES })
       } catch (error) {
         return view === 'json' ? c.json({ fault: fault(error) }) : c.text(fault(error), 422)
       }
@@ -122,18 +100,8 @@ export function mailsPage(page: {
   /** Defines `page`, which MAILS_SCRIPT asks. */
   readonly script: string
 }): Response {
-  const {
-    title,
-    heading,
-    nav = '',
-    gallery = false,
-    views,
-    tools,
-    below = '',
-    side = '',
-    empty,
-    script,
-  } = page
+  const { title, heading, views, tools, empty, script } = page
+  const { nav = '', gallery = false, below = '', side = '' } = page
   const tabs = Object.entries({ ...VIEWS, ...views }).map(
     ([view, text]) =>
       `<button role="tab" id="tab-${view}" data-view="${view}" aria-controls="view" aria-selected="false" tabindex="-1">${text}${view === 'findings' ? '<span id="count"></span>' : ''}</button>`,

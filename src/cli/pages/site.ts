@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
@@ -6,16 +7,12 @@ import { Hono } from 'hono'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { BASE_STYLE } from './style.ts'
 
-/** A site for this machine alone. */
 export interface LocalSite {
   readonly url: string
   close(): Promise<void>
 }
 
-/**
- * Serves pages on 127.0.0.1 (port 0: any), to requests for a loopback name only: a site whose name points at this
- * machine could read them otherwise (DNS rebinding).
- */
+/** Serves pages to requests for a loopback name only: a site whose name points here could read them otherwise (DNS rebinding). */
 export async function serveLocally(port: number, pages: Hono): Promise<LocalSite> {
   const app = new Hono()
   app.use(async (c, next) => {
@@ -24,15 +21,11 @@ export async function serveLocally(port: number, pages: Hono): Promise<LocalSite
     await next()
     c.header('Cache-Control', 'no-store')
     c.header('X-Content-Type-Options', 'nosniff')
-    c.header('Referrer-Policy', 'no-referrer')
-    return undefined
+    return c.header('Referrer-Policy', 'no-referrer')
   })
   app.route('/', pages)
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
+  await once(server.listen(port, '127.0.0.1'), 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>

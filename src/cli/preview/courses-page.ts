@@ -1,10 +1,11 @@
-import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course/definition.ts'
-import { offsetAt } from '../../core/course/zones.ts'
-import { DAY_MS, durationText } from '../../core/durations.ts'
+import { type CourseDefinition, isLanguage, isTimeZone, type Plan } from '../../core/course/definition.ts'
+import { dueAt } from '../../core/course/schedule.ts'
+import { type ClockChange, clockChanges, offsetAt, zones } from '../../core/course/zones.ts'
+import { DAY_MS, durationText, MINUTE_MS } from '../../core/durations.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { duration } from '../../core/messages/en.ts'
 import { cadenceText, hourText } from '../output/course-text.ts'
-import { iso, plural } from '../output/text.ts'
+import { compact, iso, plural } from '../output/text.ts'
 import { type MailLanguages, mailLanguages } from './languages-page.ts'
 import {
   field,
@@ -16,10 +17,8 @@ import {
   selectField,
   textIn,
 } from './page.ts'
-import { localText, minuteAt, parseLocal, type TimelineEntry, timelineOf } from './timeline.ts'
 import type { Headline, Workshop } from './workshop.ts'
 
-/** The course and subscriber shown. */
 type CourseChoice = NonNullable<ReturnType<typeof chooseCourse>>
 
 /** Reads the choice out of the page's address; undefined when there is no course to choose. */
@@ -55,13 +54,8 @@ function chooseCourse(query: URLSearchParams, school: School) {
         language: say`${tag} is not a language tag, as de. Lessons are in ${languageText(language)}.`,
       }),
   }
-  return {
-    course,
-    zone,
-    confirmedAt: confirmedAt ?? Math.floor(school.now() / 60_000) * 60_000,
-    language,
-    faults,
-  }
+  const now = Math.floor(school.now() / 60_000) * 60_000
+  return { course, zone, confirmedAt: confirmedAt ?? now, language, faults }
 }
 
 interface CoursesView {
@@ -70,12 +64,7 @@ interface CoursesView {
   readonly headlines: Readonly<Record<string, Headline>>
 }
 
-/** The page of the courses: one as a timeline, for a chosen subscriber. */
-export async function coursesPage(
-  workshop: Workshop,
-  school: School,
-  query: URLSearchParams,
-): Promise<Response> {
+export async function coursesPage(workshop: Workshop, school: School, query: URLSearchParams) {
   const { courses, language } = school
   const mails = mailLanguages(workshop.definitions, language)
   const choice = chooseCourse(query, school)
@@ -116,25 +105,21 @@ function timeline(view: CoursesView, choice: CourseChoice): string {
   const { course, zone, confirmedAt, language } = choice
   const steps = timelineOf(course, { confirmedAt, timeZone: zone })
   const end = steps.at(-1)?.at ?? confirmedAt
-  const untranslated = course.lessons.filter(
-    (lesson) => view.mails.inLanguage(lesson, language).missing,
-  ).length
-  const facts = [
-    plural(course.lessons.length, 'lesson'),
+  const { length } = course.lessons
+  const untranslated = course.lessons.filter((lesson) => view.mails.inLanguage(lesson, language).missing)
+  const facts = compact(
+    plural(length, 'lesson'),
     escapeHtml(cadenceText(course.cadence)),
-    ...(course.spacingMs > 0 ? [say`at least ${durationText(course.spacingMs)} between two lessons`] : []),
-    ...(course.follow === 'latest' ? ['people already enrolled follow changes'] : []),
-  ]
-  const summary = [
+    course.spacingMs > 0 && say`at least ${durationText(course.spacingMs)} between two lessons`,
+    course.follow === 'latest' && 'people already enrolled follow changes',
+  )
+  const summary = compact(
     end === confirmedAt
       ? 'Ends with the first lesson.'
       : say`Takes ${duration(end - confirmedAt)}, until ${dateText(end, zone)}.`,
-    ...(untranslated > 0
-      ? [
-          say`Without a translation into ${languageText(language)}: ${untranslated} of ${course.lessons.length} lessons.`,
-        ]
-      : []),
-  ]
+    untranslated.length > 0 &&
+      say`Without a translation into ${languageText(language)}: ${untranslated.length} of ${length} lessons.`,
+  )
   const rows = [
     {
       at: confirmedAt,
@@ -174,36 +159,24 @@ function lessonRow(
   const headline = headlines[name] ?? { fault: 'does not compile' }
   const fixed = course.cadence.kind === 'at' ? course.cadence.zone : undefined
   const time = hourText(minuteAt(at, step.zone))
-  const notes = [
-    ...('fault' in headline ? [note('error', escapeHtml(headline.fault))] : []),
-    ...(missing
-      ? [note('warning', say`No translation into ${languageText(language)}; sent in ${languageText(own)}`)]
-      : []),
-    ...(step.spacedFrom === undefined
-      ? []
-      : [
-          note(
-            '',
-            say`Moved by the spacing from ${`${dateText(step.spacedFrom, zone)}, ${hourText(minuteAt(step.spacedFrom, zone))}`}`,
-          ),
-        ]),
-    ...(step.skipped === undefined
-      ? []
-      : [
-          note(
-            'warning',
-            say`The clock in ${step.zone} skips ${hourText(step.skipped)} on this day, so it is due at ${time}`,
-          ),
-        ]),
-    ...(step.repeated === undefined
-      ? []
-      : [
-          note(
-            'warning',
-            say`${time} occurs twice on this day in ${step.zone}; this is the ${step.repeated}`,
-          ),
-        ]),
-  ]
+  const { spacedFrom, skipped, repeated, zone: clock } = step
+  const notes = compact(
+    'fault' in headline && note('error', escapeHtml(headline.fault)),
+    missing &&
+      note('warning', say`No translation into ${languageText(language)}; sent in ${languageText(own)}`),
+    spacedFrom !== undefined &&
+      note(
+        '',
+        say`Moved by the spacing from ${dateText(spacedFrom, zone)}, ${hourText(minuteAt(spacedFrom, zone))}`,
+      ),
+    skipped !== undefined &&
+      note(
+        'warning',
+        say`The clock in ${clock} skips ${hourText(skipped)} on this day, so it is due at ${time}`,
+      ),
+    repeated !== undefined &&
+      note('warning', say`${time} occurs twice on this day in ${clock}; this is the ${repeated}`),
+  )
   const passed = at === confirmedAt ? 'at once' : say`after ${duration(at - confirmedAt)}`
   const there = fixed && fixed !== zone ? ` · ${say`${time} in ${fixed}`}` : ''
   const compare =
@@ -232,9 +205,10 @@ function timeOf(at: number, zone: string): string {
 /** `UTC+5:45` */
 function offsetText(ms: number): string {
   const minutes = Math.abs(ms) / 60_000
-  const [hour, rest] = [Math.floor(minutes / 60), minutes % 60]
+  const rest = minutes % 60
   if (minutes === 0) return 'UTC'
-  return `UTC${ms < 0 ? '−' : '+'}${hour}${rest === 0 ? '' : `:${String(Math.floor(rest)).padStart(2, '0')}`}`
+  const past = rest === 0 ? '' : `:${String(Math.floor(rest)).padStart(2, '0')}`
+  return `UTC${ms < 0 ? '−' : '+'}${Math.floor(minutes / 60)}${past}`
 }
 
 const dates = new Map<string, Intl.DateTimeFormat>()
@@ -249,3 +223,82 @@ const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const weekday = (at: number, zone: string) => weekdays[new Date(at + offsetAt(at, zone)).getUTCDay()] ?? ''
 
 const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'long', year: 'numeric' })
+
+/** Minutes after midnight that a zone's clock shows. */
+function minuteAt(instant: number, zone: string): number {
+  const local = instant + offsetAt(instant, zone)
+  return Math.floor((((local % DAY_MS) + DAY_MS) % DAY_MS) / MINUTE_MS)
+}
+
+/** Whether a moment is the first or second with its local time, when the clock goes back; undefined if that time occurs once. */
+function repeatOf(instant: number, zone: string): 'first' | 'second' | undefined {
+  const offset = offsetAt(instant, zone)
+  const [before, after] = [offsetAt(instant - DAY_MS / 2, zone), offsetAt(instant + DAY_MS / 2, zone)]
+  // The other moment with this local time has the other offset.
+  if (offset > after && offsetAt(instant + offset - after, zone) === after) return 'first'
+  if (before > offset && offsetAt(instant + offset - before, zone) === before) return 'second'
+  return undefined
+}
+
+/** `2026-03-27T10:00` as a zone's clock shows it; undefined for any other text. A day that is none is none. */
+export function parseLocal(text: string, zone: string): number | undefined {
+  const [, date, hour, minute] = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::\d{2})?$/.exec(text) ?? []
+  const midnight = Date.parse(`${date}T00:00:00Z`)
+  if (date === undefined || Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date))
+    return undefined
+  return zones.instantOf(midnight / DAY_MS, Number(hour) * 60 + Number(minute), zone)
+}
+
+/** A moment as `2026-03-27T10:00`, as a zone's clock shows it. */
+export const localText = (instant: number, zone: string) =>
+  new Date(instant + offsetAt(instant, zone)).toISOString().slice(0, 16)
+
+/** One thing that happens in a course, in the order of time. */
+type TimelineEntry =
+  | {
+      readonly kind: 'lesson'
+      /** From 1. */
+      readonly day: number
+      readonly lesson: string
+      /** UTC milliseconds at which it is due, when each lesson before was sent as soon as it was due. */
+      readonly at: number
+      /** The time that the spacing moves it from. */
+      readonly spacedFrom?: number
+      /** Minutes after midnight that the course asks for, and that the clock skips on this day. */
+      readonly skipped?: number
+      /** Set if the clock shows this local time twice: the first or the second of the two moments. */
+      readonly repeated?: 'first' | 'second'
+      /** The zone of the two above. */
+      readonly zone: string
+    }
+  | ({ readonly kind: 'clock' } & ClockChange)
+
+/** The mails that a course sends after a confirmation, and the clock changes between; `timeZone` is the subscriber's own. */
+export function timelineOf(
+  plan: Plan,
+  { confirmedAt, timeZone }: { readonly confirmedAt: number; readonly timeZone: string },
+): readonly TimelineEntry[] {
+  const { cadence } = plan
+  const zone = cadence.kind === 'at' ? (cadence.zone ?? timeZone) : timeZone
+  const steps: TimelineEntry[] = []
+  let lastSentAt: number | undefined
+  for (const [index, lesson] of plan.lessons.entries()) {
+    const day = index + 1
+    const planned = dueAt(plan, { confirmedAt, timeZone }, day, zones)
+    const at = plan.spacingMs === 0 ? planned : dueAt(plan, { confirmedAt, timeZone, lastSentAt }, day, zones)
+    const repeated = repeatOf(at, zone)
+    const isSkipped = cadence.kind === 'at' && at === planned && minuteAt(at, zone) !== cadence.minute
+    steps.push({
+      ...{ kind: 'lesson', day, lesson, at, zone },
+      ...(at > planned && { spacedFrom: planned }),
+      ...(isSkipped && { skipped: cadence.minute }),
+      ...(repeated && { repeated }),
+    })
+    lastSentAt = at
+  }
+  const end = steps.at(-1)?.at ?? confirmedAt
+  const changes = [...new Set([timeZone, zone])].flatMap((one) => clockChanges(confirmedAt, end, one))
+  return [...steps, ...changes.map((change) => ({ kind: 'clock' as const, ...change }))].sort(
+    (one, other) => one.at - other.at || (one.kind === 'clock' ? -1 : 1),
+  )
+}

@@ -22,18 +22,12 @@ function chooseLanguages(query: URLSearchParams, { languages, originals }: MailL
     scheme: query.get('scheme') === 'dark' ? 'dark' : 'light',
     /** One sentence for a mail that there is none of. */
     fault:
-      asked === undefined || asked === mail.name
-        ? undefined
-        : say`There is no mail ${asked}. This is the first one.`,
+      asked !== undefined && asked !== mail.name && say`There is no mail ${asked}. This is the first one.`,
   }
 }
 
-/** The page that shows one mail in two languages, side by side. */
-export async function languagesPage(
-  workshop: Workshop,
-  { courses, language }: School,
-  query: URLSearchParams,
-): Promise<Response> {
+export async function languagesPage(workshop: Workshop, school: School, query: URLSearchParams) {
+  const { courses, language } = school
   const mails = mailLanguages(workshop.definitions, language)
   const choice = chooseLanguages(query, mails)
   const [only = 'en'] = mails.languages
@@ -46,8 +40,9 @@ export async function languagesPage(
   const { mail, sides, scheme, fault } = choice
   const panes = sides.map(async (language) => {
     const chosen = mails.inLanguage(mail, language)
-    const headline = await workshop.headline(chosen.name, true)
-    return pane({ mails, mail, language, chosen, headline, scheme })
+    // A translation has the name of its original, and its extension.
+    const file = `${mails.originals.find(({ name }) => name === mail)?.file ?? mail}.md`
+    return pane(language, { ...chosen, mail, scheme, file, ...(await workshop.headline(chosen.name, true)) })
   })
   const languages = languageOptions([...mails.languages, ...sides])
   const schemes = { options: [['light', 'Light'] as const, ['dark', 'Dark'] as const] }
@@ -74,35 +69,30 @@ function mailGroups({ originals }: MailLanguages, courses: readonly CourseDefini
   }))
 }
 
-function pane(side: {
-  readonly mails: MailLanguages
-  readonly mail: string
-  readonly language: string
-  readonly chosen: ReturnType<MailLanguages['inLanguage']>
-  readonly headline: Headline
-  readonly scheme: string
-}): string {
-  const { mails, mail, language, chosen, headline, scheme } = side
-  const [own, wanted] = [languageText(chosen.language), languageText(language)]
-  // A translation has the name of its original, and its extension.
-  const file = headline.file ?? `${mails.originals.find(({ name }) => name === mail)?.file ?? mail}.md`
-  const missing = chosen.missing
+type Shown = ReturnType<MailLanguages['inLanguage']> &
+  Readonly<Record<'mail' | 'scheme' | 'file', string>> &
+  Headline
+
+/** One side: the mail as a reader of the language gets it. */
+function pane(language: string, shown: Shown): string {
+  const { mail, file, scheme } = shown
+  const [own, wanted] = [languageText(shown.language), languageText(language)]
+  const missing = shown.missing
     ? `<p class="missing"><strong>${say`There is no translation into ${wanted}, so readers of ${wanted} get this one, in ${own}.`}</strong> ${say`To translate it, write ${language.toLowerCase()}/${file} beside ${file}.`}</p>`
     : ''
   const mailShown =
-    'fault' in headline
-      ? `<p class="fault" role="alert">${escapeHtml(headline.fault)}</p>`
-      : `<h3>${textIn(chosen.language, headline.subject)}</h3>
-<p class="quiet">${headline.preheader === '' ? 'No preview text' : textIn(chosen.language, headline.preheader)}</p>
-<iframe title="${say`HTML of ${mail} in ${own}`}" src="/mails/${escapeHtml(encodeURI(chosen.name))}.html?scheme=${scheme}"></iframe>`
-  return `<section aria-label="${escapeHtml(wanted)}"><h2>${escapeHtml(wanted)} <small>${escapeHtml(chosen.name)}</small></h2>${missing}${mailShown}</section>`
+    'fault' in shown
+      ? `<p class="fault" role="alert">${escapeHtml(shown.fault)}</p>`
+      : `<h3>${textIn(shown.language, shown.subject)}</h3>
+<p class="quiet">${shown.preheader === '' ? 'No preview text' : textIn(shown.language, shown.preheader)}</p>
+<iframe title="${say`HTML of ${mail} in ${own}`}" src="/mails/${escapeHtml(encodeURI(shown.name))}.html?scheme=${scheme}"></iframe>`
+  return `<section aria-label="${escapeHtml(wanted)}"><h2>${escapeHtml(wanted)} <small>${escapeHtml(shown.name)}</small></h2>${missing}${mailShown}</section>`
 }
 
 export type MailLanguages = ReturnType<typeof mailLanguages>
 
 const primary = (language: string) => language.toLowerCase().split('-')[0] ?? ''
 
-/** The mails of a platform by language. */
 export function mailLanguages(definitions: readonly MailDefinition[], platform: string) {
   const names = Object.fromEntries(definitions.map(({ name }) => [name, name]))
   const translations = definitions.flatMap(({ name, translates }) =>
@@ -123,6 +113,4 @@ export function mailLanguages(definitions: readonly MailDefinition[], platform: 
 }
 
 /** A name of a translation is made of its language and that of the original. */
-function languageOf(name: string, original: string): string {
-  return name.slice(0, -translationName('', original).length)
-}
+const languageOf = (name: string, original: string) => name.slice(0, -translationName('', original).length)

@@ -31,13 +31,10 @@ export function noticeSamples(platform: ResolvedPlatform) {
   const announced = { text: 'Maintenance: no sign-in for ten minutes', from: ends, until: ends + HOUR_MS }
   return async (language: string) => {
     const { noticeSlots } = await import('../../daemon/open/course.ts')
-    const slots = (kind: Notice['kind'], facts: Notice['facts']) =>
-      noticeSlots(
-        platform,
-        'https://www.example.com',
-        { subject: 'sample', kind, at: begins, facts },
-        language,
-      )
+    const slots = (kind: Notice['kind'], facts: Notice['facts']) => {
+      const notice = { subject: 'sample', kind, at: begins, facts }
+      return noticeSlots(platform, 'https://www.example.com', notice, language)
+    }
     return {
       'Is failing': slots('opened', { cause, from: begins }),
       'Works again': slots('closed', { cause, from: begins, until: ends }),
@@ -46,7 +43,6 @@ export function noticeSamples(platform: ResolvedPlatform) {
   }
 }
 
-/** The page of the mails. */
 export const mailsPreview = (): Response =>
   mailsPage({
     title: 'Mails · platformctl preview',
@@ -91,7 +87,6 @@ export function previewPage(open: 'courses' | 'languages', subject: string, main
 
 const PLACES = { mails: 'Mails', courses: 'Courses', languages: 'Languages' } as const
 
-/** Links to the pages of the preview, the one that is open marked. */
 function pageLinks(open: keyof typeof PLACES): string {
   const links = Object.entries(PLACES).map(
     ([name, text]) =>
@@ -100,10 +95,7 @@ function pageLinks(open: keyof typeof PLACES): string {
   return `<nav class="pages" aria-label="Preview">${links.join('')}</nav>`
 }
 
-/**
- * Runs in the pages of courses and languages: plain JavaScript, because the preview is served without a build. A choice
- * goes into the address, and a save loads what the address says again; neither moves the place or the focus.
- */
+/** Loads what the address says after a choice or a save; neither moves the place or the focus. */
 const FOLLOW = `
 const form = $('choice')
 let turn = 0
@@ -154,36 +146,29 @@ if (form) {
 `
 
 /** A sentence of ours around values, escaped for HTML. */
-export function say(parts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
-  return escapeHtml(String.raw(parts, ...values))
-}
+export const say = (parts: TemplateStringsArray, ...values: readonly (string | number)[]) =>
+  escapeHtml(String.raw(parts, ...values))
 
 /** A text in a language of its own, in its direction. */
-export function textIn(language: string, text: string): string {
-  return `<bdi lang="${escapeHtml(language)}" dir="${directionOf(language)}">${escapeHtml(text)}</bdi>`
-}
+export const textIn = (language: string, text: string) =>
+  `<bdi lang="${escapeHtml(language)}" dir="${directionOf(language)}">${escapeHtml(text)}</bdi>`
 
 const names = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' })
 
-/** A language's name in English. */
-export function languageText(language: string): string {
-  return (isLanguage(language) && names.of(language)) || language
-}
+export const languageText = (language: string) => (isLanguage(language) && names.of(language)) || language
 
 interface Options {
   readonly label?: string
   readonly options: readonly (readonly [value: string, text: string])[]
 }
 
-export function languageOptions(tags: readonly string[]): readonly Options[] {
-  return [{ options: [...new Set(tags)].map((tag) => [tag, `${languageText(tag)} (${tag})`]) }]
-}
+export const languageOptions = (tags: readonly string[]): readonly Options[] => [
+  { options: [...new Set(tags)].map((tag) => [tag, `${languageText(tag)} (${tag})`]) },
+]
 
-export function field(name: string, label: string, input: string): string {
-  return `<p class="field"><label for="${name}">${label}</label>${input}</p>`
-}
+export const field = (name: string, label: string, input: string) =>
+  `<p class="field"><label for="${name}">${label}</label>${input}</p>`
 
-/** A `select` with its label. */
 export function selectField(name: string, label: string, chosen: string, groups: readonly Options[]): string {
   const lists = groups.map(({ label, options }) => {
     const all = options.map(

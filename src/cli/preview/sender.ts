@@ -7,21 +7,15 @@ import type { Context } from '../context.ts'
 
 export type PreviewSender = ReturnType<typeof openSender>
 
-/** Sends one mail with sample values, as the environment says. */
-export function openSender(
-  { platform, clock, random }: Context,
-  env: Environment,
-  recipients: readonly string[] = [],
-) {
+export function openSender(context: Context, env: Environment, recipients: readonly string[] = []) {
+  const { platform, clock, random } = context
   return {
     /** The only addresses that the page may send to. */
     recipients,
     /** Settings to configure before it can send; undefined if it can. */
     missing:
       missingOf(platform, env) ??
-      (recipients.length === 0
-        ? 'No address to send to. Start the preview again with --to ADDRESS.'
-        : undefined),
+      (recipients[0] ? undefined : 'No address to send to. Start the preview again with --to ADDRESS.'),
     /** `slots` are in place of samples. */
     send(mail: CompiledMail, template: string, to: string, slots?: Readonly<Record<string, string>>) {
       const mails = { ...platform.mails, compiled: async () => ({ [template]: mail }) }

@@ -4,7 +4,7 @@ import { bodyLimit } from 'hono/body-limit'
 import { isAcceptedSecret } from '../../core/accepted-secret.ts'
 import { isRecord } from '../../core/is-record.ts'
 import { mimeOf } from '../../core/mail/transports/mime.ts'
-import { type SecretPair, secret } from '../../core/secret.ts'
+import { secretPair } from '../../core/secret.ts'
 import { mailRoutes } from '../pages/mails.ts'
 import { createEvents, type LocalSite, serveLocally } from '../pages/site.ts'
 import { mailsPreview, meaningsPage, type School } from './page.ts'
@@ -13,26 +13,19 @@ import { templateFault, type Workshop } from './workshop.ts'
 
 /** Keeps other accounts of this machine, which can open the preview too, from sending mail through it. */
 function createSession() {
-  const [key, token] = [random(), random()]
-  let open: SecretPair | undefined = onlyValue(key)
+  const [key = '', token = ''] = [1, 2].map(() => randomBytes(24).toString('base64url'))
+  let open = secretPair(key)
   return {
     /** For the fragment of the printed address, which no server sees and no other account reads. */
     key,
     /** Gives the session's token for the key, the first time only. */
-    exchange(given: string) {
+    exchange(given: string | undefined) {
       if (!isAcceptedSecret(given, open)) return undefined
       open = undefined
       return token
     },
-    isHeldBy: (given: string | undefined) => isAcceptedSecret(given, onlyValue(token)),
+    isHeldBy: (given: string | undefined) => isAcceptedSecret(given, secretPair(token)),
   }
-}
-
-const random = () => randomBytes(24).toString('base64url')
-
-function onlyValue(value: string): SecretPair {
-  const current = secret(value)
-  return { current, accepted: [current] }
 }
 
 /** The preview on loopback. The page asks for JSON and mails; `/events` tells it which templates were saved. */
@@ -57,15 +50,16 @@ export async function servePreview(
     .get('/', mailsPreview)
     .get('/findings', meaningsPage)
     // Loaded here, because the mails page needs no time zones.
-    .get('/courses', async (c) =>
-      (await import('./courses-page.ts')).coursesPage(workshop, school, queryOf(c)),
-    )
-    .get('/languages', async (c) =>
-      (await import('./languages-page.ts')).languagesPage(workshop, school, queryOf(c)),
-    )
+    .get('/courses', async (c) => {
+      const { coursesPage } = await import('./courses-page.ts')
+      return coursesPage(workshop, school, queryOf(c))
+    })
+    .get('/languages', async (c) => {
+      const { languagesPage } = await import('./languages-page.ts')
+      return languagesPage(workshop, school, queryOf(c))
+    })
     .all('/session', short, async (c) => {
-      const key = c.req.method === 'POST' ? await fieldIn(c, 'key') : undefined
-      const token = key === undefined ? undefined : session.exchange(key)
+      const token = c.req.method === 'POST' ? session.exchange(await fieldIn(c, 'key')) : undefined
       return token === undefined ? notYours(c) : c.json({ token })
     })
     .get('/sender.json', (c) =>

@@ -14,7 +14,7 @@ import {
 import { readTemplate } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import type { Message } from '../../core/mail/mailer.ts'
-import { type CompiledMail, renderMail, withSamples } from '../../core/mail/template.ts'
+import { renderMail, withSamples } from '../../core/mail/template.ts'
 
 export type Headline =
   | { readonly subject: string; readonly preheader: string; readonly file: string }
@@ -27,18 +27,12 @@ const SETTLE_MS = 15
 const SAMPLE_DATE = new Date('2026-01-05T08:00:00Z')
 const SAMPLE_FROM = { name: 'Sample', address: 'sender@example.com' }
 
-interface Made {
-  readonly files: TemplateFiles
-  readonly compiled: CompiledMail
-}
-
 export type Workshop = ReturnType<typeof openWorkshop>
 
 /** The templates of a folder, compiled when they are looked at and again after they were saved. */
 export function openWorkshop(input: Templates & { readonly from?: Mailbox | undefined }) {
   const { definitions, folders, brand, from = SAMPLE_FROM } = input
   const names = definitions.map(({ name }) => name)
-  const cache = new Map<string, Promise<Made>>()
   const listeners: ((names: readonly string[]) => void)[] = []
   const newcomers = new Set<string>()
   const newListeners: ((file: string) => void)[] = []
@@ -47,10 +41,11 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
     if (definition === undefined) throw new RangeError('there is no such template')
     return readTemplateFiles({ folders, ...(brand && { brand }) }, definition)
   }
-  const make = async (name: string): Promise<Made> => {
+  const make = async (name: string) => {
     const files = await filesOf(name)
     return { files, compiled: await compileFile(files) }
   }
+  const cache = new Map<string, ReturnType<typeof make>>()
   const made = (name: string) => {
     const making = cache.get(name) ?? make(name)
     cache.set(name, making)
@@ -97,10 +92,7 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
     names,
     definitions,
     compiled,
-    /**
-     * The file of a mail, and its subject and preview text as it says them, without compiling it unless `isRendered`; a
-     * fault in one sentence.
-     */
+    /** What a mail says of itself, not compiled unless `isRendered`; a fault in one sentence. */
     async headline(name: string, isRendered = false): Promise<Headline> {
       let file: string | undefined
       try {
@@ -132,7 +124,6 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
     async preheader(name: string): Promise<string> {
       return /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? ''
     },
-    /** Findings of `email lint` for this mail, filled with its samples. */
     async findings(name: string): Promise<readonly Finding[]> {
       const shown = (_: string, file: string) => file
       const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')
@@ -143,7 +134,6 @@ export function openWorkshop(input: Templates & { readonly from?: Mailbox | unde
         return [brokenTemplate(error, shown, '')]
       }
     },
-    /** What mail clients lack of this mail, filled with its samples. */
     async clients(name: string) {
       const { supportOf } = await import('../../core/mail/lint/support.ts')
       return supportOf((await this.rendered(name)).html)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { expect, test } from 'vitest'
-import { localText, parseLocal, timelineOf } from '../../../src/cli/preview/timeline.ts'
+import { localText, parseLocal, timelineOf } from '../../../src/cli/preview/courses-page.ts'
 import type { Cadence } from '../../../src/core/course/definition.ts'
 import { dueAt } from '../../../src/core/course/schedule.ts'
 import { zones } from '../../../src/core/course/zones.ts'
