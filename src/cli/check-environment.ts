@@ -9,7 +9,7 @@ import type { Service } from '../core/service.ts'
 import { type Context, recordedPlatform } from './context.ts'
 import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { type ExitCode, failure } from './exit.ts'
-import type { liveChecks } from './live-checks.ts'
+import type { DeepOptions } from './live-checks.ts'
 import { type ReportOptions, writeReport } from './report.ts'
 import type { changesAgainst } from './verify-environment.ts'
 
@@ -23,10 +23,7 @@ interface CheckInput extends ReportOptions {
   readonly readers?: readonly Dialect[] | undefined
   /** What would change on these running services too. */
   readonly against?: Parameters<typeof changesAgainst>[2] | undefined
-  /** Live checks too, of what is configured. */
-  readonly deep?:
-    | Pick<Parameters<typeof liveChecks>[1], 'timeoutMs' | 'dkimSelectors' | 'sendTest' | 'data'>
-    | undefined
+  readonly deep?: DeepOptions | undefined
 }
 
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */
@@ -39,8 +36,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     production: input.withProcess && isProduction,
     isInstalled: (name) => !input.withProcess || isInstalled(name),
   })
-  const live =
-    deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
+  const live = deep && (await (await import('./live-checks.ts')).liveChecks(context, loaded, services, deep))
   if (live && context.signal.aborted)
     throw failure('the live checks were interrupted, so they have no result.')
   const changes =
@@ -51,10 +47,17 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
       ? { ...finding, services: concerned(contract, finding, services) }
       : [],
   )
+  const elsewhere = fileFinding({
+    id: 'no-definition',
+    severity: 'warning',
+    services,
+    cause: `This is not about what runs here: ${context.unused}`,
+    fix: 'Do as it says. If the default platform is meant, say so with --no-config.',
+  })
   const findings = bySeverity([
     ...report.findings,
     ...namesNotRead(context, loaded, services, report),
-    ...(context.unused === undefined ? [] : [daemonUnused(context.unused, services)]),
+    ...(context.unused === undefined ? [] : [elsewhere]),
     ...ofFiles,
     ...(live?.findings ?? []),
     ...(changes ?? []),
@@ -66,31 +69,14 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
 }
 
 /** The requested services that read the variables of a finding; all of them if none does. */
-function concerned(
-  contract: Contract,
-  { present }: Finding,
-  services: readonly Service[],
-): readonly Service[] {
+function concerned(contract: Contract, { present }: Finding, services: readonly Service[]) {
   const readers = services.filter((service) =>
     present.some((name) => (contract.find(name) ?? secretBehind(contract, name))?.services.includes(service)),
   )
   return readers.length > 0 ? readers : services
 }
 
-/** What is checked is not what runs here. */
-const daemonUnused = (why: string, services: readonly Service[]) =>
-  fileFinding({
-    id: 'no-definition',
-    severity: 'warning',
-    services,
-    cause: `This is not about what runs here: ${why}`,
-    fix: 'Do as it says. If the default platform is meant, say so with --no-config.',
-  })
-
-/**
- * One finding with the number of unknown names in the files, not counting those that a warning calls misspelled: a
- * notice, or a warning if they may be those of a definition that was not found.
- */
+/** One finding with the number of unknown names in the files, unless misspelled: a warning if a definition may be missing. */
 export function namesNotRead(
   { platform: { contract }, searched }: Pick<Context, 'platform' | 'searched'>,
   { env, origin }: LoadedEnvironment,

@@ -7,18 +7,10 @@ import { findDefinition, refuseForeignDefinition } from '../platform/find.ts'
 import { learning } from '../presets/learning/platform.ts'
 import type { Context } from './context.ts'
 
-/** Command-line options that select the definition. */
-export interface ConfigWords {
-  /** `--config FILE`; empty text is a fault. */
-  readonly file: string | undefined
-  /** `--no-config`. */
-  readonly ignored: boolean
-  /** The command line without these two options, which every command takes. */
-  readonly rest: readonly string[]
-}
+export type ConfigWords = ReturnType<typeof takeConfigWords>
 
-/** Takes `--config FILE` and `--no-config` out of a command line; the later one wins. */
-export function takeConfigWords(argv: readonly string[]): ConfigWords {
+/** Takes `--config FILE`, where empty text is a fault, and `--no-config` out of a command line; the later one wins. */
+export function takeConfigWords(argv: readonly string[]) {
   const rest: string[] = []
   let [file, ignored]: [string | undefined, boolean] = [undefined, false]
   for (let index = 0; index < argv.length; index += 1) {
@@ -42,7 +34,6 @@ const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'init
 /** Commands that start something of their own, whatever else runs on the machine. */
 const STARTING = ['daemon', 'demo']
 
-/** The platform that a command is for, and how it was found. */
 export type Choice = Pick<Context, 'platform' | 'searched' | 'daemon' | 'unused'>
 
 type Machine = Pick<Context, 'cwd' | 'env'> & {
@@ -50,8 +41,8 @@ type Machine = Pick<Context, 'cwd' | 'env'> & {
 }
 
 /**
- * Finds the definition that a command is for: the file named, else in the working directory, beside an env file, or
- * where the data folder's daemon had it; else that of the one daemon that runs here. Rejects with a DefinitionError.
+ * Finds the definition: the file named, else in the working directory, beside an env file, or where the folder's daemon had it; else
+ * that of the one daemon that runs here.
  */
 export async function choosePlatform(words: ConfigWords, machine: Machine): Promise<Choice> {
   const { ignored, rest } = words

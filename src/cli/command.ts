@@ -3,7 +3,7 @@ import type { Context } from './context.ts'
 import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
 import type { ExitCode } from './exit.ts'
 import { format, type Input, type Inputs, type Values } from './inputs.ts'
-import { sentence } from './output/text.ts'
+import { compact, sentence } from './output/text.ts'
 
 /** A result as `--format` writes it, and how the command ends. */
 export interface Answer<Document extends DocumentedCommand> {
@@ -16,7 +16,7 @@ export interface Answer<Document extends DocumentedCommand> {
 }
 
 /** How a command ends: its result, in both formats or as text; or the exit code, if it has written itself. */
-export type Outcome = Answer<DocumentedCommand> | string | ExitCode
+type Outcome = Answer<DocumentedCommand> | string | ExitCode
 
 /** Applies to each form of a document separately. */
 type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
@@ -28,7 +28,6 @@ interface Described {
   /** The summary as a sentence when left out. */
   readonly description?: string
   readonly notes?: string
-  /** What its exit codes mean. */
   readonly exits?: string
   /** Each as it follows the command, or a whole line that names the program. */
   readonly examples?: readonly string[]
@@ -64,7 +63,6 @@ export interface Typed<
   ) => Promise<ExitCode | string | (Document extends DocumentedCommand ? Answer<Document> : never)>
 }
 
-/** A command whose `run` gets its inputs typed. */
 export function command<const Of extends Inputs = None, Document extends Documented = undefined>({
   document,
   inputs,
@@ -96,7 +94,6 @@ export function commandOn<More extends Inputs, Given>(
     })
 }
 
-/** A command as its help shows it. */
 export interface CommandNode {
   /** `['db', 'backup']`; empty for the program itself. */
   readonly path: readonly string[]
@@ -113,7 +110,6 @@ export interface CommandNode {
 
 export type InputNode = ReturnType<typeof inputNode>[number]
 
-/** The command with all below it, for completion and pages. */
 export function nodeOf(path: readonly string[], data: CommandData, platform: ResolvedPlatform): CommandNode {
   const inputs = Object.entries(data.inputs ?? {}).flatMap(([flags, input]) =>
     inputNode(flags, inputOf(input), platform),
@@ -124,13 +120,11 @@ export function nodeOf(path: readonly string[], data: CommandData, platform: Res
     path,
     summary: data.summary ?? descriptionOf(data),
     description: descriptionOf(data),
-    usage: [
-      'platformctl',
-      ...path,
-      '[options]',
-      ...(below.length > 0 ? ['[command]'] : []),
+    usage: compact(
+      ...['platformctl', ...path, '[options]'],
+      below.length > 0 && '[command]',
       ...args.map(({ flags }) => flags),
-    ].join(' '),
+    ).join(' '),
     args,
     options: inputs.filter((one) => !args.includes(one)),
     after: afterHelp(path, data).trim(),
@@ -138,10 +132,10 @@ export function nodeOf(path: readonly string[], data: CommandData, platform: Res
   }
 }
 
-/** Every node of the tree, the root first. */
-export function allNodes(node: CommandNode): readonly CommandNode[] {
-  return [node, ...node.commands.flatMap(allNodes)]
-}
+export const allNodes = (node: CommandNode): readonly CommandNode[] => [
+  node,
+  ...node.commands.flatMap(allNodes),
+]
 
 function inputNode(flags: string, input: Input<unknown>, platform: ResolvedPlatform) {
   const { help, words = [], offers, byDefault, shown, hidden } = input
@@ -168,20 +162,16 @@ export const inputOf = (given: string | Input<unknown>): Input<unknown> =>
 
 export const descriptionOf = ({ summary = '', description = sentence(summary) }: Described) => description
 
-/** What the help says after the options. */
 export function afterHelp(path: readonly string[], { notes, exits, examples }: Described): string {
   const own = ['platformctl', ...path].join(' ')
   const lines = examples?.map(
     (one) => `\n  ${/(?:^|[ "|(])platformctl [a-z]/.test(one) ? one : `${own} ${one}`.trimEnd()}`,
   )
-  return [
+  return compact(
     notes && `\n${notes}\n`,
     exits && `\nExit codes: ${exits}\n`,
     lines && `\nExamples:${lines.join('')}`,
-  ]
-    .filter(Boolean)
-    .join('')
+  ).join('')
 }
 
-/** The name under which a command gets an input. */
 export const camel = (name: string) => name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())

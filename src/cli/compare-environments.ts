@@ -8,10 +8,7 @@ import { EXIT } from './exit.ts'
 import { loadPaint } from './terminal.ts'
 
 /** Compares two files: names, whether values are the same, and the states of groups; never a value. */
-export async function diffEnvironments(
-  context: Context,
-  files: readonly [string, string],
-): Promise<Answer<'env diff'>> {
+export async function diffEnvironments(context: Context, files: readonly [string, string]) {
   const { contract } = context.platform
   const envOf = async (file: string) => (await loadEnvironment(context, [file], { withProcess: false })).env
   const [a, b] = [await envOf(files[0]), await envOf(files[1])]

@@ -30,27 +30,17 @@ export interface UsedDaemon {
   readonly urls: Readonly<Partial<Record<Service, string>>>
 }
 
-/** The width to wrap text for. */
-export function terminalColumns(output: Output): number {
-  return output.columns || COLUMNS
-}
+export const terminalColumns = (output: Output) => output.columns || COLUMNS
 
 /** The width to wrap lists for: what is piped to a file or another program keeps one line an entry. */
-export function listColumns(output: Output): number {
-  return output.columns || Number.POSITIVE_INFINITY
-}
+export const listColumns = (output: Output) => output.columns || Number.POSITIVE_INFINITY
 
 /** The user who runs the command, for the audit log; a placeholder if the context does not say, as in a test. */
-export function operatorOf(context: Context): Operator {
-  return context.operator?.() ?? { name: 'unknown', place: 'unknown' }
-}
+export const operatorOf = (context: Context): Operator =>
+  context.operator?.() ?? { name: 'unknown', place: 'unknown' }
 
-/**
- * Everything a command may touch of the process, so that commands run in tests with their own streams,
- * environment and clock. Only the asked-for document goes to `stdout`; all else to `stderr` (CONTRACT §7).
- */
+/** Everything a command may touch of the process, so that tests can give their own. Only the asked-for document goes to `stdout`. */
 export interface Context {
-  /** The platform: the definition's, or the default one. */
   readonly platform: ResolvedPlatform
   /** The folders in which there was no definition; absent if there is one, or if none was wanted. */
   readonly searched?: readonly string[]
@@ -67,7 +57,6 @@ export interface Context {
   readonly colour: { readonly stdout: boolean; readonly stderr: boolean }
   readonly clock: Clock
   readonly random: Random
-  /** The user who runs the command, for the audit log. */
   readonly operator?: () => Operator
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal
@@ -75,38 +64,24 @@ export interface Context {
   readonly takeSignals?: (forward: (signal: NodeJS.Signals) => void) => void
   /** The outside for live checks; the system's when absent. */
   readonly network?: LiveNetwork
-  /**
-   * Reports unhandled rejections and uncaught exceptions from now on, before the process ends with exit code 1. Without
-   * it Node prints the error, whose text may contain anything.
-   */
+  /** Reports unhandled faults from now on, before exit code 1: Node would print the error, whose text may contain anything. */
   readonly onFault?: (report: (error: unknown) => void | Promise<void>) => void
 }
 
-/**
- * Where the daemon and the store commands keep their files: `--data`, else the folder of the daemon that is used, else
- * `.platformctl` in the working directory.
- */
-export function dataFolder(context: Context, option: string | undefined): string {
-  return path.resolve(context.cwd, option ?? context.daemon?.dataFolder ?? '.platformctl')
-}
+/** `--data`, else the folder of the daemon that is used, else `.platformctl` in the working directory. */
+export const dataFolder = (context: Context, option: string | undefined) =>
+  path.resolve(context.cwd, option ?? context.daemon?.dataFolder ?? '.platformctl')
 
-/** The platform of a command, as JSON documents and the log name it. */
 export function recordedPlatform({ platform }: Pick<Context, 'platform'>): RecordedPlatform {
   const { name, definition } = platform
-  return {
-    name,
-    definition: definition?.file ?? null,
-    fingerprint: definition?.fingerprint() ?? null,
-  }
+  return { name, definition: definition?.file ?? null, fingerprint: definition?.fingerprint() ?? null }
 }
 
 /** One sentence without an end: which platform runs, or that none was found. */
 export function whichPlatform(context: Pick<Context, 'platform' | 'searched'>): string {
-  const recorded = recordedPlatform(context)
-  if (recorded.definition !== null) return platformText(recorded)
-  const { searched } = context
-  return searched === undefined
-    ? 'the default platform'
+  const { searched, platform } = context
+  return searched === undefined || platform.definition
+    ? platformText(recordedPlatform(context))
     : `no definition found in ${searched.join(' or ')}: running the default platform`
 }
 
@@ -118,14 +93,10 @@ export function platformText({ name, definition, fingerprint }: RecordedPlatform
 
 /** How a person starts this program: `platformctl` where that is a command, otherwise by its file or through npx. */
 export function programName(env: Context['env']): string {
-  return isOnPath(env) ? 'platformctl' : (embedded?.root ?? 'npx platformctl')
-}
-
-/** Is there a command `platformctl`? Started by npm or npx there may be one that is gone with this process. */
-function isOnPath(env: Context['env']): boolean {
-  if (env.npm_lifecycle_event !== undefined) return false
-  const folders = env.PATH?.split(path.delimiter) ?? []
-  return folders.some((folder) =>
+  // Started by npm or npx there may be a command that is gone with this process.
+  const folders = env.npm_lifecycle_event === undefined ? (env.PATH?.split(path.delimiter) ?? []) : []
+  const isThere = folders.some((folder) =>
     ['platformctl', 'platformctl.cmd'].some((file) => existsSync(path.join(folder, file))),
   )
+  return isThere ? 'platformctl' : (embedded?.root ?? 'npx platformctl')
 }

@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Dialect } from '../core/env/dialects/read.ts'
-import type { Environment } from '../core/env/environment.ts'
 import { type Assignment, parseEnvFile, readsAlike } from '../core/env/reader.ts'
 import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Origin } from '../core/env/validate.ts'
@@ -11,15 +10,9 @@ import { useProxies } from '../core/network/proxy.ts'
 import type { Context } from './context.ts'
 import { CommandError, wrongUsage } from './exit.ts'
 
-interface Largest {
-  readonly bytes: number
-  readonly what: string
-}
-
 /** More than any env file holds; beyond it somebody named the wrong file. */
-const LARGEST_ENV_FILE: Largest = { bytes: 4 * 1024 * 1024, what: 'an env file' }
-/** Larger than any list of people; beyond it somebody named the wrong file. */
-export const LARGEST_LIST: Largest = { bytes: 128 * 1024 * 1024, what: 'a list of people' }
+const LARGEST_ENV_FILE = { bytes: 4 * 1024 * 1024, what: 'an env file' }
+export const LARGEST_LIST = { bytes: 128 * 1024 * 1024, what: 'a list of people' }
 
 const UNWRITTEN_MS = 5000
 const POLL_MS = 20
@@ -34,14 +27,7 @@ interface LoadEnvironmentOptions {
   readonly reportsSecretFiles?: boolean
 }
 
-export interface LoadedEnvironment {
-  readonly env: Environment
-  /** Problems in the files themselves: unreadable lines, duplicates, shadowed values. */
-  readonly findings: readonly Finding[]
-  readonly origin: Origin
-  /** Absolute paths of the files that held secrets. */
-  readonly secretFiles: readonly string[]
-}
+export type LoadedEnvironment = Awaited<ReturnType<typeof loadEnvironment>>
 
 /**
  * The process's environment and the files named, or those of the daemon that is used if none is. A later file wins over an earlier one; the process's
@@ -51,7 +37,7 @@ export async function loadEnvironment(
   context: Context,
   named: readonly string[],
   { withProcess = true, dialect, readers, reportsSecretFiles = false }: LoadEnvironmentOptions = {},
-): Promise<LoadedEnvironment> {
+) {
   const files = named.length > 0 || !withProcess ? named : (context.daemon?.envFiles ?? [])
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
@@ -66,11 +52,8 @@ export async function loadEnvironment(
       for (const finding of portability(contract, text, file, read.assignments, readers))
         findings.push(finding)
     }
-    const assignments =
-      dialect === undefined
-        ? read.assignments
-        : await assignedAs(context, dialect, text, file, read.assignments)
-    for (const assignment of assignments) {
+    const assignments = dialect && (await assignedAs(context, dialect, text, file, read.assignments))
+    for (const assignment of assignments ?? read.assignments) {
       const earlier = placed.get(assignment.name)
       if (earlier && earlier.location.file !== file)
         findings.push(shadowed(context, earlier, `line ${assignment.location.line} of ${file}`))
@@ -101,18 +84,12 @@ export async function loadEnvironment(
   const [unusable] = secrets.findings
   if (unusable !== undefined && !reportsSecretFiles) throw wrongUsage(`${unusable.cause} ${unusable.fix}`)
   useProxies(secrets.env)
-  return {
-    env: secrets.env,
-    findings: [
-      ...findings,
-      ...secrets.findings.map((finding) => ({
-        ...finding,
-        ...finding.present.map(origin).find((place) => place !== undefined),
-      })),
-    ],
-    origin,
-    secretFiles: secrets.files,
-  }
+  const ofSecrets = secrets.findings.map((finding) => ({
+    ...finding,
+    ...finding.present.map(origin).find((place) => place !== undefined),
+  }))
+  // The findings are about the files themselves: unreadable lines, duplicates, shadowed values.
+  return { env: secrets.env, findings: [...findings, ...ofSecrets], origin, secretFiles: secrets.files }
 }
 
 /** The values as another reader sees them, each where our own reader found its name. */
@@ -155,11 +132,7 @@ function shadowed(context: Context, { name, location, excerpt }: Assignment, win
 }
 
 /** Reads a text file synchronously: nothing else is running yet, and starting the thread pool takes longer than the read. */
-export async function readTextFile(
-  context: Context,
-  file: string,
-  largest: Largest = LARGEST_ENV_FILE,
-): Promise<string> {
+export async function readTextFile(context: Context, file: string, largest = LARGEST_ENV_FILE) {
   if (file === '') throw wrongUsage('the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {
@@ -187,16 +160,8 @@ export async function readTextFile(
   }
 }
 
-/**
- * Reads a pipe or a device to its end; undefined if that is more than such a file can hold. Never blocks: a signal ends
- * the wait, and a pipe without a writer times out.
- */
-async function readPipe(
-  { clock, signal }: Context,
-  full: string,
-  file: string,
-  most: number,
-): Promise<Buffer | undefined> {
+/** A pipe or a device to its end; undefined if that is too much. A signal ends the wait, and a pipe without a writer times out. */
+async function readPipe({ clock, signal }: Context, full: string, file: string, most: number) {
   // Windows has neither O_NONBLOCK nor named pipes in its file system.
   const descriptor = fs.openSync(full, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0))
   const isFifo = fs.fstatSync(descriptor).isFIFO()

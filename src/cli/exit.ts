@@ -27,14 +27,12 @@ export class CommandError extends Error {
 }
 
 /** Wrong usage, or input that cannot be read. */
-export function wrongUsage(message: string, options?: { cause?: unknown }): CommandError {
-  return new CommandError(EXIT.usage, message, options)
-}
+export const wrongUsage = (message: string, options?: { cause?: unknown }): CommandError =>
+  new CommandError(EXIT.usage, message, options)
 
 /** A check that failed, or work that was not done. */
-export function failure(message: string, options?: { cause?: unknown }): CommandError {
-  return new CommandError(EXIT.failed, message, options)
-}
+export const failure = (message: string, options?: { cause?: unknown }): CommandError =>
+  new CommandError(EXIT.failed, message, options)
 
 const WRITE_REFUSALS: Readonly<Record<string, string>> = {
   EEXIST: 'something else has this name. Move it away',

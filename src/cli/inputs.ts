@@ -68,14 +68,12 @@ export function value<T>(help: string, parse: (text: string) => T, byDefault?: T
   return { help, parse, byDefault, shown }
 }
 
-/** A value that must be given. */
 export function required(help: string): Input<string>
 export function required<T>(help: string, parse: (text: string) => T): Input<T>
 export function required<T>(help: string, parse?: (text: string) => T) {
   return { help, required: true as const, ...(parse && { parse }) }
 }
 
-/** An option that may be given again: a list. */
 export const repeatable = (help: string): Input<readonly string[]> => ({
   help,
   parse: (text, before = []) => [...before, text],
@@ -83,7 +81,6 @@ export const repeatable = (help: string): Input<readonly string[]> => ({
   shown: 'none',
 })
 
-/** One of these words. */
 export function choice<const Word extends string>(
   help: string,
   words: readonly Word[],
@@ -126,7 +123,6 @@ export function words<const Word extends string>(
   }
 }
 
-/** A course by its id. */
 export const course = (help: string): Input<string | undefined> => ({
   help,
   offers: ({ courses }) => courses.map(({ id }) => id),
@@ -145,11 +141,9 @@ export const TOKEN = {
   '--token-file <file>': 'a file that holds the token',
 } as const
 
-/** Where the status page is kept as files. */
 export const STATUS_TARGET =
   'a folder, or the address of a bucket of S3-compatible storage with S3_KEY, S3_SECRET and S3_REGION set'
 
-/** Which store a command works on. */
 export const STORE = {
   '--data <folder>': 'the data folder, when STORE_URL is not set (default: .platformctl)',
   ...ENV_FILE,
@@ -168,7 +162,6 @@ const DIALECTS = [
   'systemd',
 ] as const satisfies readonly Dialect[]
 
-/** How env files are read, and by which readers in a deployment. */
 export const READERS = {
   '--dialect <reader>': choice('read the files as this reader would', DIALECTS, { kind: 'reader' }),
   '--readers <list>': words(
@@ -178,35 +171,23 @@ export const READERS = {
   ),
 } as const
 
-/** A whole number within bounds, both included. */
-export function wholeNumber(low: number, high: number): (text: string) => number {
-  return (text) => {
-    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    if (!(number >= low && number <= high))
-      throw new InvalidArgumentError(`A whole number from ${low} to ${high} is needed.`)
-    return number
-  }
+const numberWithin = (form: RegExp, what: string) => (low: number, high: number) => (text: string) => {
+  const number = form.test(text) ? Number(text) : Number.NaN
+  if (number >= low && number <= high) return number
+  throw new InvalidArgumentError(`A ${what} from ${low} to ${high} is needed.`)
 }
+
+export const wholeNumber = numberWithin(/^\d{1,15}$/, 'whole number')
 
 export const port = wholeNumber(0, 65_535)
 
-/** Seconds, with a fraction. */
-export function seconds(low: number, high: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text)
-    if (text.trim() === '' || !(value >= low && value <= high))
-      throw new InvalidArgumentError(`A number of seconds from ${low} to ${high} is needed.`)
-    return value
-  }
-}
+export const seconds = numberWithin(/\S/, 'number of seconds')
 
 /** `30m`, `1h30m` in milliseconds, of at most `most`. */
-export function durationUpTo(most: number, fault: string): (text: string) => number {
-  return (text) => {
-    const ms = parseDuration(text) ?? 0
-    if (!(ms > 0 && ms <= most)) throw new InvalidArgumentError(fault)
-    return ms
-  }
+export const durationUpTo = (most: number, fault: string) => (text: string) => {
+  const ms = parseDuration(text) ?? 0
+  if (ms > 0 && ms <= most) return ms
+  throw new InvalidArgumentError(fault)
 }
 
 const upToADay = durationUpTo(DAY_MS, 'A duration such as 500ms, 60s or 2m is needed.')

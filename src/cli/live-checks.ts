@@ -12,32 +12,27 @@ import { type Context, dataFolder } from './context.ts'
 import type { LoadedEnvironment } from './environment.ts'
 import { openProgress } from './terminal.ts'
 
+export interface DeepOptions {
+  /** For all checks together. */
+  readonly timeoutMs: number
+  readonly dkimSelectors: readonly string[]
+  /** Sends a test alert on each channel too. */
+  readonly sendTest: boolean
+  /** Where the store lies when STORE_URL is not set. */
+  readonly data: string | undefined
+}
+
 /** One check may take a third of the time for all, and at most this. */
 const LONGEST_CHECK_MS = 5000
 
 /** Asks everything that the environment configures; progress on standard error of a terminal. */
 export async function liveChecks(
   context: Context,
-  input: {
-    readonly loaded: LoadedEnvironment
-    readonly services: readonly Service[]
-    /** For all checks together. */
-    readonly timeoutMs: number
-    readonly dkimSelectors: readonly string[]
-    /** Sends a test alert on each channel too. */
-    readonly sendTest: boolean
-    /** Where the store lies when STORE_URL is not set. */
-    readonly data: string | undefined
-  },
+  { env, origin }: LoadedEnvironment,
+  services: readonly Service[],
+  options: DeepOptions,
 ): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
-  const {
-    loaded: { env, origin },
-    services,
-    timeoutMs,
-    dkimSelectors,
-    sendTest,
-    data,
-  } = input
+  const { timeoutMs, dkimSelectors, sendTest, data } = options
   const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
   const address = checkedStore(context, settings.store.address, data)
@@ -61,15 +56,13 @@ export async function liveChecks(
       limitMs: Math.min(LONGEST_CHECK_MS, timeoutMs),
       deadlineMs: timeoutMs,
       signal: context.signal,
-      onProgress: (done, all, waiting) =>
-        progress.show(
-          `live checks: ${done} of ${all}${waiting.length > 0 ? `, waiting for ${waiting.join(', ')}` : ''}`,
-        ),
+      onProgress(done, all, waiting) {
+        const names = waiting.length > 0 ? `, waiting for ${waiting.join(', ')}` : ''
+        progress.show(`live checks: ${done} of ${all}${names}`)
+      },
     })
-    return {
-      results: results.map(({ place: _, ...shown }) => shown),
-      findings: liveFindings(results, origin),
-    }
+    const shown = results.map(({ place: _, ...one }) => one)
+    return { results: shown, findings: liveFindings(results, origin) }
   } finally {
     progress.end()
     // Not awaited: a connection that hangs must not hold the report back.
@@ -78,15 +71,10 @@ export async function liveChecks(
 }
 
 /** The store of STORE_URL, or of a data folder that exists. */
-function checkedStore(
-  context: Context,
-  address: StoreAddress | undefined,
-  data: string | undefined,
-): StoreAddress | undefined {
-  if (address?.kind === 'sqlite') return { kind: 'sqlite', file: path.resolve(context.cwd, address.file) }
+function checkedStore(context: Context, address: StoreAddress | undefined, data: string | undefined) {
+  if (address?.kind === 'postgres') return address
   const folder = dataFolder(context, data)
-  return (
-    address ??
-    (existsSync(folder) ? { kind: 'sqlite', file: path.join(folder, 'platform.sqlite') } : undefined)
-  )
+  if (address === undefined && !existsSync(folder)) return undefined
+  const file = path.resolve(context.cwd, address?.file ?? path.join(folder, 'platform.sqlite'))
+  return { kind: 'sqlite', file } as const
 }

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { AnalyticsStore } from '../core/analytics/store.ts'
 import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
 import { type Environment, rawValue } from '../core/env/environment.ts'
 import type { StoreAddress } from '../core/env/settings.ts'
@@ -8,7 +7,6 @@ import { malformedStoreSentence, malformedStores, readSettings } from '../core/e
 import type { History } from '../core/status/history.ts'
 import { assertOwner } from '../core/store/meta.ts'
 import { analyticsFile, openAnalyticsStore, openStore } from '../core/store/open.ts'
-import type { Store } from '../core/store/store.ts'
 import { type OpenedPlatform, openPlatform } from '../daemon/platform.ts'
 import { type Context, dataFolder } from './context.ts'
 import { assertNotDenied } from './environment.ts'
@@ -21,21 +19,13 @@ export function storeAddress(context: Context, env: Environment, data: string | 
   const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
   const named: StoreAddress =
     address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
-  assertSameStore(context, { named, data, chosen: rawValue(env, 'STORE_URL') !== undefined })
+  // A store that was named explicitly has nothing to do with the folder in the working directory.
+  if (rawValue(env, 'STORE_URL') === undefined || data !== undefined) assertSameStore(context, named, data)
   return named
 }
 
-/**
- * A folder belongs to the store of the daemon that runs there. A command that would act on another one, because an env
- * file was not named or the store has moved, is refused.
- */
-function assertSameStore(
-  context: Context,
-  input: { readonly named: StoreAddress; readonly data: string | undefined; readonly chosen: boolean },
-): void {
-  const { named, data, chosen } = input
-  // A store that was named explicitly has nothing to do with the folder in the working directory.
-  if (chosen && data === undefined) return
+/** Refuses to act on another store than the daemon of the folder, because an env file was not named or the store has moved. */
+function assertSameStore(context: Context, named: StoreAddress, data: string | undefined): void {
   const folder = dataFolder(context, data)
   const record = readRecord(folder)
   const here = recordedStore(named)
@@ -69,11 +59,7 @@ export function storeFaultError(address: StoreAddress, error: unknown): unknown 
 }
 
 /** This machine's store, which must exist. */
-export async function openLocalStore(
-  context: Context,
-  env: Environment,
-  data: string | undefined,
-): Promise<Store> {
+export async function openLocalStore(context: Context, env: Environment, data: string | undefined) {
   const address = storeAddress(context, env, data)
   await assertExists(context, address)
   try {
@@ -92,7 +78,6 @@ export async function openLocalStore(
   }
 }
 
-/** The platform over this machine's store, which must exist. */
 export async function openLocal(
   context: Context,
   env: Environment,
@@ -117,21 +102,18 @@ export async function openLocal(
   }
 }
 
-/** The store that ingest writes to, on this machine or a server; or its location, if nothing is stored there yet. */
-type FoundAnalytics =
-  | { readonly kind: 'open'; readonly store: AnalyticsStore; readonly location: string }
-  | { readonly kind: 'off' }
-  | { readonly kind: 'empty'; readonly location: string }
-
-/** Opens the table of analytics; makes no file, so that a mistyped path does not read as "no events". */
-export async function findAnalytics(context: Context, env: Environment): Promise<FoundAnalytics> {
+/**
+ * The store that ingest writes to, or its location alone if nothing is there yet: a file is not made, so that a mistyped
+ * path does not read as "no events". Undefined if events are not stored.
+ */
+export async function findAnalytics(context: Context, env: Environment) {
   const address = storeAddress(context, env, undefined)
   const { table } = readSettings(context.platform, env).analytics
-  if (table === undefined) return { kind: 'off' }
+  if (table === undefined) return undefined
   const location = address.kind === 'sqlite' ? analyticsFile(address.file) : 'postgres'
-  if (address.kind === 'sqlite' && !existsSync(location)) return { kind: 'empty', location }
+  if (address.kind === 'sqlite' && !existsSync(location)) return { location }
   const store = await openAnalyticsStore(address, { table }).catch((error: unknown) => {
     throw storeFaultError(address, error)
   })
-  return { kind: 'open', store, location }
+  return { location, store }
 }

@@ -7,7 +7,7 @@ import { systemRandom } from '../core/random.ts'
 import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
 import type { Context, Output } from './context.ts'
-import { EXIT } from './exit.ts'
+import { EXIT, type ExitCode } from './exit.ts'
 import { complain } from './output/text.ts'
 import { reportFault, runProgram } from './program.ts'
 import { withGuardedOutput } from './terminal.ts'
@@ -45,15 +45,6 @@ export function wantsColour(argv: readonly string[], env: Context['env'], stream
 /** Further signals that are forwarded to a command that runs in place of this one. */
 const FORWARDED = ['SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
 
-/** Splits a command line at `--`: the words after it belong to another program. */
-function ownWords(argv: readonly string[]): {
-  readonly own: readonly string[]
-  readonly others: readonly string[]
-} {
-  const end = argv.indexOf('--')
-  return end === -1 ? { own: argv, others: [] } : { own: argv.slice(0, end), others: argv.slice(end) }
-}
-
 /** The standard streams that were used: opening one loads sockets or files, which a command that is quiet there need not pay for. */
 const streams = new Set<NodeJS.WriteStream>()
 
@@ -74,26 +65,22 @@ function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.W
   return stream
 }
 
-/** Undefined if the folder was removed while the shell was in it. */
-function workingFolder(): string | undefined {
-  try {
-    return process.cwd()
-  } catch {
-    return undefined
-  }
-}
-
 /** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
 export async function start(): Promise<void> {
-  const cwd = workingFolder()
-  if (cwd === undefined) {
+  let cwd: string
+  try {
+    cwd = process.cwd()
+  } catch {
     process.stderr.write('platformctl: the working directory is gone: change to another one.\n')
     process.exitCode = EXIT.usage
     return
   }
   useProxies(process.env)
   const words = takeConfigWords(process.argv.slice(2))
-  const { own: argv, others } = ownWords(words.rest)
+  // What is behind `--` belongs to another program.
+  const end = words.rest.indexOf('--')
+  const argv = end === -1 ? words.rest : words.rest.slice(0, end)
+  const others = words.rest.slice(argv.length)
   const interrupt = new AbortController()
   let forward: ((signal: NodeJS.Signals) => void) | undefined
   const onSignal = (signal: NodeJS.Signals) => {
@@ -118,10 +105,10 @@ export async function start(): Promise<void> {
     },
     colour: {
       get stdout() {
-        return wantsColour(argv, process.env, opened('stdout', interrupt))
+        return wantsColour(argv, process.env, context.stdout)
       },
       get stderr() {
-        return wantsColour(argv, process.env, opened('stderr', interrupt))
+        return wantsColour(argv, process.env, context.stderr)
       },
     },
     clock: systemClock,
@@ -132,24 +119,22 @@ export async function start(): Promise<void> {
       forward = to
       for (const signal of FORWARDED) process.on(signal, onSignal)
     },
-    onFault: (report) => {
-      fault = { report, exitCode: EXIT.failed }
+    onFault(given) {
+      report = given
+      exitCode = EXIT.failed
     },
   }
-  // The first fault ends the process, even if its report hangs: the process is in an unknown state afterwards.
-  let fault: { report: (error: unknown) => unknown; exitCode: number } = {
-    report: (error) => reportFault(error, withGuardedOutput(context)),
-    exitCode: EXIT.internal,
-  }
-  // An unhandled rejection is raised as an uncaught exception.
+  let report = (error: unknown): unknown => reportFault(error, withGuardedOutput(context))
+  let exitCode: ExitCode = EXIT.internal
   let failed: number | undefined
+  // The first fault, also an unhandled rejection, ends the process, even if its report hangs: its state is unknown then.
   process.once('uncaughtException', (error) => {
-    const { report, exitCode } = fault
     // Keep this exit code even if a signal ends the command cleanly before the report is sent.
-    failed = exitCode
-    process.on('uncaughtException', () => process.exit(exitCode))
-    setTimeout(() => process.exit(exitCode), REPORT_MS)
-    void (async () => report(error))().finally(() => process.exit(exitCode))
+    const code = exitCode
+    failed = code
+    process.on('uncaughtException', () => process.exit(code))
+    setTimeout(() => process.exit(code), REPORT_MS)
+    void (async () => report(error))().finally(() => process.exit(code))
   })
 
   const say = (sentence: string) => complain(withGuardedOutput(context), sentence)

@@ -2,7 +2,6 @@ import { auditEntry } from '../core/audit.ts'
 import type { Course } from '../core/course/open.ts'
 import type { Environment } from '../core/env/environment.ts'
 import { readSettings, type StoreAddress } from '../core/env/settings.ts'
-import type { StoredIncident } from '../core/incidents/incident.ts'
 import type { Channel } from '../core/incidents/lanes.ts'
 import type { SendOutcome } from '../core/mail/mailer.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from '../core/store/maintenance.ts'
@@ -26,7 +25,6 @@ export async function withPlatform<T>(
   return work({ platform, env }).finally(close)
 }
 
-/** The same with the store alone. */
 export async function withStore<T>(
   context: Context,
   { envFile, data }: Values<typeof STORE>,
@@ -38,16 +36,13 @@ export async function withStore<T>(
   return work({ store, env }).finally(() => store.close())
 }
 
-/** A command that works on the platform over its store. */
 export const platformCommand = commandOn(STORE, withPlatform)
-/** A command that works on the courses of a store. */
 export const courseCommand = commandOn<
   typeof STORE,
   { readonly platform: OpenedPlatform; readonly course: Course }
 >(STORE, (context, values, work) =>
   withPlatform(context, values, async ({ platform }) => work({ platform, course: await platform.course() })),
 )
-/** A command that works on the store alone. */
 export const storeCommand = commandOn(STORE, withStore)
 
 /** A store that is maintained as it lies there, and where it lies. */
@@ -101,18 +96,13 @@ export function auditOf(
 /** Sends a test alert on a channel, which says that nothing is wrong. */
 export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {
   const [now, id] = [context.clock.now(), Buffer.from(context.random.bytes(9)).toString('base64url')]
-  const incident: StoredIncident = {
-    id,
-    cause: 'test',
-    service: 'web',
+  const open = {
     reason: undefined,
-    affected: [],
-    openedAt: now,
-    seenAt: now,
     closedAt: undefined,
     acknowledgedAt: undefined,
     acknowledgedBy: undefined,
   }
+  const incident = { id, cause: 'test', service: 'web', affected: [], openedAt: now, seenAt: now, ...open }
   return async (name) => {
     const { alertId } = await import('../core/incidents/lanes.ts')
     const channel = (await alertChannelsOf(context, env)).find((one) => one.name === name)

@@ -10,7 +10,6 @@ import {
   descriptionOf,
   inputOf,
   nodeOf,
-  type Outcome,
 } from './command.ts'
 import { type Context, terminalColumns } from './context.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText, wrongUsage } from './exit.ts'
@@ -93,11 +92,7 @@ export async function commandTree(context: Context): Promise<CommandNode> {
 }
 
 /** Builds the program with the named command, or with the names and summaries of all. */
-async function buildProgram(
-  context: Context,
-  named: string,
-  settle: (code: ExitCode) => void,
-): Promise<Command> {
+async function buildProgram(context: Context, named: string | undefined, settle: (code: ExitCode) => void) {
   const program = new Command('platformctl')
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
@@ -115,40 +110,29 @@ async function buildProgram(
       getErrHasColors: () => context.colour.stderr,
     })
   const { '-V, --version': _, ...inputs } = ROOT.inputs ?? {}
-  attach(program, [], { ...ROOT, inputs }, context, settle)
+  attach(program, [], { ...ROOT, inputs })
   const known = COMMAND_NAMES.find((name) => name === named)
   // The others are in the way of a cold start: only a mistyped name is compared with them.
   for (const name of known === undefined ? COMMAND_NAMES : [known]) {
     const data = name === known ? await load(name, context) : { description: SUMMARIES[name] }
-    attach(program.command(name).summary(SUMMARIES[name]), [name], data, context, settle)
+    attach(program.command(name).summary(SUMMARIES[name]), [name], data)
   }
   return program
+
+  function attach(command: Command, path: readonly string[], data: CommandData): void {
+    const { inputs = {}, commands = {}, run } = data
+    command.description(descriptionOf(data)).addHelpText('after', afterHelp(path, data))
+    for (const [flags, input] of Object.entries(inputs))
+      if (flags.startsWith('-')) command.addOption(optionOf(flags, inputOf(input)))
+      else command.addArgument(argumentOf(flags, inputOf(input)))
+    if (run) command.action(async () => settle(await runOf(context, run, command)))
+    for (const [name, child] of Object.entries(commands))
+      attach(command.command(name).summary(child.summary ?? ''), [...path, name], child)
+  }
 }
 
-function attach(
-  command: Command,
-  path: readonly string[],
-  data: CommandData,
-  context: Context,
-  settle: (code: ExitCode) => void,
-): void {
-  const { inputs = {}, commands = {}, run } = data
-  command.description(descriptionOf(data)).addHelpText('after', afterHelp(path, data))
-  for (const [flags, input] of Object.entries(inputs))
-    if (flags.startsWith('-')) command.addOption(optionOf(flags, inputOf(input)))
-    else command.addArgument(argumentOf(flags, inputOf(input)))
-  if (run)
-    command.action(async () =>
-      settle(await finished(context, await run(context, valuesOf(command)), command)),
-    )
-  for (const [name, child] of Object.entries(commands))
-    attach(command.command(name).summary(child.summary ?? ''), [...path, name], child, context, settle)
-}
-
-function optionOf(
-  flags: string,
-  { help, words, parse, byDefault, shown, required, hidden }: Input<unknown>,
-): Option {
+function optionOf(flags: string, input: Input<unknown>): Option {
+  const { help, words, parse, byDefault, shown, required, hidden } = input
   const option = new Option(flags, help).makeOptionMandatory(required === true).hideHelp(hidden === true)
   if (words) option.choices(words)
   if (option.required)
@@ -175,8 +159,9 @@ function valuesOf(command: Command): Readonly<Record<string, unknown>> {
   return { ...command.optsWithGlobals(), ...Object.fromEntries(args) }
 }
 
-/** Writes a result in the form that was asked for, and gives the exit code. */
-async function finished(context: Context, result: Outcome, command: Command): Promise<ExitCode> {
+/** Runs a command, writes its result in the form that was asked for, and gives the exit code. */
+async function runOf(context: Context, run: NonNullable<CommandData['run']>, command: Command) {
+  const result = await run(context, valuesOf(command))
   if (typeof result === 'number') return result
   if (typeof result === 'string') {
     context.stdout.write(result)
@@ -202,7 +187,7 @@ export async function runProgram(argv: readonly string[], unguarded: Context): P
   let code: ExitCode = EXIT.passed
   const named = argv[0] === 'help' ? argv[1] : argv[0]
   try {
-    const program = await buildProgram(context, named ?? '', (settled) => {
+    const program = await buildProgram(context, named, (settled) => {
       code = settled
     })
     if (argv.length === 0) {
@@ -216,10 +201,7 @@ export async function runProgram(argv: readonly string[], unguarded: Context): P
   }
 }
 
-/**
- * A help request for an unknown command, cut after the unknown word, so that parsing it reports that word. As a
- * request for help it would be answered with the help of the parent, as if all were well.
- */
+/** Cuts a help request after an unknown command, which is then reported; the help of its parent would read as if all were well. */
 function misnamed(program: Command, argv: readonly string[]): readonly string[] | undefined {
   const asks = argv.some((word) => word === '--help' || word === '-h')
   const words = argv[0] === 'help' ? argv.slice(1) : asks ? argv : []

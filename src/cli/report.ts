@@ -14,7 +14,6 @@ import { lintText, reportText } from './output/findings-text.ts'
 import { jsonText } from './output/text.ts'
 import { loadPaint } from './terminal.ts'
 
-/** How such a report is written. */
 export const REPORT_FORMAT = format('text', 'json', 'github', 'sarif', 'junit')
 
 export const BASELINE = {
@@ -32,7 +31,6 @@ export const REPORT_INPUTS = {
 export type ReportOptions = Partial<Values<typeof REPORT_INPUTS>> &
   Pick<Values<typeof REPORT_INPUTS>, 'format'>
 
-/** A report, and with `--deep` what the live checks gave. */
 export interface CheckedReport extends Report {
   readonly platform: RecordedPlatform
   readonly live?: readonly LiveResult[]
@@ -54,10 +52,9 @@ export async function writeReport(
   report: CheckedReport | LintReport,
   options: ReportOptions,
 ): Promise<ExitCode> {
-  const accepted =
-    options.baseline === undefined ? new Set<string>() : await readBaseline(context, options.baseline)
+  const accepted = options.baseline === undefined ? undefined : await readBaseline(context, options.baseline)
   const findings = report.findings.filter(
-    (finding) => finding.severity === 'error' || !accepted.has(keyOf(finding)),
+    (finding) => finding.severity === 'error' || !accepted?.has(keyOf(finding)),
   )
   const shown = findings.filter(
     ({ id, severity }) => severity !== 'notice' || options.notices || id.startsWith('configuration-'),
@@ -67,10 +64,10 @@ export async function writeReport(
   if (!('mails' in report) && options.format !== 'text' && options.format !== 'json')
     context.stderr.write(`${whichPlatform(context)}\n`)
   context.stdout.write(await document(context, name, remaining, shown, options))
-  const warned = findings.some(({ severity }) => severity === 'warning')
   const errors = findings.filter(({ severity }) => severity === 'error')
-  if (errors.length === 0) return options.strict && warned ? EXIT.failed : EXIT.passed
-  return errors.every(({ id }) => REMOTE_FAULTS.includes(id)) ? EXIT.remote : EXIT.failed
+  if (errors.length > 0)
+    return errors.every(({ id }) => REMOTE_FAULTS.includes(id)) ? EXIT.remote : EXIT.failed
+  return options.strict && findings.some(({ severity }) => severity === 'warning') ? EXIT.failed : EXIT.passed
 }
 
 async function document(
@@ -81,44 +78,29 @@ async function document(
   options: ReportOptions,
 ): Promise<string> {
   const live = 'live' in report ? report.live : undefined
-  switch (options.format) {
-    case 'json':
-      return jsonText(report satisfies CheckedReport | DocumentOf<'email lint'>)
-    case 'github':
-      return (await import('./output/annotations.ts')).githubText(shown, live)
-    case 'sarif': {
-      return (await import('./output/annotations.ts')).sarifText(shown, packageJson.version, live)
-    }
-    case 'junit':
-      return (await import('./output/junit.ts')).junitText(name, shown, options.strict === true, live)
-    case 'text': {
-      const how = {
-        paint: await loadPaint(context.colour.stdout),
-        columns: Math.min(context.stdout.columns ?? 100, 120),
-        strict: options.strict === true,
-      }
-      return 'mails' in report
-        ? lintText(report, shown, how)
-        : reportText(report, shown, { ...how, platform: whichPlatform(context), live })
-    }
-  }
+  const { format, strict = false } = options
+  if (format === 'json') return jsonText(report satisfies CheckedReport | DocumentOf<'email lint'>)
+  if (format === 'github') return (await import('./output/annotations.ts')).githubText(shown, live)
+  if (format === 'sarif')
+    return (await import('./output/annotations.ts')).sarifText(shown, packageJson.version, live)
+  if (format === 'junit') return (await import('./output/junit.ts')).junitText(name, shown, strict, live)
+  const paint = await loadPaint(context.colour.stdout)
+  const how = { paint, columns: Math.min(context.stdout.columns ?? 100, 120), strict }
+  return 'mails' in report
+    ? lintText(report, shown, how)
+    : reportText(report, shown, { ...how, platform: whichPlatform(context), live })
 }
 
-function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
-  return `${id} ${[...present].sort().join(' ')}`
-}
+const keyOf = ({ id, present }: Pick<Finding, 'id' | 'present'>) => `${id} ${present.toSorted().join(' ')}`
 
 async function readBaseline(context: Context, file: string): Promise<Set<string>> {
   const fail = (why: string) =>
     wrongUsage(`cannot use ${file} as a baseline: ${why}; make one with --format json.`)
-  let text: string
-  try {
-    text = (await readTextFile(context, file)).replace(/^\uFEFF/, '')
-  } catch {
+  const text = await readTextFile(context, file).catch(() => {
     throw fail('it cannot be read')
-  }
+  })
   try {
-    const { findings } = JSON.parse(text) as {
+    const { findings } = JSON.parse(text.replace(/^\uFEFF/, '')) as {
       findings: readonly { readonly id: string; readonly present: readonly string[] }[]
     }
     return new Set(findings.map(keyOf))

@@ -38,10 +38,7 @@ export function definitionOfDaemon(dataFolder: string, skip: Say): string | unde
   return undefined
 }
 
-/**
- * The one daemon that runs on this machine, if its files belong to root or this user; with `only`, none but the one of
- * that data folder. Says which it is, or why it is not used.
- */
+/** The one daemon that runs here (with `only`, on that data folder), if its files belong to root or this user; says which, or why not. */
 export function findRunningDaemon(
   folders: readonly string[],
   only: string | undefined,

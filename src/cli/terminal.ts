@@ -17,9 +17,7 @@ export function ours(text: string): string {
 }
 
 /** The mark before a workflow command of our own. */
-export function workflowCommand(): string {
-  return ours('\u001b[Z')
-}
+export const workflowCommand = () => ours('\u001b[Z')
 
 /** An escape sequence with a number, which may be ours; or any control character but tab, line feed and the CR of a CRLF. */
 const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
@@ -42,15 +40,8 @@ export function shown(text: string, isTerminal: boolean): string {
 }
 
 /** As JSON spells it, so that a document stays one. */
-function spelled(text: string): string {
-  return [...text].map((char) => (/[ -~]/.test(char) ? char : escaped(char))).join('')
-}
-
-const escaped = (char: string) =>
-  Array.from(
-    { length: char.length },
-    (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,
-  ).join('')
+const spelled = (text: string) =>
+  text.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** One line of JSON whose texts hold no control character once they are parsed. */
 export function inertJson(line: string): string {
@@ -106,18 +97,24 @@ const SILENT: Progress = { show: () => {}, end: () => {} }
 
 export async function openProgress(context: Context, text: string): Promise<Progress> {
   if (context.stderr.isTTY !== true) return SILENT
-  const { default: ora } = await import('ora')
-  const spinner = ora({
-    text: shown(text, true),
-    // ora wants the stream's cursor methods, which a terminal has.
-    stream: (context.stderr.drawn ?? context.stderr) as NodeJS.WriteStream,
-    discardStdin: false,
-    color: context.colour.stderr ? 'blue' : false,
-  }).start()
+  const spinner = (await openSpinner(context)).start(shown(text, true))
   return {
     show(next) {
       spinner.text = shown(next, true)
     },
     end: () => void spinner.stop(),
   }
+}
+
+/** A spinner on standard error, which stays off where that is no terminal. */
+export async function openSpinner({ stderr, colour }: Context) {
+  const { default: ora } = await import('ora')
+  return ora({
+    // ora wants the stream's cursor methods, which only a terminal has.
+    stream: (stderr.drawn ?? stderr) as NodeJS.WriteStream,
+    isEnabled: stderr.isTTY === true,
+    isSilent: stderr.isTTY !== true,
+    discardStdin: false,
+    color: colour.stderr ? 'blue' : false,
+  })
 }

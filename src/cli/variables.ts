@@ -7,10 +7,9 @@ import { variablesOf } from '../core/env/rule.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import { environmentTypes, mailTypes } from '../platform/env-types.ts'
-import type { Answer } from './command.ts'
 import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
+import { EXIT, wrongUsage } from './exit.ts'
 import { unknownName } from './inputs.ts'
 import { beside, wrap } from './output/text.ts'
 import { loadPaint } from './terminal.ts'
@@ -22,10 +21,7 @@ const MARK_WIDTH = 15
 const WIDE = 72
 
 /** Every group and variable with its state; never a value. A malformed one is set, and behaves as absent. */
-export async function listVariables(
-  context: Context,
-  envFiles: readonly string[],
-): Promise<Answer<'env list'>> {
+export async function listVariables(context: Context, envFiles: readonly string[]) {
   const { env } = await loadEnvironment(context, envFiles)
   const { contract } = context.platform
   const { states, usable, broken } = evaluateGroups(contract, env)
@@ -154,11 +150,7 @@ function ofFinding(contract: Contract, id: string): Explanation | undefined {
 }
 
 /** Writes a declaration file of the variables or the mails; one that is not of the same command is never replaced. */
-export async function writeTypes(
-  context: Context,
-  of: 'variables' | 'mails',
-  out: string | undefined,
-): Promise<string | ExitCode> {
+export async function writeTypes(context: Context, of: 'variables' | 'mails', out: string | undefined) {
   const { contract, mails } = context.platform
   const text =
     of === 'variables' ? environmentTypes(contract) : mailTypes(mails.definitions, await mails.compiled())

@@ -15,16 +15,14 @@ import { type Context, recordedPlatform } from './context.ts'
 import { fileFinding, type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode, wrongUsage } from './exit.ts'
 import { isAddress, parseAddress, readToken } from './health/targets.ts'
-import { unknownName } from './inputs.ts'
+import { type TOKEN, unknownName, type Values } from './inputs.ts'
 import { findingsOf, type Replica, type Verified, verifiedDocument } from './output/verified.ts'
 
-interface Running {
+interface Running extends Values<typeof TOKEN> {
   /** As `parseReplicas` takes them. */
   readonly url: readonly string[]
   /** The option that names them. */
   readonly option: string
-  readonly tokenEnv: string | undefined
-  readonly tokenFile: string | undefined
   readonly timeout: number
 }
 
@@ -48,11 +46,7 @@ export async function verifyEnvironment(context: Context, options: VerifyOptions
 }
 
 /** What would change if running services were started with an environment: notices, and errors for services not reached. */
-export async function changesAgainst(
-  context: Context,
-  { env, origin }: LoadedEnvironment,
-  running: Running,
-): Promise<readonly Finding[]> {
+export async function changesAgainst(context: Context, { env, origin }: LoadedEnvironment, running: Running) {
   const verified = await compareRunning(context, env, running)
   const same = verified.replicas.filter(({ state }) => state === 'same')
   return [
@@ -89,7 +83,7 @@ async function compareRunning(context: Context, env: Environment, options: Runni
   const replicas: Replica[] = []
   for (const [index, { service, url }] of targets.entries()) {
     const answer = answers[index] ?? 'no answer'
-    const found: Omit<Replica, 'service' | 'url'> =
+    const found: Found =
       typeof answer === 'string'
         ? { state: 'unreached', reason: answer }
         : await compare(context, answer, env, async (variable, value) => {
@@ -115,11 +109,8 @@ function parseReplicas({ platform }: Context, option: string, word: string) {
   const name = isAddress(first) ? WEB : first.slice(0, Math.max(first.indexOf('='), 0)).trim()
   const known = platform.services.flatMap((one) => (one.port === undefined ? [] : [one.name]))
   return [first, ...more].map((one, index) => {
-    const [service, url] = parseAddress(
-      platform.services,
-      index > 0 || isAddress(first) ? `${name}=${one.trim()}` : one,
-      option,
-    )
+    const named = index > 0 || isAddress(first) ? `${name}=${one.trim()}` : one
+    const [service, url] = parseAddress(platform.services, named, option)
     if (!known.includes(service)) throw unknownName({ kind: 'service', name: service, known })
     return { service, url, health: '' }
   })
@@ -158,12 +149,9 @@ async function ask(
   return answer.data.nonce === nonce ? answer.data : 'its answer is for another request: something caches it'
 }
 
-async function compare(
-  context: Context,
-  answer: Answer,
-  env: Environment,
-  fingerprint: Fingerprint,
-): Promise<Omit<Replica, 'service' | 'url'>> {
+type Found = Omit<Replica, 'service' | 'url'>
+
+async function compare(context: Context, answer: Answer, env: Environment, fingerprint: Fingerprint) {
   const variables: NonNullable<Replica['variables']>[number][] = []
   for (const { fingerprint: theirs, ...variable } of answer.variables) {
     const { name, source, perReplica } = variable
@@ -180,11 +168,8 @@ async function compare(
     definitionDiffers || variables.some(({ state, perReplica }) => state !== 'same' && !perReplica)
   const { startedAt, build, changedFiles } = answer
   const older = definitionDiffers && isWrittenSince(context, Date.parse(startedAt))
-  return {
-    ...{ state: differs ? 'differs' : 'same', startedAt, build, definition },
-    ...(older && { older }),
-    ...{ changedFiles, variables },
-  }
+  const found: Found = { state: differs ? 'differs' : 'same', startedAt, build, definition }
+  return { ...found, ...(older && { older }), changedFiles, variables }
 }
 
 function compareDefinition(context: Context, theirs: Answer['platform']): NonNullable<Replica['definition']> {

@@ -97,7 +97,6 @@ const refused = () =>
     'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
   )
 
-/** The inputs of `dispatch` that say what it sends, and from where. */
 export interface DispatchOptions {
   readonly limit?: number | undefined
   readonly drain?: true | undefined
@@ -106,7 +105,6 @@ export interface DispatchOptions {
   readonly data?: string | undefined
 }
 
-/** Where lessons are dispatched: here, or at an endpoint. */
 export interface Source {
   /** One dispatch call; a remote one tells its progress only when it has ended. */
   readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
@@ -119,7 +117,6 @@ export interface Source {
 /** A call sends up to 10,000 mails: it may take its time. */
 const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
-/** Dispatch through the endpoint of a running web service. */
 export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
   const { url, secret } = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))

@@ -2,7 +2,7 @@ import type { Environment } from '../../core/env/environment.ts'
 import { PATHS } from '../../core/paths.ts'
 import { minute } from '../../core/sentences.ts'
 import type { Store } from '../../core/store/store.ts'
-import { type Answer, command, type Define } from '../command.ts'
+import { command, type Define } from '../command.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { loadEnvironment } from '../environment.ts'
@@ -96,12 +96,10 @@ function assertOpen(wasOpen: boolean, id: string, action: string): void {
     throw wrongUsage(`no open incident ${id} to ${action}: run platformctl alert list to see them.`)
 }
 
-async function silenceByWeb(
-  context: Context,
-  url: string,
-  { data, envFile }: Values<typeof STORE>,
-  body: Readonly<Record<'duration' | 'reason' | 'by', string>>,
-): Promise<string> {
+type Silence = Readonly<Record<'duration' | 'reason' | 'by', string>>
+
+async function silenceByWeb(context: Context, url: string, place: Values<typeof STORE>, body: Silence) {
+  const { data, envFile } = place
   if (data !== undefined) throw wrongUsage('choose one of --data and --url.')
   const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
   const { env } = await loadEnvironment(context, envFile)
@@ -119,12 +117,7 @@ function asked(ms: number): string {
   return seconds < 60_000 ? `${Math.ceil(seconds / 60)}m` : `${Math.ceil(seconds / 3600)}h`
 }
 
-async function list(
-  context: Context,
-  { incidents: store, sending }: Store,
-  env: Environment,
-  all: boolean,
-): Promise<Answer<'alert list'>> {
+async function list(context: Context, { incidents: store, sending }: Store, env: Environment, all: boolean) {
   const now = context.clock.now()
   const channels = await alertChannelsOf(context, env)
   const incidents = await store.list(SHOWN)
@@ -183,7 +176,6 @@ const CHANNELS: Readonly<Record<string, string>> = {
 
 export type AlertList = Omit<DocumentOf<'alert list'>, 'version'>
 
-/** The incidents, each with the alerts that were sent, those that are due, and those that are held back. */
 export function alertsText({ incidents, channels, silence, pause }: AlertList, columns: number): string {
   const channelText =
     channels.length === 0

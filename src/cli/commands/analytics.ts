@@ -26,16 +26,16 @@ export const define: Define = () => ({
         const { findAnalytics } = await import('../local.ts')
         const { env } = await loadEnvironment(context, envFile)
         const found = await findAnalytics(context, env)
-        if (found.kind === 'off')
+        if (found === undefined)
           throw wrongUsage(
             'events are not stored: set ANALYTICS_DATASTORE_TABLE and STORE_URL, or pass the env file that sets them with --env-file.',
           )
-        if (found.kind === 'empty')
+        const { location, store } = found
+        if (store === undefined)
           throw wrongUsage(
-            `nothing is stored at ${found.location} yet: the daemon makes it; check STORE_URL if it should be there.`,
+            `nothing is stored at ${location} yet: the daemon makes it; check STORE_URL if it should be there.`,
           )
         const now = context.clock.now()
-        const { store } = found
         const first = dayName(now - (days - 1) * DAY_MS)
         const [counts, { batches, events, bytes }] = await Promise.all([
           store.counts(first),
@@ -75,16 +75,11 @@ export function summariseEvents(
   }
 }
 
-export function dayName(time: number): string {
-  return new Date(time).toISOString().slice(0, 10)
-}
+export const dayName = (time: number) => new Date(time).toISOString().slice(0, 10)
 
 /** A bar for each kind and for each day, with its number, so that nothing is shown by length alone. */
-export function summaryText(
-  { from, to, total, kinds, days, stored }: Summary,
-  paint: Paint,
-  columns: number,
-): string {
+export function summaryText(summary: Summary, paint: Paint, columns: number): string {
+  const { from, to, total, kinds, days, stored } = summary
   const size = stored.bytes === undefined ? '' : `, ${sizeText(stored.bytes)}`
   const lines = [
     `${paint.bold(plural(total, 'event'))} from ${from} to ${to} (UTC)`,
@@ -105,11 +100,9 @@ export function summaryText(
   return `${lines.join('\n')}\n`
 }
 
-function bars(
-  rows: readonly (readonly [name: string, count: number, share: string])[],
-  columns: number,
-  paint: Paint,
-): string[] {
+type Bar = readonly [name: string, count: number, share: string]
+
+function bars(rows: readonly Bar[], columns: number, paint: Paint): string[] {
   const most = Math.max(...rows.map(([, count]) => count))
   const widest = (texts: readonly string[]) => Math.max(...texts.map((text) => text.length))
   const names = widest(rows.map(([name]) => name))

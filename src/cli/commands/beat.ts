@@ -52,11 +52,8 @@ Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refuse
   })
 
 /** Reports a heartbeat to the web service, or writes it into this machine's store; gives when the next one is due. */
-async function reportBeat(
-  context: Context,
-  { name, local, url, ...place }: Values<typeof INPUTS>,
-  exitCode: number,
-): Promise<string> {
+async function reportBeat(context: Context, values: Values<typeof INPUTS>, exitCode: number) {
+  const { name, local, url, ...place } = values
   if (!local) {
     const { env } = await loadEnvironment(context, place.envFile)
     const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
@@ -80,15 +77,12 @@ async function reportBeat(
 }
 
 /**
- * Runs a command on this process's own streams, and gives its exit code as a shell would: 128 and the signal's number
- * for one that a signal ended. Signals that this process gets go to the command, and after its end to `interrupted`.
+ * Runs a command on this process's streams, and gives its exit code as a shell would. Signals go to the command, and after its end
+ * to `interrupted`.
  */
-export function runWrapped(
-  context: Context,
-  [file = '', ...args]: readonly string[],
-): Promise<{ readonly exitCode: number; readonly interrupted: AbortSignal }> {
+export function runWrapped(context: Context, [file = '', ...args]: readonly string[]) {
   const interrupt = new AbortController()
-  return new Promise((settle) => {
+  return new Promise<{ readonly exitCode: number; readonly interrupted: AbortSignal }>((settle) => {
     const resolve = (exitCode: number) => settle({ exitCode, interrupted: interrupt.signal })
     if (context.signal.aborted) return resolve(128 + constants.signals.SIGTERM)
     // Node takes an environment whose values may be undefined.

@@ -19,9 +19,8 @@ function valued(root: CommandNode) {
 }
 
 /**
- * Cases of bash and zsh for the command and the option before the cursor, each with what `complete` does for the
- * option's values. An option with the same values in every command needs no command in its pattern; `--format` does,
- * because health and preflight have different formats.
+ * Cases of bash and zsh for the command and option before the cursor. An option with the same values everywhere needs no command
+ * in its pattern; `--format` does.
  */
 function valueCases(root: CommandNode, complete: (values: readonly string[]) => string): string {
   const cases = [...valued(root)].flatMap(([name, taking]) => {

@@ -2,8 +2,7 @@ import type { Subscription } from '../../core/course/subscription.ts'
 import { coursePause } from '../../core/mail/holds.ts'
 import type { Define } from '../command.ts'
 import { listColumns, operatorOf } from '../context.ts'
-import { cancel, enrol, identityOf, list, resendConfirmation, set } from '../course/enrolments.ts'
-import { exportPeople, importPeople } from '../course/transfer.ts'
+import * as people from '../course/enrolments.ts'
 import { failure, wrongUsage } from '../exit.ts'
 import { choice } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
@@ -11,7 +10,6 @@ import { addressHint, courseStatusText, historyText } from '../output/course-tex
 import { iso, labelled, plural } from '../output/text.ts'
 import { resumeStreams } from './mail.ts'
 
-/** Counts by state, what is due, and the deliveries that need a decision. */
 const status = courseCommand({
   summary: 'show counts by state, what is due, and what needs a decision',
   examples: ['', '--format json'],
@@ -32,7 +30,6 @@ const status = courseCommand({
   },
 })
 
-/** Ends the pause of courses. */
 const resume = courseCommand({
   summary:
     'resume courses that are paused, as mail resume --stream course does; the next dispatch sends again',
@@ -48,7 +45,6 @@ const resume = courseCommand({
   },
 })
 
-/** Everything stored about a person, by address or by the id of one subscription. */
 const show = courseCommand({
   summary:
     'show everything stored about one person, with the history of what was sent; the JSON form answers an access request',
@@ -58,7 +54,7 @@ const show = courseCommand({
   async run(_, { addressOrId: who }, { course }) {
     const byAddress = who.includes('@')
     const found = byAddress
-      ? await course.findPerson(identityOf(who))
+      ? await course.findPerson(people.identityOf(who))
       : [(await course.findById(who)) ?? []].flat()
     const histories = await Promise.all(found.map(({ id }) => course.history(id)))
     const enrolments = found.map((enrolment, index) => ({
@@ -108,7 +104,6 @@ function rows(found: Subscription): (readonly [string, string])[] {
   ]
 }
 
-/** Removes an address and everything about it. */
 const erase = courseCommand({
   summary:
     'remove an address and everything about it from the store: subscription, history, invites, sign-in requests, records of sent mail. What remains: a keyed hash, so that no course mails the address again; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
@@ -116,7 +111,7 @@ const erase = courseCommand({
   document: 'course erase',
   inputs: { '<address>': 'the address', '--yes': 'do it; without this nothing is changed' },
   async run(context, { address, yes }, { course }) {
-    const identity = identityOf(address)
+    const identity = people.identityOf(address)
     if (!yes) throw wrongUsage('erasing cannot be undone: add --yes to confirm.')
     const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
     const erased = existed || related > 0
@@ -144,7 +139,6 @@ const BECAME = {
   },
 } as const
 
-/** Retries deliveries that wait for a decision, or records them as sent. */
 const resolve = courseCommand({
   summary: 'retry parked, unknown or bounced deliveries, or mark them, or a lesson that is due, as sent',
   examples: [
@@ -188,13 +182,13 @@ export const define: Define = () => ({
   commands: {
     status,
     show,
-    list,
-    enrol,
-    set,
-    export: exportPeople,
-    import: importPeople,
-    cancel,
-    'resend-confirmation': resendConfirmation,
+    list: people.list,
+    enrol: people.enrol,
+    set: people.set,
+    export: people.exportPeople,
+    import: people.importPeople,
+    cancel: people.cancel,
+    'resend-confirmation': people.resendConfirmation,
     erase,
     resume,
     resolve,

@@ -86,8 +86,8 @@ interface Options extends Values<typeof INPUTS> {
 }
 
 async function runDaemon(context: Context, options: Options): Promise<ExitCode> {
-  const { platform } = context
-  const { services } = options
+  const { platform, clock, random } = context
+  const { services, host, ports, schedule, adopt } = options
   const { startDaemon } = await import('../../daemon/start.ts')
   const loaded = await loadEnvironment(context, options.envFile)
   const { env } = loaded
@@ -108,22 +108,13 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
   })
   try {
     const daemon = await startDaemon({
-      env,
-      platform,
-      services,
-      host: options.host,
-      ports: options.ports,
+      ...{ env, platform, services, host, ports, schedule, adopt, clock, random, log },
       dataFolder: dataFolder(context, options.data),
-      schedule: options.schedule,
-      adopt: options.adopt,
       pointerFolder: ownPointerFolder(context.env),
       envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
       secretFiles: loaded.secretFiles,
       isFromFile: (name) => loaded.origin(name) !== undefined,
-      clock: context.clock,
-      random: context.random,
-      log,
-    }).catch((error: unknown) => explain(error, context, { services, loaded }))
+    }).catch((error: unknown) => explain(error, context, services, loaded))
     // Without a listener, Node exits at once. Off a terminal, SIGHUP asks for a reload, which does not exist here: a
     // clean exit would look like success to a supervisor, which would then not restart the daemon.
     if (process.listenerCount('SIGHUP') === 0)
@@ -143,10 +134,8 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
     systemd.stopping()
     memory.stop()
     const byHand = context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
-    await daemon.close({
-      graceMs: byHand || lost ? 0 : options.grace * 1000,
-      deadlineMs: options.deadline * 1000,
-    })
+    const graceMs = byHand || lost ? 0 : options.grace * 1000
+    await daemon.close({ graceMs, deadlineMs: options.deadline * 1000 })
     await systemd.close()
     if (lost)
       throw new CommandError(
@@ -162,18 +151,16 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
 
 /** Where it happened, never what it said: an error's text can quote a value. */
 function faultFields(error: unknown): LogFields {
-  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const [fault, stack = ''] = error instanceof Error ? [error.name, error.stack] : [typeof error]
   const frames = stack.split('\n').flatMap((line) => (/^\s+at /.test(line) ? line.trim() : []))
-  return {
-    fault: error instanceof Error ? error.name : typeof error,
-    at: frames.slice(0, 5).join(' | ').slice(0, 1000),
-  }
+  return { fault, at: frames.slice(0, 5).join(' | ').slice(0, 1000) }
 }
 
 async function explain(
   error: unknown,
   context: Context,
-  { services, loaded }: { readonly services: readonly Service[]; readonly loaded: LoadedEnvironment },
+  services: readonly Service[],
+  loaded: LoadedEnvironment,
 ): Promise<never> {
   const { InvalidEnvironmentError } = await import('../../daemon/announce.ts')
   const { ListenError } = await import('../../daemon/listen.ts')

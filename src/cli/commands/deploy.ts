@@ -19,7 +19,6 @@ const OUT = {
     'where the files are (default: deploy beside the definition; for systemd and kubernetes, a folder in it)',
 } as const
 
-/** A way of deploying a platform. */
 interface Target {
   /** The folder for its files, from that of the definition. */
   readonly folder: string
@@ -137,26 +136,17 @@ function filesFor({ cwd, platform }: Context, out: string | undefined) {
 
 /** A file to write, beside what is there; `absent` is the state of one that is not. */
 function compared<Absent extends string>(context: Context, file: string, text: string, absent: Absent) {
-  const found = contentOf(context, file)
-  const state: Absent | 'same' | 'differs' =
-    found === undefined ? absent : found === text ? 'same' : 'differs'
+  let state: Absent | 'same' | 'differs' = absent
+  try {
+    state = readFileSync(file, 'utf8') === text ? 'same' : 'differs'
+  } catch (cause) {
+    const code = codeOf(cause)
+    const why = `cannot read ${shown(context, file)} (${code}): move it away, or check who owns it.`
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw wrongUsage(why, { cause })
+  }
   return { file, text, state }
 }
 
-/** Undefined: there is no such file. */
-function contentOf(context: Context, file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const code = codeOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw wrongUsage(`cannot read ${shown(context, file)} (${code}): move it away, or check who owns it.`, {
-      cause: error,
-    })
-  }
-}
-
-/** A line for each file, and for one that differs the command that shows how. */
 function filesText(
   context: Context,
   files: readonly { readonly file: string; readonly state: string }[],

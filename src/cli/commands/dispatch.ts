@@ -92,7 +92,6 @@ async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
   return { json: { due }, text: `${lines.join('')}${end}\n` }
 }
 
-/** What the next command needs too. */
 type NextOptions = DispatchOptions & Pick<Values<typeof ENV_FILE>, 'envFile'>
 
 function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): Answer<'dispatch'> {
@@ -141,11 +140,7 @@ const SHOW_EVERY_MS = 100
 const MOST_RESULTS = 1000
 
 /** One call, or with --drain calls of one run until it finds nothing more; the totals of all, with progress on standard error. */
-export async function drain(
-  context: Context,
-  source: Source,
-  options: DispatchOptions,
-): Promise<DispatchResult> {
+export async function drain(context: Context, source: Source, options: DispatchOptions) {
   const began = context.clock.monotonic()
   const progress = await openProgress(context, options.drain ? 'draining' : 'dispatching')
   const done = { sent: 0, failed: 0, unknown: 0 }

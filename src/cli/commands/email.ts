@@ -155,10 +155,9 @@ async function openTemplates(context: Context, named: string | undefined) {
   return { workshop: openWorkshop({ ...templates, from }), shown: shown.join(', ') }
 }
 
-async function preview(
-  context: Context,
-  values: Values<typeof PREVIEW> & { readonly template: string | undefined },
-): Promise<ExitCode> {
+type PreviewValues = Values<typeof PREVIEW> & { readonly template: string | undefined }
+
+async function preview(context: Context, values: PreviewValues): Promise<ExitCode> {
   const { template: name, templates, port, to, envFile } = values
   const { env } = await loadEnvironment(context, envFile)
   const { openSender } = await import('../preview/sender.ts')

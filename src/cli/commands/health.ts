@@ -79,7 +79,6 @@ const WAIT_PAUSE_MS = 1000
 /** Don't start a round with less time than this: a healthy service would look silent. */
 const LEAST_MS = 250
 
-/** `platformctl health`: asks, waits or watches, writes the document, and gives the exit code. */
 async function runHealth(context: Context, options: Options): Promise<ExitCode> {
   assertTogether(options)
   const fileEnv = options.envFile.length === 0 ? undefined : await environmentOf(context, options.envFile)
@@ -119,9 +118,8 @@ async function processEnv(context: Context): Promise<Context['env']> {
 }
 
 /** Loaded when needed: a container's HEALTHCHECK starts often. */
-async function environmentOf(context: Context, files: readonly string[]): Promise<Context['env']> {
-  return (await (await import('../environment.ts')).loadEnvironment(context, files)).env
-}
+const environmentOf = async (context: Context, files: readonly string[]): Promise<Context['env']> =>
+  (await (await import('../environment.ts')).loadEnvironment(context, files)).env
 
 function assertTogether({ watch, wait, quiet, format, consecutive, interval }: Options): void {
   const [fault] = compact(
@@ -135,13 +133,9 @@ function assertTogether({ watch, wait, quiet, format, consecutive, interval }: O
 }
 
 /** Asks until it passed as often in a row as wanted, or the time is over. */
-async function waitFor(
-  context: Context,
-  ask: Ask,
-  { timeout, consecutive = 1, quiet }: Options,
-  waitMs: number,
-): Promise<{ readonly verdict: Verdict; readonly enough: boolean }> {
+async function waitFor(context: Context, ask: Ask, options: Options, waitMs: number) {
   const { clock, signal, stderr } = context
+  const { timeout, consecutive = 1, quiet } = options
   const until = clock.monotonic() + waitMs
   let said = ''
   for (let passes = 0; ; ) {
@@ -159,16 +153,10 @@ async function waitFor(
   }
 }
 
-function exitCode({ outcome }: Verdict): ExitCode {
-  return outcome === 'passed' ? EXIT.passed : outcome === 'failed' ? EXIT.failed : EXIT.remote
-}
+const exitCode = ({ outcome }: Verdict): ExitCode =>
+  outcome === 'passed' ? EXIT.passed : outcome === 'failed' ? EXIT.failed : EXIT.remote
 
-async function document(
-  context: Context,
-  format: Options['format'],
-  verdict: Verdict,
-  passed: boolean,
-): Promise<string> {
+async function document(context: Context, format: Options['format'], verdict: Verdict, passed: boolean) {
   if (format === 'junit') return (await import('../output/junit.ts')).healthJunit(verdict, passed)
   const { healthJson, healthProm, healthText } = await import('../output/health.ts')
   if (format === 'json') return jsonText(healthJson(verdict, passed, context.clock.now()))
@@ -177,7 +165,6 @@ async function document(
   return healthText(verdict, passed, paint, terminalColumns(context.stdout))
 }
 
-/** `platformctl health explain [CODE]`: one cause code, or all of them. */
 function explainCause(context: Context, code: string | undefined): string {
   if (code !== undefined && !isCauseCode(code))
     throw unknownName({

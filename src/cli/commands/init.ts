@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  rmdirSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import fs, { existsSync } from 'node:fs'
 import path from 'node:path'
 import { baseGroups } from '../../core/env/groups.ts'
 import { checkDefinition } from '../../platform/check/check.ts'
@@ -19,26 +10,21 @@ import { command, type Define } from '../command.ts'
 import { type Context, programName } from '../context.ts'
 import { readTextFile } from '../environment.ts'
 import { writeRefusal, wrongUsage } from '../exit.ts'
-
-interface NewFile {
-  /** From the folder. */
-  readonly file: string
-  readonly text: string
-}
+import { compact } from '../output/text.ts'
 
 /** Writes files that are not there yet, with their folders: all of them, or none and a CommandError that names what cannot be made. */
-export function writeNewFiles(folder: string, files: readonly NewFile[]): void {
+export function writeNewFiles(folder: string, files: readonly Readonly<Record<'file' | 'text', string>>[]) {
   const made: (() => void)[] = []
   try {
     for (const { file, text } of files) {
       const full = path.join(folder, file)
       makeFolders(folder, path.dirname(full), made)
-      const descriptor = openSync(full, 'wx')
-      made.push(() => unlinkSync(full))
+      const descriptor = fs.openSync(full, 'wx')
+      made.push(() => fs.unlinkSync(full))
       try {
-        writeFileSync(descriptor, text)
+        fs.writeFileSync(descriptor, text)
       } finally {
-        closeSync(descriptor)
+        fs.closeSync(descriptor)
       }
     }
   } catch (error) {
@@ -57,10 +43,10 @@ export function writeNewFiles(folder: string, files: readonly NewFile[]): void {
 }
 
 function makeFolders(root: string, folder: string, made: (() => void)[]): void {
-  if (folder === root || statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
+  if (folder === root || fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
   makeFolders(root, path.dirname(folder), made)
-  mkdirSync(folder)
-  made.push(() => rmdirSync(folder))
+  fs.mkdirSync(folder)
+  made.push(() => fs.rmdirSync(folder))
 }
 
 const FILE = 'platform.config.ts'
@@ -80,7 +66,6 @@ export const define: Define = () =>
     run: initDefinition,
   })
 
-/** Writes a definition to start from, with the first lesson of a course if one is named, and says what was guessed. */
 async function initDefinition(
   context: Context,
   { from, course, language }: Readonly<Record<'from' | 'course' | 'language', string | undefined>>,
@@ -91,7 +76,14 @@ async function initDefinition(
     throw wrongUsage(`${there} already exists and was not overwritten: edit it, or move it away.`)
   const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
   const sketch = sketchDefinition(source === undefined ? '' : await readTextFile(context, source), baseGroups)
-  const begun = { name: nameOf(cwd), course, language }
+  // `kiln-school` → `Kiln school`.
+  const words =
+    path
+      .basename(cwd)
+      .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim()
+      .slice(0, 50) || 'platform'
+  const begun = { name: words.charAt(0).toUpperCase() + words.slice(1), course, language }
   const [fault] = checkDefinition(
     {
       preset: 'base',
@@ -110,18 +102,16 @@ async function initDefinition(
   writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
   const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
   const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`
-  return `${report({ sketch, source, lesson: wrote, program: programName(context.env) }).join('\n')}\n`
+  return `${report(sketch, source, wrote, programName(context.env)).join('\n')}\n`
 }
 
-function report(wrote: {
-  readonly sketch: DefinitionSketch
-  readonly source: string | undefined
-  /** One sentence on the first lesson, if there is one. */
-  readonly lesson: string | undefined
-  readonly program: string
-}): readonly string[] {
-  const { sketch, source, lesson, program } = wrote
-  const { groups, known, skipped } = sketch
+/** `lesson`: one sentence on the first one, if there is one. */
+function report(
+  { groups, known, skipped }: DefinitionSketch,
+  source: string | undefined,
+  lesson: string | undefined,
+  program: string,
+): readonly string[] {
   const said = groups.flatMap(({ name, variables, pairs, guesses }) => [
     `  ${name}`,
     ...variables.map(
@@ -130,29 +120,16 @@ function report(wrote: {
     ...pairs.map((pair) => `    ${pair.join(' and ')}: set together (their names say so)`),
     ...guesses.map((pair) => `    ${pair.join(' and ')}: perhaps set together (as a comment)`),
   ])
-  return [
+  return compact(
     source === undefined
       ? `Wrote ${FILE} without a group: there is no .env.schema or .env.example here.`
       : `Wrote ${FILE} from ${source}.`,
     ...(groups.length === 0 ? [] : ['Guessed; correct what is wrong:', ...said]),
-    ...(known.length === 0 ? [] : [`Left out, as the preset has them: ${known.join(', ')}.`]),
-    ...(skipped.length === 0 ? [] : [`Left out, as they belong to Node.js: ${skipped.join(', ')}.`]),
-    ...(lesson === undefined
-      ? [`Next: describe what each group unlocks, then run ${program} env list.`]
-      : [
-          lesson,
-          `Next: write lessons while ${program} email preview shows them, then see them sent with ${program} demo.`,
-        ]),
-  ]
-}
-
-/** `kiln-school` → `Kiln school`. */
-function nameOf(folder: string): string {
-  const words =
-    path
-      .basename(folder)
-      .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
-      .trim()
-      .slice(0, 50) || 'platform'
-  return words.charAt(0).toUpperCase() + words.slice(1)
+    known.length > 0 && `Left out, as the preset has them: ${known.join(', ')}.`,
+    skipped.length > 0 && `Left out, as they belong to Node.js: ${skipped.join(', ')}.`,
+    lesson,
+    lesson === undefined
+      ? `Next: describe what each group unlocks, then run ${program} env list.`
+      : `Next: write lessons while ${program} email preview shows them, then see them sent with ${program} demo.`,
+  )
 }

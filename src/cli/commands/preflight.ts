@@ -40,22 +40,9 @@ export const define: Define = ({ platform: { contract } }) =>
       ...TOKEN,
       ...REPORT_INPUTS,
     },
-    run: (
-      context,
-      {
-        service = contract.services,
-        envFile,
-        deep,
-        against,
-        tokenEnv,
-        tokenFile,
-        timeout,
-        dkimSelector,
-        sendTest = false,
-        data,
-        ...values
-      },
-    ) => {
+    run: (context, values) => {
+      const { service = contract.services, envFile, timeout, against, data } = values
+      const { deep, sendTest = false, dkimSelector: dkimSelectors, tokenEnv, tokenFile } = values
       if (sendTest && !deep) throw wrongUsage('--send-test is a live check, so it needs --deep.')
       return checkEnvironment(context, {
         ...values,
@@ -67,7 +54,7 @@ export const define: Define = ({ platform: { contract } }) =>
           against.length > 0
             ? { url: against, option: '--against', tokenEnv, tokenFile, timeout }
             : undefined,
-        deep: deep && { timeoutMs: timeout, dkimSelectors: dkimSelector, sendTest, data },
+        deep: deep && { timeoutMs: timeout, dkimSelectors, sendTest, data },
       })
     },
   })

@@ -106,20 +106,14 @@ const exportStatus = command({
     const { openPublisher, openRecord } = await import('../status/publish.ts')
     const publish = openPublisher(context, env, target)
     const { platform, close } = await openRecord(context, env, data)
-    try {
-      const snapshot = await platform.keptStatus()
-      await publish({ snapshot, confirmedAt: context.clock.now(), isOutage: false }).catch(
-        (cause: unknown) => {
-          const reason = cause instanceof Error ? cause.message : 'it takes no files'
-          const [exit, why] = isAddress(target)
-            ? [EXIT.remote, `${reason}.`]
-            : [EXIT.failed, `${writeRefusal(cause)}, then try again.`]
-          throw new CommandError(exit, `${target} cannot be written: ${why}`, { cause })
-        },
-      )
-    } finally {
-      await close()
-    }
+    const snapshot = await platform.keptStatus().finally(close)
+    await publish({ snapshot, confirmedAt: context.clock.now(), isOutage: false }).catch((cause: unknown) => {
+      const reason = cause instanceof Error ? cause.message : 'it takes no files'
+      const [exit, why] = isAddress(target)
+        ? [EXIT.remote, `${reason}.`]
+        : [EXIT.failed, `${writeRefusal(cause)}, then try again.`]
+      throw new CommandError(exit, `${target} cannot be written: ${why}`, { cause })
+    })
     return `written to ${target}\n`
   },
 })

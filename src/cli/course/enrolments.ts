@@ -1,17 +1,25 @@
 import { parseAddress } from '../../core/address.ts'
 import { NOTICES } from '../../core/course/definition.ts'
 import type { Course } from '../../core/course/open.ts'
+import {
+  CSV_HEAD,
+  type LeftOut,
+  type PeopleReading,
+  personLine,
+  readPeople,
+} from '../../core/course/people.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import { operatorOf, whichPlatform } from '../context.ts'
+import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { failure, wrongUsage } from '../exit.ts'
-import { course, unknownName } from '../inputs.ts'
+import { course, format, unknownName } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
-import { iso, plural, table } from '../output/text.ts'
+import { complain, iso, plural, table, thousands } from '../output/text.ts'
+import { openProgress } from '../terminal.ts'
 
-/** The courses of the platform with how many are in each, or those of one person. */
 export const list = courseCommand({
   summary: 'the courses of the platform, or those of one person',
   examples: ['', 'ada@example.com', '--format json'],
@@ -24,10 +32,7 @@ export const list = courseCommand({
         const next = nextAt === undefined ? 'nothing planned' : `next ${iso(nextAt)}`
         return [course, state, `${sent} of ${lessons} sent`, next, id]
       })
-      return {
-        json: { enrolments },
-        text: rows.length === 0 ? 'this address is in no course\n' : table(rows),
-      }
+      return { json: { enrolments }, text: table(rows) || 'this address is in no course\n' }
     }
     const { byCourse } = await course.counts()
     const courses = await Promise.all(
@@ -50,14 +55,10 @@ export const list = courseCommand({
           `${lesson} is no longer in ${id}: ${plural(people, 'person', 'people')} in the middle of the course had it and will get the lessons they have not had\n`,
       ),
     )
-    return {
-      json: { courses },
-      text: rows.length === 0 ? 'this platform has no course\n' : table(rows) + gone.join(''),
-    }
+    return { json: { courses }, text: table(rows) + gone.join('') || 'this platform has no course\n' }
   },
 })
 
-/** Begins a course for a person. */
 export const enrol = courseCommand({
   summary: 'begin a course for somebody who agreed to it elsewhere, without a confirmation mail',
   examples: [
@@ -74,15 +75,14 @@ export const enrol = courseCommand({
   },
   async run(context, values, { course }) {
     const { address, course: id, timeZone, language, key } = values
-    const answer = await asked(
-      openCourses(async () => course, operatorOf(context)).enrol({
-        email: address,
-        ...(id !== undefined && { course: id }),
-        ...(timeZone !== undefined && { timeZone }),
-        ...(language !== undefined && { language }),
-        ...(key !== undefined && { idempotencyKey: key }),
-      }),
-    )
+    const person = {
+      email: address,
+      ...(id !== undefined && { course: id }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(language !== undefined && { language }),
+      ...(key !== undefined && { idempotencyKey: key }),
+    }
+    const answer = await asked(openCourses(async () => course, operatorOf(context)).enrol(person))
     if (!answer.enrolled) {
       if (answer.reason === 'no_such_course') checkCourse(course, id)
       throw failure(REFUSALS[answer.reason])
@@ -91,7 +91,6 @@ export const enrol = courseCommand({
   },
 })
 
-/** Changes the language or time zone of a person, by address or by the id of one enrolment. */
 export const set = courseCommand({
   summary: 'change the language or time zone of a person, from the next lesson or mail on',
   examples: ['ada@example.com --language de', 'SUBSCRIPTION --time-zone Europe/Vienna'],
@@ -117,7 +116,6 @@ export const set = courseCommand({
   },
 })
 
-/** Ends a course for a person. */
 export const cancel = courseCommand({
   summary: 'end a course for a person, as an unsubscribe does',
   examples: ['ada@example.com --course glazing'],
@@ -127,12 +125,8 @@ export const cancel = courseCommand({
     '--course <id>': course('the course (default: the first of the platform)'),
   },
   async run(context, { address, course: id }, { course }) {
-    const { cancelled } = await asked(
-      openCourses(async () => course, operatorOf(context)).cancel({
-        email: address,
-        ...(id !== undefined && { course: id }),
-      }),
-    )
+    const person = { email: address, ...(id !== undefined && { course: id }) }
+    const { cancelled } = await asked(openCourses(async () => course, operatorOf(context)).cancel(person))
     // A course that is no longer in the definition can still be ended.
     if (!cancelled) checkCourse(course, id)
     const text = cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n'
@@ -140,7 +134,6 @@ export const cancel = courseCommand({
   },
 })
 
-/** Mails the confirmation link to an unconfirmed address again. */
 export const resendConfirmation = courseCommand({
   summary: 'mail the confirmation link to an unconfirmed address again, within the limits of subscribing',
   examples: ['ada@example.com'],
@@ -171,7 +164,7 @@ export function identityOf(address: string): string {
 }
 
 /** A mistyped name of a course is wrong usage. */
-export function checkCourse({ courses }: Course, name: string | undefined): void {
+function checkCourse({ courses }: Course, name: string | undefined): void {
   const known = courses.map(({ id }) => id)
   if (name !== undefined && known.length > 0 && !known.includes(name) && name !== NOTICES)
     throw unknownName({ kind: 'course', name, known })
@@ -183,4 +176,86 @@ const REFUSALS: Readonly<Record<Extract<EnrolAnswer, { enrolled: false }>['reaso
   suppressed: 'this address is on the suppression list: platformctl email suppressions list.',
   erased: 'this address was erased and is not mailed again.',
   no_such_course: 'this platform has no course.',
+}
+
+/** Writes who is in which course, a page at a time, so that its size does not matter. */
+export const exportPeople = courseCommand({
+  summary:
+    'print who is in the courses: state, language, time zone, what was sent and when, what is next, proof of consent',
+  examples: ['> people.csv', '--course glazing --format json > people.json'],
+  inputs: { '--course <id>': course('only this course'), ...format('csv', 'json') },
+  async run(context, { course: id, format }, { course }) {
+    checkCourse(course, id)
+    const isJson = format === 'json'
+    context.stdout.write(isJson ? '{"version":1,"enrolments":[' : CSV_HEAD)
+    let separator = '\n'
+    for await (const page of course.people(id)) {
+      if (context.signal.aborted) throw failure('the export was interrupted, so it is not complete.')
+      if (page.length === 0) continue
+      const lines = page.map((person) => JSON.stringify(person)).join(',\n')
+      context.stdout.write(isJson ? separator + lines : page.map(personLine).join(''))
+      separator = ',\n'
+    }
+    return isJson ? '\n]}\n' : ''
+  },
+})
+
+export const importPeople = courseCommand({
+  summary:
+    'enrol people who agreed elsewhere, from CSV or JSON as course export writes it, with proof of consent on each line. If a line has a fault, nobody is imported. People who unsubscribed, are suppressed or were erased are left out. Importing again changes nothing',
+  examples: ['people.csv --dry-run', 'people.csv'],
+  document: 'course import',
+  inputs: {
+    '<file>': 'columns address, consent_at and consent_how; course, language, time_zone, sent, next_at …',
+    '--dry-run': 'check the file and report; change nothing',
+  },
+  async run(context, { file, dryRun = false }, { course }) {
+    const text = await readTextFile(context, file, LARGEST_LIST)
+    const reading = readPeople(text, { courses: course.courses, now: context.clock.now() })
+    const { people, ignored, unit } = reading
+    if (reading.faults.length > 0) {
+      context.stderr.write(faultsText(reading))
+      throw wrongUsage(`nobody was imported from ${file}. Correct it and run the command again.`)
+    }
+    if (ignored.length > 0) complain(context, `ignored in ${file}: ${ignored.join(', ')}`)
+    const tally = { imported: 0, known: 0 }
+    const leftOut = [...reading.leftOut]
+    const progress = await openProgress(context, 'importing')
+    let done = 0
+    for await (const admitted of course.admit(people, { dryRun, file }, operatorOf(context))) {
+      for (const { line, became } of admitted)
+        if (became === 'imported' || became === 'known') tally[became] += 1
+        else leftOut.push({ line, why: became })
+      done += admitted.length
+      progress.show(`${thousands(done)} of ${thousands(people.length)} people`)
+      if (context.signal.aborted) break
+    }
+    progress.end()
+    leftOut.sort((a, b) => a.line - b.line)
+    const lines = leftOut.map(({ line, why }) => `${unit} ${line}: ${WHY[why]}\n`)
+    const [were, end] = dryRun ? ['would be imported', '; nothing was changed'] : ['imported', '']
+    return {
+      json: { dryRun, ...tally, leftOut },
+      text: `${lines.join('')}${tally.imported} ${were}, ${tally.known} in the course already, ${leftOut.length} left out${end}\n`,
+      fault:
+        done === people.length
+          ? undefined
+          : `interrupted after ${done} of ${people.length} people. Run the command again to go on: nobody is imported twice.`,
+    }
+  },
+})
+
+const WHY: Readonly<Record<LeftOut, string>> = {
+  unsubscribed: 'unsubscribed from this course; only they can begin it again',
+  unconfirmed: 'never confirmed; they have to subscribe',
+  suppressed: 'on the suppression list',
+  erased: 'erased, and not mailed again',
+  repeated: 'the same address and course as in an earlier one',
+}
+
+const MOST_FAULTS = 20
+
+function faultsText({ faults, unit }: PeopleReading): string {
+  const shown = faults.slice(0, MOST_FAULTS).map(({ line, message }) => `${unit} ${line}: ${message}\n`)
+  return shown.join('') + (faults.length > MOST_FAULTS ? `and ${faults.length - MOST_FAULTS} more\n` : '')
 }

@@ -165,7 +165,6 @@ export const afterRestore = onStore({
   },
 })
 
-/** Writes who left the store into a new file, which a restore takes as `--journal`. */
 export const journal = onStore({
   summary:
     'write the list of people who left into a new file. A restore needs it if the store and its machine are lost: keep it elsewhere, and write it more often than backups. It names suppressed addresses',
@@ -194,7 +193,6 @@ export const journal = onStore({
   },
 })
 
-/** An address of a database, or the name of a schema. */
 function replacedStore(context: Context, from: string | undefined): AfterRestoreOptions['from'] {
   if (from === undefined) return undefined
   if (!from.includes(':')) return { schema: from }

@@ -25,10 +25,15 @@ const POSTGRES = `  postgres:
       - postgres
 `
 
-/**
- * The services on one machine, after a container that migrates the store; web runs the schedule. `folder` leads from the
- * definition to these files, `up` back.
- */
+const linesOf = (names: readonly string[], line: (name: string) => string) =>
+  names.toSorted().map(line).join('')
+
+function settingsOf(addresses: Subject['services'][number]['addresses']): string {
+  const lines = addresses.map(([variable, address]) => `      ${yamlName(variable)}: ${address}\n`).sort()
+  return lines.length === 0 ? '' : `    environment:\n${lines.join('')}`
+}
+
+/** The services on one machine, after a container that migrates the store; web runs the schedule. */
 export function composeFiles(subject: Subject, { folder, up }: Places): readonly DeployFile[] {
   const { name, services } = subject
   const file = (one: string) => (folder === '' ? one : `${folder}/${one}`)
@@ -52,14 +57,7 @@ export function composeFiles(subject: Subject, { folder, up }: Places): readonly
 ${image(role)}    depends_on:
       migrate:
         condition: service_completed_successfully
-${
-  addresses.length === 0
-    ? ''
-    : `    environment:\n${addresses
-        .map(([variable, address]) => `      ${yamlName(variable)}: ${address}\n`)
-        .sort()
-        .join('')}`
-}${envFiles(role)}    ports:
+${settingsOf(addresses)}${envFiles(role)}    ports:
       - '127.0.0.1:${port}:${port}'
     <<: *service
 `,
@@ -127,14 +125,8 @@ ${services
   .map(
     ({ name: role, secrets: read }) => `  ${yamlName(role)}:
     secrets:
-${[...read]
-  .sort()
-  .map((one) => `      - ${yamlName(one)}\n`)
-  .join('')}    environment:
-${[...read]
-  .sort()
-  .map((one) => `      ${one}_FILE: /run/secrets/${one}\n`)
-  .join('')}`,
+${linesOf(read, (one) => `      - ${yamlName(one)}\n`)}    environment:
+${linesOf(read, (one) => `      ${one}_FILE: /run/secrets/${one}\n`)}`,
   )
   .join('\n')}
 secrets:

@@ -12,7 +12,6 @@ export function daemonWords({ definition }: Subject, service: string): readonly 
   return ['daemon', ...config, '--service', service, '--host', '0.0.0.0', ...schedule]
 }
 
-/** An image for each service, and a list of what may be in one. */
 export function dockerFiles(subject: Subject, { folder }: Pick<Places, 'folder'>): readonly DeployFile[] {
   const { name, definition, sources, services, tarballs, isLocked } = subject
   const file = folder === '' ? 'Dockerfile' : `${folder}/Dockerfile`
@@ -69,6 +68,4 @@ ${roles.join('')}`
   ]
 }
 
-function list(words: readonly string[]): string {
-  return `[${words.map((word) => JSON.stringify(word)).join(', ')}]`
-}
+const list = (words: readonly string[]) => `[${words.map((word) => JSON.stringify(word)).join(', ')}]`

@@ -2,7 +2,6 @@ import { WEB } from '../../core/service.ts'
 import { daemonWords } from './docker.ts'
 import { type DeployFile, type Subject, WITNESS_PORT, WITNESS_WORDS, yamlName } from './subject.ts'
 
-/** Where a pod finds its secret. */
 const SECRETS = '/run/secrets/platform'
 
 const POD_SECURITY = `      securityContext:
@@ -35,6 +34,12 @@ kind: ${kind}
 metadata:
   name: ${name}
 ${labels === undefined ? '' : `  labels: ${labels}\n`}`
+
+const endpoint = (name: string, labels: string, port: number) => `${head('v1', 'Service', name, labels)}spec:
+  selector: { app.kubernetes.io/name: ${name} }
+  ports:
+    - { name: http, port: ${port}, targetPort: http }
+`
 
 /** The services as deployments whose pods migrate the store before they serve; one pod of web at a time runs the schedule. */
 export function kubernetesFiles(subject: Subject): readonly DeployFile[] {
@@ -120,11 +125,7 @@ ${POD_SECURITY}      initContainers:
             timeoutSeconds: 6
 ${ALIVE}      volumes:
 ${volumes(yamlName(`${name}-${role}`))}`,
-    `${head('v1', 'Service', yamlName(role), labels)}spec:
-  selector: { app.kubernetes.io/name: ${yamlName(role)} }
-  ports:
-    - { name: http, port: ${port}, targetPort: http }
-`,
+    endpoint(yamlName(role), labels, port),
     `${head('policy/v1', 'PodDisruptionBudget', yamlName(role))}spec:
   minAvailable: 1
   selector:
@@ -209,9 +210,5 @@ ${ALIVE}          volumeMounts:
         - name: data
           persistentVolumeClaim: { claimName: witness }
 ${volumes(`${name}-witness`)}---
-${head('v1', 'Service', 'witness', labels)}spec:
-  selector: { app.kubernetes.io/name: witness }
-  ports:
-    - { name: http, port: ${WITNESS_PORT}, targetPort: http }
-`
+${endpoint('witness', labels, WITNESS_PORT)}`
 }

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { ResolvedPlatform } from '../../core/platform.ts'
-import type { Service, ServiceDefinition } from '../../core/service.ts'
+import type { Service } from '../../core/service.ts'
 import { learning } from '../../presets/learning/platform.ts'
-import { CommandError, EXIT } from '../exit.ts'
+import { wrongUsage } from '../exit.ts'
 
 /** What deployment files are made from. Paths start at the definition's folder and have slashes. */
 export interface Subject {
@@ -14,7 +14,6 @@ export interface Subject {
   readonly definition?: string
   /** The definition, and the files and folders that it names or imports. */
   readonly sources: readonly string[]
-  /** The services that run here, in the platform's order. */
   readonly services: readonly DeployedService[]
   /** The folder of the definition on a server with systemd. */
   readonly serverFolder: string
@@ -35,12 +34,8 @@ interface DeployedService {
 }
 
 /** Where the files are from the definition's folder (`folder`), and the definition from them (`up`); empty for the same. */
-export interface Places {
-  readonly folder: string
-  readonly up: string
-}
+export type Places = Readonly<Record<'folder' | 'up', string>>
 
-/** A file to write. */
 export interface DeployFile {
   /** From the folder of the files. */
   readonly path: string
@@ -93,27 +88,21 @@ export function describe(platform: ResolvedPlatform): Subject {
   return {
     name: (definition && slug) || 'platform',
     sources: [],
-    services: own.map((service) => ({
-      name: service.name,
-      port: service.port,
-      health: service.health,
+    services: own.map(({ name, port, health }) => ({
+      ...{ name, port, health },
       addresses: own.flatMap((other) => {
-        const variable = between(other).find((one) => reads(service.name, one))
-        return other === service || variable === undefined
-          ? []
-          : [[variable, `http://${other.name}:${other.port}`] as const]
+        // Browsers see the others.
+        const inner = other.address?.filter((one) => !one.startsWith('NEXT_PUBLIC_')) ?? []
+        const variable = inner.find((one) => reads(name, one))
+        const isOther = other.name !== name && variable !== undefined
+        return isOther ? [[variable, `http://${other.name}:${other.port}`] as const] : []
       }),
-      secrets: secrets.filter((one) => reads(service.name, one)),
+      secrets: secrets.filter((one) => reads(name, one)),
     })),
     serverFolder: '/srv/platform',
     tarballs: [`platformctl-${packageJson.version}.tgz`],
     isLocked: false,
   }
-}
-
-/** The variables of a service's address that browsers do not see. */
-function between({ address = [] }: Pick<ServiceDefinition, 'address'>): readonly string[] {
-  return address.filter((name) => !name.startsWith('NEXT_PUBLIC_'))
 }
 
 /** A definition and the files of its own that it imports, directly or not. */
@@ -134,20 +123,19 @@ const PLAIN = /^(?!\.\.(?:\/|$))[\p{L}\p{N}_.@+/-]+$/u
 function inside(folder: string, file: string): string {
   const name = path.relative(folder, file).replaceAll(path.sep, '/')
   if (name === '')
-    refuse(
-      `the definition names its own folder, which may hold secrets: move those files into a folder of their own.`,
+    throw wrongUsage(
+      'the definition names its own folder, which may hold secrets: move those files into a folder of their own.',
     )
-  if (!PLAIN.test(name))
-    refuse(
-      `${name} ${name.startsWith('..') ? 'is not in the folder of the definition, which is what is deployed: move it there' : 'has a character that deployment files would have to quote: rename it'}.`,
-    )
+  const why = name.startsWith('..')
+    ? 'is not in the folder of the definition, which is what is deployed: move it there'
+    : 'has a character that deployment files would have to quote: rename it'
+  if (!PLAIN.test(name)) throw wrongUsage(`${name} ${why}.`)
   return name
 }
 
 /** A name in a YAML file, quoted where YAML would read a number, a date, a boolean or null. */
-export function yamlName(name: string): string {
-  return /^(?:\d.*|y|yes|n|no|on|off|true|false|null)$/i.test(name) ? `"${name}"` : name
-}
+export const yamlName = (name: string) =>
+  /^(?:\d.*|y|yes|n|no|on|off|true|false|null)$/i.test(name) ? `"${name}"` : name
 
 function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocked'>> {
   const file = path.join(folder, 'package-lock.json')
@@ -158,7 +146,7 @@ function packagesIn(folder: string): Partial<Pick<Subject, 'tarballs' | 'isLocke
   const needed = Object.entries(packages).filter(([, one]) => !one.dev)
   const linked = needed.find(([, one]) => one.link)
   if (linked)
-    refuse(
+    throw wrongUsage(
       `package-lock.json links ${linked[0]} to ${linked[1].resolved}, which is not in an image: run npm pack there, then npm install the tarball here.`,
     )
   const tarballs = needed.flatMap(([, { resolved = '' }]) =>
@@ -179,10 +167,6 @@ function parse(file: string): Lock {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Lock
   } catch {
-    return refuse(`${file} cannot be read: npm install writes it anew.`)
+    throw wrongUsage(`${file} cannot be read: npm install writes it anew.`)
   }
-}
-
-function refuse(sentence: string): never {
-  throw new CommandError(EXIT.usage, sentence)
 }

@@ -29,14 +29,8 @@ SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
 SystemCallErrorNumber=EPERM`
 
-/** The service, a backup every night, and a witness for another machine. */
-export function systemdFiles({
-  definition,
-  services,
-  serverFolder,
-  sources,
-  tarballs,
-}: Subject): readonly DeployFile[] {
+export function systemdFiles(subject: Subject): readonly DeployFile[] {
+  const { definition, services, serverFolder, sources, tarballs } = subject
   const config = definition === undefined ? '' : ` --config ${serverFolder}/${definition}`
   // Where a definition is found without its name.
   const home = definition === undefined ? `WorkingDirectory=-${serverFolder}\n` : ''

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import { EXIT, wrongUsage } from '../exit.ts'
 import { STORE, value, wholeNumber } from '../inputs.ts'
 import { platformCommand, withPlatform } from '../opened.ts'
-import { table } from '../output/text.ts'
+import { compact, table } from '../output/text.ts'
 
 const status = platformCommand({
   summary: 'show mail sent, bounces and complaints by day, provider and recipient domain',
@@ -21,14 +21,10 @@ const status = platformCommand({
     const { sending } = await platform.store()
     const counts = await sending.days(context.clock.now() - (days - 1) * DAY_MS)
     const paused = coursePause(await sending.holds())
-    return {
-      json: { ...(paused && { paused }), counts },
-      text: feedbackStatusText({ counts, paused }),
-    }
+    return { json: { paused, counts }, text: feedbackStatusText(counts, paused) }
   },
 })
 
-/** Reads what a mail server sends back, from a pipe. */
 export const feedback = command({
   summary: 'read one bounce or complaint from a pipe, and act on it',
   description:
@@ -81,11 +77,11 @@ export const feedback = command({
 
 function answer(json: Answer<'email feedback'>['json']): Answer<'email feedback'> {
   const { outcome, reason, recorded, repeated, unmatched } = json
-  const counts = [
+  const counts = compact(
     recorded > 0 && `${recorded} recorded`,
     repeated > 0 && `${repeated} known already`,
     unmatched > 0 && `${unmatched} without proof that we sent it`,
-  ].filter((part) => part !== false)
+  )
   return { json, text: `${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n` }
 }
 
@@ -108,50 +104,36 @@ async function readBytes(context: Context, file: string | undefined, most: numbe
   return Buffer.concat(chunks)
 }
 
-const KINDS: readonly (readonly [CountedKind, string])[] = [
-  ['sent', 'sent'],
-  ['delivered', 'delivered'],
-  ['hard-bounce', 'hard bounces'],
-  ['soft-bounce', 'soft bounces'],
-  ['complaint', 'complaints'],
-  ['unsubscribed', 'unsubscribed'],
-]
+const BAD: readonly CountedKind[] = ['hard-bounce', 'soft-bounce', 'complaint']
+const KINDS: readonly CountedKind[] = ['sent', 'delivered', ...BAD, 'unsubscribed']
 
-/** Mail sent and feedback received: tables by day, by source and by recipient domain. */
-export function feedbackStatusText(input: {
-  readonly counts: readonly MailDayCount[]
-  readonly paused: Pause | undefined
-}): string {
-  const { counts, paused } = input
-  const pause = paused ? [`courses are paused: ${paused.reason}; platformctl course resume goes on`, ''] : []
-  if (counts.length === 0) return [...pause, 'nothing was sent or reported in this time', ''].join('\n')
+export function feedbackStatusText(counts: readonly MailDayCount[], paused: Pause | undefined): string {
+  const pause = paused && `courses are paused: ${paused.reason}; platformctl course resume goes on\n`
+  const none = 'nothing was sent or reported in this time\n'
   const tables = [
     countsTable('day', counts, ({ day }) => day),
     countsTable('source', counts, ({ source }) => source),
     countsTable('recipients', counts, ({ domain }) => domain),
   ]
-  return [...pause, ...tables].join('\n')
+  return compact(pause, ...(counts.length === 0 ? [none] : tables)).join('\n')
 }
 
-function countsTable(
-  title: string,
-  counts: readonly MailDayCount[],
-  keyOf: (count: MailDayCount) => string,
-): string {
-  const keys = [...new Set(counts.map(keyOf))].sort()
-  const sumOf = (key: string, kind: CountedKind) =>
-    counts.reduce((sum, one) => (keyOf(one) === key && one.kind === kind ? sum + one.count : sum), 0)
-  const sentInAll = counts.reduce((sum, one) => (one.kind === 'sent' ? sum + one.count : sum), 0)
-  const rows = keys.map((key) => {
-    // A source that only reports, such as a provider's webhook, sent nothing itself: compare it with everything sent.
-    const sent = sumOf(key, 'sent') || sentInAll
-    return [key, ...KINDS.map(([kind]) => cell(sumOf(key, kind), kind, sent))]
-  })
-  return table([[title, ...KINDS.map(([, name]) => name)], ...rows], { numbers: true })
+function countsTable(title: string, counts: readonly MailDayCount[], keyOf: (count: MailDayCount) => string) {
+  const sumOf = (some: readonly MailDayCount[], wanted: CountedKind) =>
+    some.reduce((sum, { kind, count }) => (kind === wanted ? sum + count : sum), 0)
+  const rows = [...Map.groupBy(counts, keyOf)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, of]) => {
+      // A source that only reports, such as a provider's webhook, sent nothing itself: compare it with everything sent.
+      const sent = sumOf(of, 'sent') || sumOf(counts, 'sent')
+      return [key, ...KINDS.map((kind) => cell(sumOf(of, kind), kind, sent))]
+    })
+  const names = KINDS.map((kind) => (BAD.includes(kind) ? `${kind.replace('-', ' ')}s` : kind))
+  return table([[title, ...names], ...rows], { numbers: true })
 }
 
 /** `3 (1.5%)`: bad news as a share of what was sent. */
 function cell(count: number, kind: CountedKind, sent: number): string {
-  const bad = kind === 'hard-bounce' || kind === 'soft-bounce' || kind === 'complaint'
-  return bad && count > 0 && sent > 0 ? `${count} (${((count / sent) * 100).toFixed(2)}%)` : String(count)
+  const isShare = BAD.includes(kind) && count > 0 && sent > 0
+  return isShare ? `${count} (${((count / sent) * 100).toFixed(2)}%)` : String(count)
 }

@@ -10,7 +10,6 @@ import { choice, reason, required, STORE } from '../inputs.ts'
 import { withPlatform } from '../opened.ts'
 import { iso } from '../output/text.ts'
 
-/** A command that works on the list of a store. */
 const listCommand = commandOn<typeof STORE, SuppressionList>(STORE, (context, values, work) =>
   withPlatform(context, values, async ({ platform }) => work(await platform.mailService.suppressionList())),
 )
@@ -78,21 +77,17 @@ const importList = listCommand({
   document: 'email suppressions import',
   inputs: { '<file>': 'the CSV file; its first line names the columns', '--cause <cause>': cause },
   async run(context, { file, cause }, found) {
-    const { readSuppressionCsv, SuppressionCsvError } = await import(
-      '../../core/mail/feedback/suppressions.ts'
-    )
-    const { importSuppressions } = await import('../../core/mail/feedback/suppressions.ts')
+    const list = await import('../../core/mail/feedback/suppressions.ts')
     const text = await readTextFile(context, file, LARGEST_LIST)
     try {
-      const { suppressions, passing } = readSuppressionCsv(text, cause)
-      const counts = await importSuppressions(found, { ...by(context), rows: suppressions, file })
+      const { suppressions, passing } = list.readSuppressionCsv(text, cause)
+      const counts = await list.importSuppressions(found, { ...by(context), rows: suppressions, file })
       return {
         json: { ...counts, passing },
         text: `${counts.added} added, ${counts.known} known, ${counts.skipped} skipped (malformed or erased), ${passing} left out because the address may exist\n`,
       }
     } catch (error) {
-      if (error instanceof SuppressionCsvError) throw wrongUsage(`${file}: ${error.message}`)
-      throw error
+      throw error instanceof list.SuppressionCsvError ? wrongUsage(`${file}: ${error.message}`) : error
     }
   },
 })
@@ -106,7 +101,6 @@ const exportList = listCommand({
   },
 })
 
-/** The addresses that get no mail. */
 export const suppressions: CommandData = {
   summary: 'the addresses that get no mail: list, add, remove, import, export',
   description:
@@ -122,11 +116,10 @@ async function allOf(found: SuppressionList): Promise<readonly SuppressedAddress
   return all
 }
 
-const by = (context: Context) => ({
-  operator: operatorOf(context),
-  clock: context.clock,
-  random: context.random,
-})
+function by(context: Context) {
+  const { clock, random } = context
+  return { operator: operatorOf(context), clock, random }
+}
 
 function changeOf(context: Context, address: string) {
   const parsed = parseAddress(address)

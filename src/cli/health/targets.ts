@@ -15,39 +15,38 @@ export interface HealthEndpoint {
 }
 
 /**
- * The services to ask and their addresses: those named, else those of the env files, else of the daemon that runs here,
- * else this machine. Named addresses
- * select the services too, because the others may not run at all. A name that no definition knows is another program:
- * its address is that of its health, in any of the formats.
+ * The services to ask: those named, else those of the env files, of the daemon that runs here, of this machine. Named addresses
+ * select the services, as the others may not run at all; an unknown name is another program, with the address of its health.
  */
 export function targetsOf(
   services: readonly ServiceDefinition[],
-  {
-    url,
-    service: wanted,
-  }: { readonly url: readonly string[]; readonly service?: readonly Service[] | undefined },
+  named: { readonly url: readonly string[]; readonly service?: readonly Service[] | undefined },
   fileEnv: Context['env'] | undefined,
   running: UsedDaemon['urls'] = {},
 ): readonly HealthEndpoint[] {
+  const { url, service: wanted } = named
   const given = new Map(url.map((word) => parseAddress(services, word)))
   if (given.size < url.length)
     throw wrongUsage(
       '--url gives one service two addresses: ask each by itself, or call the other one by another name.',
     )
   const inFile = services.filter(({ address = [] }) => address.some((name) => fileEnv?.[name]?.trim()))
-  const named = given.size > 0 ? [...given.keys()] : inFile.map(({ name }) => name)
-  const known = services.map(({ name }) => name)
-  const others = [...given.keys()].filter((name) => !known.includes(name))
+  const addressed = given.size > 0 ? [...given.keys()] : inFile.map(({ name }) => name)
+  const isAsked = (name: Service) =>
+    wanted?.includes(name) ?? (addressed.length === 0 || addressed.includes(name))
+  const others = [...given.keys()].filter((name) => !services.some((service) => service.name === name))
   const asked: readonly TargetService[] = [
-    ...services.filter(({ name }) => wanted?.includes(name) ?? (named.length === 0 || named.includes(name))),
+    ...services.filter(({ name }) => isAsked(name)),
     ...(wanted === undefined ? others : []).map((name) => ({ name, health: '', format: 'any' as const })),
   ]
   const unused = [...given.keys()].filter((name) => !asked.some((service) => service.name === name))
   if (unused.length > 0)
     throw wrongUsage(`--url names ${unused.join(' and ')}, and --service leaves it out: drop one of the two.`)
   return asked.flatMap((service) => {
-    const { name, health, format } = service
-    const address = given.get(name) ?? addressIn(fileEnv ?? {}, service) ?? running[name] ?? here(service)
+    const { name, health, format, port } = service
+    // 127.0.0.1 and not localhost: some systems try ::1 first, where nothing listens.
+    const here = port === undefined ? undefined : `http://127.0.0.1:${port}`
+    const address = given.get(name) ?? addressIn(fileEnv ?? {}, service) ?? running[name] ?? here
     if (address !== undefined) return { service: name, url: address, health, format }
     if (wanted === undefined) return []
     throw wrongUsage(
@@ -59,21 +58,13 @@ export function targetsOf(
 type TargetService = Pick<ServiceDefinition, 'name' | 'health' | 'address' | 'port'> &
   Pick<HealthEndpoint, 'format'>
 
-/** 127.0.0.1 and not localhost: some systems try ::1 first, where nothing listens. */
-function here({ port }: TargetService): string | undefined {
-  return port === undefined ? undefined : `http://127.0.0.1:${port}`
-}
-
 /** The first usable address. If all are malformed it throws, so that this machine is not asked instead of the one meant. */
 function addressIn(env: Context['env'], { name, address = [] }: TargetService): string | undefined {
-  const set = address.flatMap((variable) => {
-    const value = env[variable]?.trim()
-    return value ? [{ variable, value }] : []
-  })
-  const usable = set.find(({ value }) => isAddress(value))?.value
-  if (usable === undefined && set[0] !== undefined)
+  const set = address.filter((variable) => env[variable]?.trim())
+  const usable = set.map((variable) => env[variable]?.trim() ?? '').find(isAddress)
+  if (usable === undefined && set.length > 0)
     throw wrongUsage(
-      `${set[0].variable} does not hold ${ADDRESS}: correct it, or name the address with --url ${name}=….`,
+      `${set[0]} does not hold ${ADDRESS}: correct it, or name the address with --url ${name}=….`,
     )
   return usable
 }
@@ -111,17 +102,18 @@ export function isAddress(value: string): boolean {
 
 const DEFAULT_NAME = 'HEALTH_DEEP_TOKEN'
 
-/**
- * The token for deep checks, from a file, the variable named, or HEALTH_DEEP_TOKEN. A source that was named must hold
- * one; without any the request goes without, because a platform may leave deep checks open.
- */
+/** The token for deep checks. A source that was named must hold one; a platform may leave deep checks open. */
 export async function readToken(
   context: Context,
   { tokenEnv, tokenFile }: Partial<Readonly<Record<'tokenEnv' | 'tokenFile', string | undefined>>>,
   env: Context['env'],
   targets: readonly HealthEndpoint[],
 ): Promise<string | undefined> {
-  const token = tokenFile === undefined ? fromVariable(env, tokenEnv) : await fromFile(context, tokenFile)
+  const token =
+    tokenFile === undefined
+      ? tokenOf(env, tokenEnv)
+      : (await (await import('../environment.ts')).readTextFile(context, tokenFile)).trim()
+  if (token === '') throw wrongUsage(`${tokenFile} holds no token: it is empty.`)
   if (token !== undefined && !isBearerToken(token))
     throw wrongUsage(
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
@@ -132,19 +124,12 @@ export async function readToken(
   return token
 }
 
-function fromVariable(env: Context['env'], name: string | undefined): string | undefined {
+function tokenOf(env: Context['env'], name: string | undefined): string | undefined {
   const value = env[name ?? DEFAULT_NAME]?.trim() || undefined
   // While it is rotated the variable holds two: the first is the one to send.
   const token = name === undefined || name === DEFAULT_NAME ? splitList(value ?? '')[0] : value
   if (token === undefined && name !== undefined)
     throw wrongUsage(`the variable ${name} that --token-env names is not set.`)
-  return token
-}
-
-async function fromFile(context: Context, file: string): Promise<string> {
-  const { readTextFile } = await import('../environment.ts')
-  const token = (await readTextFile(context, file)).trim()
-  if (token === '') throw wrongUsage(`${file} holds no token: it is empty.`)
   return token
 }
 

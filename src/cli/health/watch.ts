@@ -1,5 +1,4 @@
 import { durationText } from '../../core/durations.ts'
-import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, terminalColumns } from '../context.ts'
@@ -7,7 +6,6 @@ import { healthText, LOOK, shownState } from '../output/health.ts'
 import { iso } from '../output/text.ts'
 import { loadPaint, ours, type Paint } from '../terminal.ts'
 
-/** Memory of `--watch` for one service. */
 export interface StateHistory {
   readonly state: RemoteState
   /** When it came into this state, in UTC milliseconds; at first, when the watch began. */
@@ -18,7 +16,6 @@ export interface StateHistory {
 
 const MOST_POINTS = 40
 
-/** Adds one round to the tracks; gives new ones. */
 export function follow(
   tracks: ReadonlyMap<string, StateHistory>,
   { results }: Verdict,
@@ -66,13 +63,9 @@ export function frame(input: FrameInput): readonly string[] {
   const lines: Line[] = [header(input), []]
   if (verdict === undefined) lines.push([['asking …', 'dim']])
   else {
+    const [sign, style] = verdict.outcome === 'passed' ? (['✔', 'green'] as const) : (['✖', 'red'] as const)
     for (const health of verdict.results) lines.push(...serviceLines(health, verdict, input))
-    lines.push([], ...rootLines(verdict), [
-      [
-        `${verdict.outcome === 'passed' ? '✔' : '✖'} ${verdict.sentence}`,
-        verdict.outcome === 'passed' ? 'green' : 'red',
-      ],
-    ])
+    lines.push([], ...rootLines(verdict), [[`${sign} ${verdict.sentence}`, style]])
   }
   return lines.slice(0, Math.max(1, rows - 1)).map((line) => painted(line, columns, paint))
 }
@@ -95,30 +88,30 @@ function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: Frame
   const track = input.tracks.get(health.service)
   const because = becauseOf(diagnosis, health.service)
   const width = Math.min(40, Math.max(8, input.columns - WORDS))
+  const lasted = input.now - (track?.since ?? input.now)
   const head: Line = [
     [`${LOOK[state][0]} ${health.service.padEnd(6)}${state.padEnd(11)}`, LOOK[state][1]],
     [`${health.phases.total.toFixed(1).padStart(8)} ms  `],
     ...sparkline(track, width),
-    [`  ${lasting(input.now - (track?.since ?? input.now))}`.padEnd(15)],
+    [`  ${lasted < 1000 ? 'just now' : `for ${durationText(lasted)}`}`.padEnd(15)],
     ...(because === undefined ? [] : ([[`${because}  `, 'bold']] as const)),
     [health.reached ? `build ${health.report.build ?? 'unstamped'}` : health.cause, 'dim'],
   ]
   if (!health.reached) return [head]
   const { report } = health
-  // Leave out what a service reports about its dependencies: it is already shown under them.
-  const told = ({ state: one }: ProbeResult) => because !== undefined && one === report.state
-  const bad = Object.entries(report.probes).filter(
-    ([, probe]) => probe.state !== 'ok' && probe.state !== 'skipped' && !told(probe),
-  )
-  return [
-    head,
-    ...bad.map(
-      ([name, probe]): Line => [
-        [`    ${LOOK[probe.state][0]} ${name} `, LOOK[probe.state][1]],
-        [probe.reason ?? probe.state, 'dim'],
+  const bad = Object.entries(report.probes).flatMap(([name, { state, reason = state }]): Line[] => {
+    // Leave out what a service reports about its dependencies: it is already shown under them.
+    const isTold = because !== undefined && state === report.state
+    if (state === 'ok' || state === 'skipped' || isTold) return []
+    const [sign, style] = LOOK[state]
+    return [
+      [
+        [`    ${sign} ${name} `, style],
+        [reason, 'dim'],
       ],
-    ),
-  ]
+    ]
+  })
+  return [head, ...bad]
 }
 
 function rootLines({ diagnosis }: Verdict): Line[] {
@@ -135,17 +128,9 @@ const BARS = '▁▂▃▄▅▆▇█'
 function sparkline(track: StateHistory | undefined, width: number): Span[] {
   const shown = track?.points.slice(-width) ?? []
   const longest = Math.max(...shown.map(({ ms }) => ms ?? 0), 0.1)
-  const marks = shown.map(
-    ({ ms, state }): Span => [
-      ms === undefined ? '×' : (BARS[Math.min(7, Math.floor((ms / longest) * 8))] ?? '█'),
-      LOOK[state][1],
-    ],
-  )
+  const barOf = (ms: number) => BARS.charAt(Math.min(7, Math.floor((ms / longest) * 8)))
+  const marks = shown.map(({ ms, state }): Span => [ms === undefined ? '×' : barOf(ms), LOOK[state][1]])
   return [...marks, [' '.repeat(width - shown.length)]]
-}
-
-function lasting(ms: number): string {
-  return ms < 1000 ? 'just now' : `for ${durationText(ms)}`
 }
 
 function painted(line: Line, columns: number, paint: Paint): string {
@@ -168,18 +153,8 @@ export interface WatchOptions {
 const INTERVAL_MS = 5000
 const REDRAW_MS = 1000
 
-/** Where a watch shows itself: a live view on a terminal, else lines. */
-interface View {
-  readonly show: (state: {
-    readonly verdict: Verdict | undefined
-    readonly tracks: ReadonlyMap<string, StateHistory>
-    readonly nextInMs: number | undefined
-    /** A round has just ended; otherwise only time has passed. */
-    readonly fresh: boolean
-  }) => void
-  /** Puts the terminal back; may be called twice. */
-  readonly close: () => void
-}
+/** `fresh`: a round has just ended; otherwise only time has passed. */
+type Shown = Pick<FrameInput, 'verdict' | 'tracks' | 'nextInMs'> & { readonly fresh: boolean }
 
 /** Checks the services repeatedly until interrupted, and gives the last complete round. */
 export async function watch(context: Context, ask: Ask, options: WatchOptions): Promise<Verdict | undefined> {
@@ -236,11 +211,11 @@ const BEGIN = '\u001b[?2026h\u001b[H'
 const END = '\u001b[J\u001b[?2026l'
 const END_OF_LINE = '\u001b[K\r\n'
 
-function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint): View {
+function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint) {
   let open = true
   stdout.write(ours(ENTER))
   return {
-    show({ verdict, tracks, nextInMs }) {
+    show({ verdict, tracks, nextInMs }: Shown) {
       if (!open) return
       // 0 by 0 is what a terminal says that does not know its size.
       const [columns, rows] = [terminalColumns(stdout), stdout.rows || 24]
@@ -248,6 +223,7 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint):
       const end = ours(END_OF_LINE)
       stdout.write(`${ours(BEGIN)}${lines.join(end)}${end}${ours(END)}`)
     },
+    /** Puts the terminal back; may be called twice. */
     close() {
       if (open) stdout.write(ours(LEAVE))
       open = false
@@ -255,22 +231,20 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint):
   }
 }
 
-async function linesView({ stdout, clock }: Context, { format }: WatchOptions): Promise<View> {
+async function linesView({ stdout, clock }: Context, { format }: WatchOptions) {
   const { healthJson } = await import('../output/health.ts')
   const said = new Map<string, string>()
   return {
-    show({ verdict, fresh }) {
+    show({ verdict, fresh }: Shown) {
       if (verdict === undefined || !fresh) return
       const now = clock.now()
-      if (format === 'json') {
+      if (format === 'json')
         stdout.write(`${JSON.stringify(healthJson(verdict, verdict.outcome === 'passed', now))}\n`)
-        return
-      }
-      for (const [service, words] of changes(verdict)) {
-        if (said.get(service) === words) continue
-        said.set(service, words)
-        stdout.write(`${iso(now)} ${service} ${words}\n`)
-      }
+      else
+        for (const [service, words] of changes(verdict)) {
+          if (said.get(service) !== words) stdout.write(`${iso(now)} ${service} ${words}\n`)
+          said.set(service, words)
+        }
     },
     close() {},
   }

@@ -5,72 +5,49 @@ import { workflowCommand } from '../terminal.ts'
 import { liveCounts } from './findings-text.ts'
 import { jsonText } from './text.ts'
 
-const COMMAND = { error: 'error', warning: 'warning', notice: 'notice' } as const
-
 /** Workflow commands: GitHub shows each finding beside its line. */
 export function githubText(findings: readonly Finding[], live: readonly LiveResult[] = []): string {
-  const found = findings
-    .map((finding) => {
-      const { severity, id, location } = finding
-      const place = location
-        ? `file=${property(location.file)},line=${location.line},col=${location.column},`
-        : ''
-      return `${workflowCommand()}::${COMMAND[severity]} ${place}title=${property(id)}::${message(sentencesOf(finding))}\n`
-    })
-    .join('')
-  return live.length === 0
-    ? found
-    : `${found}${workflowCommand()}::notice title=live checks::${message(liveCounts(live))}\n`
+  const lines = findings.map((finding) => {
+    const { severity, id, location } = finding
+    const place = location
+      ? `file=${property(location.file)},line=${location.line},col=${location.column},`
+      : ''
+    return `${severity} ${place}title=${property(id)}::${message(sentencesOf(finding))}`
+  })
+  if (live.length > 0) lines.push(`notice title=live checks::${message(liveCounts(live))}`)
+  return lines.map((line) => `${workflowCommand()}::${line}\n`).join('')
 }
 
-function message(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
-}
+const message = (text: string) => text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 
-function property(text: string): string {
-  return message(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
-}
+const property = (text: string) => message(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
 
 const LEVEL = { error: 'error', warning: 'warning', notice: 'note' } as const
 
 /** SARIF 2.1.0: one run, one rule for each id that was found. */
-export function sarifText(
-  findings: readonly Finding[],
-  version: string,
-  live: readonly LiveResult[] = [],
-): string {
+export function sarifText(findings: readonly Finding[], version: string, live: readonly LiveResult[] = []) {
   const ids = [...new Set(findings.map(({ id }) => id))]
   const fingerprint = fingerprints()
+  const found = findings.map((finding) => ({
+    ruleId: finding.id,
+    ruleIndex: ids.indexOf(finding.id),
+    level: LEVEL[finding.severity],
+    message: { text: sentencesOf(finding) },
+    locations: [finding.location ?? []].flat().map(({ file, line, column }) => ({
+      physicalLocation: {
+        artifactLocation: { uri: uri(file) },
+        region: { startLine: line, startColumn: column },
+      },
+    })),
+    partialFingerprints: { primaryLocationLineHash: fingerprint(finding) },
+  }))
   // Failed and doubtful live checks are among the findings.
-  const others = live.filter((result) => !('id' in result))
+  const others = live.filter((result) => !('id' in result)).map(liveResult)
+  const rules = ids.map((id) => rule(id, findings))
   return jsonText({
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
-    runs: [
-      {
-        tool: { driver: { name: 'platformctl', version, rules: ids.map((id) => rule(id, findings)) } },
-        results: [
-          ...findings.map((finding) => ({
-            ruleId: finding.id,
-            ruleIndex: ids.indexOf(finding.id),
-            level: LEVEL[finding.severity],
-            message: { text: sentencesOf(finding) },
-            locations: finding.location
-              ? [
-                  {
-                    physicalLocation: {
-                      artifactLocation: { uri: uri(finding.location.file) },
-                      region: { startLine: finding.location.line, startColumn: finding.location.column },
-                    },
-                  },
-                ]
-              : [],
-            partialFingerprints: { primaryLocationLineHash: fingerprint(finding) },
-          })),
-          ...others.map(liveResult),
-        ],
-      },
-    ],
+    runs: [{ tool: { driver: { name: 'platformctl', version, rules } }, results: [...found, ...others] }],
   })
 }
 
@@ -111,6 +88,4 @@ function rule(id: string, findings: readonly Finding[]): Record<string, unknown>
 }
 
 /** A relative reference with forward slashes, also on Windows (RFC 3986 §4.2). */
-function uri(file: string): string {
-  return file.replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')
-}
+const uri = (file: string) => file.replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')

@@ -4,7 +4,7 @@ import type { CourseCounts } from '../../core/course/store.ts'
 import type { Subscription } from '../../core/course/subscription.ts'
 import { durationText, HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/holds.ts'
-import { beside, iso, thousands } from './text.ts'
+import { beside, compact, iso, thousands } from './text.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
 
@@ -20,39 +20,33 @@ export function courseStatusText(input: {
 }): string {
   const { counts, problems, now, paused, columns = Number.POSITIVE_INFINITY } = input
   const row = (name: string, value: string) => beside(name.padEnd(14), value, columns).trimEnd()
-  const progress = counts.byLessons.flatMap((count, sent) =>
-    count === 0
-      ? []
-      : [
-          row(
-            lessonsSent(sent, counts.byLessons.length - 1),
-            `${thousands(count)} ${bar(count, counts.byLessons)}`,
-          ),
-        ],
-  )
-  const lines = [
+  const { oldestDueAt: oldest, nextTryAt: next } = counts
+  const age = durationText(Math.max(0, now - (oldest ?? now)))
+  const since = oldest === undefined ? '' : `  the oldest for ${age}, since ${iso(oldest)}`
+  const nextTry = next === undefined ? '' : `  due and waiting after a failure; next try ${iso(next)}`
+  const most = Math.max(...counts.byLessons)
+  const progress = counts.byLessons.flatMap((count, sent) => {
+    if (count === 0) return []
+    const name = sent === 0 ? 'none' : sent === counts.byLessons.length - 1 ? 'all' : `day ${sent}`
+    const bar = '█'.repeat(Math.max(1, Math.round((count / most) * 24)))
+    return row(`${name} sent`, `${thousands(count)} ${bar}`)
+  })
+  const lines = compact(
     ...Object.entries(counts.byState).map(([state, count]) => row(state, thousands(count))),
     '',
     ...progress,
-    ...(progress.length > 0 ? [''] : []),
-    ...(paused
-      ? [row('paused', `since ${iso(paused.at)}: ${paused.reason}; platformctl course resume`)]
-      : []),
-    row('due now', thousands(counts.dueNow) + since(counts.oldestDueAt, now)),
-    row('in backoff', thousands(counts.waiting) + nextTry(counts.nextTryAt)),
+    progress.length > 0 && '',
+    paused && row('paused', `since ${iso(paused.at)}: ${paused.reason}; platformctl course resume`),
+    row('due now', thousands(counts.dueNow) + since),
+    row('in backoff', thousands(counts.waiting) + nextTry),
     row('next 24 hours', dueText(counts.dueByHour, now)),
     row('parked', thousands(counts.parked)),
     row('unknown', thousands(counts.unknown)),
-  ]
-  if (problems.length > 0) lines.push('', ...problems.map((one) => problemText(one, columns)))
+    problems.length > 0 && '',
+    ...problems.map((one) => problemText(one, columns)),
+  )
   return `${lines.join('\n')}\n`
 }
-
-const lessonsSent = (sent: number, all: number) =>
-  sent === 0 ? 'none sent' : sent === all ? 'all sent' : `day ${sent} sent`
-
-const bar = (count: number, all: readonly number[]) =>
-  '█'.repeat(Math.max(1, Math.round((count / Math.max(...all)) * 24)))
 
 /** One bar an hour from now on, so that a peak is seen before it comes. */
 function dueText(byHour: readonly number[], now: number): string {
@@ -66,23 +60,13 @@ function dueText(byHour: readonly number[], now: number): string {
   return `${thousands(total)}  ${chart}  an hour each; most ${thousands(most)}, from ${peak} UTC`
 }
 
-function nextTry(at: number | undefined): string {
-  return at === undefined ? '' : `  due and waiting after a failure; next try ${iso(at)}`
-}
-
-function since(oldest: number | undefined, now: number): string {
-  if (oldest === undefined) return ''
-  return `  the oldest for ${durationText(Math.max(0, now - oldest))}, since ${iso(oldest)}`
-}
-
 function problemText(found: ProblemDelivery, columns: number): string {
   const { id, address, sentDays, problem, nextAttemptAt, state, messageId } = found
-  const next =
-    nextAttemptAt !== undefined
-      ? `next try ${iso(nextAttemptAt)}`
-      : state === 'confirmed'
-        ? `waits for: platformctl course resolve ${id} retry|sent`
-        : `the subscription has ended`
+  const waits =
+    state === 'confirmed'
+      ? `waits for: platformctl course resolve ${id} retry|sent`
+      : 'the subscription has ended'
+  const next = nextAttemptAt === undefined ? waits : `next try ${iso(nextAttemptAt)}`
   const what = `${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
   const header = messageId === undefined ? 'unknown here: name the daemon’s --env-file' : `<${messageId}>`
   const [lead, below] = [`${problem?.kind.padEnd(8)} `, ' '.repeat(9)]
@@ -95,7 +79,6 @@ export function addressHint(address: string): string {
   return `${[...address.slice(0, at)][0] ?? ''}…${address.slice(at)}`
 }
 
-/** The history of one subscription, one line per entry. */
 export function historyText(history: readonly PastEntry[]): string {
   if (history.length === 0) return 'no history: nothing happened since this build runs\n'
   return history.map((entry) => `${iso(entry.at)}  ${entryText(entry)}\n`).join('')
@@ -104,11 +87,10 @@ export function historyText(history: readonly PastEntry[]): string {
 function entryText(entry: PastEntry): string {
   const { kind, day, attempt, outcome, reason, messageId, providerId, enrolment, source } = entry
   const why = reason === undefined ? '' : `: ${reason}`
-  const ids = [
-    ...(messageId === undefined ? [] : [`Message-ID <${messageId}>`]),
-    ...(providerId === undefined || providerId === messageId ? [] : [`provider’s id ${providerId}`]),
-  ]
-  const proof = ids.length === 0 ? '' : `, ${ids.join(', ')}`
+  const proof = compact(
+    messageId !== undefined && `, Message-ID <${messageId}>`,
+    providerId !== undefined && providerId !== messageId && `, provider’s id ${providerId}`,
+  ).join('')
   switch (kind) {
     case 'confirmation':
       return `confirmation mail ${outcome}${why}${proof}`
@@ -121,9 +103,7 @@ function entryText(entry: PastEntry): string {
     case 'attempt':
       return `day ${day}, attempt ${attempt}: ${outcome}${why}${proof}`
     case 'unsubscribed':
-      return source === undefined
-        ? 'unsubscribed'
-        : `unsubscribed at the mail provider, reported by ${source}`
+      return `unsubscribed${source === undefined ? '' : ` at the mail provider, reported by ${source}`}`
     case 'hard-bounce':
     case 'soft-bounce':
     case 'complaint':
@@ -151,6 +131,5 @@ export function cadenceText(cadence: Cadence): string {
 }
 
 /** Minutes after midnight as `09:00`. */
-export function hourText(minute: number): string {
-  return `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
-}
+export const hourText = (minute: number) =>
+  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`

@@ -3,7 +3,7 @@ import type { Finding, Location } from '../../core/finding.ts'
 import type { LiveResult, LiveState } from '../../core/live/live.ts'
 import type { LintReport } from '../../core/mail/lint/lint.ts'
 import type { Paint } from '../terminal.ts'
-import { beside, plural } from './text.ts'
+import { beside, compact, plural } from './text.ts'
 
 export interface TextOptions {
   readonly paint: Paint
@@ -17,23 +17,19 @@ export function reportText(
   shown: readonly Finding[],
   options: TextOptions & { readonly platform: string; readonly live?: readonly LiveResult[] | undefined },
 ): string {
-  const { paint, columns } = options
-  const [errors, others] = [true, false].map((isError) =>
+  const { paint, columns, platform, live } = options
+  const texts = (isError: boolean) =>
     blocks(shown.filter(({ severity }) => (severity === 'error') === isError)).map((block) =>
       blockText(block, paint, columns),
-    ),
-  ) as [string[], string[]] // One for each of the two.
-  const parts = [
-    [
-      `${paint.bold('Platform')}  ${options.platform}`,
-      `${paint.bold('Services')}  ${report.services.join(', ')}`,
-    ].join('\n'),
-    ...errors,
+    )
+  const parts = compact(
+    `${paint.bold('Platform')}  ${platform}\n${paint.bold('Services')}  ${report.services.join(', ')}`,
+    ...texts(true),
     groupTable(report, paint, columns),
-    ...(options.live ? [liveText(options.live, paint, columns)] : []),
-    ...others,
+    live && liveText(live, paint, columns),
+    ...texts(false),
     verdict(report.findings, options, groupsText(report)),
-  ]
+  )
   return `${parts.join('\n\n')}\n`
 }
 
@@ -41,7 +37,7 @@ const GROUP_SIGN = { configured: '●', 'half-configured': '◐', absent: '○' 
 
 /** A line for each group that something is set of, and one for all that are absent. */
 function groupTable(report: Report, paint: Paint, columns: number): string {
-  const absent = report.groups.filter(({ state }) => state === 'absent').map(({ name }) => name)
+  const absent = report.groups.flatMap(({ state, name }) => (state === 'absent' ? [name] : []))
   const present = report.groups.filter(({ state }) => state !== 'absent')
   const width = Math.max(...present.map(({ name }) => name.length)) + 2
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
@@ -79,9 +75,7 @@ function blockText(findings: readonly Finding[], paint: Paint, columns: number):
   return lines.join('\n')
 }
 
-function placeOf({ file, line, column }: Location): string {
-  return `${file}:${line}:${column}`
-}
+const placeOf = ({ file, line, column }: Location) => `${file}:${line}:${column}`
 
 const MARK = { error: '✖ error', warning: '▲ warning', notice: '· notice' } as const
 
@@ -115,9 +109,9 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
 
 function verdict(findings: readonly Finding[], options: TextOptions, about: string): string {
   const { paint, strict, columns } = options
-  const count = (severity: Finding['severity']) =>
-    findings.filter((finding) => finding.severity === severity).length
-  const [errors, warnings] = [count('error'), count('warning')]
+  const [errors = 0, warnings = 0] = ['error', 'warning'].map(
+    (severity) => findings.filter((finding) => finding.severity === severity).length,
+  )
   const failed = errors > 0 || (strict && warnings > 0)
   const colour = (text: string) => (failed ? paint.red : paint.green)(paint.bold(text))
   const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}${about}`
@@ -137,10 +131,7 @@ const LIVE_SIGN: Readonly<Record<LiveState, string>> = {
   skipped: '○',
 }
 
-/**
- * Live checks for a person: a block a target, a line a check. What was skipped says so in words, and what was skipped
- * for one reason shares a line.
- */
+/** Live checks for a person: a block a target, a line a check. What was skipped for one reason shares a line. */
 export function liveText(results: readonly LiveResult[], paint: Paint, columns: number): string {
   const colour = { passed: paint.dim, warning: paint.yellow, failed: paint.red, skipped: paint.dim }
   const sign = { ...colour, passed: paint.green }
@@ -153,46 +144,40 @@ export function liveText(results: readonly LiveResult[], paint: Paint, columns: 
   const lines: string[] = []
   for (const [target, ofTarget] of Map.groupBy(tried, (result) => result.target)) {
     const runs = Map.groupBy(ofTarget, ({ state, detail, check }) => (state === 'skipped' ? detail : check))
-    for (const [index, run] of [...runs.values()].entries()) {
-      const [first] = run
-      if (first === undefined) continue
+    const texts = [...runs.values()].flatMap(([first, ...more], index) => {
+      if (first === undefined) return []
       const lead = (index === 0 ? target : '').padEnd(targets)
-      const { state, check, detail, latencyMs } = first
-      if (state === 'skipped' && run.length > 1)
-        lines.push(line(lead, state, '', `skipped (${detail}): ${run.map((one) => one.check).join(', ')}`))
-      else {
-        const text = state === 'skipped' ? `skipped: ${detail}` : `${detail}${took(latencyMs)}`
-        lines.push(line(lead, state, check.padEnd(checks), text))
-      }
-    }
+      const { state, check, detail, latencyMs = 0 } = first
+      const all = [first, ...more].map((one) => one.check).join(', ')
+      // Below a millisecond nothing was waited for.
+      const took = latencyMs < 1 ? '' : `, ${Math.round(latencyMs)} ms`
+      if (state !== 'skipped') return line(lead, state, check.padEnd(checks), detail + took)
+      return more.length > 0
+        ? line(lead, state, '', `skipped (${detail}): ${all}`)
+        : line(lead, state, check.padEnd(checks), `skipped: ${detail}`)
+    })
+    lines.push(...texts)
   }
   const untried = results.filter(({ check }) => check === 'configuration')
-  for (const [reason, skipped] of Map.groupBy(untried, ({ detail }) => detail))
-    lines.push(
-      line('', 'skipped', '', `skipped (${reason}): ${skipped.map(({ target }) => target).join(', ')}`),
-    )
+  for (const [reason, skipped] of Map.groupBy(untried, ({ detail }) => detail)) {
+    const all = skipped.map(({ target }) => target).join(', ')
+    lines.push(line('', 'skipped', '', `skipped (${reason}): ${all}`))
+  }
   return `${paint.bold('Live checks')}  ${liveCounts(results)}\n\n${lines.join('\n')}`
-}
-
-/** Below a millisecond nothing was waited for. */
-function took(latencyMs = 0): string {
-  return latencyMs < 1 ? '' : `, ${Math.round(latencyMs)} ms`
 }
 
 /** `12 passed, 1 failed, 4 skipped`: states that did not occur are left out, but never that nothing passed. */
 export function liveCounts(results: readonly LiveResult[]): string {
   const count = (state: LiveState) => results.filter((result) => result.state === state).length
-  const parts = [`${count('passed')} passed`]
-  for (const [state, word] of [
-    ['warning', 'doubtful'],
-    ['failed', 'failed'],
-    ['skipped', 'skipped'],
-  ] as const)
-    if (count(state) > 0) parts.push(`${count(state)} ${word}`)
-  return parts.join(', ')
+  const [doubtful, failed, skipped] = [count('warning'), count('failed'), count('skipped')]
+  return compact(
+    `${count('passed')} passed`,
+    doubtful > 0 && `${doubtful} doubtful`,
+    failed > 0 && `${failed} failed`,
+    skipped > 0 && `${skipped} skipped`,
+  ).join(', ')
 }
 
-/** The mails with their sizes, what was found in them, and a verdict in one line. */
 export function lintText(report: LintReport, shown: readonly Finding[], options: TextOptions): string {
   const { paint, columns } = options
   const name = Math.max(...report.mails.map((mail) => mail.name.length)) + 2

@@ -14,7 +14,6 @@ import { beside, compact, iso } from './text.ts'
 
 type Shown = ProbeState | RemoteState | 'refused' | 'token missing' | 'not checked'
 
-/** The sign and the style of each state. */
 export const LOOK: Readonly<Record<Shown, readonly [sign: string, style: keyof Paint]>> = {
   ok: ['●', 'green'],
   degraded: ['◐', 'yellow'],
@@ -58,20 +57,18 @@ function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, colum
       `build ${health.report.build ?? 'unstamped'}`,
     paint.dim(health.url),
   ).join('  ')
-  const timing = compact(phasesText(health.phases), certificateText(health)).join(' · ')
+  const { daysLeft } = health.certificate ?? {}
+  const certificate = daysLeft !== undefined && daysLeft < 0 ? 'expired' : `valid for ${daysLeft} more days`
+  const timing = compact(phasesText(health.phases), daysLeft !== undefined && `certificate ${certificate}`)
   return [
     beside(paint[style](`${sign} ${health.service.padEnd(6)}${state.padEnd(10)} `), words, columns),
-    paint.dim(beside('    ', timing, columns)),
+    paint.dim(beside('    ', timing.join(' · '), columns)),
     ...(health.reached ? probeLines(health.report.probes, paint, columns) : []),
   ].join('\n')
 }
 
 /** A line for each probe that ran or is read from the configuration; those that were skipped share one, last. */
-function probeLines(
-  probes: Readonly<Record<string, ProbeResult>>,
-  paint: Paint,
-  columns: number,
-): readonly string[] {
+function probeLines(probes: Readonly<Record<string, ProbeResult>>, paint: Paint, columns: number) {
   const entries = Object.entries(probes)
   const width = Math.max('skipped'.length, ...entries.map(([name]) => name.length)) + 2
   const line = (state: Shown, name: string, rest: string, text: string) => {
@@ -99,12 +96,6 @@ function phasesText({ total, dns, tcp, tls, firstByte }: Phases): string {
   const phases = Object.entries({ dns, tcp, tls, 'first byte': firstByte })
   const parts = phases.flatMap(([name, ms]) => (ms === undefined ? [] : [`${name} ${ms}`]))
   return `${total} ms${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`
-}
-
-function certificateText({ certificate }: RemoteHealth): string | undefined {
-  if (certificate === undefined) return undefined
-  const { daysLeft } = certificate
-  return daysLeft < 0 ? 'certificate expired' : `certificate valid for ${daysLeft} more days`
 }
 
 /** `platformctl health --format json`, version 1: phases in milliseconds, times in ISO 8601 (UTC). */
@@ -175,6 +166,5 @@ function metric(name: string, help: string, samples: readonly Sample[]): string 
   return `# HELP ${full} ${help}\n# TYPE ${full} gauge\n${rows.join('')}`
 }
 
-function escapeLabel(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
-}
+const escapeLabel = (text: string) =>
+  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

@@ -3,6 +3,7 @@ import type { ProbeResult } from '../../core/health/probe.ts'
 import { becauseOf, conclusion, type Verdict } from '../../core/health/verdict.ts'
 import type { LiveResult } from '../../core/live/live.ts'
 import { escapeXml } from '../../core/xml.ts'
+import { compact } from './text.ts'
 
 interface Case {
   readonly name: string
@@ -15,10 +16,7 @@ interface Case {
   readonly said?: string | undefined
 }
 
-interface Suite {
-  readonly name: string
-  readonly cases: readonly Case[]
-}
+type Suite = { readonly name: string; readonly cases: readonly Case[] }
 
 /** JUnit XML. A suite without a case reads as "nothing ran", so each has at least one. */
 function junit(name: string, suites: readonly Suite[]): string {
@@ -43,20 +41,17 @@ ${texts.join('')}</testsuites>
 }
 
 function caseText({ name, classname, ms = 0, kind, type, message, said = '' }: Case): string {
-  const attributes = [
-    ...(type === undefined ? [] : [`type="${escapeXml(type)}"`]),
-    ...(message === undefined ? [] : [`message="${escapeXml(message)}"`]),
-  ]
   const tag = kind ?? 'system-out'
-  const inside =
-    kind === undefined && said === '' ? '' : `<${[tag, ...attributes].join(' ')}>${escapeXml(said)}</${tag}>`
+  const opening = compact(
+    tag,
+    type !== undefined && `type="${escapeXml(type)}"`,
+    message !== undefined && `message="${escapeXml(message)}"`,
+  ).join(' ')
+  const inside = kind === undefined && said === '' ? '' : `<${opening}>${escapeXml(said)}</${tag}>`
   return `    <testcase classname="${escapeXml(classname)}" name="${escapeXml(name)}" time="${(ms / 1000).toFixed(4)}">${inside}</testcase>\n`
 }
 
-/**
- * One case a finding; an error is a failure, and with `strict` a warning is one too. Live checks that passed or were
- * skipped are cases of their own; the others are among the findings.
- */
+/** One case a finding: a failure if it is an error, or with `strict` a warning. Other live checks are cases of their own. */
 export function junitText(
   name: string,
   findings: readonly Finding[],
@@ -72,26 +67,18 @@ export function junitText(
       ? { ...about, kind: 'failure', type: severity, message: cause, said }
       : { ...about, said: `${severity}: ${said}` }
   })
-  const others = live
-    .filter((result) => !('id' in result))
-    .map(
-      ({ target, check, state, detail, latencyMs }): Case => ({
-        name: check,
-        classname: `${name}.live.${target}`,
-        ms: latencyMs,
-        ...(state === 'skipped' && { kind: 'skipped', said: detail }),
-      }),
-    )
+  const others = live.flatMap((result): Case[] => {
+    const { target, check, state, detail, latencyMs } = result
+    if ('id' in result) return []
+    const about = { name: check, classname: `${name}.live.${target}`, ms: latencyMs }
+    return [{ ...about, ...(state === 'skipped' && { kind: 'skipped', said: detail }) }]
+  })
   const all = [...cases, ...others]
-  return junit('platformctl', [
-    { name, cases: all.length > 0 ? all : [{ name: 'no findings', classname: name }] },
-  ])
+  const none = [{ name: 'no findings', classname: name }]
+  return junit('platformctl', [{ name, cases: all.length > 0 ? all : none }])
 }
 
-/**
- * A suite per service, with a case for reaching it and one for each probe. A last case has the verdict, so that failures
- * outside of any probe (another build, --strict, too few passes in a row) are red too.
- */
+/** A suite for each service, and a last case with the verdict: what fails outside of any probe is red too. */
 export function healthJunit(verdict: Verdict, passed: boolean): string {
   const { results, diagnosis } = verdict
   const message = conclusion(verdict, passed)
@@ -104,10 +91,7 @@ export function healthJunit(verdict: Verdict, passed: boolean): string {
     }
     const because = becauseOf(diagnosis, name)
     const probes = Object.entries(health.report.probes).map(([probe, result]) => ({
-      ...probeCase(result, because),
-      name: probe,
-      classname: name,
-      ms: result.latencyMs,
+      ...{ ...probeCase(result, because), name: probe, classname: name, ms: result.latencyMs },
     }))
     return { name, cases: [reached, ...probes] }
   })

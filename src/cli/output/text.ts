@@ -15,10 +15,7 @@ const COMMAND =
 /** Of the private use area, so that nobody writes it. */
 const UNBROKEN = '\ue000'
 
-/**
- * Lines of at most `width` columns, broken between words. A longer word stays whole, and so does a command, so that both
- * can be copied.
- */
+/** Lines of at most `width` columns. A longer word stays whole, and so does a command, so that both can be copied. */
 export function wrap(text: string, width: number): string[] {
   const held = text.replaceAll(COMMAND, (command) => command.replaceAll(' ', UNBROKEN))
   return help.boxWrap(held, width).replaceAll(UNBROKEN, ' ').split('\n')
@@ -29,10 +26,7 @@ export function complain({ stderr }: Pick<Context, 'stderr'>, sentence: string):
   stderr.write(`${wrap(`platformctl: ${sentence}`, listColumns(stderr)).join('\n')}\n`)
 }
 
-/**
- * The text beside `lead`, wrapped to `columns`, each further line indented to where the text begins. On a terminal too
- * narrow for that, the text goes below the lead. Escape sequences have no width.
- */
+/** The text beside `lead`, indented to where it begins; on a terminal too narrow for that, below the lead. */
 export function beside(lead: string, text: string, columns: number): string {
   const indent = stripVTControlCharacters(lead).length
   if (columns - indent < NARROWEST) {
@@ -57,34 +51,24 @@ export function agoText(then: number, now: number): string {
 }
 
 /** `1,200`. Not by `toLocaleString`, which loads ICU: 30 ms of a cold start. */
-export function thousands(count: number): string {
-  return String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
-}
+export const thousands = (count: number) => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 
 /** `1 mail`, `3 mails`, `1,200 deliveries`. */
-export function plural(count: number, noun: string, several = `${noun}s`): string {
-  return `${thousands(count)} ${count === 1 ? noun : several}`
-}
+export const plural = (count: number, noun: string, several = `${noun}s`) =>
+  `${thousands(count)} ${count === 1 ? noun : several}`
 
 /** The texts that there are. */
-export function compact(...texts: readonly (string | false | undefined)[]): string[] {
-  return texts.filter((text) => text !== false && text !== undefined)
-}
+export const compact = (...texts: readonly (string | false | undefined)[]) =>
+  texts.filter((text) => text !== false && text !== undefined)
 
-/** ISO 8601, in UTC. */
 export const iso = (ms: number) => new Date(ms).toISOString()
 
-/** A clause as a sentence of its own. */
 export const sentence = (clause: string) => `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`
 
-/** A label and a text a line. */
-export function labelled(
-  rows: readonly (readonly [label: string, text: string])[],
-  width: number,
-  columns = Number.POSITIVE_INFINITY,
-): string {
-  return rows.map(([label, text]) => `${beside(label.padEnd(width), text, columns)}\n`).join('')
-}
+type Row = readonly [label: string, text: string]
+
+export const labelled = (rows: readonly Row[], width: number, columns = Number.POSITIVE_INFINITY) =>
+  rows.map(([label, text]) => `${beside(label.padEnd(width), text, columns)}\n`).join('')
 
 /** Rows as columns, each as wide as its widest cell; `numbers` end below each other in all but the first. */
 export function table(rows: readonly (readonly string[])[], { numbers = false } = {}): string {
@@ -98,6 +82,4 @@ export function table(rows: readonly (readonly string[])[], { numbers = false } 
 }
 
 /** One JSON document and a line end: the whole of standard output in JSON mode. */
-export function jsonText(document: unknown): string {
-  return `${JSON.stringify(document, null, 2)}\n`
-}
+export const jsonText = (document: unknown) => `${JSON.stringify(document, null, 2)}\n`

@@ -10,7 +10,6 @@ import { jsonText } from './text.ts'
 export type Verified = Omit<DocumentOf<'env verify'>, 'version'>
 export type Replica = Verified['replicas'][number]
 
-/** What `env verify` found, as it is written. */
 export async function verifiedDocument(
   context: Context,
   format: 'text' | 'json' | 'github' | 'sarif',
@@ -64,7 +63,6 @@ const FIXES: Readonly<Record<string, string>> = {
   'file-changed': 'Restart the service if the change is wanted.',
 }
 
-/** A finding for each difference. */
 export function findingsOf({ platform }: Context, verified: Verified, origin: Origin): readonly Finding[] {
   const placed = (variable: string) => ({
     ...{ group: platform.contract.find(variable)?.group ?? 'file', present: [variable] },
@@ -95,10 +93,7 @@ export function findingsOf({ platform }: Context, verified: Verified, origin: Or
   return [...ofReplicas, ...ofNames]
 }
 
-async function verifiedText(
-  context: Context,
-  { replicas, disagreements, notCompared }: Verified,
-): Promise<string> {
+async function verifiedText(context: Context, { replicas, disagreements, notCompared }: Verified) {
   const paint = await loadPaint(context.colour.stdout)
   const lines = replicas.flatMap((replica) => {
     const { service, url, state, variables = [], startedAt, build } = replica

@@ -8,7 +8,6 @@ import { wrongUsage } from '../exit.ts'
 import { isAddress } from '../health/targets.ts'
 import { assertExists, openLocal, storeAddress } from '../local.ts'
 
-/** Keeps the status as files where `target` says. */
 export function openPublisher({ clock, cwd }: Context, env: Environment, target: string) {
   if (!isAddress(target)) return publisher(clock, path.resolve(cwd, target))
   const { S3_KEY: id, S3_SECRET: key, S3_REGION: region } = env

@@ -1,4 +1,3 @@
-import path from 'node:path'
 import { type DaemonRecord, isRunning, readRecord, recordFile } from '../../core/daemon-record.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Environment } from '../../core/env/environment.ts'
@@ -16,9 +15,9 @@ import { type Context, dataFolder, platformText } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { assertNotDenied, loadEnvironment } from '../environment.ts'
 import { CommandError, wrongUsage } from '../exit.ts'
-import { agoText, iso } from '../output/text.ts'
+import type { STORE, Values } from '../inputs.ts'
+import { agoText, iso, labelled } from '../output/text.ts'
 
-/** Everything that an operator wants to know at first, as data. */
 export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>
 export type ServiceReport = PlatformStatus['services'][number]
 
@@ -29,18 +28,10 @@ const LARGEST_PAGE_BYTES = 1024 * 1024
 const STATES = ['stopped', 'unreached', 'failing', 'degraded'] as const
 /** That the status page knows. */
 const PAGE_STATES = ['failing', 'degraded', 'ok'] as const
-const ALERT_CHANNELS = [
-  'ALERT_WEBHOOK_URL',
-  'ALERT_ESCALATION_URL',
-  'ALERT_EMAIL_TO',
-  'HEARTBEAT_PING_URL',
-] as const
+const ALERT_CHANNELS = 'ALERT_WEBHOOK_URL ALERT_ESCALATION_URL ALERT_EMAIL_TO HEARTBEAT_PING_URL'.split(' ')
 
 /** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
-export async function gatherStatus(
-  context: Context,
-  options: { readonly data: string | undefined; readonly envFile: readonly string[] },
-): Promise<PlatformStatus> {
+export async function gatherStatus(context: Context, options: Values<typeof STORE>): Promise<PlatformStatus> {
   const folder = dataFolder(context, options.data)
   const record = readRecord(folder)
   if (record === undefined) {
@@ -75,11 +66,7 @@ export async function gatherStatus(
 }
 
 /** The files named, or else those that the daemon was started with, as far as this user may read them. */
-async function environmentOf(
-  context: Context,
-  named: readonly string[],
-  record: DaemonRecord,
-): Promise<Environment> {
+async function environmentOf(context: Context, named: readonly string[], record: DaemonRecord) {
   if (named.length > 0) return (await loadEnvironment(context, named)).env
   const readable: string[] = []
   for (const file of record.envFiles) {
@@ -111,27 +98,22 @@ async function answerOf(
   if (!isRefused(deep)) return { ...target, health: deep }
   // Without the token, what a visitor may know is better than nothing: the shallow answer, and what the page says.
   const { exchange } = await import('../../core/network/exchange.ts')
+  const [page, get] = [
+    `${trimEnd(target.url, '/')}/status.json`,
+    { method: 'GET', headers: {}, signal } as const,
+  ]
   const [health, answer] = await Promise.all([
     probeRemote({ ...asked, deep: false }),
-    exchange(
-      `${trimEnd(target.url, '/')}/status.json`,
-      { method: 'GET', headers: {}, signal },
-      LARGEST_PAGE_BYTES,
-      PATIENCE_MS,
-    ).catch(() => undefined),
+    exchange(page, get, LARGEST_PAGE_BYTES, PATIENCE_MS).catch(() => undefined),
   ])
   const { services } = jsonObject(answer?.text ?? '')
   const said = [services].flat().find((one) => isRecord(one) && one.service === target.service)
-  const page = PAGE_STATES.find((state) => isRecord(said) && said.state === state) ?? 'unknown'
-  return { ...target, health, page }
+  const state = PAGE_STATES.find((one) => isRecord(said) && said.state === one) ?? 'unknown'
+  return { ...target, health, page: state }
 }
 
 /** What each service answered. A probe that fails because of another one names it. */
-async function serviceReports(
-  { platform }: Context,
-  env: Environment,
-  answers: readonly Answer[],
-): Promise<ServiceReport[]> {
+async function serviceReports({ platform }: Context, env: Environment, answers: readonly Answer[]) {
   const failing = answers.flatMap(({ service, health }) =>
     Object.entries(health?.reached ? health.report.probes : {}).flatMap(([probe, { state }]) =>
       state === 'failing' ? [{ service, probe }] : [],
@@ -153,12 +135,8 @@ async function serviceReports(
     if (page !== undefined)
       reasons.push(`its reasons need the service’s HEALTH_DEEP_TOKEN; the status page says ${page}`)
     const isWorse = page === 'failing' || (page === 'degraded' && state === 'ok')
-    return {
-      service,
-      url,
-      state: isWorse ? page : state,
-      ...(reasons.length > 0 && { reason: reasons.join('; ') }),
-    }
+    const reason = reasons.join('; ') || undefined
+    return { service, url, state: isWorse ? page : state, reason }
   })
 }
 
@@ -171,12 +149,8 @@ async function storeStatus(
   const { kind, location } = record.store
   try {
     const { openLocal } = await import('../local.ts')
-    const { platform, close } = await openLocal(
-      context,
-      env,
-      data ?? path.relative(context.cwd, dataFolder(context, data)),
-    )
-    try {
+    const { platform, close } = await openLocal(context, env, dataFolder(context, data))
+    const read = async () => {
       const store = await platform.store()
       const [{ version, latest, backupAt }, lastHour, counts, paused, lastMail] = await Promise.all([
         store.status(),
@@ -186,9 +160,8 @@ async function storeStatus(
         store.sending.lastMail(),
       ])
       return { kind, location, version, latest, backupAt, lastHour, counts, paused, lastMail }
-    } finally {
-      await close()
     }
+    return await read().finally(close)
   } catch (error) {
     if (error instanceof CommandError) return { kind, location, fault: error.message }
     const { storeFaultReason } = await import('../../core/store-fault.ts')
@@ -198,24 +171,22 @@ async function storeStatus(
 
 type StoreReport = Extract<PlatformStatus['store'], { counts: unknown }>
 
-/** The whole platform on one screen: a label and a sentence a line. */
 export function statusText(
   { daemon, services, store, alerts }: PlatformStatus,
   /** `platform`: which one this command is for, if the daemon did not record a definition. */
   { now, platform }: { readonly now: number; readonly platform: string },
 ): string {
-  const rows: [string, string][] = [
-    ['platform', daemon.platform?.definition ? platformText(daemon.platform) : platform],
-    ['daemon', daemonText(daemon, now)],
-    ...(daemon.others ?? []).map((other): [string, string] => [
-      'daemon too',
-      `${daemonText({ ...other, running: true }, now)}, with the same folder`,
-    ]),
-    ...services.map((one): [string, string] => [
-      one.service,
-      `${one.state}, ${one.url}${one.reason === undefined ? '' : `: ${one.reason}`}`,
-    ]),
-    ['store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`],
+  const row = (label: string, text: string) => [label, text] as const
+  const rows = [
+    row('platform', daemon.platform?.definition ? platformText(daemon.platform) : platform),
+    row('daemon', daemonText(daemon, now)),
+    ...(daemon.others ?? []).map((other) =>
+      row('daemon too', `${daemonText({ ...other, running: true }, now)}, with the same folder`),
+    ),
+    ...services.map(({ service, state, url, reason }) =>
+      row(service, `${state}, ${url}${reason === undefined ? '' : `: ${reason}`}`),
+    ),
+    row('store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`),
   ]
   if (!('fault' in store)) {
     const { counts, version, latest, backupAt, lastHour, paused, lastMail } = store
@@ -226,22 +197,17 @@ export function statusText(
       ['backlog', backlogText(counts, now)],
       ['problems', problemsText(counts)],
       ['last mail', lastMailText(lastMail, now)],
-      ...heldTogether(paused).map(({ streams, at, reason }): [string, string] => [
-        'paused',
-        `${streams.join(', ')}, since ${iso(at)}: ${reason}; platformctl mail resume`,
-      ]),
+      ...heldTogether(paused).map(({ streams, at, reason }) =>
+        row('paused', `${streams.join(', ')}, since ${iso(at)}: ${reason}; platformctl mail resume`),
+      ),
     )
   }
+  const silent = 'none in this environment; problems show in the log, on the status page and in /metrics'
   rows.push(
-    ['env files', daemon.envFiles.join(', ') || 'none: its settings come from its process environment'],
-    [
-      'alerts',
-      alerts.length > 0
-        ? alerts.join(', ')
-        : 'none in this environment; problems show in the log, on the status page and in /metrics',
-    ],
+    row('env files', daemon.envFiles.join(', ') || 'none: its settings come from its process environment'),
+    row('alerts', alerts.join(', ') || silent),
   )
-  return `${rows.map(([label, text]) => `${label.padEnd(11)}${text}`).join('\n')}\n`
+  return labelled(rows, 11)
 }
 
 function daemonText(daemon: PlatformStatus['daemon'], now: number): string {
@@ -253,11 +219,8 @@ function daemonText(daemon: PlatformStatus['daemon'], now: number): string {
     : `stopped ${agoText(Date.parse(daemon.stoppedAt), now)}${build}`
 }
 
-function scheduleText(
-  { running, others = [], ...own }: PlatformStatus['daemon'],
-  lastHour: string | undefined,
-  now: number,
-): string {
+function scheduleText(daemon: PlatformStatus['daemon'], lastHour: string | undefined, now: number) {
+  const { running, others = [], ...own } = daemon
   const last = lastHour === undefined ? 'no hour handled yet' : `last hour ${lastHour}:00Z`
   const pids = [...(running ? [own] : []), ...others].filter(({ schedule }) => schedule).map(({ pid }) => pid)
   if (pids.length > 0) return `on in process ${pids.join(' and ')}, every minute, ${last}`
@@ -272,10 +235,7 @@ function lastMailText({ sentAt, refused, failed }: StoreReport['lastMail'], now:
   return [sent, ...of('refused', refused), ...of('failed', failed)].join('; ')
 }
 
-function backlogText(
-  { dueNow, waiting, nextTryAt, oldestDueAt }: StoreReport['counts'],
-  now: number,
-): string {
+function backlogText({ dueNow, waiting, nextTryAt, oldestDueAt }: StoreReport['counts'], now: number) {
   if (dueNow + waiting === 0) return 'nothing is due'
   const oldest = oldestDueAt === undefined ? '' : `, the oldest due ${agoText(oldestDueAt, now)}`
   const backoff =
@@ -284,7 +244,6 @@ function backlogText(
 }
 
 function problemsText({ parked, unknown }: StoreReport['counts']): string {
-  return parked + unknown === 0
-    ? 'none'
-    : `${parked} parked, ${unknown} unknown: platformctl course status lists them`
+  if (parked + unknown === 0) return 'none'
+  return `${parked} parked, ${unknown} unknown: platformctl course status lists them`
 }

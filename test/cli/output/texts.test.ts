@@ -202,16 +202,16 @@ const counted = (parts: Partial<MailDayCount>): MailDayCount => ({
 })
 
 test('a source that only reports is compared with all that was sent, and good news is no share', () => {
-  const text = feedbackStatusText({
-    counts: [
+  const text = feedbackStatusText(
+    [
       counted({ count: 150 }),
       counted({ count: 50, source: 'api', day: '2026-11-21' }),
       counted({ kind: 'hard-bounce', source: 'standard', count: 3 }),
       counted({ kind: 'delivered', source: 'standard', count: 100 }),
       counted({ kind: 'complaint', day: '2026-11-21' }),
     ],
-    paused: undefined,
-  })
+    undefined,
+  )
   const row = (name: string) =>
     text
       .split('\n')
@@ -221,7 +221,7 @@ test('a source that only reports is compared with all that was sent, and good ne
   expect(row('standard')).toEqual(['standard', '0', '100', '3 (1.50%)', '0', '0', '0'])
   expect(row('2026-11-21')).toEqual(['2026-11-21', '50', '0', '0', '0', '1 (2.00%)', '0'])
   expect(row('other')).toEqual(['other', '200', '100', '3 (1.50%)', '0', '1 (0.50%)', '0'])
-  expect(feedbackStatusText({ counts: [], paused: { at: 0, reason: 'bounces' } as never })).toBe(
+  expect(feedbackStatusText([], { at: 0, reason: 'bounces' })).toBe(
     'courses are paused: bounces; platformctl course resume goes on\n\nnothing was sent or reported in this time\n',
   )
 })
