@@ -17,7 +17,6 @@ interface CheckInput extends ReportOptions {
   readonly name: string
   readonly services: readonly Service[]
   readonly files: readonly string[]
-  /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess: boolean
   readonly dialect?: Dialect | undefined
   readonly readers?: readonly Dialect[] | undefined

@@ -26,11 +26,9 @@ export class CommandError extends Error {
   }
 }
 
-/** Wrong usage, or input that cannot be read. */
 export const wrongUsage = (message: string, options?: { cause?: unknown }): CommandError =>
   new CommandError(EXIT.usage, message, options)
 
-/** A check that failed, or work that was not done. */
 export const failure = (message: string, options?: { cause?: unknown }): CommandError =>
   new CommandError(EXIT.failed, message, options)
 

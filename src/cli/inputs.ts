@@ -16,7 +16,6 @@ export interface Input<T> {
   readonly byDefault?: T | undefined
   /** The default as one would type it. */
   readonly shown?: string | undefined
-  /** The only words that it takes. */
   readonly words?: readonly string[]
   /** What completion offers, although other words are taken too. Never an address of a person. */
   readonly offers?: (platform: ResolvedPlatform) => readonly string[]
@@ -135,7 +134,6 @@ export const ENV_FILE = {
   ),
 } as const
 
-/** What opens deep checks and the configuration of a running service. */
 export const TOKEN = {
   '--token-env <name>': 'the variable that holds the token for deep checks (default: HEALTH_DEEP_TOKEN)',
   '--token-file <file>': 'a file that holds the token',
@@ -207,7 +205,6 @@ export function text(most: number, fault: string, { lines = false } = {}): (text
   }
 }
 
-/** Why somebody does something, for those who read of it later. */
 export const reason = text(200, 'A reason of 1 to 200 characters is needed.')
 
 /** `unknown template 'weclome'. Did you mean welcome?`: the one form in which a mistyped name is answered. */

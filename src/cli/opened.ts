@@ -45,7 +45,6 @@ export const courseCommand = commandOn<
 )
 export const storeCommand = commandOn(STORE, withStore)
 
-/** A store that is maintained as it lies there, and where it lies. */
 interface Place {
   readonly env: Environment
   readonly address: StoreAddress
@@ -84,7 +83,6 @@ export const onStore = placeCommand(true)
 /** A command that maintains a store, and may make it. */
 export const onPlace = placeCommand(false)
 
-/** An entry of the audit log for what the user of the command does. */
 export function auditOf(
   context: Context,
   entry: Pick<Parameters<typeof auditEntry>[0], 'action' | 'subject' | 'details'>,
@@ -111,7 +109,6 @@ export function alertTester(context: Context, env: Environment): (name: string) 
   }
 }
 
-/** The channels for alerts that the environment configures. */
 export async function alertChannelsOf(context: Context, env: Environment): Promise<readonly Channel[]> {
   const { alertChannels } = await import('../daemon/alerts.ts')
   const { platform, clock } = context

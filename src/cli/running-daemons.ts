@@ -12,15 +12,9 @@ import {
 import type { Environment } from '../core/env/environment.ts'
 import { codeOf } from '../core/error-code.ts'
 import { controlledByOthers } from '../platform/find.ts'
-import type { UsedDaemon } from './context.ts'
 import { wrongUsage } from './exit.ts'
 
 type Say = (sentence: string) => void
-
-export interface FoundDaemon extends UsedDaemon {
-  /** Null for the default platform. */
-  readonly definition: string | null
-}
 
 const NAME_THEM = 'name --config, --env-file and --data'
 
@@ -44,7 +38,7 @@ export function findRunningDaemon(
   only: string | undefined,
   words: readonly string[],
   { say, skip }: Readonly<Record<'say' | 'skip', Say>>,
-): FoundDaemon | undefined {
+) {
   const byFolder = new Map(folders.flatMap(pointersIn).map((pointer) => [pointer.dataFolder, pointer]))
   const [pointer, ...others] = byFolder.values()
   if (pointer === undefined || (only !== undefined && only !== pointer.dataFolder)) return undefined
@@ -56,6 +50,7 @@ export function findRunningDaemon(
   const { dataFolder, file } = pointer
   const record = readRecord(dataFolder)
   const { platform, envFiles = [], others: beside = [] } = record ?? {}
+  // Null for the default platform.
   const definition = platform?.definition ?? null
   const named = [...(definition === null ? [] : [definition]), ...envFiles]
   const foreign = foreignFile([file, recordFile(dataFolder), ...named])

@@ -88,18 +88,11 @@ export async function loadPaint(colour: boolean): Promise<Paint> {
 }
 
 /** Shows the current wait as one line on standard error, then erases it; only on a terminal. */
-interface Progress {
-  show(text: string): void
-  end(): void
-}
-
-const SILENT: Progress = { show: () => {}, end: () => {} }
-
-export async function openProgress(context: Context, text: string): Promise<Progress> {
-  if (context.stderr.isTTY !== true) return SILENT
+export async function openProgress(context: Context, text: string) {
+  if (context.stderr.isTTY !== true) return { show(_: string) {}, end() {} }
   const spinner = (await openSpinner(context)).start(shown(text, true))
   return {
-    show(next) {
+    show(next: string) {
       spinner.text = shown(next, true)
     },
     end: () => void spinner.stop(),

@@ -15,7 +15,6 @@ const unreached = (message: string, options?: { readonly cause: unknown }) =>
 /** A summary names up to 10,000 lessons. */
 const LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 
-/** One POST of JSON, or without a body, and its whole answer after up to `patienceMs`. */
 function post(
   { signal }: Pick<Context, 'signal'>,
   { url, secret }: Endpoint,
@@ -109,7 +108,6 @@ export interface Source {
   /** One dispatch call; a remote one tells its progress only when it has ended. */
   readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
   readonly remaining?: () => Promise<number>
-  /** What a call would send. */
   readonly due?: () => Promise<readonly Subscription[]>
   readonly close: () => Promise<void>
 }

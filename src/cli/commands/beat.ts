@@ -51,7 +51,6 @@ Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refuse
     },
   })
 
-/** Reports a heartbeat to the web service, or writes it into this machine's store; gives when the next one is due. */
 async function reportBeat(context: Context, values: Values<typeof INPUTS>, exitCode: number) {
   const { name, local, url, ...place } = values
   if (!local) {

@@ -197,7 +197,6 @@ async function explain(
   throw error
 }
 
-/** The log of a program that stays, on standard output. */
 export async function openLog(context: Context, { site: { logLevel, buildStamp } }: Settings) {
   const { createLog } = await import('../../daemon/log.ts')
   return createLog({ write: await logOutput(context), level: logLevel, build: buildStamp })

@@ -134,7 +134,6 @@ function filesFor({ cwd, platform }: Context, out: string | undefined) {
   }
 }
 
-/** A file to write, beside what is there; `absent` is the state of one that is not. */
 function compared<Absent extends string>(context: Context, file: string, text: string, absent: Absent) {
   let state: Absent | 'same' | 'differs' = absent
   try {

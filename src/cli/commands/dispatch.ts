@@ -117,7 +117,6 @@ function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): 
   }
 }
 
-/** The command to type next, if this run leaves something to do. */
 function nextStep(total: DispatchResult, options: NextOptions): string {
   const { drain, local, url, data } = options
   const files = options.envFile.map((file) => ` --env-file ${shellWord(file)}`).join('')

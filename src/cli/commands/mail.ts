@@ -99,7 +99,6 @@ async function queue(context: Context, { sending, incidents }: Store): Promise<A
   return { json: { streams }, text }
 }
 
-/** Ends the pauses of streams, and gives those that it ended. */
 export async function resumeStreams(
   context: Context,
   sending: Store['sending'],

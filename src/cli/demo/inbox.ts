@@ -8,7 +8,6 @@ import { mailRoutes, mailsPage, readMail } from '../pages/mails.ts'
 import { createEvents, type LocalEvents, serveLocally } from '../pages/site.ts'
 import type { Live } from './live.ts'
 
-/** One mail as it arrived over SMTP; `source` is the exact message. */
 export type ReceivedMail = Awaited<ReturnType<typeof receive>>
 
 export type Inbox = Awaited<ReturnType<typeof openInbox>>
@@ -139,7 +138,6 @@ const inboxPage = () =>
     script: INBOX_SCRIPT,
   })
 
-/** What an inbox has besides the mails of a preview: news, and an end of them. */
 const INBOX_SCRIPT = `
 const opened = new Set()
 /* Mails that were there when the reader last chose one are not news. */

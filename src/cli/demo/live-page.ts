@@ -14,7 +14,6 @@ const TABS = { live: 'Status', inbox: 'Inbox', lessons: 'Lessons', insights: 'In
 /** Pages of this machine, on any port. */
 export const HERE = 'http://127.0.0.1:* http://localhost:*'
 
-/** The demo on one page: its story, the real status page, the newest mail, and what breaks and heals. */
 export function livePage(): Response {
   return pageOf({
     title: 'Your platform, this week',
@@ -46,7 +45,7 @@ export function livePage(): Response {
   })
 }
 
-/** Runs in the page: plain JavaScript, because the page is served without a build. `T` holds the texts. */
+/** Runs in the page: plain JavaScript, because the page is served without a build. */
 const SCRIPT = `
 let state = { story: [], alerts: [], broken: [], can: [] }, tab = 'live', told = 0, shownMail = 0
 

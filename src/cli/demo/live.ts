@@ -24,7 +24,6 @@ export function steppingClock(): SteppingClock {
   }
 }
 
-/** What a visitor of the page can break. */
 export type Breakable = 'mail' | 'service' | 'store'
 
 const BROKE = {
@@ -59,7 +58,6 @@ const LOOK_MS = 5500
 const PAGE_MS = 11_000
 const STORY_KEPT = 200
 
-/** The page of the demo: its story, what runs, what arrives, and buttons that break things and heal them. */
 export function createLive(clock: SteppingClock) {
   const events = createEvents()
   const story: { readonly text: string; readonly at: string }[] = []

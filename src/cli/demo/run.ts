@@ -165,7 +165,6 @@ async function setUp(
 const portsOf = (services: readonly ServiceDefinition[]) =>
   Object.fromEntries(services.flatMap(({ name, port }) => (port === undefined ? [] : [[name, port]])))
 
-/** Every variable that holds an address of these services, as this machine's. */
 function addressesOf(services: readonly ServiceDefinition[], ports: Readonly<Record<string, number>>) {
   const addresses = services.flatMap(({ name, address = [] }) =>
     address.map((variable) => [variable, `http://127.0.0.1:${ports[name]}`] as const),

@@ -7,30 +7,9 @@ import { learning } from '../../presets/learning/platform.ts'
 import { wrongUsage } from '../exit.ts'
 
 /** What deployment files are made from. Paths start at the definition's folder and have slashes. */
-export interface Subject {
-  /** For images, volumes and secrets: `kiln-school`. */
-  readonly name: string
+export type Subject = ReturnType<typeof describe> & {
   /** Absent for the default platform. */
   readonly definition?: string
-  /** The definition, and the files and folders that it names or imports. */
-  readonly sources: readonly string[]
-  readonly services: readonly DeployedService[]
-  /** The folder of the definition on a server with systemd. */
-  readonly serverFolder: string
-  /** Files that npm installs from, besides the registry. */
-  readonly tarballs: readonly string[]
-  /** Whether package-lock.json names everything to install; otherwise the tarball of platformctl is installed alone. */
-  readonly isLocked: boolean
-}
-
-interface DeployedService {
-  readonly name: Service
-  readonly port: number
-  readonly health: string
-  /** Variables in which it looks for the other services, with their addresses between containers. */
-  readonly addresses: readonly (readonly [variable: string, address: string])[]
-  /** Secrets that it reads and that are worth a file each. */
-  readonly secrets: readonly string[]
 }
 
 /** Where the files are from the definition's folder (`folder`), and the definition from them (`up`); empty for the same. */
@@ -68,7 +47,7 @@ export function readSubject(platform: ResolvedPlatform, folder: string): Subject
 }
 
 /** The part that depends on no file. */
-export function describe(platform: ResolvedPlatform): Subject {
+export function describe(platform: ResolvedPlatform) {
   const { contract, name, definition } = platform
   const own = platform.services.flatMap(({ port, ...service }) =>
     port === undefined ? [] : [{ ...service, port }],
@@ -86,10 +65,13 @@ export function describe(platform: ResolvedPlatform): Subject {
     .slice(0, 30)
     .replaceAll(/^-|-$/g, '')
   return {
+    /** For images, volumes and secrets: `kiln-school`. */
     name: (definition && slug) || 'platform',
-    sources: [],
+    /** The definition, and the files and folders that it names or imports. */
+    sources: [] as readonly string[],
     services: own.map(({ name, port, health }) => ({
       ...{ name, port, health },
+      /** Variables in which it looks for the other services, with their addresses between containers. */
       addresses: own.flatMap((other) => {
         // Browsers see the others.
         const inner = other.address?.filter((one) => !one.startsWith('NEXT_PUBLIC_')) ?? []
@@ -99,8 +81,11 @@ export function describe(platform: ResolvedPlatform): Subject {
       }),
       secrets: secrets.filter((one) => reads(name, one)),
     })),
+    /** The folder of the definition on a server with systemd. */
     serverFolder: '/srv/platform',
-    tarballs: [`platformctl-${packageJson.version}.tgz`],
+    /** Files that npm installs from, besides the registry. */
+    tarballs: [`platformctl-${packageJson.version}.tgz`] as readonly string[],
+    /** Whether package-lock.json names everything to install; otherwise the tarball of platformctl is installed alone. */
     isLocked: false,
   }
 }

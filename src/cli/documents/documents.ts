@@ -301,7 +301,6 @@ export const DOCUMENTS = {
 
 export type DocumentedCommand = keyof typeof DOCUMENTS
 
-/** The JSON document that a command prints. */
 export type DocumentOf<Command extends DocumentedCommand> = Frozen<z.input<(typeof DOCUMENTS)[Command]>>
 
 type Frozen<T> = T extends readonly (infer Item)[]

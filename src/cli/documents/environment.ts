@@ -26,7 +26,6 @@ export const findingOf = (services: z.ZodType<string>) =>
     excerpt: z.string().optional().describe('The line at `location` with every value masked.'),
   })
 
-/** The JSON Schema (2020-12) of a document. */
 export const jsonSchemaOf = (title: string, document: z.ZodType) => ({
   title,
   ...z.toJSONSchema(document, {

@@ -1,7 +1,5 @@
 import * as z from 'zod'
 
-/** Schemas that several documents share. */
-
 export const count = z.int().min(0)
 export const countsByName = z.record(z.string(), count)
 export const list = z.array

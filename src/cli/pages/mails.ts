@@ -37,7 +37,6 @@ export interface MailSource {
   readonly policy: string
 }
 
-/** What a page of mails asks for: the list, and each mail as facts, HTML and source. */
 export function mailRoutes({ list, message, fault, policy }: MailSource): Hono {
   const queryOf = (c: Context) => new URL(c.req.url).searchParams
   return new Hono()
@@ -81,13 +80,11 @@ const VIEWS = {
   parts: 'Links and attachments',
 } as const
 
-/** A page of mails: a list, and the chosen one in each of its views, widths and schemes. */
 export function mailsPage(page: {
   readonly title: string
   readonly heading: string
   /** HTML after the heading. */
   readonly nav?: string
-  /** Each mail has a thumbnail. */
   readonly gallery?: boolean
   /** Views besides those that every mail has. */
   readonly views?: Readonly<Record<string, string>>
@@ -95,7 +92,6 @@ export function mailsPage(page: {
   readonly tools: string
   readonly below?: string
   readonly side?: string
-  /** Shown where there is no mail. */
   readonly empty: string
   /** Defines `page`, which MAILS_SCRIPT asks. */
   readonly script: string

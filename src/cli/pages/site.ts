@@ -7,13 +7,10 @@ import { Hono } from 'hono'
 import { escapeHtml } from '../../core/mail/template.ts'
 import { BASE_STYLE } from './style.ts'
 
-export interface LocalSite {
-  readonly url: string
-  close(): Promise<void>
-}
+export type LocalSite = Awaited<ReturnType<typeof serveLocally>>
 
 /** Serves pages to requests for a loopback name only: a site whose name points here could read them otherwise (DNS rebinding). */
-export async function serveLocally(port: number, pages: Hono): Promise<LocalSite> {
+export async function serveLocally(port: number, pages: Hono) {
   const app = new Hono()
   app.use(async (c, next) => {
     const host = c.req.header('host') ?? ''
@@ -29,7 +26,7 @@ export async function serveLocally(port: number, pages: Hono): Promise<LocalSite
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       }),

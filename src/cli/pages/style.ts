@@ -1,4 +1,3 @@
-/** Style of every page that this machine serves to itself. */
 export const BASE_STYLE = `
 :root { --ground: #f6f5f2; --paper: #fff; --ink: #1d1f24; --quiet: #5c6069; --line: #dddad2; --accent: #3451b2; --on-accent: #fff; --chosen: #e9edfb; --bad: #b3261e; --warn: #7a4d00; --good: #1b6e3c; }
 @media (prefers-color-scheme: dark) {
@@ -23,7 +22,6 @@ code, pre, dd { font: 13px/1.55 ui-monospace, monospace; overflow-wrap: anywhere
 @media (max-width: 52rem) { button, input, select, .pages a, [role=tab] { min-height: 44px; } .pages a { display: inline-flex; align-items: center; } }
 `
 
-/** Style of the pages that show mails, as a list and one of them. */
 export const MAILS_STYLE = `
 body { height: 100vh; display: flex; flex-direction: column; }
 #search { width: 13rem; }

@@ -253,7 +253,6 @@ export function parseLocal(text: string, zone: string): number | undefined {
 export const localText = (instant: number, zone: string) =>
   new Date(instant + offsetAt(instant, zone)).toISOString().slice(0, 16)
 
-/** One thing that happens in a course, in the order of time. */
 type TimelineEntry =
   | {
       readonly kind: 'lesson'

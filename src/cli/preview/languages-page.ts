@@ -73,7 +73,6 @@ type Shown = ReturnType<MailLanguages['inLanguage']> &
   Readonly<Record<'mail' | 'scheme' | 'file', string>> &
   Headline
 
-/** One side: the mail as a reader of the language gets it. */
 function pane(language: string, shown: Shown): string {
   const { mail, file, scheme } = shown
   const [own, wanted] = [languageText(shown.language), languageText(language)]

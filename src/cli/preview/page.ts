@@ -10,7 +10,6 @@ import { mailsPage } from '../pages/mails.ts'
 import { pageOf } from '../pages/site.ts'
 import { PREVIEW_SCRIPT } from './script.ts'
 
-/** Courses and languages for the preview's pages about them. */
 export interface School {
   readonly courses: readonly CourseDefinition[]
   /** The platform's. */

@@ -1,6 +1,5 @@
 import { LAYOUT } from '../../core/mail/compile/files.ts'
 
-/** What the preview's mails have besides those of an inbox: findings, sample values beside them, and sending. */
 export const PREVIEW_SCRIPT = `
 const findings = {}
 /* What is found in the layout is in every mail, and is counted once, in the head. */

@@ -6,7 +6,7 @@ import { isRecord } from '../../core/is-record.ts'
 import { mimeOf } from '../../core/mail/transports/mime.ts'
 import { secretPair } from '../../core/secret.ts'
 import { mailRoutes } from '../pages/mails.ts'
-import { createEvents, type LocalSite, serveLocally } from '../pages/site.ts'
+import { createEvents, serveLocally } from '../pages/site.ts'
 import { mailsPreview, meaningsPage, type School } from './page.ts'
 import type { PreviewSender } from './sender.ts'
 import { templateFault, type Workshop } from './workshop.ts'
@@ -34,7 +34,7 @@ export async function servePreview(
   port: number,
   sender: PreviewSender,
   school: School = { courses: [], language: 'en', zone: 'UTC', now: Date.now },
-): Promise<LocalSite & { readonly key: string }> {
+) {
   const session = createSession()
   const events = createEvents()
   workshop.onSave((names) => events.tell(JSON.stringify(names)))
@@ -107,7 +107,6 @@ const slotsIn = (query: URLSearchParams) =>
 
 const LONGEST_REQUEST = 1024
 
-/** The text of one field of the JSON body; undefined for anything else. */
 async function fieldIn(c: Context, name: string): Promise<string | undefined> {
   const body: unknown = await c.req.json().catch(() => undefined)
   const value = isRecord(body) ? body[name] : undefined

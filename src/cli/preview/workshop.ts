@@ -29,7 +29,6 @@ const SAMPLE_FROM = { name: 'Sample', address: 'sender@example.com' }
 
 export type Workshop = ReturnType<typeof openWorkshop>
 
-/** The templates of a folder, compiled when they are looked at and again after they were saved. */
 export function openWorkshop(input: Templates & { readonly from?: Mailbox | undefined }) {
   const { definitions, folders, brand, from = SAMPLE_FROM } = input
   const names = definitions.map(({ name }) => name)

@@ -30,7 +30,6 @@ const STATES = ['stopped', 'unreached', 'failing', 'degraded'] as const
 const PAGE_STATES = ['failing', 'degraded', 'ok'] as const
 const ALERT_CHANNELS = 'ALERT_WEBHOOK_URL ALERT_ESCALATION_URL ALERT_EMAIL_TO HEARTBEAT_PING_URL'.split(' ')
 
-/** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
 export async function gatherStatus(context: Context, options: Values<typeof STORE>): Promise<PlatformStatus> {
   const folder = dataFolder(context, options.data)
   const record = readRecord(folder)
@@ -65,7 +64,6 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
   }
 }
 
-/** The files named, or else those that the daemon was started with, as far as this user may read them. */
 async function environmentOf(context: Context, named: readonly string[], record: DaemonRecord) {
   if (named.length > 0) return (await loadEnvironment(context, named)).env
   const readable: string[] = []
