@@ -2,7 +2,7 @@ import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { all, first, type Sql, type Steps, scalar } from './sql.ts'
-import { type Row, recordOf } from './subscriptions.ts'
+import { subscriptions } from './subscriptions.ts'
 
 /** The name in `meta` of the time at which the last lesson was sent, to within seconds. */
 export const SENT_NOTE = 'lesson_sent_at'
@@ -67,7 +67,6 @@ export function counts({ one, read }: Sql) {
       oldestDueAt: oldest.length === 0 ? undefined : Math.min(...oldest),
     }
   }
-  const records = async (query: string, values: object) => (await one(all<Row>(query, values))).map(recordOf)
   return {
     backlog: (now) => read(() => backlog(now)),
     counts: (now, longest = 0) =>
@@ -93,9 +92,9 @@ export function counts({ one, read }: Sql) {
           unknown: sum(problems, ({ kind }) => kind === 'unknown'),
         }
       }),
-    listDue: (now, limit) => records(TEXTS.listDue, { now, limit }),
+    listDue: (now, limit) => one(subscriptions.list(TEXTS.listDue, { now, limit })),
     isDue: async (now) => (await one(first(TEXTS.isDue, { now }))) !== undefined,
-    listProblems: (limit, after = FIRST) => records(TEXTS.problems, { limit, ...after }),
+    listProblems: (limit, after = FIRST) => one(subscriptions.list(TEXTS.problems, { limit, ...after })),
     stalledSince: (at) => one(scalar(TEXTS.stalled, at)),
   } satisfies Partial<CourseStore>
 }

@@ -10,7 +10,7 @@ import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
 import { all, first, journal, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
-import { enrolmentKey, type Row, recordOf, subscriptions } from './subscriptions.ts'
+import { enrolmentKey, subscriptions } from './subscriptions.ts'
 
 export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',
@@ -113,7 +113,7 @@ export function enrolments(sql: Sql) {
         if (!dryRun && became.includes('imported')) yield* addAudit(audit)
         return became
       }),
-    page: async (after) => (await one(all<Row>(TEXTS.page, { after }))).map(recordOf),
+    page: (after) => one(subscriptions.list(TEXTS.page, { after })),
     unsubscribe: ({ enrolment: named, ...input }) =>
       write(function* () {
         yield* change(input, { kind: 'unsubscribed' }, (one) => unsubscribe(one, named, input.now))
@@ -155,11 +155,8 @@ export function enrolments(sql: Sql) {
         const revision = revisionOf(enrolled)
         return (revision && revise(enrolled, revision)) ?? []
       }
-      const page = await one(all<Row>(cut ? TEXTS.pageOfCut : TEXTS.page, { after }))
-      const ids = page
-        .map(recordOf)
-        .flatMap(revised)
-        .map(({ id }) => id)
+      const page = await one(subscriptions.list(cut ? TEXTS.pageOfCut : TEXTS.page, { after }))
+      const ids = page.flatMap(revised).map(({ id }) => id)
       if (ids.length > 0)
         await write(function* () {
           yield* subscriptions.save((yield* subscriptions.lockAll(ids)).flatMap(revised))

@@ -17,7 +17,7 @@ import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addCounts } from './sending.ts'
 import { all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
-import { type Row, recordOf, subscriptions } from './subscriptions.ts'
+import { subscriptions } from './subscriptions.ts'
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
@@ -50,8 +50,8 @@ export function feedback(sql: Sql): FeedbackStore {
     const erased = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))
     for (const { identity, erasureHashes } of changes)
       if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)
-    const rows = yield* all<Row>(TEXTS.subscriptions, { identities })
-    const enrolments = new Map(rows.map((row) => [row.id, recordOf(row)]))
+    const theirs = yield* subscriptions.list(TEXTS.subscriptions, { identities })
+    const enrolments = new Map(theirs.map((record) => [record.id, record]))
     const saved = new Set<string>()
     const ended = new Set<string>()
     const entries: (readonly [subscription: string, entry: HistoryEntry])[] = []

@@ -59,9 +59,8 @@ export async function openAnalyticsMaintenance(address: StoreAddress) {
 }
 
 /** `platform.sqlite.zst.age` → `platform-analytics.sqlite.zst.age` */
-export function analyticsBackup(backup: string): string {
-  return backup.replace(/(?:\.sqlite)?(?:\.\w+?)?(?:\.age)?$/, (end) => `-analytics${end}`)
-}
+export const analyticsBackup = (backup: string): string =>
+  backup.replace(/(?:\.sqlite)?(?:\.\w+?)?(?:\.age)?$/, (end) => `-analytics${end}`)
 
 /** Puts a backup in the place of a store of one file, and that of its analytics when it lies beside the backup. */
 export async function restoreStore(

@@ -141,24 +141,23 @@ type Due = Pick<SubscriptionRecord, 'dueAt' | 'confirmedAt' | 'sentDays'>
 export const dueColumn = ({ dueAt, confirmedAt, sentDays }: Due): number | undefined =>
   dueAt === plainDueAt(confirmedAt, sentDays.length) ? undefined : dueAt
 
+function* list(query: string, values: object): Steps<readonly SubscriptionRecord[]> {
+  return (yield* all<Row>(query, values)).map(recordOf)
+}
 function* findBy(query: string, values: object): Steps<SubscriptionRecord | undefined> {
-  const row = yield* first<Row>(query, values)
-  return row && recordOf(row)
+  return (yield* list(query, values))[0]
 }
 
 /** The steps that read and write enrolments. */
 export const subscriptions = {
+  list,
   find: (id: string) => findBy(TEXTS.byId, { id }),
   /** The row stays as it is until the transaction ends. */
   lock: (id: string) => findBy(TEXTS.lockId, { id }),
   /** In the order of their ids, so that two transactions cannot wait for each other in a circle. */
-  *lockAll(ids: readonly string[]): Steps<readonly SubscriptionRecord[]> {
-    return (yield* all<Row>(TEXTS.lockIds, { ids })).map(recordOf)
-  },
+  lockAll: (ids: readonly string[]) => list(TEXTS.lockIds, { ids }),
   lockKey: (key: string) => findBy(TEXTS.lockKey, { key }),
-  *ofPerson(identity: string): Steps<readonly SubscriptionRecord[]> {
-    return (yield* all<Row>(TEXTS.byPerson, { identity })).map(recordOf)
-  },
+  ofPerson: (identity: string) => list(TEXTS.byPerson, { identity }),
   /** False if the person has a row for the course already. */
   *insert({ identity, course, ...row }: SubscriptionRecord & { mailboxKey: string }): Steps<boolean> {
     const key = enrolmentKey(identity, course)

@@ -15,14 +15,12 @@ export class SilentServerError extends Error {
 }
 
 /** Whether the server said this itself and goes on listening: any other fault leaves the connection useless. */
-export function isAnswer(error: unknown): boolean {
-  return error instanceof Error && 'severity' in error && !/^(08|57P)/.test(codeOf(error))
-}
+export const isAnswer = (error: unknown): boolean =>
+  error instanceof Error && 'severity' in error && !/^(08|57P)/.test(codeOf(error))
 
 /** Whether another server may do better: this one refused neither the user nor the database, and had room. */
-export function isServerAtFault(error: unknown): boolean {
-  return !/^(28|3D|42|53)/.test(codeOf(error)) && !isPoolExhausted(error)
-}
+export const isServerAtFault = (error: unknown): boolean =>
+  !/^(28|3D|42|53)/.test(codeOf(error)) && !isPoolExhausted(error)
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : '')
 

@@ -80,9 +80,7 @@ export async function openSqlite(file: string | undefined, onLost?: OnLost, leas
 /** What must go into a full file before it counts as one with room. */
 const GROWTH_BYTES = 64 * 1024
 
-function unavailable(cause: unknown): PlatformError {
-  return new PlatformError('store_unavailable', UNAVAILABLE, { cause })
-}
+const unavailable = (cause: unknown) => new PlatformError('store_unavailable', UNAVAILABLE, { cause })
 
 /** What a dispatcher writes for every lesson. Statements take their values by position: by name they take twice as long. */
 export function rowByRow(database: SqliteDatabase): RowByRow {
