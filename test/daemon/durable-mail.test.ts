@@ -227,6 +227,10 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     vi.spyOn(it.store.sentMail, 'begin').mockRejectedValueOnce(new Error('gone'))
     const late = await Promise.all([1, 2].map(() => sendEmail({ ...MAIL, key: 'exam.5' })))
     expect(late.map(({ sent }) => sent)).toEqual([false, true])
+    // A store that fails keeps no mail from leaving at once.
+    vi.spyOn(it.store.sentMail, 'begin').mockRejectedValueOnce(new Error('gone'))
+    it.answer(() => ({ kind: 'sent', id: 'provider-2' }))
+    expect(await sendEmail({ ...atOnce, key: 'exam.6' })).toEqual({ sent: true, id: 'provider-2' })
     // What failed at once is tried anew by each call.
     it.answer(() => DOWN)
     expect(await sendEmail({ ...atOnce, key: 'exam.4' })).toMatchObject({ sent: false })

@@ -87,6 +87,36 @@ test('an hour whose work failed is run again a minute later, by any process', as
   expect(runs).toEqual(['2026-10-25T00', '2026-10-25T00', '2026-10-25T01'])
 })
 
+test('the schedule stands still while the work of an hour fails, until it or another process has done it', async () => {
+  const { store, look } = await hours()
+  const first = await store()
+  onTestFinished(() => first.close())
+  let [elapsed, wake] = [0, () => {}]
+  const timer = {
+    monotonic: () => elapsed,
+    sleep: () => new Promise<void>((resolve) => (wake = resolve)),
+  }
+  const run = () => Promise.reject(new Error('the store was gone'))
+  const clock = { now: () => Date.UTC(2026, 9, 25, 0, 59) }
+  const schedule = startSchedule({ timer, store: first, clock, log: silentLog, run })
+  const later = async () => {
+    await schedule.tick()
+    await new Promise(setImmediate)
+    elapsed += MINUTE_MS
+    wake()
+    await new Promise(setImmediate)
+    await schedule.tick()
+    await new Promise(setImmediate)
+  }
+  await later()
+  await later()
+  expect(schedule.stalledMs()).toBe(2 * MINUTE_MS)
+  await look()
+  await later()
+  expect(schedule.stalledMs()).toBe(0)
+  await schedule.stop()
+})
+
 test('an hour whose process stopped before its work was done is run again', async () => {
   const { runs, store, start, look, works } = await hours()
   const first = await store()

@@ -341,18 +341,23 @@ test('a witness alone says that it is alone, and a restart neither repeats the a
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
-test('the platform hears of an outage once, even if the witness could not report it at first', async () => {
+test('the platform hears of an outage once from each witness, even if one could not report it at first or has another time', async () => {
   const reports: unknown[] = []
   const warn = (event: string, _: string, fields: unknown) => {
     if (event === 'witness_outage') reports.push(fields)
   }
   const home = await platform(undefined, { log: { ...silentLog, warn } })
   const clock = clockAt(Date.now())
-  const it = await witness({ name: 'a', platform: home.url, clock })
+  const behind = clockAt(clock.at - 5000)
+  const all = [
+    await witness({ name: 'a', platform: home.url, clock }),
+    await witness({ name: 'b', platform: home.url, clock: behind }),
+  ]
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round += 1) {
       clock.at += 100
-      await it.round()
+      behind.at += 100
+      for (const one of all) await one.round()
     }
   }
   home.shut()
@@ -364,7 +369,9 @@ test('the platform hears of an outage once, even if the witness could not report
   expect(reports).toEqual([])
   home.open()
   await rounds(2)
-  expect(reports).toEqual([{ witness: 'a', seconds: expect.any(Number), reason: expect.any(String) }])
+  expect(reports).toEqual(
+    ['a', 'b'].map((name) => ({ witness: name, seconds: expect.any(Number), reason: expect.any(String) })),
+  )
 })
 
 test('a vote counts once, for its question, and only with the signature of a witness that the platform lists', () => {

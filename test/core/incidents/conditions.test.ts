@@ -165,6 +165,7 @@ test('a channel that takes no alert any more is named, until one that was tried 
   const again = tried('webhook', NOW + 1, { incident: 'i2', attempts: 1 })
   expect(unheard(tried('webhook', NOW, { outcome: 'failed' }), again)).toBe('by webhook: it answered 404')
   expect(unheard(tried('webhook', NOW, {}), { ...again, outcome: 'sent' })).toBeUndefined()
+  expect(unheard({ ...again, outcome: 'sent' }, tried('webhook', NOW, {}))).toBeUndefined()
   expect(unheard(tried('mail', NOW, { reason: undefined }), tried('webhook', NOW, {}), again)).toBe(
     'by mail; by webhook: it answered 404',
   )

@@ -171,12 +171,17 @@ test.each(engineVariables.ALERT_WEBHOOK_FORMAT.of)(
   'a hostile reason of any length harms nothing in %s',
   (to) => {
     const hostile =
-      '@everyone <!channel> <@1> "},{ **bold** [here](https://evil.example)\r\nStart with: rm -rf \u202e'
-    const said = textOf(`${hostile}${'🏺'.repeat(5000)}`)
+      '@everyone <!channel> <@1> "},{ **bold** [here](https://evil.example)\u202a\u202e\u2066\u2069'
+    const lines = ['\n', '\r', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029'].map(
+      (end) => `${end}Start with: rm`,
+    )
+    const said = textOf(`${hostile}${lines.join('')}${'🏺'.repeat(5000)}`)
     const { body, headers } = request(to, { text: said })
     const shown = to === 'ntfy' ? body : stringsOf(JSON.parse(body)).join('\n')
     // No line begins with what a reason holds, and its end and the direction of letters do not hide the rest.
-    expect(shown).not.toMatch(/^Start with: rm|\u202e|[\ud800-\udfff](?![\udc00-\udfff])$/m)
+    expect(shown).not.toMatch(
+      /(?:^|[\v\f\u0085])Start with: rm|[\u202a\u202e\u2066\u2069]|[\ud800-\udfff](?![\udc00-\udfff])$/m,
+    )
     expect(shown.replaceAll('\\', '')).toContain('platformctl alert ack abc')
     expect(Buffer.byteLength(body)).toBeLessThan(4096)
     for (const value of Object.values(headers)) expect(value).toMatch(/^[ -~]*$/)

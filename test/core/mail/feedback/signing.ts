@@ -30,7 +30,7 @@ const OTHER_WHSEC = `whsec_${Buffer.from('another key of another account').toStr
 export const KEYS: Readonly<Record<FeedbackProviderName, { readonly ours: string; readonly other: string }>> =
   {
     ses: { ours: TOPIC, other: 'arn:aws:sns:eu-central-1:999999999999:ses-feedback' },
-    postmark: { ours: 'postmark-hook-password', other: 'another-password' },
+    postmark: { ours: 'postmark:hook:password', other: 'another-password' },
     sendgrid: { ours: spki(ec.publicKey), other: spki(otherEc.publicKey) },
     mailgun: { ours: 'key-mailgun-signing', other: 'key-of-another-account' },
     resend: { ours: WHSEC, other: OTHER_WHSEC },
