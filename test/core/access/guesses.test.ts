@@ -184,11 +184,17 @@ test.each([
   'with the shared store down a quota of %i counts as %i here, and one warning says so',
   async (quota, half) => {
     const warned: string[] = []
+    const slept: boolean[] = []
     const clock: Clock = {
       ...systemClock,
       monotonic: () => 0,
       sleep: (_, signal) =>
-        new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+        new Promise((_resolve, reject) =>
+          signal?.addEventListener('abort', () => {
+            slept.push(signal.aborted)
+            reject(signal.reason)
+          }),
+        ),
     }
     const log = { ...silentLog, warn: (event: string) => void warned.push(event) }
     const limiter = withFallback(
@@ -203,6 +209,8 @@ test.each([
     while ((await limiter.take({ ...THREE, quota }, 'a')).allowed) passed += 1
     expect([passed, limiter.counting(), warned]).toEqual([half, 'fallback', ['limiter_fallback']])
     await limiter.close()
+    // Closed, it leaves no timer behind.
+    expect(slept).toEqual([true])
   },
 )
 

@@ -157,6 +157,13 @@ test('loopback is never behind a proxy, and NO_PROXY names hosts, domains, ports
   expect(of('https://a.internal')).toBeUndefined()
   expect(of('https://db.example:5000')).toBeUndefined()
   expect(of('https://db.example')).toBe('p.example:1')
+  useProxies({ HTTP_PROXY: 'http://p.example:1', NO_PROXY: 'a.example:443,b.example:80' })
+  expect(['https://a.example', 'http://a.example', 'https://b.example', 'http://b.example'].map(of)).toEqual([
+    undefined,
+    'p.example:1',
+    'p.example:1',
+    undefined,
+  ])
   useProxies({ HTTPS_PROXY: 'http://p.example:1', NO_PROXY: '*' })
   expect(of('https://api.example')).toBeUndefined()
   useProxies({})
