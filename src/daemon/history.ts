@@ -33,12 +33,7 @@ export async function openHistoryOf(options: DaemonOptions, address: StoreAddres
  * The history that all machines of a store record into and show. Each also keeps its own: that is shown while the store
  * fails. What could not be written there is written when it is back; a new store begins with what this machine has.
  */
-export function shareHistory(
-  clock: Pick<Clock, 'now'>,
-  own: History,
-  shared: SharedHistory,
-  recorder: string,
-): History {
+export function shareHistory(clock: Pick<Clock, 'now'>, own: History, shared: SharedHistory, name: string) {
   let waiting: Round[] = []
   let seeded = false
   let behind = false
@@ -51,14 +46,14 @@ export function shareHistory(
       read = waiting
       return own.read(clock.now())
     }
-    if (await shared.seed(past, recorder)) waiting = waiting.filter((round) => !read.includes(round))
+    if (await shared.seed(past, name)) waiting = waiting.filter((round) => !read.includes(round))
   }
 
   async function write(): Promise<void> {
     if (!seeded) await seed()
     seeded = true
     for (let round = waiting[0]; round !== undefined; round = waiting[0]) {
-      await shared.record(round, recorder, clock.now())
+      await shared.record(round, name, clock.now())
       if (waiting[0] === round) waiting.shift()
     }
     behind = false
@@ -91,5 +86,5 @@ export function shareHistory(
       await within(STORE_WITHIN_MS, writing ?? Promise.resolve(), () => {})
       await Promise.all([own.close(), shared.close()])
     },
-  }
+  } satisfies History
 }

@@ -18,15 +18,10 @@ import { type DaemonOptions, placesOf, storeAddress } from './options.ts'
 const REFUSAL_MS = 25_000
 
 /** Sends an alert that this start was refused, because a process that does not start cannot send one later. */
-export async function tellRefusal(
-  host: Host,
-  options: DaemonOptions,
-  error: unknown,
-  isStoreRefused: boolean,
-): Promise<void> {
+export async function tellRefusal(host: Host, options: DaemonOptions, error: unknown, isStore: boolean) {
   // No alert about a store of another platform: its channels are the other platform's too.
-  if (isStoreRefused && storeFault(error) === 'other_platform') return
-  const [cause, refused] = isStoreRefused ? (['store', storeFaultReason(error)] as const) : refusalOf(error)
+  if (isStore && storeFault(error) === 'other_platform') return
+  const [cause, refused] = isStore ? (['store', storeFaultReason(error)] as const) : refusalOf(error)
   const { env, platform, dataFolder, pointerFolder } = options
   const settings = readSettings(platform, env)
   const channels = alertChannels(host.clock, platform, settings, placesOf(options))

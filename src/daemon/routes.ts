@@ -1,7 +1,7 @@
 import { PATHS } from '../core/paths.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
-import type { RouteRow } from './http/route.ts'
+import type { MakeRoute, RouteRow } from './http/route.ts'
 
 type Load = RouteRow['load']
 type More = Partial<Omit<RouteRow, 'path' | 'methods' | 'load'>>
@@ -23,54 +23,46 @@ const views = () => import('./routes/status-views.ts')
 const links = () => import('./routes/mail-links.ts')
 const payments = () => import('./routes/payments.ts')
 const jobs = () => import('./routes/jobs.ts')
+const lessons = () => import('./routes/lesson.ts')
+
+/** One of several routes of a file. */
+const from =
+  <Name extends string>(file: () => Promise<Readonly<Record<Name, MakeRoute>>>, name: Name): Load =>
+  async () => ({ route: (await file())[name] })
 
 /** What the router must know of web's routes before it loads their files: schemas cost more than all else in a start. */
 export const ROUTES = {
   status: get('/', () => import('./routes/status.ts'), { forReaders: true }),
-  statusJson: get('/status.json', async () => ({ route: (await views()).statusJsonRoute })),
-  statusFeed: get('/status.atom', async () => ({ route: (await views()).feedRoute })),
-  calendar: get('/status.ics', async () => ({ route: (await views()).calendarRoute })),
-  incident: get('/incidents/:page', async () => ({ route: (await views()).incidentRoute }), {
-    forReaders: true,
-  }),
+  statusJson: get('/status.json', from(views, 'statusJsonRoute')),
+  statusFeed: get('/status.atom', from(views, 'feedRoute')),
+  calendar: get('/status.ics', from(views, 'calendarRoute')),
+  incident: get('/incidents/:page', from(views, 'incidentRoute'), { forReaders: true }),
   metrics: get('/metrics', () => import('./routes/metrics.ts'), { limits: [], everywhere: true }),
-  badge: get('/badge.svg', async () => ({ route: (await views()).badgeRoute })),
-  picture: get(PATHS.picture, async () => ({ route: (await views()).pictureRoute })),
-  lesson: get(PATHS.lesson, () => import('./routes/lesson.ts'), { list: 'courses', forReaders: true }),
-  lessons: get('/lessons', async () => ({ route: (await import('./routes/lesson.ts')).indexRoute }), {
-    list: 'courses',
-    forReaders: true,
-  }),
+  badge: get('/badge.svg', from(views, 'badgeRoute')),
+  picture: get(PATHS.picture, from(views, 'pictureRoute')),
+  lesson: get(PATHS.lesson, lessons, { list: 'courses', forReaders: true }),
+  lessons: get('/lessons', from(lessons, 'indexRoute'), { list: 'courses', forReaders: true }),
   subscribe: post(PATHS.subscribe, () => import('./routes/subscribe.ts'), {
     group: 'mail',
     forReaders: true,
     limits: ['subscribe', 'confirmations'],
   }),
-  confirm: both(PATHS.confirm, async () => ({ route: (await links()).confirmRoute }), {
-    group: 'mail',
-    forReaders: true,
-  }),
-  unsubscribe: both(PATHS.unsubscribe, async () => ({ route: (await links()).unsubscribeRoute }), {
+  confirm: both(PATHS.confirm, from(links, 'confirmRoute'), { group: 'mail', forReaders: true }),
+  unsubscribe: both(PATHS.unsubscribe, from(links, 'unsubscribeRoute'), {
     group: 'mail',
     forReaders: true,
     limits: ['unsubscribe'],
   }),
   email: post('/api/email', () => import('./routes/email.ts'), { group: 'mail' }),
-  checkout: post('/api/checkout', async () => ({ route: (await payments()).checkoutRoute }), {
-    group: 'payments',
-  }),
-  paymentsWebhook: post(PATHS.paymentsWebhook, async () => ({ route: (await payments()).webhookRoute }), {
-    group: 'payments',
-  }),
+  checkout: post('/api/checkout', from(payments, 'checkoutRoute'), { group: 'payments' }),
+  paymentsWebhook: post(PATHS.paymentsWebhook, from(payments, 'webhookRoute'), { group: 'payments' }),
   feedback: post(PATHS.feedback, () => import('./routes/feedback.ts'), {
     group: 'feedback',
     limits: ['feedback'],
   }),
   dispatch: post(PATHS.dispatch, () => import('./routes/dispatch.ts'), { group: 'mail' }),
-  heartbeat: post(PATHS.heartbeat, async () => ({ route: (await jobs()).heartbeatRoute }), {
-    list: 'heartbeats',
-  }),
-  silence: post(PATHS.silence, async () => ({ route: (await jobs()).silenceRoute }), { group: 'alerts' }),
+  heartbeat: post(PATHS.heartbeat, from(jobs, 'heartbeatRoute'), { list: 'heartbeats' }),
+  silence: post(PATHS.silence, from(jobs, 'silenceRoute'), { group: 'alerts' }),
   insights: get('/insights', () => import('./routes/insights.ts'), { forReaders: true }),
   analytics: post('/api/analytics', () => import('./routes/analytics.ts'), { group: 'analytics' }),
   securityTxt: get('/.well-known/security.txt', () => import('./routes/security-txt.ts')),

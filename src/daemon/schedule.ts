@@ -19,12 +19,8 @@ import type { OpenedPlatform } from './platform.ts'
 const MINUTES = createTask('* * * * *', () => {}, { timezone: 'UTC' })
 
 /** Sends lessons when they are due, and forgets what is old each hour; `ping` is called after each hour. */
-export function startDispatching(
-  { clock, log, timer }: Host,
-  platform: OpenedPlatform,
-  store: Store,
-  ping: (() => void) | undefined,
-) {
+export function startDispatching(host: Host, platform: OpenedPlatform, store: Store, ping?: () => void) {
+  const { clock, log, timer } = host
   const { course, mailService } = platform
   const wakes = createWakes({
     async course() {

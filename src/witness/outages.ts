@@ -1,4 +1,4 @@
-import type { Host } from '../core/host.ts'
+import type { Clock } from '../core/clock.ts'
 import {
   type Hearing,
   type IncidentStore,
@@ -12,7 +12,7 @@ import type { Outage, Round, Seen } from './votes.ts'
 
 /** Keeps the outages that this witness announces as incidents of its own store, from which alerts are sent. */
 export function followOutages(
-  { clock }: Pick<Host, 'clock'>,
+  clock: Clock,
   incidents: IncidentStore,
   channels: readonly Hearing[],
   self: string,

@@ -68,7 +68,7 @@ export interface Round {
 const PATIENCE = 4
 const CLEAR_ROUNDS = 2
 const FORGET_ROUNDS = 40
-const CLOSED_KEPT = 20
+const ENDS_KEPT = 20
 
 /**
  * One round: takes the votes heard in it, and says whether this witness announces the beginning or the end of an outage.
@@ -87,7 +87,7 @@ export function nextRound({ self, view, heard, configured, before, since, newId 
     isMajority(unreachable.length) || (configured < 3 && unreachable.length > 0 && reachable.length === 0)
   // A stolen witness can neither end an outage that the majority sees, nor begin one that it does not.
   const ends = agreed ? [] : heard.flatMap((one) => one.closed)
-  const closed = [...new Set([...ends, ...before.closed])].slice(-CLOSED_KEPT)
+  const closed = [...new Set([...ends, ...before.closed])].slice(-ENDS_KEPT)
   const known = knownOutage(self, before, heard, closed, agreed)
   const isHeard = known !== undefined && votes.some(({ name }) => name === known.by)
   const silent = known === undefined || isHeard || known.id !== before.outage?.id ? 0 : before.silent + 1
@@ -113,11 +113,7 @@ export function nextRound({ self, view, heard, configured, before, since, newId 
   const closer =
     closers[known.id] ?? (isNext && clear >= CLEAR_ROUNDS && isMajority(votes.length) ? self : undefined)
   if (clear >= CLEAR_ROUNDS && (configured < 3 ? known.by === self : hasMajority(known.id, self)))
-    return {
-      after: { ...none, closed: [...closed, known.id].slice(-CLOSED_KEPT) },
-      announces: 'closed',
-      seen,
-    }
+    return { after: { ...none, closed: [...closed, known.id].slice(-ENDS_KEPT) }, announces: 'closed', seen }
   if (clear >= FORGET_ROUNDS && !isHeard && closer !== self)
     return { after: { ...none, forgotten: known.id }, seen }
   return {
@@ -147,7 +143,7 @@ function grant(own: Closers, heard: readonly Vote[], closed: readonly string[], 
     const closer = isSplit ? first : (own[id] ?? first)
     if (closer !== undefined && !closed.includes(id)) closers[id] = closer
   }
-  return { closers: Object.fromEntries(Object.entries(closers).slice(-CLOSED_KEPT)), hasMajority }
+  return { closers: Object.fromEntries(Object.entries(closers).slice(-ENDS_KEPT)), hasMajority }
 }
 
 /** Whether pages say that the platform cannot be reached: until the votes are clear, not until a witness has announced the end. */

@@ -56,7 +56,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const state = path.join(options.dataFolder, 'witness.json')
   const file = path.join(options.dataFolder, 'witness.sqlite')
   const store = await openStore({ kind: 'sqlite', file }, { log })
-  const follow = followOutages(host, store.incidents, channels, own.name)
+  const follow = followOutages(clock, store.incidents, channels, own.name)
   const key = signingKey(own.secret, 'witness')
   const over = new AbortController()
   const lanes = createAlertLanes(host, store.incidents, channels, undefined, over.signal)

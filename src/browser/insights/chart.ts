@@ -4,14 +4,13 @@ import type { Insights } from '../../core/analytics/insights.ts'
 const HEIGHT = 220
 
 /** Draws bars over days in `host`, in the colours of the page; `readout` tells what the pointer is on. */
-export function barChart(input: {
-  readonly host: HTMLElement
-  readonly readout: HTMLElement
-  readonly language: string
+export function barChart(
+  host: HTMLElement,
+  readout: HTMLElement,
+  language: string,
   /** `12 events` */
-  readonly plural: (count: number) => string
-}): (days: Insights['days']) => void {
-  const { host, readout, language, plural } = input
+  plural: (count: number) => string,
+): (days: Insights['days']) => void {
   let chart: uPlot | undefined
   let days: Insights['days'] = []
   const shortDay = (day: string | undefined) =>

@@ -28,12 +28,7 @@ const range = part('range') as HTMLSelectElement
 const kind = part('kind') as HTMLSelectElement
 const recording = part('record') as HTMLInputElement
 const asking = part('asking') as HTMLDialogElement
-const drawChart = barChart({
-  host: part('activity-chart'),
-  readout: part('activity-readout'),
-  language,
-  plural,
-})
+const drawChart = barChart(part('activity-chart'), part('activity-readout'), language, plural)
 /** Visitors without events see the sample first, to show what the page can do. */
 let showsSample = true
 

@@ -119,13 +119,7 @@ function idOf({ name, methods }: RouteFacts, service: ServiceDefinition, method:
   return methods.length === 1 ? name : `${name}${method[0]}${method.slice(1).toLowerCase()}`
 }
 
-function describe(
-  operationId: string,
-  { limits }: RouteFacts,
-  method: string,
-  route: Route,
-  schemas: Schemas,
-): JsonObject {
+function describe(operationId: string, of: RouteFacts, method: string, route: Route, schemas: Schemas) {
   const { security, securityOptional = false, parameters = [] } = route
   const isPost = method === 'POST'
   const { summary, description } = isPost && route.post ? route.post : route
@@ -141,7 +135,7 @@ function describe(
     ...(body && { requestBody: bodyOf(body, schemas) }),
     responses: {
       ...answersOf(answers, schemas),
-      ...errorsOf(errorCodesOf(route, body, limits.length > 0), answers),
+      ...errorsOf(errorCodesOf(route, body !== undefined, of.limits.length > 0), answers),
       default: { description: 'Any other error.', content: problem() },
     },
   }
@@ -182,13 +176,9 @@ function answersOf(answers: readonly Answer<unknown>[], schemas: Schemas): JsonO
 }
 
 /** The codes that follow from what a route reads and demands, with its own. */
-function errorCodesOf(
-  { security, errors = [] }: Route,
-  body: BodySpec<unknown> | undefined,
-  isLimited: boolean,
-): ReadonlySet<ErrorCode> {
+function errorCodesOf({ security, errors = [] }: Route, hasBody: boolean, isLimited: boolean) {
   return new Set<ErrorCode>([
-    ...(body ? (['bad_request', 'payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(hasBody ? (['bad_request', 'payload_too_large', 'unsupported_media_type'] as const) : []),
     ...(security?.endsWith('Signature') ? (['signature_invalid'] as const) : []),
     ...(security && security !== 'webhookSignature' ? (['unauthenticated'] as const) : []),
     ...errors,
