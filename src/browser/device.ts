@@ -56,9 +56,7 @@ export function openBuffer(storage: Storage) {
 }
 
 /** Whether a stored item was acknowledged; a missing one counts as acknowledged, as there is nothing to send. */
-export function isAcknowledged(value: string | undefined): boolean {
-  return !value?.endsWith('}]')
-}
+export const isAcknowledged = (value: string | undefined) => !value?.endsWith('}]')
 
 /** The visitor opted out on this page: it counts here even where the storage has no room to write it down. */
 let objected = false

@@ -25,9 +25,7 @@ export function checkedDefinition(exported: unknown, file?: string): PlatformDef
   return exported as PlatformDefinition
 }
 
-export function presetOf(definition: PlatformDefinition) {
-  return PRESETS[definition.preset ?? 'learning']
-}
+export const presetOf = (definition: PlatformDefinition) => PRESETS[definition.preset ?? 'learning']
 
 /** The variables and rules of a sound definition: its preset's groups that were kept, and its own. */
 export function contractOf(definition: PlatformDefinition): Contract {

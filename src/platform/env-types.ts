@@ -107,11 +107,7 @@ function typeOf({ kind, secret, schema, of }: Variable): string {
   return of === undefined ? type : of.map((value) => JSON.stringify(value)).join(' | ')
 }
 
-function key(name: string): string {
-  return /^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)
-}
+const key = (name: string) => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name))
 
 /** Escapes a text of the definition, so that it cannot end the comment around it. */
-function comment(text: string): string {
-  return `/** ${text.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */`
-}
+const comment = (text: string) => `/** ${text.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */`

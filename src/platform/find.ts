@@ -111,9 +111,7 @@ function foreign(file: string, account: Account): string | undefined {
   }
 }
 
-function isOurs({ uid }: Stats, { user }: Account): boolean {
-  return uid === user || uid === 0
-}
+const isOurs = ({ uid }: Stats, { user }: Account) => uid === user || uid === 0
 
 /** Writing by this account's own group is usual where each user has one. */
 function othersWrite({ mode, gid }: Stats, { group }: Account): boolean {

@@ -240,9 +240,7 @@ function translationsOf(
 }
 
 /** `de-AT` is in `de`. */
-function isIn(language: string, other: string): boolean {
-  return language.toLowerCase().split('-')[0] === other
-}
+const isIn = (language: string, other: string) => language.toLowerCase().split('-')[0] === other
 
 /** A definition that says a name or a brand shows it on every page. */
 function brandOf({ name, brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {

@@ -122,12 +122,8 @@ function intoFolder(folder: string) {
 
 /** Of the bucket in the address, as in `https://s3.eu-central-1.amazonaws.com/BUCKET`. */
 function intoBucket(clock: Clock, target: string, { id, secret, region }: BucketKey, network?: Network) {
-  const signing = {
-    id,
-    secret: secret.reveal(),
-    region: region ?? awsRegion(target) ?? 'us-east-1',
-    service: 's3',
-  }
+  const at = region ?? awsRegion(target) ?? 'us-east-1'
+  const signing = { id, secret: secret.reveal(), region: at, service: 's3' }
   return async (name: string, text: string) => {
     const url = new URL(`${trimEnd(target, '/')}/${name}`)
     const headers = { 'x-amz-content-sha256': sha256(text) }

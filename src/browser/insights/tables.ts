@@ -58,9 +58,7 @@ function text(cell: number | undefined, rounded: boolean): string | number {
   return rounded ? Number(cell.toFixed(1)) : cell
 }
 
-function amount(value: string | number | undefined): number {
-  return typeof value === 'number' ? Math.max(0, value) : 0
-}
+const amount = (value: string | number | undefined) => (typeof value === 'number' ? Math.max(0, value) : 0)
 
 /** Fills `host` with the table; values are set as text, so nothing in them is markup. */
 export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, caption: string): void {

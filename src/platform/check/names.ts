@@ -90,8 +90,6 @@ export function entries(value: unknown): readonly (readonly [string, unknown])[]
 }
 
 /** One entry of an object; undefined where there is none. */
-export function field(value: unknown, name: string): unknown {
-  return entries(value).find(([key]) => key === name)?.[1]
-}
+export const field = (value: unknown, name: string) => entries(value).find(([key]) => key === name)?.[1]
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -29,9 +29,7 @@ ${groups.length === 0 ? EXAMPLE : `  groups: {\n${groups.join('\n')}\n  },`}
 }
 
 /** Where the lessons of a new course are, from the definition's folder. */
-export function lessonsFolder(course: string): string {
-  return `./courses/${course}`
-}
+export const lessonsFolder = (course: string) => `./courses/${course}`
 
 /** The first lesson of a new course: its path from the definition's folder, and its text. */
 export function firstLesson(course: string, language = 'en') {
@@ -73,9 +71,7 @@ ${rows.join('\n')}
     },`
 }
 
-function key(name: string): string {
-  return /^[A-Za-z]\w*$/.test(name) ? name : literal(name)
-}
+const key = (name: string) => (/^[A-Za-z]\w*$/.test(name) ? name : literal(name))
 
 function literal(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
