@@ -27,15 +27,12 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     brand?.logo === undefined ? undefined : readLogo(root.at('brand').at('logo'), brand.logo, folder)
   const folderOfMails = mails === undefined ? undefined : originalsIn(path.resolve(folder, mails), language)
   const templates = folderOfMails === undefined ? [] : (namesIn(root.at('mails'), folderOfMails, mails) ?? [])
-  const lessonFolders = new Map(
-    Object.entries(courses).map(([id, course]) => [
-      id,
-      originalsIn(path.resolve(folder, course.lessons), language),
-    ]),
-  )
-  const lessons = Object.entries(courses).map(([id, { lessons: written }]) => {
+  const lessonFolders = new Map<string, string>()
+  const lessons = new Map<string, readonly string[]>()
+  for (const [id, { lessons: written }] of Object.entries(courses)) {
     const place = root.at('courses').at(id).at('lessons')
-    const names = namesIn(place, lessonFolders.get(id) ?? '', written)
+    const own = originalsIn(path.resolve(folder, written), language)
+    const names = namesIn(place, own, written)
     if (names?.length === 0)
       place.fault(
         `The folder ${quoted(written)} holds no lessons.`,
@@ -46,8 +43,9 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
         `The course has ${names.length} lessons, and ${MOST_LESSONS} are the most.`,
         'Split it into several courses.',
       )
-    return [id, names ?? []] as const
-  })
+    lessonFolders.set(id, own)
+    lessons.set(id, names ?? [])
+  }
   const folders = [...(folderOfMails === undefined ? [] : [folderOfMails]), ...lessonFolders.values()]
   const translations = new Map(
     faults.length > 0 ? [] : folders.map((one) => [one, translationsOf(one, language)] as const),
@@ -58,7 +56,7 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     templates,
     lessonFolders,
     /** Names of the lessons of each course, in order, without their extension. */
-    lessons: new Map(lessons),
+    lessons,
     /** The languages in which there are translations, by folder of mails or lessons, with the names translated. */
     translations,
     faults,

@@ -27,11 +27,12 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
     })
   }
   for (const route of routes) {
-    const methods = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    const Allow = route.methods.join(', ').replace('GET', 'GET, HEAD')
     app.all(route.path, ({ env: c }) => {
       c.route = route
-      const error = new PlatformError('method_not_allowed', `This route takes ${methods.join(', ')}.`)
-      return errorResponse(error, c, { Allow: methods.join(', ') })
+      return errorResponse(new PlatformError('method_not_allowed', `This route takes ${Allow}.`), c, {
+        Allow,
+      })
     })
   }
   app.notFound(({ env: c }) =>
