@@ -66,13 +66,8 @@ export function createSuppressingMailer(
       suppressions.erasureHashes,
     )
     // The history already has the attempt, so no entry is added.
-    const counted = {
-      at: now,
-      kind: 'hard-bounce',
-      source: 'send',
-      domain: countedDomain(identity),
-      count: 1,
-    } as const
+    const domain = countedDomain(identity)
+    const counted = { at: now, kind: 'hard-bounce', source: 'send', domain, count: 1 } as const
     await suppressions.store.apply([{ ...change, entry: undefined, counted }], now)
   }
 
@@ -82,7 +77,7 @@ export function createSuppressingMailer(
     async send(mail, signal, recorded) {
       if (!mailer.configured) return mailer.send(mail, signal, recorded)
       try {
-        const refused = await refusal(mail)
+        const refused = mail.unsubscribeUrl === undefined ? await refusal(mail) : undefined
         if (refused) return refused
       } catch {
         return {
@@ -94,13 +89,10 @@ export function createSuppressingMailer(
       if (mail.unsubscribeUrl === undefined) await onUrgent().catch(() => {})
       const outcome = await mailer.send(mail, signal, recorded)
       if (outcome.kind === 'sent') {
-        const [at, source, domain] = [
-          clock.now(),
-          mailer.transport ?? 'own',
-          // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.
-          countedDomain(mail.to.address.toLowerCase()),
-        ]
-        await onSent({ at, kind: 'sent', source, domain, count: 1 }).catch(() => {})
+        const source = mailer.transport ?? 'own'
+        // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.
+        const domain = countedDomain(mail.to.address.toLowerCase())
+        await onSent({ at: clock.now(), kind: 'sent', source, domain, count: 1 }).catch(() => {})
       }
       // If the suppression cannot be written now, the next bounce writes it.
       if (outcome.kind === 'permanent' && outcome.hardBounce)
