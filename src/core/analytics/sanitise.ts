@@ -28,6 +28,8 @@ const MOST_HARMLESS = 2000
 
 /** Empty prototype of kept properties: V8 keeps objects whose prototype is `null` as hash tables, half as fast to write as JSON. */
 const NOTHING: object = Object.create(null)
+const copyOf = (properties: object): Record<string, unknown> =>
+  Object.assign(Object.create(NOTHING), properties)
 
 /**
  * The one sanitiser (CONTRACT §6), in the browser and again at ingest. Gives the event with what may be kept of its
@@ -45,20 +47,25 @@ export function createSanitiser(events: readonly EventDefinition[]): Sanitise {
     if (!isRecord(properties)) return void drop('malformed')
     const at = timeOf(value.at)
     if (at === undefined) return void drop('time_out_of_range')
-    const kept: Record<string, PropertyValue> = Object.create(NOTHING)
+    // Copied at once and then cleared of what must go: most events keep all, and a store by a name that varies is slow.
+    const kept = copyOf(properties)
+    const keys = Object.keys(kept)
     let count = 0
-    for (const key of Object.keys(properties)) {
-      const fault = keyFault(key) ?? valueFault(properties[key]) ?? unlisted(definition, key, properties[key])
-      if (fault) drop(fault)
-      else if (count === MOST_PROPERTIES) drop('property_limit')
-      else {
+    for (const key of keys) {
+      const one = kept[key]
+      const limit = count === MOST_PROPERTIES ? 'property_limit' : undefined
+      const fault = keyFault(key) ?? valueFault(one) ?? unlisted(definition, key, one) ?? limit
+      if (fault) {
+        drop(fault)
+        delete kept[key]
+      } else {
         count += 1
-        // valueFault has refused everything but strings, finite numbers and booleans.
-        const clean = properties[key] as PropertyValue
-        kept[key] = typeof clean === 'string' && !HARMLESS.has(clean) ? cut(clean) : clean
+        if (typeof one === 'string' && !HARMLESS.has(one)) kept[key] = cut(one)
       }
     }
-    return { kind: definition.name, at, properties: kept }
+    // valueFault refuses all but strings, finite numbers and booleans. What was deleted from is a hash table.
+    const clean = (count === keys.length ? kept : copyOf(kept)) as Record<string, PropertyValue>
+    return { kind: definition.name, at, properties: clean }
   }
 }
 
