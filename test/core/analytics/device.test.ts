@@ -65,7 +65,7 @@ async function sending(answers: readonly (Response | undefined)[], events = 1) {
     return answer.clone()
   })
   const { createSender } = await load('sender')
-  createSender({ buffer, storage, endpoint: '/api/analytics', isAllowed: () => isAllowed })
+  createSender(buffer, storage, '/api/analytics', () => isAllowed)
   const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000)
   return {
     ...{ buffer, storage, sent, pass },
