@@ -1,5 +1,5 @@
 import type { MailDefinition } from '../../src/core/mail/definition.ts'
-import { HTTP_OUTCOMES, type OutcomeRow, SMTP_OUTCOMES } from '../../src/core/mail/outcome.ts'
+import { HTTP_OUTCOMES, type OutcomeTable, SMTP_OUTCOMES } from '../../src/core/mail/outcome.ts'
 import { SHOWN } from './platform.ts'
 
 /** docs/reference/mail.md: made from the definitions and the outcome tables. */
@@ -34,14 +34,14 @@ ${table(HTTP_OUTCOMES)}
 `
 }
 
-function table<Fault>(rows: readonly OutcomeRow<Fault>[]): string {
-  const lines = rows.map(
-    ({ id, when, outcome }) => `| \`${id}\` | ${when} | ${kindOf(outcome)} | ${outcome.reason} |`,
+function table<Fault>(rows: OutcomeTable<Fault>): string {
+  const lines = Object.entries(rows).map(
+    ([id, { when, outcome }]) => `| \`${id}\` | ${when} | ${kindOf(outcome)} | ${outcome.reason} |`,
   )
   return `| Row | When | Outcome | Reason given |\n|---|---|---|---|\n${lines.join('\n')}`
 }
 
-function kindOf(outcome: OutcomeRow<never>['outcome']): string {
+function kindOf(outcome: OutcomeTable<never>[string]['outcome']): string {
   if (outcome.kind === 'transient') return `transient, ${outcome.scope}`
   return outcome.kind === 'permanent' && outcome.hardBounce ? 'permanent, hard bounce' : outcome.kind
 }

@@ -191,7 +191,7 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
   if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
   const set = { definitions, folders, brand }
   // Loaded when first asked for: it needs node:crypto and node:fs/promises, which take 6 ms of a cold start.
-  const texts = once(async () => (await import('../core/mail/lesson-texts.ts')).readLessonTexts(set))
+  const texts = once(async () => (await import('../core/mail/folder-mails.ts')).readLessonTexts(set))
   const load = async () => {
     // Read now, so that texts and compiled mails are of the same files. Faults are the compiler's to report.
     void texts().catch(() => {})

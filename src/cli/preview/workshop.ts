@@ -12,8 +12,8 @@ import {
   type Templates,
 } from '../../core/mail/compile/files.ts'
 import { readTemplate } from '../../core/mail/compile/source.ts'
-import { composeMessage } from '../../core/mail/compose.ts'
 import type { Message } from '../../core/mail/mailer.ts'
+import { composeMessage } from '../../core/mail/open.ts'
 import { renderMail, withSamples } from '../../core/mail/template.ts'
 
 export type Headline =

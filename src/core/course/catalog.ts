@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { DAY_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
@@ -14,7 +14,6 @@ const RESUMES_MS = 30 * DAY_MS
 /** The row format whose builds know lessons by name. */
 const BY_NAME = 2
 
-/** An enrolment and its lesson in hand. */
 type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'>
 
 export interface CatalogOptions {
@@ -35,7 +34,6 @@ export async function openCatalog(
 
 export type Catalog = ReturnType<typeof createCatalog>
 
-/** The courses of a platform, with what enrolments in them follow. */
 export function createCatalog(
   courses: readonly CourseDefinition[],
   { zones, texts: readTexts, log }: CatalogOptions = {},
@@ -43,31 +41,23 @@ export function createCatalog(
   const byId = new Map(courses.map((course) => [course.id, course]))
   /** Plans from the store by key. Each is read once, even if many ask at once. */
   const kept = new Map<string, Promise<Plan | undefined>>()
-  let loaded:
-    | Promise<{
-        readonly texts: LessonTexts | undefined
-        readonly pinned: ReadonlyMap<string, PinnedPlan>
-      }>
-    | undefined
+  const keeping = courses.filter(({ follow }) => follow === 'start')
+  async function read() {
+    const texts = await readTexts?.().catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : 'a file cannot be read'
+      log?.warn('lesson_texts_unreadable', `new enrolments keep no lesson texts: ${reason}`)
+      loaded = undefined
+      return undefined
+    })
+    return { texts, pinned: new Map(keeping.map((course) => [course.id, pinnedOf(course, texts)])) }
+  }
+  let loaded: ReturnType<typeof read> | undefined
   const load = () => {
-    loaded ??= (async () => {
-      const texts = await readTexts?.().catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : 'a file cannot be read'
-        log?.warn('lesson_texts_unreadable', `new enrolments keep no lesson texts: ${reason}`)
-        loaded = undefined
-        return undefined
-      })
-      const keeping = courses.filter(({ follow }) => follow === 'start')
-      return { texts, pinned: new Map(keeping.map((course) => [course.id, pinnedOf(course, texts)])) }
-    })()
+    loaded ??= read()
     return loaded
   }
   const pinnedTexts = createPinnedTexts(log)
-  /** The newest course, if an enrolment follows it. */
-  const followed = ({
-    course: id,
-    courseVersion: version,
-  }: Pick<Subscription, 'course' | 'courseVersion'>) => {
+  const followed = ({ course: id, courseVersion: version }: Pick<Claim, 'course' | 'courseVersion'>) => {
     const course = byId.get(id)
     return course?.follow === 'latest' || version === undefined ? course : undefined
   }
@@ -86,8 +76,8 @@ export function createCatalog(
       }
     },
     /**
-     * The plan that an enrolment follows, with its lessons in the order of that enrolment; undefined if the platform no
-     * longer has its course.
+     * The plan of an enrolment, with its lessons in their order for it; undefined: the platform no longer has its
+     * course.
      */
     async plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined> {
       const { course: id, courseVersion: version } = enrolment
@@ -113,7 +103,6 @@ export function createCatalog(
       }
       return (await asked) ?? course
     },
-    /** The text that an enrolment gets of a lesson. */
     async text(
       plan: Plan,
       { course: id, day, language }: Pick<Claim, 'course' | 'day' | 'language'>,
@@ -124,7 +113,6 @@ export function createCatalog(
       const like = byId.get(id)?.lessons[0] ?? ''
       return pinnedTexts({ lesson, like, language, hashes: plan.texts?.[day - 1], texts, store })
     },
-    /** The lesson after one that was sent; undefined: that was the last. */
     next: (plan: Plan, enrolment: Enrolment, sent: number) => nextLesson(plan, enrolment, sent, zones),
     /** When the lesson in hand is due in another time zone; undefined: as before. */
     moved: (plan: Plan, enrolment: Subscription, to: { readonly to: string; readonly now: number }) =>
@@ -183,7 +171,7 @@ function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined): Pin
   const texted = known && { texts: lessons.map(hashesOf) }
   const plan = JSON.stringify({ lessons: names, cadence, spacingMs, ...texted })
   return {
-    version: createHash('sha256').update(plan).digest('base64url').slice(0, 22),
+    version: hash('sha256', plan, 'base64url').slice(0, 22),
     plan,
     texts: known ? lessons.flatMap((lesson): LessonText[] => Object.values(lesson)) : [],
   }
@@ -196,9 +184,8 @@ function hashesOf(lesson: LessonTranslations): Readonly<Record<string, string>> 
 }
 
 /**
- * The lessons of the newest course as one enrolment gets them: first those it was sent, deleted ones included,
- * then the others in the order of the course. A lesson sent without keeping its name is taken to be the one
- * that has its number now.
+ * The newest course as one enrolment gets it: first what it was sent, deleted lessons too, then the others in order. A
+ * lesson sent before names were kept is taken for the one that has its number now.
  */
 function lessonsFor(
   course: readonly string[],

@@ -24,17 +24,14 @@ const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
   readonly status: 'pending'
-  /**
-   * A confirmation mail is on its way, if one is due to this address. False only if mail is not configured or
-   * the platform has reached its daily limit.
-   */
+  /** A confirmation is on its way if one is due. False only without mail, or at the platform's daily limit. */
   readonly sent: boolean
   readonly reason?: string
 }
 
 /**
- * The double opt-in. Confirmations are mailed from the rows that requests for them leave behind: a process that is
- * killed, or a provider that is down, delays one and loses none.
+ * The double opt-in. Confirmations are mailed from rows that requests leave behind: a killed process or a provider
+ * that is down delays one and loses none.
  */
 export function createConfirmations(
   host: CourseHost,
@@ -47,7 +44,6 @@ export function createConfirmations(
     readonly persistent: boolean
     /** Confirmations that the whole platform mails in 24 hours. */
     readonly confirmationsPerDay?: number
-    /** Called when that budget is found used up. */
     readonly onExhausted?: () => void
     readonly inBackground: (work: Promise<unknown>) => void
   },
@@ -152,8 +148,8 @@ export function createConfirmations(
       return { status: 'pending', sent: true }
     },
     /**
-     * Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. With
-     * `wait`, and without a persistent store, gives what became of the first attempt.
+     * Mails a new link to an unconfirmed subscription, within the limits of `subscribe`. With `wait`, and without a
+     * persistent store, gives what became of the first attempt.
      */
     async confirmAgain(
       asked: string,

@@ -1,4 +1,3 @@
-/** When the lessons of a course are due. */
 export type Cadence =
   /** The first at confirmation, each of the others this many milliseconds after the one before. */
   | { readonly kind: 'every'; readonly ms: number }
@@ -13,17 +12,13 @@ export type Cadence =
       readonly weekdays: readonly number[]
     }
 
-/** The lessons of an enrolment and when they are due. */
 export interface Plan {
   /** Names of templates, in order. */
   readonly lessons: readonly string[]
   readonly cadence: Cadence
   /** The least time between two lessons to one subscriber. */
   readonly spacingMs: number
-  /**
-   * For each lesson, the hashes of its texts by language, the original's under an empty one; undefined: the newest
-   * texts.
-   */
+  /** For each lesson, the hashes of its texts by language, the original's under ''; undefined: the newest texts. */
   readonly texts?: readonly Readonly<Record<string, string>>[]
 }
 
@@ -37,19 +32,14 @@ export interface CourseDefinition extends Plan {
   readonly pages?: 'public' | 'link' | false
 }
 
-/** Whether everybody can read the lessons of a course as pages. */
 export const isPublic = ({ pages = 'public' }: Pick<CourseDefinition, 'pages'>) => pages === 'public'
 
 /** The course of enrolments that are older than the choice: there was one. */
 export const FIRST_COURSE = 'quantum'
 
-/**
- * The name under which visitors subscribe to incidents: with the double opt-in, the links and the records of a course,
- * but without lessons. No course may have it.
- */
+/** Visitors subscribe to incidents under this name: as to a course, but without lessons. No course may have it. */
 export const NOTICES = 'status'
 
-/** Whether a text is the name of a time zone, as `Europe/Berlin`. */
 export function isTimeZone(text: string): boolean {
   // Offsets are accepted by Intl as well, and know no summer time.
   if (text.length > 64 || /^[+-]/.test(text)) return false

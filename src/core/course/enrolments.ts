@@ -65,8 +65,8 @@ export function createEnrolments(host: CourseHost) {
 
   return {
     /**
-     * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `key` again answers
-     * the same and changes nothing. With an `operator`, the audit log has it, here and in `cancel`.
+     * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `key` again
+     * answers the same and changes nothing. With an `operator`, here and below, the audit log has it.
      */
     async enrol(
       asked: CourseRequest & { readonly key?: string | undefined },
@@ -98,8 +98,8 @@ export function createEnrolments(host: CourseHost) {
       return true
     },
     /**
-     * Changes the language or time zone of a person's enrolments, or of one by its course or id; lessons that were not
-     * tried yet follow. Gives how many enrolments were found.
+     * Changes a person's enrolments, or one by its course or id; lessons not tried yet follow. Gives how many there
+     * were.
      */
     async set(
       {
@@ -179,7 +179,6 @@ export function createEnrolments(host: CourseHost) {
     /** The enrolment of a person in a course; without one, the oldest. */
     find: async (identity: string, course?: string) =>
       withLessons(await store.find(await storedForm(host, identity), course)),
-    /** Every enrolment of a person. */
     findPerson: async (identity: string) =>
       (await store.findPerson(await storedForm(host, identity))).map((one) => withLessons(one)),
     findById: async (id: string) => withLessons(await store.findById(id)),

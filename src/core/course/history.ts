@@ -38,14 +38,11 @@ export interface PastEntry extends HistoryEntry {
 export const MOST_ENTRIES = 200
 
 /**
- * Whether to look for entries beyond the limit after this one. Nearly every entry is a sent message, so those
- * trigger it only now and then.
+ * Whether to look for entries beyond the limit after this one: after sent messages, which most are, only now and then.
  */
-export function mayExceed({ outcome, day }: Pick<HistoryEntry, 'outcome' | 'day'>): boolean {
-  return outcome !== 'sent' || day % 50 === 0
-}
+export const mayExceed = ({ outcome, day }: Pick<HistoryEntry, 'outcome' | 'day'>): boolean =>
+  outcome !== 'sent' || day % 50 === 0
 
-/** The outcome of a message as an entry shows it. */
 export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 'reason' | 'providerId'> {
   if (outcome.kind === 'sent') return { outcome: 'sent', providerId: outcome.id }
   const bounced = outcome.kind === 'permanent' && outcome.hardBounce

@@ -8,7 +8,6 @@ import { FIRST_COURSE } from './definition.ts'
 import { suppressionHashes } from './links.ts'
 import type { CourseMessageSettlement, CourseStore } from './store.ts'
 
-/** What the parts of an opened course share. */
 export interface CourseHost extends MessageHost<CourseMessageSettlement> {
   readonly store: CourseStore
   readonly catalog: Catalog
@@ -40,7 +39,6 @@ export async function isErased({ store, keys, addressKey }: CourseHost, identity
   return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
 }
 
-/** The audit log's entry for an operator's change. */
 export const audited = (
   { clock, random }: Pick<CourseHost, 'clock' | 'random'>,
   change: Pick<Parameters<typeof auditEntry>[0], 'action' | 'operator' | 'subject' | 'details'>,

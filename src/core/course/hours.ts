@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
-import { MOST_SKEW_MS } from '../durations.ts'
+import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 
 /** A process that handles an hour and dies loses it after this; while it lives, it renews its claim every minute. */
-const LEASE_MS = 3 * 60 * 1000
+const LEASE_MS = 3 * MINUTE_MS
 
 export interface HourClaim {
   /** `2026-11-21T04` */
@@ -13,14 +13,10 @@ export interface HourClaim {
 
 /** Where all processes that share a store agree on who handles an hour. */
 export interface HourStore {
-  /**
-   * Takes an hour for `leaseMs`. `busy`: another process has it; when that process dies, the hour can be taken again
-   * at the end of its lease. `handled`: its work is done.
-   */
+  /** Takes an hour for `leaseMs`. `busy`: another process has it, until its lease ends. `handled`: its work is done. */
   claimHour(claim: HourClaim): Promise<'claimed' | 'busy' | 'handled'>
   /** Goes on holding a claimed hour. */
   keepHour(claim: HourClaim): Promise<void>
-  /** Forgets all hours after this one, and gives how many there were. */
   forgetHoursAfter(hour: string): Promise<number>
   /** Ends a claim: the hour's work is done, or the hour can be taken again at once. */
   endHour(hour: string, done: boolean): Promise<void>
@@ -34,7 +30,6 @@ export interface HoursOptions {
   readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
   /** Work that must not wait for the next hour: called each minute in which no hour begins. */
   readonly minute?: (signal: AbortSignal) => Promise<void>
-  /** Called with each hour whose work this process has done. */
   readonly onDone?: (hour: string) => void
   /** Called when an hour failed. It is tried again at the next tick. */
   readonly onFault: (error: unknown, hour: string) => void
@@ -42,26 +37,21 @@ export interface HoursOptions {
 
 /**
  * Runs each hour's work once. The hour is claimed in the store and marked as handled only when its work is done: two
- * processes never both run it, a late start catches up once, and an hour whose run failed or whose process was killed
- * is run again. After the clock was set back, the hours recorded before that are still to come: they are forgotten, so
- * that each runs when it comes.
+ * processes never both run it, a late start catches up once, and an hour whose run failed or was killed is run again.
+ * Hours recorded before the clock was set back are still to come: they are forgotten.
  */
 export function createHours({ store, clock, log, run, minute, onDone, onFault }: HoursOptions) {
   const stopping = new AbortController()
   let handled = ''
-  /** The hour whose claim this process holds. */
   let claimed: string | undefined
   let running: Promise<void> | undefined
 
   async function handle(hour: string): Promise<void> {
     try {
-      const ahead = await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))
-      if (ahead > 0)
-        log.warn(
-          'clock_set_back',
-          'the clock was set back: hours of the schedule that it had counted already run again when they come',
-          { hour, hours: ahead },
-        )
+      const hours = await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))
+      const again =
+        'the clock was set back: hours of the schedule that it had counted already run again when they come'
+      if (hours > 0) log.warn('clock_set_back', again, { hour, hours })
       const found = await store.claimHour({ hour, leaseMs: LEASE_MS })
       if (found === 'handled') handled = hour
       if (found !== 'claimed') return
@@ -74,10 +64,8 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
         onDone?.(hour)
       }
     } catch (error) {
-      log.error('schedule_failed', 'an hour of the schedule failed and is tried again in a minute', {
-        hour,
-        fault: nameOf(error),
-      })
+      const failed = 'an hour of the schedule failed and is tried again in a minute'
+      log.error('schedule_failed', failed, { hour, fault: nameOf(error) })
       onFault(error, hour)
       // Another process may hold an hour that this one could not claim. If the store cannot be reached, the lease ends by itself.
       if (claimed === hour) await store.endHour(hour, false).catch(() => {})
@@ -95,31 +83,25 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
       if (handled !== hour || hourNow() === hour) return
     }
     if (stopping.signal.aborted) return
-    await minute?.(stopping.signal).catch((error: unknown) =>
-      log.warn(
-        'minute_failed',
-        'what was due in this minute could not be sent; the next minute tries again',
-        { fault: nameOf(error) },
-      ),
-    )
+    await minute?.(stopping.signal).catch((error: unknown) => {
+      const failed = 'what was due in this minute could not be sent; the next minute tries again'
+      log.warn('minute_failed', failed, { fault: nameOf(error) })
+    })
   }
   return {
     /** Looks whether there is work; call it every minute. Resolves when the work is done. */
     tick(): Promise<void> {
       const hour = claimed
       if (hour !== undefined)
-        store.keepHour({ hour, leaseMs: LEASE_MS }).catch((error: unknown) =>
-          log.warn('schedule_hour_not_held', 'an hour of the schedule could not be held for longer', {
-            hour,
-            fault: nameOf(error),
-          }),
-        )
+        store.keepHour({ hour, leaseMs: LEASE_MS }).catch((error: unknown) => {
+          const lost = 'an hour of the schedule could not be held for longer'
+          log.warn('schedule_hour_not_held', lost, { hour, fault: nameOf(error) })
+        })
       running ??= look().finally(() => {
         running = undefined
       })
       return running
     },
-    /** Aborts the run in progress and waits for it. */
     async stop(): Promise<void> {
       stopping.abort(new Error('the daemon stops'))
       await running

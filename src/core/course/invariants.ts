@@ -1,20 +1,13 @@
 import { DAY_MS } from '../durations.ts'
+import { parsedJson } from '../is-record.ts'
 import type { Problem, Subscription } from './subscription.ts'
 import { nextDay } from './subscription.ts'
 
 /** A subscription as a store has it, before anything is believed of it. */
-export interface StoredSubscription
-  extends Pick<
-    Subscription,
-    | 'id'
-    | 'state'
-    | 'enrolment'
-    | 'confirmedAt'
-    | 'unsubscribedAt'
-    | 'lessons'
-    | 'lastSentAt'
-    | 'nextAttemptAt'
-  > {
+export type StoredSubscription = Pick<
+  Subscription,
+  'id' | 'state' | 'enrolment' | 'confirmedAt' | 'unsubscribedAt' | 'lessons' | 'lastSentAt' | 'nextAttemptAt'
+> & {
   /** JSON. */
   readonly sentDays: string
   /** When the lesson in hand is due; undefined: a day after the one before, from confirmation on. */
@@ -23,8 +16,8 @@ export interface StoredSubscription
 }
 
 /**
- * Checks the promises that the course makes of every row (CONTRACT §5) and gives one sentence for each that is broken:
- * lessons in order, none before it was due, and a state that agrees with its times. `now` in UTC milliseconds.
+ * Checks the promises that the course makes of every row (CONTRACT §5), and gives one sentence for each that is
+ * broken. `now` in UTC milliseconds.
  */
 export function violations(row: StoredSubscription, now: number): readonly string[] {
   const days = daysOf(row.sentDays, row.lessons)
@@ -33,10 +26,8 @@ export function violations(row: StoredSubscription, now: number): readonly strin
   const hold = (kept: boolean, sentence: string) => {
     if (!kept) found.push(sentence)
   }
-  hold(
-    days.every((day, index) => day === index + 1),
-    `the days sent are not in order: ${days.join(', ')}`,
-  )
+  const inOrder = days.every((day, index) => day === index + 1)
+  hold(inOrder, `the days sent are not in order: ${days.join(', ')}`)
   if (row.state === 'unconfirmed') {
     hold(row.confirmedAt === undefined, 'it is unconfirmed and has a time of confirmation')
     hold(days.length === 0, 'it is unconfirmed and was sent lessons')
@@ -66,21 +57,15 @@ export function violations(row: StoredSubscription, now: number): readonly strin
   } else if (row.nextAttemptAt === undefined) {
     hold(row.problem === 'parked' || row.problem === 'unknown', `day ${next} is never going to be tried`)
   } else {
-    hold(
-      row.nextAttemptAt >= (row.dueAt ?? row.confirmedAt + (next - 1) * DAY_MS),
-      `day ${next} is planned before it is due`,
-    )
+    const dueAt = row.dueAt ?? row.confirmedAt + (next - 1) * DAY_MS
+    hold(row.nextAttemptAt >= dueAt, `day ${next} is planned before it is due`)
   }
   return found
 }
 
 function daysOf(json: string, lessons: number): readonly number[] | undefined {
-  try {
-    const days: unknown = JSON.parse(json)
-    return Array.isArray(days) && days.every((day) => Number.isInteger(day) && day >= 1 && day <= lessons)
-      ? (days as number[])
-      : undefined
-  } catch {
-    return undefined
-  }
+  const days = parsedJson(json)
+  return Array.isArray(days) && days.every((day) => Number.isInteger(day) && day >= 1 && day <= lessons)
+    ? (days as number[])
+    : undefined
 }

@@ -25,7 +25,6 @@ import type { Claim, Settlement } from './subscription.ts'
 const MOST_RESULTS = 10_000
 /** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
 const SOON_MS = 12 * HOUR_MS
-/** How long the answer whether courses are paused is kept. */
 const PAUSE_ASKED_MS = 5000
 
 export interface DispatcherOptions {
@@ -83,8 +82,8 @@ function createLessons(
   const results: DispatchResult['results'][number][] = []
   const tally = { sent: 0, failed: 0, unknown: 0 }
   /**
-   * Subscriptions that had a message in this call and may be due again before it ends. The store forgets that once
-   * another dispatcher claims one of them.
+   * Subscriptions that had a message in this call and may be due again in it. The store forgets that at another's
+   * claim.
    */
   const had = new Set<string>()
 
@@ -200,8 +199,8 @@ function linksOf(
 }
 
 /**
- * The mail of a lesson, with a key that all its attempts share. The key holds the number of the lesson; in the first
- * course, whose keys came before there were others, the name of its template instead.
+ * The mail of a lesson, with a key that all its attempts share: with the number of the lesson, or in the first course,
+ * whose keys are older, with the name of its template.
  */
 export function lessonOf(
   { lessons }: Pick<Plan, 'lessons'>,

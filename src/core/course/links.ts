@@ -1,17 +1,15 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import { formsOf } from '../address.ts'
 import { PATHS } from '../paths.ts'
 import type { Secret } from '../secret.ts'
 
-/** A confirmation token, made again for each attempt to mail it: only its SHA-256 is stored. */
-export function confirmationToken(key: string, message: string): string {
-  return createHmac('sha256', key).update(`confirmation:${message}`).digest('base64url')
-}
+const mac = (key: string, text: string) => createHmac('sha256', key).update(text).digest('base64url')
 
-export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
-}
+/** A confirmation token, made again for each attempt to mail it: only its SHA-256 is stored. */
+export const confirmationToken = (key: string, message: string) => mac(key, `confirmation:${message}`)
+export const hashToken = (token: string) => hash('sha256', token, 'base64url')
+const signOf = (key: string, s: string) => mac(key, `unsubscribe:${s}`)
 
 /** What a link says of its page: the course whose words it has, if not the first, and the language of its reader. */
 export interface PageOf {
@@ -25,15 +23,13 @@ function addressOf(
   path: string,
   parameters: Readonly<Record<string, string | undefined>>,
 ): string {
-  const query = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : `${name}=${value}`,
-  )
-  return `${site}${path}${query.length === 0 ? '' : `?${query.join('&')}`}`
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const query = given.map((pair) => pair.join('=')).join('&')
+  return `${site}${path}${query && `?${query}`}`
 }
 
-export function confirmUrl(siteUrl: string, token: string, { course, language }: PageOf = {}): string {
-  return addressOf(siteUrl, PATHS.confirm, { token, course, language })
-}
+export const confirmUrl = (siteUrl: string, token: string, { course, language }: PageOf = {}): string =>
+  addressOf(siteUrl, PATHS.confirm, { token, course, language })
 
 /** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */
 export function unsubscribeUrl(
@@ -44,7 +40,7 @@ export function unsubscribeUrl(
   { course, language }: PageOf = {},
 ): string {
   const s = `${subscription}.${enrolment}`
-  return addressOf(siteUrl, PATHS.unsubscribe, { s, t: sign(key, s), course, language })
+  return addressOf(siteUrl, PATHS.unsubscribe, { s, t: signOf(key, s), course, language })
 }
 
 /** The page of a lesson; `t`: the signature of one that only its link opens. */
@@ -57,11 +53,9 @@ export function lessonUrl(
 }
 
 /** Opens the page of a lesson by its name, wherever it is in the course: the same for every reader, so it names nobody. */
-export function lessonSignature(key: string, course: string, lesson: string): string {
-  return createHmac('sha256', key).update(`lesson:${course}:${lesson}`).digest('base64url').slice(0, 22)
-}
+export const lessonSignature = (key: string, course: string, lesson: string) =>
+  mac(key, `lesson:${course}:${lesson}`).slice(0, 22)
 
-/** What an unsubscribe link says. */
 export interface LinkParts {
   readonly s: string
   readonly t: string
@@ -73,16 +67,14 @@ export function readUnsubscribeLink(
   link: LinkParts,
 ): { readonly id: string; readonly enrolment: number } | undefined {
   const match = /^([A-Za-z0-9_-]{8,40})\.(\d{1,9})$/.exec(link.s)
-  const genuine = isSame(sign(key, link.s), link.t)
+  const genuine = isSame(signOf(key, link.s), link.t)
   return match?.[1] !== undefined && match[2] !== undefined && genuine
     ? { id: match[1], enrolment: Number(match[2]) }
     : undefined
 }
 
-/** Whether this signature is that of the lesson. */
-export function opensLesson(key: string, course: string, lesson: string, t: string): boolean {
-  return isSame(lessonSignature(key, course, lesson), t)
-}
+export const opensLesson = (key: string, course: string, lesson: string, t: string) =>
+  isSame(lessonSignature(key, course, lesson), t)
 
 /** Takes the same time wherever two texts differ. */
 function isSame(expected: string, given: string): boolean {
@@ -92,19 +84,12 @@ function isSame(expected: string, given: string): boolean {
   return timingSafeEqual(wanted, compared) && given.length === wanted.length
 }
 
-function sign(key: string, s: string): string {
-  return createHmac('sha256', key).update(`unsubscribe:${s}`).digest('base64url')
-}
-
 /** Lets an erased address be recognised without keeping it. */
-export function suppressionHash(key: string, identity: string): string {
-  return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
-}
+export const suppressionHash = (key: string, identity: string) => mac(key, `suppression:${identity}`)
 
 /** All hashes that an erasure may have used: one for each key and each form of the identity. */
-export function suppressionHashes(keys: readonly Secret[], identity: string): readonly string[] {
-  return keys.flatMap((key) => formsOf(identity).map((form) => suppressionHash(key.reveal(), form)))
-}
+export const suppressionHashes = (keys: readonly Secret[], identity: string): readonly string[] =>
+  keys.flatMap((key) => formsOf(identity).map((form) => suppressionHash(key.reveal(), form)))
 
 /** `ada@xn--bcher-kva.example` → `ada@bücher.example`, as a host program may have stored it. */
 export function unicodeDomain(identity: string): string {

@@ -11,7 +11,6 @@ import { outcomeFields } from './history.ts'
 import type { CourseHost } from './host.ts'
 import { unsubscribeUrl } from './links.ts'
 
-/** The mail that every notice is sent by. */
 const NOTICE_MAIL = 'status-notice'
 /** The mail with the link that confirms an address for notices. */
 export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
@@ -20,11 +19,9 @@ export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
 export const NOTICE_LIFE_MS = 3 * DAY_MS
 
 export interface NoticesOptions {
-  /** The pace that all senders of the store share. */
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
   /** Whether an operator silenced everything about incidents. */
   readonly isSilent: () => Promise<boolean>
-  /** The values that fill a notice's template in this language. */
   readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
 }
 

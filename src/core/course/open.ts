@@ -73,8 +73,8 @@ export function openCourse(options: CourseOptions) {
 
   let reviewedAt: number | undefined
   /**
-   * Takes the courses as they are now to the people who follow the newest: to all of them when the process starts, then
-   * once an hour to those whom another process ended with a shorter course.
+   * Takes changed courses to the people who follow the newest: to all of them when the process starts, then once an
+   * hour to those whom another process ended with a shorter course.
    */
   async function reviewFollowers(): Promise<void> {
     if (!catalog.courses.some(({ follow }) => follow === 'latest')) return
@@ -159,10 +159,7 @@ export function openCourse(options: CourseOptions) {
       const found = await store.findById(id)
       return found !== undefined && (await resolveOne(found, as, operator))
     },
-    /**
-     * Decides about all deliveries that wait for it, or about those whose reason holds a text (bounced ones included);
-     * gives how many.
-     */
+    /** Decides about all that wait, or those whose reason holds a text (bounced ones too); gives how many. */
     async resolveAll(as: 'retry' | 'sent', reason?: string, operator: Operator = PROGRAM): Promise<number> {
       let resolved = 0
       let after: { readonly since: number; readonly id: string } | undefined

@@ -1,12 +1,11 @@
 import { parseAddress } from '../address.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS } from '../durations.ts'
-import { isRecord } from '../is-record.ts'
+import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
 import type { Consent, Subscription } from './subscription.ts'
 import { isUnderWay } from './subscription.ts'
 
-/** The columns of an export, by the names of its JSON. */
 const COLUMNS = {
   address: 'address',
   course: 'course',
@@ -47,10 +46,8 @@ const UNRECORDED = 'confirmed by link, or enrolled by a program'
 /** An enrolment for an export. `sentLessons`: the names of the lessons sent, as far as they are known. */
 export function exported(one: Subscription, sentLessons: readonly string[]): ExportedPerson {
   const { address, course, state, language, timeZone, sentDays, lessons, lastSentAt, dueAt } = one
-  const { at, how } = one.consent ?? {
-    at: one.confirmedAt,
-    how: one.confirmedAt === undefined ? undefined : UNRECORDED,
-  }
+  const unrecorded = { at: one.confirmedAt, how: one.confirmedAt === undefined ? undefined : UNRECORDED }
+  const { at, how } = one.consent ?? unrecorded
   const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
   const isGoing = isUnderWay(one)
   return {
@@ -63,10 +60,8 @@ export function exported(one: Subscription, sentLessons: readonly string[]): Exp
 
 export const CSV_HEAD = csvLine(Object.values(COLUMNS))
 
-export function personLine(person: ExportedPerson): string {
-  const cells = FIELDS.map((field) => [person[field] ?? ''].flat().join(' '))
-  return csvLine(cells)
-}
+export const personLine = (person: ExportedPerson) =>
+  csvLine(FIELDS.map((field) => [person[field] ?? ''].flat().join(' ')))
 
 /** A person to import: agreed elsewhere, and had the first `sent` lessons there. */
 export interface Newcomer {
@@ -78,7 +73,6 @@ export interface Newcomer {
   readonly language: string | undefined
   readonly timeZone: string | undefined
   readonly sent: number
-  /** Names of those lessons; undefined: the first of the course. */
   readonly sentLessons: readonly string[] | undefined
   readonly lastSentAt: number | undefined
   readonly nextAt: number | undefined
@@ -89,7 +83,6 @@ export interface Newcomer {
 export type LeftOut = 'unsubscribed' | 'unconfirmed' | 'suppressed' | 'erased' | 'repeated'
 
 export interface PeopleReading {
-  /** What `line` counts. */
   readonly unit: 'line' | 'entry'
   readonly people: readonly Newcomer[]
   readonly leftOut: readonly { readonly line: number; readonly why: LeftOut }[]
@@ -138,7 +131,6 @@ export function readPeople(
   return { unit: isJson ? 'entry' : 'line', people, leftOut, faults, ignored }
 }
 
-/** The person of an entry, or what is wrong with it. */
 function newcomer(
   { address, course: id, state, language, timeZone, sent: count, sentLessons: names, ...fields }: Fields,
   { line, courses, now }: { readonly line: number } & Parameters<typeof readPeople>[1],
@@ -230,34 +222,20 @@ function fromCsv(text: string): Entries {
 
 /** What is read takes some forty times its size in memory. */
 const LARGEST_JSON = 8 * 1024 * 1024
-const NO_ENTRIES = { entries: () => [], ignored: [] }
+const unread = (message: string) => ({ entries: () => [], ignored: [], missing: [{ line: 1, message }] })
 
 /** `{ enrolments: [...] }` as an export has it, or the list alone. */
 function fromJson(text: string): Entries {
-  if (text.length > LARGEST_JSON) {
-    const message = 'a list in JSON is read whole, so it may have 8 MB: import CSV, which may have 128 MB'
-    return { ...NO_ENTRIES, missing: [{ line: 1, message }] }
-  }
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
-    // The parser's own message quotes the file.
-    return { ...NO_ENTRIES, missing: [{ line: 1, message: 'the file is not JSON' }] }
-  }
+  if (text.length > LARGEST_JSON)
+    return unread('a list in JSON is read whole, so it may have 8 MB: import CSV, which may have 128 MB')
+  // The parser's own message quotes the file.
+  const parsed = parsedJson(text)
+  if (parsed === undefined) return unread('the file is not JSON')
   if (isRecord(parsed) && parsed.version !== undefined && parsed.version !== 1)
-    return {
-      ...NO_ENTRIES,
-      missing: [{ line: 1, message: 'the file has another version than 1, which this build reads' }],
-    }
+    return unread('the file has another version than 1, which this build reads')
   const list = isRecord(parsed) ? parsed.enrolments : parsed
-  if (!Array.isArray(list))
-    return { ...NO_ENTRIES, missing: [{ line: 1, message: 'there is no list of enrolments' }] }
-  const known: readonly string[] = FIELDS
-  const ignored = new Set<string>()
-  for (const record of list)
-    for (const name of isRecord(record) ? Object.keys(record) : [])
-      if (!known.includes(name)) ignored.add(name)
+  if (!Array.isArray(list)) return unread('there is no list of enrolments')
+  const named = new Set(list.flatMap((record) => (isRecord(record) ? Object.keys(record) : [])))
   return {
     *entries() {
       for (const [index, record] of list.entries()) {
@@ -265,7 +243,7 @@ function fromJson(text: string): Entries {
         yield { line: index + 1, fields: fieldsOf((field) => of(field).map(String).join(' ').trim()) }
       }
     },
-    ignored: [...ignored],
+    ignored: [...named].filter((name) => !(FIELDS as readonly string[]).includes(name)),
     missing: [],
   }
 }

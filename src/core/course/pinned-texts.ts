@@ -3,7 +3,6 @@ import type { LessonTexts } from '../mail/definition.ts'
 import { type CompiledMail, inLanguage } from '../mail/template.ts'
 import type { CourseStore } from './store.ts'
 
-/** The text of a lesson to send. */
 export type LessonMail =
   /** The current text, from the platform's templates. */
   | { readonly kind: 'running'; readonly language: string | undefined }
@@ -16,18 +15,13 @@ export type LessonMail =
 const MOST_COMPILED = 100
 
 /**
- * Gives the text that an enrolment gets of a lesson: the current one if it has not changed, otherwise the one
- * kept in the store, compiled when first needed. If the kept text no longer compiles, the reader still gets
- * the lesson: the current text is sent, with a warning in the log.
+ * Gives the text that an enrolment gets of a lesson: the current one if it has not changed, else the one kept in the
+ * store, compiled when first needed. One that no longer compiles is replaced by the current, with a warning.
  */
 export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
   const compiled = new Map<string, Promise<CompiledMail | undefined>>()
 
-  function fromStore(
-    hash: string,
-    { lesson, like, store }: LessonRequest,
-    texts: LessonTexts,
-  ): Promise<CompiledMail | undefined> {
+  function fromStore(hash: string, { lesson, like, store }: LessonRequest, texts: LessonTexts) {
     const known = compiled.get(hash)
     if (known !== undefined) {
       // Move it to the end: the least recently used text is dropped first.
@@ -43,9 +37,8 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
       }
       return texts.compile(text, like).catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : 'unknown'
-        log?.warn('lesson_text_broken', `the text that enrolments keep of ${lesson} no longer compiles`, {
-          reason,
-        })
+        const broken = `the text that enrolments keep of ${lesson} no longer compiles`
+        log?.warn('lesson_text_broken', broken, { reason })
         return undefined
       })
     })()
@@ -78,7 +71,6 @@ interface LessonRequest {
   readonly lesson: string
   /** A lesson that the course has now, whose layout is used. */
   readonly like: string
-  /** The reader's language. */
   readonly language: string | undefined
   /** The hashes of the texts that the enrolment keeps, by language; undefined: it keeps none. */
   readonly hashes: Readonly<Record<string, string>> | undefined

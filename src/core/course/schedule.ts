@@ -10,7 +10,6 @@ export const TOKEN_LIFE_MS = 7 * DAY_MS
 export const UNCONFIRMED_KEPT_MS = 30 * DAY_MS
 /** Local time, as the schedule needs it. A day is counted from 1 January 1970. */
 export interface Zones {
-  /** The day that it is in a time zone. */
   dayAt(instant: number, zone: string): number
   /** The moment of a local time, in UTC milliseconds. */
   instantOf(day: number, minute: number, zone: string): number
@@ -21,15 +20,13 @@ export interface Enrolment {
   readonly confirmedAt: number
   /** The subscriber's own; UTC when it is not known. */
   readonly timeZone?: string | undefined
-  /** When the lesson before was sent. */
   readonly lastSentAt?: number | undefined
-  /** When the lesson before was due. */
   readonly dueAt?: number | undefined
 }
 
 /**
- * When lesson `day` is due, in UTC milliseconds: a pure function of the course, the enrolment and nothing else. With
- * `every`, no calendar is asked: confirmation + (day − 1) × every. With `at`, it is the day-th slot from confirmation on.
+ * When lesson `day` is due, in UTC milliseconds. With `every`, no calendar is asked: confirmation + (day − 1) × every.
+ * With `at`, it is the day-th slot from confirmation on.
  */
 export function dueAt(
   { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
@@ -40,7 +37,7 @@ export function dueAt(
   const due =
     cadence.kind === 'every'
       ? enrolment.confirmedAt + (day - 1) * cadence.ms
-      : slotAt(cadence, enrolment, day, { zones, after: spacingMs === 0 ? enrolment.dueAt : undefined })
+      : slotAt(cadence, enrolment, day, zones, spacingMs === 0 ? enrolment.dueAt : undefined)
   const { lastSentAt } = enrolment
   if (lastSentAt === undefined || spacingMs === 0) return due
   // After an outage, a short spacing brings no burst either.
@@ -51,14 +48,19 @@ type At = Extract<Cadence, { kind: 'at' }>
 
 const isChosen = ({ weekdays }: At, day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
 
+/** The first chosen day from `day` on whose slot is at `since` or later. */
+function slotFrom(cadence: At, day: number, since: number, zone: string, zones: Zones): number {
+  let found = day
+  while (!isChosen(cadence, found) || zones.instantOf(found, cadence.minute, zone) < since) found += 1
+  return found
+}
+
 function slotAt(
   cadence: At,
   { confirmedAt, timeZone, dueAt: before }: Enrolment,
   count: number,
-  {
-    zones,
-    after = Number.NEGATIVE_INFINITY,
-  }: { readonly zones: Zones | undefined; readonly after: number | undefined },
+  zones: Zones | undefined,
+  after = Number.NEGATIVE_INFINITY,
 ): number {
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
   const { minute, zone: fixed, weekdays } = cadence
@@ -74,8 +76,7 @@ function slotAt(
     }
   }
   // Start one day early: a slot that a clock change moved past midnight still belongs to its own day.
-  let day = zones.dayAt(confirmedAt, zone) - 1
-  while (!chosen(day) || zones.instantOf(day, minute, zone) < confirmedAt) day += 1
+  let day = slotFrom(cadence, zones.dayAt(confirmedAt, zone) - 1, confirmedAt, zone, zones)
   const aWeek = weekdays.length || 7
   day += Math.floor((count - 1) / aWeek) * 7
   for (let left = (count - 1) % aWeek; left > 0; ) {
@@ -83,13 +84,12 @@ function slotAt(
     if (chosen(day)) left -= 1
   }
   // A reader who moved while the lesson before was due: the slot of that number may be over in the new zone.
-  while (!chosen(day) || zones.instantOf(day, minute, zone) <= after) day += 1
-  return zones.instantOf(day, minute, zone)
+  return zones.instantOf(slotFrom(cadence, day, after + 1, zone, zones), minute, zone)
 }
 
 /**
- * When a lesson is due after its reader moved to another time zone: at the same local time, or at the first of the
- * course that is not over; undefined: as before.
+ * When a lesson is due after its reader moved: at the same local time, or the first that is not over; undefined: as
+ * before.
  */
 export function movedDue(
   { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
@@ -99,29 +99,23 @@ export function movedDue(
 ): number | undefined {
   if (cadence.kind !== 'at' || cadence.zone !== undefined || zones === undefined) return undefined
   if (due === undefined || due <= now) return undefined
-  let day = zones.dayAt(due, from)
-  while (!isChosen(cadence, day) || zones.instantOf(day, cadence.minute, to) < now) day += 1
+  const day = slotFrom(cadence, zones.dayAt(due, from), now, to, zones)
   return Math.max(zones.instantOf(day, cadence.minute, to), (lastSentAt ?? 0) + spacingMs)
 }
 
 /**
- * An enrolment whose lesson after the first `sent` is due at `next`, or at the first slot from then on: when that is, and
- * when it would have begun.
+ * When the lesson after the first `sent` is due, at the first slot from `next` on, and when the enrolment would have
+ * begun.
  */
 export function arrivalAt(
   { cadence }: Pick<Plan, 'cadence'>,
-  {
-    sent,
-    next,
-    timeZone,
-  }: { readonly sent: number; readonly next: number; readonly timeZone: string | undefined },
+  { sent, next, timeZone }: { sent: number; next: number; timeZone: string | undefined },
   zones: Zones | undefined,
 ): { readonly confirmedAt: number; readonly dueAt: number } {
   if (cadence.kind === 'every') return { confirmedAt: next - sent * cadence.ms, dueAt: next }
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
   const zone = cadence.zone ?? timeZone ?? 'UTC'
-  let day = zones.dayAt(next, zone) - 1
-  while (!isChosen(cadence, day) || zones.instantOf(day, cadence.minute, zone) < next) day += 1
+  let day = slotFrom(cadence, zones.dayAt(next, zone) - 1, next, zone, zones)
   const dueAt = zones.instantOf(day, cadence.minute, zone)
   if (sent === 0) return { confirmedAt: next, dueAt }
   for (let left = sent; left > 0; ) {
@@ -136,7 +130,6 @@ function weekdayOf(day: number): number {
   return ((((day + 3) % 7) + 7) % 7) + 1
 }
 
-/** The lesson after the one that was sent; undefined after the last. */
 export function nextLesson(
   plan: Plan,
   enrolment: Enrolment,
@@ -152,17 +145,13 @@ export function settlementOf(
   claim: Claim,
   delivery: Delivery,
   { result, untried, nextAttemptAt, failures, problem: met }: JobRecord,
-  {
-    now,
-    next,
-    progress,
-    messageId,
-  }: Pick<Settlement, 'now' | 'progress'> & {
+  at: Pick<Settlement, 'now' | 'progress'> & {
     /** The lesson after this one; undefined: there is none. */
     readonly next?: Next | undefined
     readonly messageId?: string | undefined
   },
 ): Settlement {
+  const { now, next, progress, messageId } = at
   const attempt = attemptOf(delivery, messageId)
   const problem = met ?? claim.problem
   const settled = { claim, now, untried, end: false, ...(attempt && { attempt }) }

@@ -73,10 +73,10 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   /** What a queued notice says, and to whom, as things are now; undefined: there is no reason to send it any more. */
   noticeMail(asked: { readonly id: string; readonly now: number }): Promise<NoticeMail | undefined>
   /**
-   * Stores a new confirmation token for an address, with the message that mails it, and answers whether to mail it. No
-   * mail is due if the mailbox had one for this course within the hour or three within the day, if it is confirmed with
-   * lessons left, or if the whole platform has reached its daily limit. The work and the durable write are the same in
-   * every case, so that the time taken does not show whether the address was known.
+   * Stores a new confirmation token, with the message that mails it, and answers whether to mail it: not if the
+   * mailbox had one for this course within the hour or three within the day, is confirmed with lessons left, or the
+   * platform has reached its daily limit. The work and the durable write are the same in every case, so that the time
+   * taken tells nothing.
    */
   requestConfirmation(
     input: Omit<Joining, 'mailboxKey'> & {
@@ -114,8 +114,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     readonly now: number
   }): Promise<'confirmed' | 'invalid' | 'expired'>
   /**
-   * Begins a course for a person without a confirmation, once for each `key`: the same key again answers the same and
-   * changes nothing.
+   * Begins a course without a confirmation, once for each `key`: the same key again answers the same and changes
+   * nothing.
    */
   enrol(
     input: Joining & {
@@ -148,9 +148,9 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
       },
   ): Promise<boolean>
   /**
-   * Takes up to `limit` due lessons by the time of their next attempt, none that this `call` took before: first those
-   * whose lease ran out, longest in hand first, because the provider remembers their key only for a while; then up to
-   * `retries` of those that failed, then those that did not, then further failed ones. So neither starves the other.
+   * Takes up to `limit` due lessons, none that this `call` took before: first those whose lease ran out, longest in
+   * hand first, because the provider forgets their key; then up to `retries` of those that failed, then those that did
+   * not, then further failed ones. So neither starves the other.
    */
   claimDue(input: {
     readonly now: number
@@ -163,10 +163,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
     readonly gentle?: boolean | undefined
   }): Promise<readonly Claim[]>
-  /**
-   * Renews for `leaseMs` what `call` has in flight, even if the subscriber left or came back meanwhile: the
-   * message is out, whatever became of its claim.
-   */
+  /** Renews for `leaseMs` what `call` has out, even if the subscriber left or came back meanwhile. */
   keep(input: {
     readonly claims: readonly Claim[]
     readonly call: string
@@ -183,8 +180,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   /** Whether a gentle claim would find a lesson now. One look into the index, unless much is overdue. */
   isDue(now: number): Promise<boolean>
   /**
-   * When a lesson became due that failed at every attempt, if that was by `before` and no lesson of anybody was sent
-   * since. One bad mailbox is not enough: the others' lessons are sent.
+   * When the lesson became due that fails at every attempt, if by `before` and nobody's lesson was sent since: one bad
+   * mailbox is not enough.
    */
   stalledSince(input: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** `lessons`: of the longest course. */
@@ -193,10 +190,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   findPerson(identity: string): Promise<readonly Subscription[]>
   /** The enrolment of a person in a course; without one, the oldest. */
   find(identity: string, course?: string): Promise<Subscription | undefined>
-  /**
-   * Revises a page of enrolments, and gives the id to go on after; undefined at the end. `cut`: only those that a
-   * shorter course ended.
-   */
+  /** Revises a page of enrolments; gives the id to go on after. `cut`: only those that a shorter course ended. */
   review(input: {
     readonly after: string
     readonly cut: boolean
@@ -209,8 +203,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   /** A text that a plan names. */
   lessonText(hash: string): Promise<LessonText | undefined>
   /**
-   * Deletes plans that nobody has followed for a day or more, but for those in `keep`, and texts that no plan names any
-   * more. Asked for once an hour; looks at enrolments, a page at a time, only if there are other plans.
+   * Deletes plans that nobody has followed for a day, but those in `keep`, and texts that no plan names. Asked for
+   * hourly; looks at enrolments only if there are other plans.
    */
   prunePlans(input: { readonly keep: readonly string[]; readonly now: number }): Promise<void>
   findById(id: string): Promise<Subscription | undefined>
@@ -220,8 +214,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     after?: { readonly since: number; readonly id: string },
   ): Promise<readonly Subscription[]>
   /**
-   * Removes the address and everything about it, related rows too, and leaves a keyed hash so that it is not mailed
-   * again. `spellings` are the address as rows may have it, in lower case; `recipients` are what records of sent mail hold.
+   * Removes the address and all about it, and leaves a keyed hash so that it is not mailed again. `spellings` are the
+   * address as rows may have it, in lower case; `recipients` are what records of sent mail hold.
    */
   erase(input: {
     readonly identity: string
@@ -232,10 +226,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     /** Written in the same transaction. */
     readonly audit?: AuditEntry
   }): Promise<Erased>
-  /**
-   * Replaces the token of a mail whose token cannot be made again: the key of links was changed, or an older build made
-   * it.
-   */
+  /** Replaces the token of a mail that cannot be made again: another key of links, or an older build. */
   renewConfirmation(input: {
     readonly id: string
     readonly tokenHash: string

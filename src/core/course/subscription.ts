@@ -28,7 +28,6 @@ export interface Subscription {
   readonly promised?: number | undefined
   /** When the lesson in hand is due; the next attempt of one that failed is later. */
   readonly dueAt: number | undefined
-  /** When the last lesson was sent. */
   readonly lastSentAt: number | undefined
   /** The version of the course that it began with; undefined: it follows the newest. */
   readonly courseVersion: string | undefined
@@ -67,7 +66,6 @@ export interface SubscriptionRecord extends Subscription {
   readonly claimedBy: string | undefined
 }
 
-/** When and how somebody agreed to a course. */
 export interface Consent {
   /** UTC milliseconds. */
   readonly at: number
@@ -84,13 +82,11 @@ export interface Problem extends Pick<JobProblem, 'reason' | 'since'> {
 
 /** What an enrolment that follows the newest course keeps of its lessons, because a number may name another one tomorrow. */
 export interface Progress {
-  /** Names of the lessons sent, in order. */
   readonly sentLessons: readonly string[]
   /** The row format that a build has to know to send the next lesson; older builds go by its number. */
   readonly needs: number
 }
 
-/** The lesson that follows one that was sent. */
 export interface Next {
   readonly dueAt: number
   /** How many lessons the course has by now. */
@@ -123,11 +119,9 @@ export interface Settlement {
   readonly problem: Problem | undefined
   /** A hard bounce ends the subscription. */
   readonly end: boolean
-  /** The attempt's history entry; undefined if there was no attempt. */
   readonly attempt?: Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
 }
 
-/** How an enrolment goes on with the course as it is now. */
 export interface Revision {
   readonly progress: Progress
   /** The next lesson, if a shorter course had ended the enrolment and it goes on; undefined: nothing changes. */
@@ -141,11 +135,9 @@ export interface PinnedPlan {
   readonly version: string
   /** JSON. */
   readonly plan: string
-  /** The texts that the plan names. */
   readonly texts: readonly LessonText[]
 }
 
-/** How an enrolment begins. */
 export interface Start {
   readonly lessons: number
   /** Of the first lesson; undefined: none is planned yet. */
@@ -161,7 +153,6 @@ export type Begin = (enrolment: {
   readonly timeZone: string | undefined
 }) => Start | undefined
 
-/** What a reader can change; undefined: as it is. */
 export interface Preferences {
   /** IANA name. */
   readonly timeZone?: string | undefined
@@ -176,7 +167,6 @@ export interface CourseRequest extends Preferences {
   readonly course?: string | undefined
 }
 
-/** Somebody who is to get a course. */
 export interface Joining extends Preferences {
   /** Of a new subscription. */
   readonly id: string
@@ -190,7 +180,6 @@ export interface Joining extends Preferences {
 /** Somebody to import into a course, with lessons that were sent elsewhere. */
 export interface Arrival extends Joining {
   readonly consent: Consent
-  /** How the course goes on; its first lessons count as sent. */
   readonly start: Start
   readonly confirmedAt: number
   readonly sent: number
@@ -216,11 +205,10 @@ export function nextDay({
 }
 
 /** In the middle of a course, or subscribed to notices, which have no end. */
-export function isUnderWay(record: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>): boolean {
-  return record.state === 'confirmed' && (record.course === NOTICES || nextDay(record) !== undefined)
-}
+export const isUnderWay = (
+  record: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>,
+): boolean => record.state === 'confirmed' && (record.course === NOTICES || nextDay(record) !== undefined)
 
 /** Ended because no mail may go to its address; only an operator can change that. */
-export function isSuppressed({ problem }: Pick<Subscription, 'problem'>): boolean {
-  return problem?.kind === 'bounced' || problem?.kind === 'suppressed'
-}
+export const isSuppressed = ({ problem }: Pick<Subscription, 'problem'>): boolean =>
+  problem?.kind === 'bounced' || problem?.kind === 'suppressed'

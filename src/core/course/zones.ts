@@ -4,8 +4,8 @@ import type { Zones } from './schedule.ts'
 const EPOCH = Temporal.PlainDate.from('1970-01-01')
 
 /**
- * Local time by Temporal. Its `compatible` rule is that of RFC 5545, section 3.3.5: a local time that is skipped is read
- * with the offset before the gap, so it comes later by as much; of one that occurs twice, the first counts.
+ * Local time by Temporal. `compatible` is RFC 5545 §3.3.5: a local time that is skipped is read with the offset before
+ * the gap, so it comes later; of one that occurs twice, the first counts.
  */
 export const zones: Zones = {
   dayAt: (instant, zone) =>
@@ -17,11 +17,9 @@ export const zones: Zones = {
 }
 
 /** Milliseconds that a zone's clock is ahead of UTC at a moment. */
-export function offsetAt(instant: number, zone: string): number {
-  return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).offsetNanoseconds / 1e6
-}
+export const offsetAt = (instant: number, zone: string): number =>
+  Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).offsetNanoseconds / 1e6
 
-/** A clock that goes forward or back. */
 export interface ClockChange {
   /** UTC milliseconds of the first moment with the new offset. */
   readonly at: number
@@ -30,7 +28,6 @@ export interface ClockChange {
   readonly zone: string
 }
 
-/** The changes of a zone's clock after `from` and up to `to`. */
 export function clockChanges(from: number, to: number, zone: string): readonly ClockChange[] {
   const changes: ClockChange[] = []
   for (let at = from; ; ) {

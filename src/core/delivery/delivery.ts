@@ -33,7 +33,6 @@ export interface JobProblem {
   readonly since: number
 }
 
-/** What the record of an attempt depends on. */
 export interface Job {
   /** Not before this, even if the clock was set back since the claim. */
   readonly dueAt: number
@@ -65,8 +64,8 @@ interface At {
 }
 
 /**
- * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock that
- * measures them may be stepped back meanwhile, and an attempt takes its time to arrive.
+ * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock may
+ * be stepped back meanwhile, and an attempt takes its time to arrive.
  */
 export const KEY_LIFE_MS = 20 * HOUR_MS
 /** Whether the provider no longer knows the key of an attempt that it may have delivered: another could be a second delivery. */

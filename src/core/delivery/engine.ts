@@ -26,10 +26,7 @@ export function createEngine<Claim extends object, Prepared extends Ready = Read
   return {
     /** Sends what is due, and waits for all that it began. Rejects with the first fault of the store. */
     run: (options: RunOptions = {}): Promise<Ran> => createRun(host, source, { signal, ...options }).all(),
-    /**
-     * As `run`, but calls during a run join it, and what became due meanwhile is sent in it, even while a message is out
-     * for long. Gives how many were sent.
-     */
+    /** As `run`, but calls during a run join it, which then also sends what became due. Gives how many were sent. */
     wake(): Promise<number> {
       isNudged = true
       current?.nudge()

@@ -10,24 +10,18 @@ const BEGIN_MS = 25_000
 /** A lease is renewed when it has this much left for attempts. */
 const RENEW_MS = 30_000
 const RENEW_AGAIN_MS = 5_000
-/** The outcome of an attempt that outlived its lease. */
 export const LATE = { kind: 'unknown', reason: 'the provider did not answer in time' } as const
 
 /**
- * A lease on claims that were taken together, with one timer for all because a timer for each is costly. It
- * is measured by the monotonic clock from the moment the claims were requested, so that neither a late answer
- * nor a step of the wall clock lets an attempt outlive its lease in the store.
+ * A lease on claims that were taken together, with one timer for all. It is measured by the monotonic clock from the
+ * moment the claims were requested: neither a late answer nor a step of the wall clock lets an attempt outlive it.
  */
 export interface Lease<T> {
   /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
   readonly signal: AbortSignal
-  /** Resolves at the same moment. */
   readonly expired: Promise<void>
-  /** Whether an attempt may still begin. */
   mayBegin(): boolean
-  /**
-   * Call it when a message is handed over. Its claim is then renewed, for as long as the transport may take.
-   */
+  /** Call it when a message is handed over: its claim is then renewed, for as long as the transport may take. */
   begin(claim: T): void
   /** Call it when the outcome of a claim is durable, or the claim is no longer ours. */
   end(claim: T): void
@@ -41,11 +35,9 @@ export function createLease<T>(input: {
   readonly timer: Timer
   /** When the claims were requested, on the monotonic clock. */
   readonly since: number
-  /** How many claims are held. */
   readonly claims: number
   /** Called when all of them have ended. */
   readonly onEnded: () => void
-  /** The longest that one attempt may take. */
   readonly patienceMs: number
   readonly keep: (claims: readonly T[]) => Promise<void>
 }): Lease<T> {
@@ -79,19 +71,18 @@ export function createLease<T>(input: {
       else await timer.sleep(Math.min(RENEW_AGAIN_MS, end - now), cancelled.signal)
     }
   }
-  const passed = new Promise<void>((resolve) => {
-    hold().then(
-      () => {
-        expired.abort(new Error('the time for this message is over'))
-        resolve()
-      },
-      // Cancelled: the promise stays pending.
-      () => {},
-    )
-  })
+  const passed = Promise.withResolvers<void>()
+  hold().then(
+    () => {
+      expired.abort(new Error('the time for this message is over'))
+      passed.resolve()
+    },
+    // Cancelled: the promise stays pending.
+    () => {},
+  )
   return {
     signal: expired.signal,
-    expired: passed,
+    expired: passed.promise,
     mayBegin: () => timer.monotonic() <= since + BEGIN_MS,
     begin: (claim) => void out.add(claim),
     end(claim) {

@@ -16,11 +16,10 @@ interface Mark<Settlement> {
 }
 
 /**
- * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. A group of
- * `full` outcomes is committed at once. So is one that nothing more can join, because every message in flight
- * waits for an earlier outcome to be durable. While the store cannot be written (a lock, a failover), the
- * commit is retried until `until` on the monotonic clock, so that no known outcome is lost while its claim is
- * held.
+ * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. Committed at once
+ * are `full` outcomes, and a group that nothing can join, because every message in flight waits for an earlier outcome
+ * to be durable. While the store cannot be written (a lock, a failover), the commit is retried until `until` on the
+ * monotonic clock.
  */
 export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   store: { readonly settle: (settlements: readonly Settlement[]) => Promise<void> },
@@ -75,7 +74,6 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
       commitIfReady()
       return promise
     },
-    /** Call it when a message goes out. */
     begin(claim: Job) {
       const durable = Promise.withResolvers<void>()
       sent.set(claim, durable)
@@ -85,11 +83,9 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
         async recorded(): Promise<void> {
           held += 1
           commitIfReady()
-          try {
-            await durable.promise
-          } finally {
+          await durable.promise.finally(() => {
             held -= 1
-          }
+          })
         },
         /** Call it when what became of the message is known. */
         answered: () => {

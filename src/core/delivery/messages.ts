@@ -9,8 +9,8 @@ import type { Attempted, Source } from './source.ts'
 import { MAIL, SIGN_IN, type Stream } from './streams.ts'
 
 /**
- * What leaves because of something that happened once. Its row is written in the transaction of that cause, so it does
- * not depend on the process that wrote it; what composes it is deleted when nothing more is to be tried.
+ * What leaves because of something that happened once. Its row is written in the transaction of that cause; what
+ * composes it is deleted when nothing more is to be tried.
  */
 export interface QueuedMessage {
   readonly id: string
@@ -24,9 +24,7 @@ export interface QueuedMessage {
   readonly payload: string
   /** UTC milliseconds. The Date header of every attempt. */
   readonly createdAt: number
-  /** Not sent after this. */
   readonly expiresAt: number
-  /** Attempts that did not succeed. */
   readonly attempts: number
   /** Since when an attempt with an unknown outcome may have delivered it. */
   readonly unknownSince: number | undefined
@@ -40,13 +38,11 @@ export interface NewMessage extends Pick<QueuedMessage, 'id' | 'stream' | 'key' 
   readonly leaseMs?: number
 }
 
-/** What an attempt leaves behind. */
 export interface MessageSettlement {
   readonly claim: QueuedMessage
   /** `sent` counts also if the claim was lost meanwhile. */
   readonly record: JobRecord
   readonly now: number
-  /** What became of the attempt, for operators. */
   readonly outcome: string
   readonly reason: string | undefined
   /** The provider's own id of a message that it took. */
@@ -62,7 +58,6 @@ export interface MessageStore<Settlement = MessageSettlement> {
     /** Measured by the store's own clock. */
     readonly leaseMs: number
   }): Promise<readonly QueuedMessage[]>
-  /** Renews the leases of messages that are out. */
   keepMessages(input: {
     readonly messages: readonly QueuedMessage[]
     readonly leaseMs: number
@@ -74,44 +69,37 @@ export interface MessageStore<Settlement = MessageSettlement> {
 export interface MessageHost<Settlement extends MessageSettlement = MessageSettlement> extends Host {
   readonly store: MessageStore<Settlement>
   readonly mailer: Mailer
-  /** Whether an operator holds a stream. */
   readonly held: Held
   /** Ends a run after the mails in hand. */
   readonly signal: AbortSignal
 }
 
-/** Sends the messages of one stream that are mails. */
 export function messageEngine<Settlement extends MessageSettlement>(
   host: MessageHost<Settlement>,
   {
     stream,
-    mailOf,
-    gone,
-    expired,
-    settlementOf,
-    held: heldToo = async () => undefined,
-    ...more
+    ...of
   }: Pick<Source<QueuedMessage>, 'stream' | 'held' | 'pace' | 'lastLook'> & {
     /** The mail that a message is; undefined: there is no reason to send it any more. */
     readonly mailOf: (message: QueuedMessage) => Promise<Mail | undefined>
     /** Why one without a mail is given up; undefined: nobody needs to know. */
     readonly gone?: string
-    /** Why one that expired is given up. */
     readonly expired: string
     readonly settlementOf: (settlement: MessageSettlement, attempted: Attempted<QueuedMessage>) => Settlement
   },
 ): Engine<QueuedMessage> {
-  const { clock, log, store, mailer, held, signal } = host
+  const { clock, log, store, mailer, signal } = host
+  const { mailOf, gone, expired, settlementOf, pace, lastLook } = of
   const { name } = stream
   const event = name.replaceAll('-', '_')
   const source: Source<QueuedMessage> = {
-    ...more,
+    ...{ pace, lastLook },
     stream: { ...stream, repeatsRarely: mailer.transport !== 'api' },
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
     async held() {
-      const hold = await held(name)
-      return hold ? heldReason(hold) : heldToo()
+      const hold = await host.held(name)
+      return hold ? heldReason(hold) : of.held?.()
     },
     jobOf: messageJob,
     claim: (asked) => store.claimMessages({ stream: name, ...asked }),
@@ -148,20 +136,15 @@ export const messageJob = ({ createdAt: dueAt, attempts: failures, unknownSince 
   wasTried: failures > 0,
 })
 
-/** What is written of an attempt at a message. */
-export const messageSettlement = <Claim extends QueuedMessage>({
-  claim,
-  record,
-  now,
-  delivery,
-}: Attempted<Claim>) => ({
-  ...{ claim, record, now, outcome: delivery.kind, reason: reasonOf(delivery) },
-  providerId: delivery.kind === 'sent' ? delivery.id : undefined,
-})
+export const messageSettlement = <Claim extends QueuedMessage>(attempted: Attempted<Claim>) => {
+  const { claim, record, now, delivery } = attempted
+  const providerId = delivery.kind === 'sent' ? delivery.id : undefined
+  return { claim, record, now, outcome: delivery.kind, reason: reasonOf(delivery), providerId }
+}
 
 /**
- * Sends the mails that are stored to be sent for certain: sign-in mails by an engine of their own, so that they wait for
- * no other.
+ * Sends the mails that are stored for certain: sign-in mails by an engine of their own, so that they wait for no
+ * other.
  */
 export function createMails(
   host: MessageHost,
@@ -182,13 +165,7 @@ export function createMails(
       date: new Date(createdAt),
     }
   }
-  return [SIGN_IN, MAIL].map((stream) =>
-    messageEngine(host, {
-      stream,
-      mailOf,
-      gone: 'its record is gone',
-      expired: 'it could not be mailed in time',
-      settlementOf: (settlement) => settlement,
-    }),
-  )
+  const [gone, expired] = ['its record is gone', 'it could not be mailed in time']
+  const settlementOf = (settlement: MessageSettlement) => settlement
+  return [SIGN_IN, MAIL].map((stream) => messageEngine(host, { stream, mailOf, gone, expired, settlementOf }))
 }

@@ -18,8 +18,8 @@ type Scope = 'message' | 'run'
 export const unclearScope = ({ kind }: Refusal): Scope => (kind === 'permanent' ? 'message' : 'run')
 
 /**
- * Tells a refusal of one message from a refusal of everything that we send, by what becomes of the messages around it:
- * once a message that was handed over later is taken, the refusal was about its own message.
+ * Tells a refusal of one message from one of everything that we send: once a message that was handed over later is
+ * taken, the refusal was about its own message.
  */
 export function createRefusals() {
   const waiting = new Set<{
@@ -43,34 +43,28 @@ export function createRefusals() {
       handedOver += 1
       return handedOver
     },
-    /** The provider took a message. */
     accepted(number: number) {
       row = { reason: '', length: 0 }
       for (const one of waiting) if (one.after < number) one.decide('message')
     },
     /** Resolves when the scope of the refusal is known, or nothing more can become known. */
     refused(refusal: Refusal): Promise<Scope> {
-      return new Promise((resolve) => {
-        const one = {
-          after: handedOver,
-          unclear: unclearScope(refusal),
-          decide: (scope: Scope) => {
-            waiting.delete(one)
-            resolve(scope)
-          },
-        }
-        waiting.add(one)
-        count(refusal.reason)
-        if (stop !== undefined) one.decide('run')
-      })
+      const { promise, resolve } = Promise.withResolvers<Scope>()
+      const decide = (scope: Scope) => {
+        waiting.delete(one)
+        resolve(scope)
+      }
+      const one = { after: handedOver, unclear: unclearScope(refusal), decide }
+      waiting.add(one)
+      count(refusal.reason)
+      if (stop !== undefined) decide('run')
+      return promise
     },
     /** A fault of ours, found before any provider was asked; or no answer. */
     failed: count,
-    /** No further answers will come. */
     end() {
       for (const one of waiting) one.decide(one.unclear)
     },
-    /** Why the run must stop; undefined while it need not. */
     get stop() {
       return stop
     },

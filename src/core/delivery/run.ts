@@ -15,7 +15,6 @@ const BATCH = 400
 const RETRY_SHARE = 20
 
 export interface RunOptions {
-  /** The most jobs that one run attempts; default: all that are due. */
   readonly limit?: number
   readonly forMs?: number | undefined
   /** Ends a run after the messages that are out. */
@@ -40,7 +39,6 @@ interface Taken<Claim> {
 
 const UNTRIED: Delivery = { kind: 'untried' }
 
-/** One run over the jobs of a source: claims, attempts and records them. */
 export function createRun<Claim extends object, Prepared extends Ready>(
   { clock, timer, random }: Host,
   source: Source<Claim, Prepared>,
@@ -50,11 +48,8 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   // With a pace, each claim gets its place first, and none waits for a line.
   const slots = stream.isBulk && !pace ? SLOTS : lines
   // If more outcomes waited for a commit, fewer slots would be left than there are lines, and lines would idle.
-  const marker = createMarker<Claim, Attempted<Claim, Prepared>>(
-    source,
-    timer,
-    stream.isBulk ? SLOTS - lines : 1,
-  )
+  const full = stream.isBulk ? SLOTS - lines : 1
+  const marker = createMarker<Claim, Attempted<Claim, Prepared>>(source, timer, full)
   const refusals = createRefusals()
   const inLine = createSemaphore(lines)
   /** Aborted when the run stops sending, whatever for. */
@@ -197,8 +192,8 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     const answer = prepared.handOver(lease.signal, recorded)
     const delivery = (await Promise.race([answer, lease.expired])) ?? LATE
     answered()
-    // Counted here, in the order of the answers, and while the slot is still taken, so that the next message in
-    // line sees it: which refusals are consecutive must not depend on what is recorded first.
+    // In the order of the answers, and while the slot is taken, so that the next message in line sees it: which
+    // refusals are consecutive must not depend on what is recorded first.
     if (delivery.kind === 'sent') refusals.accepted(number)
     // Whoever swallows one after the other gets no more in this run: each may be repeated.
     if (delivery.kind === 'unknown') refusals.failed(delivery.reason)
@@ -278,14 +273,11 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     },
     async all(): Promise<Ran> {
       await lookAtHold()
-      if (forMs !== undefined)
-        timer.sleep(forMs, halted).then(
-          () => {
-            isOutOfTime = true
-            halt.abort()
-          },
-          () => {},
-        )
+      const endOfTime = () => {
+        isOutOfTime = true
+        halt.abort()
+      }
+      if (forMs !== undefined) timer.sleep(forMs, halted).then(endOfTime, () => {})
       fill()
       await ended.promise
       halt.abort()

@@ -3,12 +3,10 @@ import type { WaitUntilRecorded } from '../mail/mailer.ts'
 import type { Delivery, Job, JobRecord } from './delivery.ts'
 import type { Stream } from './streams.ts'
 
-/** A job that is ready to be handed over. */
 export interface Ready {
   readonly handOver: (signal: AbortSignal, recorded: WaitUntilRecorded) => Promise<Delivery>
 }
 
-/** What one attempt leaves behind. */
 export interface Attempted<Claim, Prepared extends Ready = Ready> {
   readonly claim: Claim
   readonly delivery: Delivery
@@ -37,14 +35,12 @@ export interface Source<Claim, Prepared extends Ready = Ready> {
     readonly retries: number
     readonly leaseMs: number
   }) => Promise<readonly Claim[]>
-  /** Renews the leases of messages that are out. */
   readonly keep: (claims: readonly Claim[], leaseMs: number) => Promise<void>
   readonly jobOf: (claim: Claim) => Job
   /** Composes a job; or what becomes of it without an attempt. */
   readonly prepare: (claim: Claim) => Promise<Prepared | Delivery>
   /** Asked just before a job is handed over: what becomes of it if that is not to be. */
-  readonly lastLook?: (claim: Claim) => Promise<Delivery | undefined>
-  /** Records several outcomes in one durable commit. */
+  readonly lastLook?: ((claim: Claim) => Promise<Delivery | undefined>) | undefined
   readonly settle: (attempted: readonly Attempted<Claim, Prepared>[]) => Promise<void>
   /** Told of each outcome once it is recorded; `answer` is what the provider said, whatever was made of it. */
   readonly tell: (attempted: Attempted<Claim, Prepared>, answer: Delivery) => void

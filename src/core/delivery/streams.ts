@@ -1,12 +1,10 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { StreamName } from '../mail/holds.ts'
 
-/** How what leaves of one kind is retried. */
 export interface Stream {
   readonly name: StreamName
   /** The pause after a failed attempt that follows so many others. */
   readonly pauseMs: (failures: number, fraction: number) => number
-  /** Given up after so many failures. */
   readonly most: number
   /** Failures of the line or the sender count as well. */
   readonly countsAll: boolean
@@ -15,8 +13,8 @@ export interface Stream {
   /** Nobody recognizes a repeat: after an unknown outcome they become rarer for as long as that goes on. */
   readonly repeatsRarely?: boolean
   /**
-   * Many leave at once: they are claimed ahead and recorded together, a failure of the connection ends the run, and a
-   * refusal is judged by what becomes of the others.
+   * Many leave at once: claimed ahead and recorded together, a failure of the connection ends the run, and a refusal
+   * is judged by what becomes of the others.
    */
   readonly isBulk?: true
   /** When what our own configuration or texts kept from leaving is tried again. */

@@ -12,7 +12,6 @@ export type MailAnswer =
   /** The caller may ask, but the plan does not cover it. */
   | { readonly kind: 'locked'; readonly message: string }
 
-/** The mail that a request resolves to; undefined if there is no such record. */
 export type MailResolution =
   | {
       readonly to: string
@@ -70,9 +69,7 @@ export interface MailDefinition {
 }
 
 /** The name of a mail in another language, as that of its file: `de/welcome`. */
-export function translationName(language: string, mail: string): string {
-  return `${language}/${mail}`
-}
+export const translationName = (language: string, mail: string): string => `${language}/${mail}`
 
 /** Where templates are: `<name>.md` or `<name>.mjml`, and `layout.mjml`. */
 export interface MailFolder {
@@ -107,7 +104,6 @@ export interface MailSet {
   readonly texts?: () => Promise<LessonTexts>
 }
 
-/** Slots that the dispatcher fills in every lesson. */
 export const LESSON_SLOTS = { lessonUrl: 'url', unsubscribeUrl: 'url' } as const
 
 /** Those of a lesson that has no page. */
@@ -123,9 +119,9 @@ export const NOTICE_SLOTS = {
 } as const
 
 /**
- * The records that decide who may have which mail sent, to whom, and with which link (CONTRACT §4). A record that
- * the caller may not use is `undefined`, exactly as one that does not exist. `url` is absolute, or a path on the
- * site. The store has an adapter over SQL tables (docs/guides/directory.md); an embedding program may give its own.
+ * The records that decide who may have which mail sent, to whom, and with which link (CONTRACT §4). One that the caller
+ * may not use is `undefined`, as if it did not exist. `url` is absolute, or a path on the site. The store has an adapter
+ * over SQL tables (docs/guides/directory.md); an embedding program may give its own.
  */
 export interface Directory {
   /** An open invite of an organisation of which `admin` is an admin. */
@@ -137,7 +133,6 @@ export interface Directory {
 }
 
 export interface Invite {
-  /** The invited address. */
   readonly address: string
   /** The organisation's name, as the mail shows it. */
   readonly organisation: string
@@ -160,17 +155,15 @@ export interface PassedExam {
 }
 
 /**
- * Each class of mail has its own limit, so that mail which strangers request never keeps a person from
- * signing in. `program` has none: it is what the platform's own code sends at once.
+ * The limit per recipient that a mail counts toward: one for each class of mail, so that mail which strangers request
+ * never keeps a person from signing in. `program` has none: it is what the platform's own code sends at once.
  */
 export const ALLOWANCES = ['sign-in', 'invite', 'other', 'program'] as const
-
-/** The limit per recipient that a mail counts toward. */
 export type Allowance = (typeof ALLOWANCES)[number]
 
 /** The text of a lesson in one language, as its file has it. */
 export interface LessonText {
-  /** The hash of the other fields: two texts with the same hash are the same text. */
+  /** Of the other fields. */
   readonly hash: string
   readonly format: 'md' | 'mjml'
   /** A language tag. */
@@ -181,7 +174,6 @@ export interface LessonText {
 /** The texts of one lesson: the original under an empty name, translations under their language in lower case. */
 export type LessonTranslations = Readonly<Record<string, LessonText>>
 
-/** The texts of a platform's lessons. */
 export interface LessonTexts {
   /** By the name of the lesson's template; undefined: the platform has no such lesson. */
   of(lesson: string): LessonTranslations | undefined
@@ -189,13 +181,8 @@ export interface LessonTexts {
   compile(text: LessonText, like: string): Promise<CompiledMail>
 }
 
-/** The hash that identifies a text. */
 export function hashOf({ format, language, source }: Omit<LessonText, 'hash'>): string {
   // The crypto module takes 6 ms of a cold start, and most commands need none of it.
-  return process
-    .getBuiltinModule('node:crypto')
-    .createHash('sha256')
-    .update(JSON.stringify([format, language, source]))
-    .digest('base64url')
-    .slice(0, 22)
+  const { hash } = process.getBuiltinModule('node:crypto')
+  return hash('sha256', JSON.stringify([format, language, source]), 'base64url').slice(0, 22)
 }

@@ -2,21 +2,16 @@ import { perObject } from '../once.ts'
 import type { Message } from './mailer.ts'
 import { escapeHtml, type Part } from './template.ts'
 
-/**
- * Encodes one piece of a text in ASCII for what carries it (a JSON string, quoted-printable …) so that pieces may be
- * joined: each begins where a fresh one could.
- */
-export type Encode = (text: string) => string
-
 /** A piece of a message: encoded text, or static bytes that were encoded when the mail was first sent. */
 export type Piece = string | Uint8Array
 
 /**
- * Writes one part of a message in an encoding. The static parts of a compiled mail are encoded once, to bytes; from then
- * on a message costs the encoding of its slots, and copying the rest.
+ * Writes one part of a message. `encode` encodes a piece of it in ASCII for what carries it (a JSON string,
+ * quoted-printable …), so that pieces may be joined. The static parts of a compiled mail are encoded once, to bytes; from
+ * then on a message costs the encoding of its slots, and copying the rest.
  */
 export function encodedFill(
-  encode: Encode,
+  encode: (text: string) => string,
 ): (message: Pick<Message, 'source' | 'html' | 'text'>, part: 'html' | 'text', onto: Piece[]) => void {
   const encodedOnce = perObject((parts: readonly Part[]) =>
     parts.map((part) => (typeof part === 'string' ? Buffer.from(encode(part), 'latin1') : part)),
@@ -49,10 +44,7 @@ const SLAB_BYTES = 256 * 1024
 let slab = Buffer.alloc(0)
 let used = 0
 
-/**
- * Messages share slabs, as Node's own small buffers do: allocating and freeing memory for each would cost as much as
- * filling it.
- */
+/** Messages share slabs, as Node's small buffers do: allocating memory for each would cost as much as filling it. */
 function freshBytes(length: number): Buffer {
   if (length > SLAB_BYTES / 4) return Buffer.allocUnsafe(length)
   if (used + length > slab.length) {

@@ -3,7 +3,14 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parsedJson } from '../is-record.ts'
 import { fileNames, readBytes, readPackageFile } from '../package-files.ts'
-import { isTemplateFile, pathOf, type Templates } from './compile/files.ts'
+import {
+  isTemplateFile,
+  pathOf,
+  readTemplateFiles,
+  type TemplateFiles,
+  type Templates,
+} from './compile/files.ts'
+import { hashOf, type LessonText, type LessonTexts } from './definition.ts'
 import type { CompiledMails } from './template.ts'
 
 /** Output file of `platformctl email build`, in the folder of the mails. */
@@ -13,7 +20,6 @@ export interface MailBuild {
   readonly version: 1
   /** The version of the package that made it: another one may compile the same sources to other mails. */
   readonly madeBy: string
-  /** Hash of everything that the mails were made from. */
   readonly sources: string
   readonly mails: CompiledMails
 }
@@ -27,7 +33,7 @@ export async function compiledFolder(templates: Templates, folder: string): Prom
     : (await buildFolder(templates)).mails
 }
 
-/** Compiles a set. Rejects with a TemplateError that names the file and the line. */
+/** Rejects with a TemplateError that names the file and the line. */
 export async function buildFolder(templates: Templates): Promise<MailBuild> {
   const { compileFolders } = await import('./compile/compile.ts')
   const sources = await hashSources(templates)
@@ -40,9 +46,10 @@ async function packageVersion(): Promise<string> {
 }
 
 async function readBuild(folder: string): Promise<MailBuild | undefined> {
-  const text = await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')
   // Written by `email build`.
-  return parsedJson(text) as MailBuild | undefined
+  return parsedJson(await readFile(path.join(folder, BUILD_FILE), 'utf8').catch(() => '')) as
+    | MailBuild
+    | undefined
 }
 
 /** A hash of everything that the mails are made from: templates, layouts, definitions and brand. */
@@ -60,4 +67,43 @@ async function hashSources({ definitions, folders, brand }: Templates): Promise<
       hash.update(`\0${file}\0`).update(await readBytes(path.join(folder, file)).catch(() => ''))
   }
   return hash.digest('base64url')
+}
+
+/** Reads the lessons of a set. Rejects with a TemplateError if a file is missing or cannot be read. */
+export async function readLessonTexts(set: Templates): Promise<LessonTexts> {
+  const lessons = new Map<string, Record<string, { text: LessonText; files: TemplateFiles }>>()
+  // The lessons of a course share a layout: keep it once.
+  const layouts = new Map<string, string>()
+  const reading = set.definitions.map(async (definition) => {
+    if (!definition.lesson) return
+    const read = await readTemplateFiles(set, definition)
+    const layout = layouts.get(read.layout) ?? read.layout
+    layouts.set(layout, layout)
+    const { name, translates } = definition
+    const key = translates === undefined ? '' : name.slice(0, -(translates.length + 1))
+    const lesson = lessons.get(translates ?? name) ?? {}
+    lessons.set(translates ?? name, lesson)
+    lesson[key] = { text: textOf(read), files: { ...read, layout } }
+  })
+  await Promise.all(reading)
+  return {
+    of(lesson) {
+      const found = lessons.get(lesson)
+      return found && Object.fromEntries(Object.entries(found).map(([key, { text }]) => [key, text]))
+    },
+    async compile({ format, language, source }, like) {
+      const lesson = lessons.get(like)
+      const files = lesson?.[language.toLowerCase()]?.files ?? lesson?.['']?.files
+      if (files === undefined) throw new RangeError(`there is no lesson ${like}`)
+      const { compileFile } = await import('./compile/compile.ts')
+      return compileFile({ ...files, file: `lesson.${format}`, source, language })
+    },
+  }
+}
+
+function textOf({ file, source: read, language = 'en' }: TemplateFiles): LessonText {
+  const format = file.endsWith('.mjml') ? 'mjml' : 'md'
+  // PostgreSQL keeps no NUL, and Markdown reads it as this.
+  const source = read.replaceAll('\0', '\ufffd')
+  return { hash: hashOf({ format, language, source }), format, language, source }
 }

@@ -29,14 +29,12 @@ export function createHeld(read: () => Promise<readonly Hold[]>, now: () => numb
 }
 
 /** The stream of a mail that somebody or a program asks for. */
-export function streamOf(definitions: readonly MailDefinition[], template: string): 'sign-in' | 'mail' {
-  return definitions.find(({ name }) => name === template)?.allowance === 'sign-in' ? 'sign-in' : 'mail'
-}
+export const streamOf = (definitions: readonly MailDefinition[], template: string): 'sign-in' | 'mail' =>
+  definitions.find(({ name }) => name === template)?.allowance === 'sign-in' ? 'sign-in' : 'mail'
 
 /** Why a mail is not sent, for its sender. */
 export const heldReason = ({ stream, reason }: Hold) => `mail of the stream ${stream} is paused: ${reason}`
 
-/** The pause of courses. */
 export function coursePause(holds: readonly Hold[]): Pause | undefined {
   const hold = holds.find(({ stream }) => stream === 'course')
   return hold && { at: hold.at, reason: hold.reason }
@@ -45,13 +43,11 @@ export function coursePause(holds: readonly Hold[]): Pause | undefined {
 /** What is on its way in one stream. Times are UTC milliseconds. */
 export interface StreamQueue {
   readonly stream: StreamName
-  /** To be sent now. */
   readonly due: number
   /** An attempt failed, and the next one has its time. */
   readonly waiting: number
   /** Given up, or left to an operator's decision. */
   readonly failed: number
-  /** When the oldest of them became due. */
   readonly oldestAt: number | undefined
   /** The next attempt after now. */
   readonly nextAt: number | undefined
@@ -67,13 +63,12 @@ export interface LastMail {
   readonly failed: Pause | undefined
 }
 
-/** The streams that were paused together. */
-export function heldTogether(holds: readonly Hold[]) {
+export function heldTogether(
+  holds: readonly Hold[],
+): readonly (Pause & { readonly streams: StreamName[] })[] {
   const groups = Map.groupBy(holds, ({ at, reason }) => `${at} ${reason}`)
-  return [...groups.values()].flatMap(([first, ...rest]) =>
-    first === undefined
-      ? []
-      : [{ at: first.at, reason: first.reason, streams: [first, ...rest].map(({ stream }) => stream) }],
+  return [...groups.values()].flatMap((held) =>
+    held.slice(0, 1).map(({ at, reason }) => ({ at, reason, streams: held.map(({ stream }) => stream) })),
   )
 }
 

@@ -31,10 +31,9 @@ export interface Message {
 }
 
 /**
- * Outcome of one send. `unknown`: the connection broke after the message was handed over, so it may have been
- * delivered. A transient outcome with `scope: 'connection'` (401, 421, 429) uses up no attempt: the transport pauses
- * instead. `scope: 'sender'` (422, 5.7.1) is a refusal that may concern us rather than this message: the dispatcher
- * decides by the outcome of the others. `hardBounce` marks a dead address (5.1.1).
+ * Outcome of one send. `unknown`: the connection broke after the message was handed over, so it may have been delivered.
+ * Of `transient`, the scope `connection` (401, 421, 429) uses up no attempt: the transport pauses instead; `sender` (422,
+ * 5.7.1) may concern us rather than this message: the outcome of the others decides. `hardBounce`: a dead address (5.1.1).
  */
 export type Outcome =
   | { readonly kind: 'sent'; readonly id: string }
@@ -102,20 +101,18 @@ export interface Mail {
 /** `not_composed`: the fault is in our own texts, templates or configuration, and no provider was asked. */
 export type SendOutcome =
   | Outcome
-  | { readonly kind: 'not_configured'; readonly reason: string }
-  | { readonly kind: 'not_composed'; readonly reason: string }
+  | { readonly kind: 'not_configured' | 'not_composed'; readonly reason: string }
 
 /** Why a mail is not sent while no mailer is configured. */
 export const NOT_CONFIGURED = 'mail is not configured'
 
 /** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
-export interface Mailer {
+export interface Mailer extends Pick<Transport, 'verify' | 'close'> {
   readonly configured: boolean
   /** `smtp`, `api`, `postmark`, `ses`, or the embedding program's own; undefined when not configured. */
   readonly transport: string | undefined
   /** How many messages it carries at once. */
   readonly lines: number
-  /** The longest that one attempt may take. */
   readonly patienceMs: number
   /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
   prepare(): Promise<void>
@@ -125,7 +122,4 @@ export interface Mailer {
   compose(mail: Mail): Promise<Message>
   /** Never rejects. `recorded`: see `Transport`. */
   send(mail: Mail, signal?: AbortSignal, recorded?: WaitUntilRecorded): Promise<SendOutcome>
-  /** Connects and authenticates without sending; rejects with a reason free of secrets. */
-  verify(signal?: AbortSignal): Promise<void>
-  close(): Promise<void>
 }

@@ -1,24 +1,23 @@
-import type { Mailbox } from '../address.ts'
+import { hash } from 'node:crypto'
+import { asciiAddress, type Mailbox } from '../address.ts'
 import type { DkimSettings, MailRoute, Settings } from '../env/settings.ts'
 import type { Network } from '../network/get.ts'
-import { once } from '../once.ts'
+import { once, perObject } from '../once.ts'
 import { dkimPrivateKey } from '../webhook-key.ts'
-import { composeMessage, messageIdOf } from './compose.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import {
   LINES,
   type Mail,
   type Mailer,
+  type Message,
   NOT_CONFIGURED,
   type Outcome,
   PATIENCE_MS,
-  type SendOutcome,
   type Transport,
 } from './mailer.ts'
-import { type CompiledMails, mailIn } from './template.ts'
+import { type CompiledMail, type CompiledMails, isSafeUrl, mailIn, renderMail } from './template.ts'
 import type { SignMessage } from './transports/mime.ts'
 
-/** Opens a mailer; nothing connects before the first send. */
 export function openMailer({
   mail,
   transport: own,
@@ -33,7 +32,6 @@ export function openMailer({
   readonly from?: Mailbox | undefined
   /** Envelope senders for SMTP; undefined: the sender of the message. */
   readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
-  /** Where the compiled templates come from. */
   readonly compiled: () => Promise<CompiledMails>
   /** Hears the Date of an API’s answers. */
   readonly onDate?: Network['onDate']
@@ -54,7 +52,7 @@ export function openMailer({
     async prepare() {
       await Promise.all([compiled(), transport()])
     },
-    messageId: (mail) => messageIdOf(mail, mail.from ?? sender),
+    messageId: (mail) => `${digestOf(mail)}@${senderOf(mail.from ?? sender).domain}`,
     compose,
     async send(mail, signal, recorded) {
       const message = await compose(mail).catch(faultOf)
@@ -86,24 +84,18 @@ function isOutcome(value: unknown): value is Outcome {
 }
 
 const noMailer: Mailer = {
-  configured: false,
-  transport: undefined,
-  lines: 0,
-  patienceMs: 0,
+  ...{ configured: false, transport: undefined, lines: 0, patienceMs: 0 },
   prepare: async () => {},
   messageId: () => undefined,
   compose: () => Promise.reject(new Error(NOT_CONFIGURED)),
-  send: async (): Promise<SendOutcome> => ({ kind: 'not_configured', reason: NOT_CONFIGURED }),
+  send: async () => ({ kind: 'not_configured', reason: NOT_CONFIGURED }),
   verify: () => Promise.reject(new Error(NOT_CONFIGURED)),
   close: async () => {},
 }
 
 /** The kind of the transport that a route opens, known before it is loaded. */
-function transportOf(route: MailRoute): string {
-  return route.kind === 'smtp' || route.provider === undefined || route.provider === 'resend'
-    ? route.kind
-    : route.provider
-}
+const transportOf = (route: MailRoute): string =>
+  route.kind === 'smtp' || route.provider === 'resend' ? route.kind : (route.provider ?? route.kind)
 
 async function openTransport(
   mail: Settings['mail'],
@@ -133,12 +125,61 @@ async function signerOf(dkim: DkimSettings | undefined): Promise<SignMessage | u
   return createDkimSigner(dkim, key)
 }
 
-/**
- * Why a message could not be made. Only our own errors are quoted: another error's text could contain an
- * address.
- */
+/** Why a message could not be made, by our own errors only: another's text could contain an address. */
 function faultOf(error: unknown): string {
   return error instanceof Error && (error.name === 'SlotError' || error.name === 'TemplateError')
     ? error.message
     : 'the message could not be made'
 }
+
+const LINE_END = /[\r\n\0]/
+
+/** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
+export function composeMessage(
+  mail: Mail,
+  compiled: CompiledMail,
+  from: Mailbox,
+  replyTo: Mailbox | undefined,
+): Message {
+  const { unsubscribeUrl: link, slots, template, label = template, date, to, attachments } = mail
+  const { subject, html, text } = renderMail(compiled, slots)
+  const { domain, id: sender } = senderOf(from)
+  const digest = digestOf(mail)
+  // Usually this is the link in the body, which was already checked with the slots.
+  if (link !== undefined && link !== slots.unsubscribeUrl && !isSafeUrl(link))
+    throw new Error('the unsubscribe link is not an address')
+  const oneClick = { 'List-Unsubscribe': `<${link}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
+  const headers = {
+    ...(link !== undefined && oneClick),
+    // Vacation responders answer no such mail (RFC 3834 §5).
+    'Auto-Submitted': 'auto-generated',
+    // Gmail reports complaint rates for each part; the last one names the sender.
+    ...(link !== undefined && { 'Feedback-ID': `${template}:course:mail:${sender}` }),
+    'List-Id': `<${link === undefined ? 'account' : 'course'}.${domain}>`,
+    ...mail.headers,
+  }
+  // Slots, addresses and the link are checked where they are parsed.
+  if (LINE_END.test(subject) || LINE_END.test(from.name ?? '') || LINE_END.test(to.name ?? ''))
+    throw new Error('a header field holds a line end')
+  return {
+    key: `${label}.${digest}`,
+    messageId: `${digest}@${domain}`,
+    ...{ date, from, to, replyTo, subject, html, text, headers, attachments },
+    source: { compiled, slots },
+  }
+}
+
+/** A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows. */
+const digestOf = ({
+  template,
+  label = template,
+  about,
+}: Pick<Mail, 'template' | 'label' | 'about'>): string =>
+  hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
+
+/** The domain of a sender, and 5 to 15 characters that stay the same for it. Every message has the same sender. */
+const senderOf = perObject((from: Mailbox) => {
+  const address = asciiAddress(from.address)
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  return { domain, id: hash('sha256', domain, 'hex').slice(0, 12) }
+})

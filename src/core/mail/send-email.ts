@@ -38,8 +38,8 @@ export interface MailToSend<Slots = AnySlots> extends MailParts {
   /** Unique name of the mail: the same value never sends two different mails. Default: a new one for each call. */
   readonly key?: string
   /**
-   * Answers as soon as the mail is stored: it is sent even if the process ends or the provider is down, for up to three days. Without
-   * a persistent store, it is sent at once.
+   * Answers as soon as the mail is stored: it is sent even if the process ends or the provider is down, for up to
+   * three days. Without a persistent store, it is sent at once.
    */
   readonly durable?: boolean
 }
@@ -104,13 +104,8 @@ export function createSendEmail(
     if (typeof parts === 'string') return notSent(parts)
     const now = clock.now()
     const mail = {
-      ...parts,
-      template,
+      ...{ ...parts, template, slots, to: parsed.mailbox, about, date: date ?? new Date(now) },
       ...(language !== undefined && { language }),
-      slots,
-      to: parsed.mailbox,
-      about,
-      date: date ?? new Date(now),
     }
     if (!mailer.configured) return notSent(NOT_CONFIGURED)
     const store = await kept().catch(() => 'unavailable' as const)
@@ -131,41 +126,26 @@ export function createSendEmail(
         isStored,
         date,
       })
-    const sending = inTurn(about, send)
-    return isStored ? sending.catch(() => notSent(NOT_STORED)) : sending
-  }
-
-  async function inTurn(key: string, send: () => Promise<MailAnswer>): Promise<MailAnswer> {
-    const sending = (calls.get(key) ?? Promise.resolve()).then(send)
+    const sending = (calls.get(about) ?? Promise.resolve()).then(send)
     const settled = sending.catch(() => {})
-    calls.set(key, settled)
-    void settled.then(() => calls.get(key) === settled && calls.delete(key))
-    return sending
+    calls.set(about, settled)
+    void settled.then(() => calls.get(about) === settled && calls.delete(about))
+    return isStored ? sending.catch(() => notSent(NOT_STORED)) : sending
   }
 
   return async (input) => {
     const answered = await answer(input).catch(() => notSent(NOT_MADE))
-    switch (answered.kind) {
-      case 'sent':
-        return { sent: true, id: answered.id, ...(answered.queued && { queued: true }) }
-      case 'not_sent':
-        return { sent: false, reason: answered.reason }
-      default:
-        return { sent: false, reason: CONFLICT, code: 'conflict' }
-    }
+    if (answered.kind === 'sent')
+      return { sent: true, id: answered.id, ...(answered.queued && { queued: true }) }
+    if (answered.kind === 'not_sent') return { sent: false, reason: answered.reason }
+    return { sent: false, reason: CONFLICT, code: 'conflict' }
   }
 }
 
 export function createSendMail(sendEmail: SendEmail, random: Random): SendsMail {
-  return {
-    // Callers without types may leave the second argument out; what is missing is then a reason.
-    send: (template, mail) =>
-      sendEmail({
-        ...mail,
-        template,
-        about: mail?.key ?? Buffer.from(random.bytes(18)).toString('base64url'),
-      }),
-  }
+  const newKey = () => Buffer.from(random.bytes(18)).toString('base64url')
+  // Callers without types may leave the second argument out; what is missing is then a reason.
+  return { send: (template, mail) => sendEmail({ ...mail, template, about: mail?.key ?? newKey() }) }
 }
 
 /** A file to attach, as code gives it. */
@@ -243,15 +223,10 @@ function headerFault(headers: Readonly<Record<string, string>>): string | undefi
 
 function attachmentFault(attachments: readonly AttachmentInput[]): string | undefined {
   if (attachments.length > MOST) return `a mail has at most ${MOST} attachments`
+  const isName = (name: unknown) =>
+    typeof name === 'string' && !/^\s*$|^\.+$/.test(name) && name.isWellFormed() && !UNSAFE_IN_NAME.test(name)
   for (const { name, type, content } of attachments) {
-    if (
-      typeof name !== 'string' ||
-      name.trim() === '' ||
-      name.length > LONGEST_NAME ||
-      !name.isWellFormed() ||
-      UNSAFE_IN_NAME.test(name) ||
-      /^\.+$/.test(name)
-    )
+    if (!isName(name) || name.length > LONGEST_NAME)
       return `the name of an attachment is a file name of at most ${LONGEST_NAME} characters, without a path`
     if (typeof type !== 'string' || !MEDIA_TYPE.test(type))
       return 'the type of an attachment is a media type, as application/pdf'

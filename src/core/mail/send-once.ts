@@ -1,29 +1,26 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
 import { mailboxKey } from '../address.ts'
-import { DAY_MS } from '../durations.ts'
+import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
 import type { Attachment, Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
 import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
 
-/** At most `most` different mails to one recipient within `windowMs`. */
 export interface MailCap {
   readonly most: number
   readonly windowMs: number
 }
 
 /**
- * The caps for each class of transactional mail (sign-in, invites, all others). They keep anybody from
- * filling an inbox by asking in its owner's name: neither another route, process or client address nor a
- * restart gets around them.
+ * The caps for each class of transactional mail keep anybody from filling an inbox in its owner's name: no other
+ * route, process or client address, and no restart, gets around them.
  */
 export const RECIPIENT_CAPS: readonly MailCap[] = [
-  { most: 5, windowMs: 60 * 60 * 1000 },
+  { most: 5, windowMs: HOUR_MS },
   { most: 20, windowMs: DAY_MS },
 ]
 
-/** A mail to store for the engine to send. */
 export interface QueuedMail {
   readonly stream: 'sign-in' | 'mail'
   readonly address: string
@@ -32,7 +29,7 @@ export interface QueuedMail {
 }
 
 /**
- * What composes a queued mail. It has the template as it was, so that every attempt has the same bytes. A sign-in mail
+ * What composes a queued mail: with the template as it was, so that every attempt has the same bytes. A sign-in mail
  * names its record in place of slots: its link is not stored a second time.
  */
 export interface MailPayload extends Pick<Mail, 'template' | 'about' | 'from' | 'headers'> {
@@ -52,14 +49,14 @@ export interface BegunMail {
 }
 
 /**
- * Record of the transactional mails sent, so that a mail requested twice is sent once. A retry has the same bytes,
- * because it keeps the Date header of the first attempt.
+ * Record of the mails sent, so that one requested twice is sent once. A retry keeps the Date header of the first
+ * attempt.
  */
 export interface SentMailStore {
   /**
-   * Notes the first attempt. Gives its time and, if the mail was sent, the provider's id. A mail not begun before is
-   * refused if its recipient has reached a cap, and one under a known key if its content is another. The checks, the
-   * note and the queued mail are one transaction; a mail that is queued already stays as it is.
+   * Notes the first attempt; gives its time and, if the mail was sent, the provider's id. A new mail is refused if its
+   * recipient has reached a cap, one under a known key if its content is another. The checks, the note and the queued
+   * mail are one transaction; a mail that is queued already stays as it is.
    */
   begin(input: {
     readonly key: string
@@ -75,18 +72,13 @@ export interface SentMailStore {
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
 }
 
-/**
- * The keyed hash under which mail to a mailbox is counted: the address is not kept, and nobody without the
- * key can test a list of addresses against it.
- */
-function recipientHash(key: string, identity: string, allowance: Allowance = 'other'): string {
-  return keyedHash(key, `recipient:${allowance} ${mailboxKey(identity)}`)
-}
+/** Counts mail to a mailbox: the address is not kept, and nobody without the key can test a list of addresses. */
+const recipientHash = (key: string, identity: string, allowance: Allowance = 'other'): string =>
+  keyedHash(key, `recipient:${allowance} ${mailboxKey(identity)}`)
 
 /** All hashes under which mail to an address is counted. Its erasure deletes them. */
-export function recipientHashes(key: string, identity: string): readonly string[] {
-  return ALLOWANCES.map((allowance) => recipientHash(key, identity, allowance))
-}
+export const recipientHashes = (key: string, identity: string): readonly string[] =>
+  ALLOWANCES.map((allowance) => recipientHash(key, identity, allowance))
 
 /** A keyed hash of what a mail says to whom: neither is kept, and nobody without the key can test a guess. */
 function contentHash(key: string, identity: string, mail: Mail): string {
@@ -100,11 +92,9 @@ const keyedHash = (key: string, text: string) => createHmac('sha256', key).updat
 
 /** Where mails that must not be lost are stored to be sent. */
 export interface MailQueue extends Pick<SuppressingMailer, 'refusal'> {
-  /** Starts sending what is stored. */
   readonly wake: () => void
 }
 
-/** A store of mails that were asked for. */
 export interface KeptMail {
   readonly sentMail: SentMailStore
   /** Hashes recipients and contents. */
@@ -120,7 +110,7 @@ export const NOT_MADE = 'the message could not be made'
 
 /**
  * Sends a mail that a program or a person asks for, at most once under its key: stored first, to be sent for certain,
- * or at once. Lessons, confirmations and alerts are rows of the engine and do not pass here.
+ * or at once.
  */
 export async function sendOnce(
   { mailer, compiled }: { readonly mailer: Mailer; readonly compiled: () => Promise<CompiledMails> },
@@ -172,7 +162,6 @@ export async function sendOnce(
   if (answer.kind === 'sent') await sentMail.recordSent({ key, id: answer.id }).catch(() => {})
   return answer
 
-  /** The mail as it is stored, or why it cannot be sent. */
   async function queueable(mail: Mail, record: MailPayload['record']): Promise<QueuedMail | string> {
     const refused = await queue?.refusal(mail)
     if (refused && refused.kind !== 'sent') return refused.reason
@@ -185,12 +174,7 @@ export async function sendOnce(
       return error instanceof Error && error.name === 'SlotError' ? error.message : NOT_MADE
     }
     const payload: MailPayload = {
-      template,
-      about,
-      compiled: pinned,
-      name: to.name,
-      from,
-      headers,
+      ...{ template, about, compiled: pinned, name: to.name, from, headers },
       attachments: attachments?.map((one) => ({ ...one, content: one.content.toString('base64') })),
       ...(record ? { record } : { slots }),
     }

@@ -34,7 +34,6 @@ export function createSuppressingMailer(
     readonly list: () => Promise<SuppressionList | undefined>
     readonly isSignIn: (template: string) => boolean
     readonly clock: Clock
-    /** Counts a message that a server took. */
     readonly onSent?: (count: MailCount) => Promise<void>
     /** Called for each mail that is not a lesson, because such mail does not wait for a slot. */
     readonly onUrgent?: () => Promise<void>
@@ -49,8 +48,7 @@ export function createSuppressingMailer(
     if (mail.unsubscribeUrl !== undefined) return undefined
     const identity = identityOf(mail)
     if (identity === undefined) return undefined
-    const found = await (await list())?.store.find(identity)
-    const suppression = found?.suppression
+    const suppression = (await (await list())?.store.find(identity))?.suppression
     return suppression === undefined || mayMail(suppression, { signIn: isSignIn(mail.template) })
       ? undefined
       : { kind: 'permanent', hardBounce: false, reason: REASONS[suppression.cause] }
@@ -60,14 +58,11 @@ export function createSuppressingMailer(
     const [identity, suppressions] = [identityOf(mail), await list()]
     if (identity === undefined || suppressions === undefined) return
     const now = clock.now()
-    const change = suppressionChange(
-      identity,
-      { cause: 'hard-bounce', at: now, source: 'send', reason },
-      suppressions.erasureHashes,
-    )
-    // The history already has the attempt, so no entry is added.
+    const why = { cause: 'hard-bounce', at: now, source: 'send', reason } as const
+    const change = suppressionChange(identity, why, suppressions.erasureHashes)
     const domain = countedDomain(identity)
     const counted = { at: now, kind: 'hard-bounce', source: 'send', domain, count: 1 } as const
+    // The history already has the attempt, so no entry is added.
     await suppressions.store.apply([{ ...change, entry: undefined, counted }], now)
   }
 
@@ -80,18 +75,14 @@ export function createSuppressingMailer(
         const refused = mail.unsubscribeUrl === undefined ? await refusal(mail) : undefined
         if (refused) return refused
       } catch {
-        return {
-          kind: 'transient',
-          scope: 'connection',
-          reason: 'the suppression list could not be read',
-        }
+        return { kind: 'transient', scope: 'connection', reason: 'the suppression list could not be read' }
       }
       if (mail.unsubscribeUrl === undefined) await onUrgent().catch(() => {})
       const outcome = await mailer.send(mail, signal, recorded)
       if (outcome.kind === 'sent') {
-        const source = mailer.transport ?? 'own'
         // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.
         const domain = countedDomain(mail.to.address.toLowerCase())
+        const source = mailer.transport ?? 'own'
         await onSent({ at: clock.now(), kind: 'sent', source, domain, count: 1 }).catch(() => {})
       }
       // If the suppression cannot be written now, the next bounce writes it.

@@ -44,10 +44,7 @@ export function mailIn<M = CompiledMail>(
   return found === undefined ? undefined : compiled[keyIn(found)]
 }
 
-/**
- * The first of the language, its base language and the empty tag (the platform's language) that something is
- * in; undefined if it is in none.
- */
+/** The first of the language, its base language and '' (the platform's language) that something is in. */
 export function inLanguage(has: (tag: string) => boolean, language: string | undefined): string | undefined {
   const tag = language?.toLowerCase() ?? ''
   return [tag, tag.split('-')[0] ?? '', ''].find(has)
@@ -95,9 +92,8 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
 }
 
 /** Whether an http or https URL is safe in an attribute, in plain text and in a header field. */
-export function isSafeUrl(value: string): boolean {
-  return value.length <= LONGEST_URL && URL_CHARACTERS.test(value) && URL.canParse(value)
-}
+export const isSafeUrl = (value: string): boolean =>
+  value.length <= LONGEST_URL && URL_CHARACTERS.test(value) && URL.canParse(value)
 
 /** No line ends, no control characters and no half of a character: a text slot may be part of a header. */
 function isSafeText(value: string): boolean {
@@ -138,22 +134,19 @@ const BRAND_SLOTS = ['platformName', 'accent', 'onAccent', 'accentInDark'] as co
 /** Values that a layout takes from the platform: filled in once, not for each mail. */
 export type MailBrand = Readonly<Record<(typeof BRAND_SLOTS)[number], string>>
 
-export function isBrandSlot(name: string): name is keyof MailBrand {
-  return BRAND_SLOTS.some((slot) => slot === name)
-}
+export const isBrandSlot = (name: string): name is keyof MailBrand =>
+  BRAND_SLOTS.some((slot) => slot === name)
 
 export function mailBrand(name: string, color: string | undefined): MailBrand {
   const { accent, onAccent, accentInDark } = brandColors(color)
   return { platformName: name, accent, onAccent, accentInDark }
 }
 
-/** Writes the platform's name and colors wherever a layout asks for them. */
 export function withBrand(mail: CompiledMail, brand: MailBrand): CompiledMail {
   const named = (part: Part): Part =>
     typeof part !== 'string' && isBrandSlot(part.slot) ? escapeHtml(brand[part.slot]) : part
   return { ...mail, html: mail.html.map(named) }
 }
 
-export function allWithBrand(compiled: CompiledMails, brand: MailBrand): CompiledMails {
-  return Object.fromEntries(Object.entries(compiled).map(([name, mail]) => [name, withBrand(mail, brand)]))
-}
+export const allWithBrand = (compiled: CompiledMails, brand: MailBrand): CompiledMails =>
+  Object.fromEntries(Object.entries(compiled).map(([name, mail]) => [name, withBrand(mail, brand)]))

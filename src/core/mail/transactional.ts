@@ -26,19 +26,13 @@ export function recordUrl(url: string, siteUrl: string): string | undefined {
  * mails with them go to people who never asked.
  */
 export function inertText(text: string): string {
-  return (
-    text
-      .replace(HIDDEN, '')
-      .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
-      // The scheme first, then every dot, slash or at sign that could hold a host or an address together.
-      .replace(/:\/\//g, ': ')
-      .replace(/(?<=[\p{L}\p{N}_-])[.。．｡](?=[\p{L}\p{N}_-]*\p{L})/gu, '. ')
-      .replace(/[@＠]/g, ' at ')
-      .replace(/ {2,}/g, ' ')
-      .trim()
-      .slice(0, LONGEST)
-      .toWellFormed()
-  )
+  const visible = text.replace(HIDDEN, '').replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+  // The scheme first, then every dot or at sign that could hold a host or an address together.
+  const inert = visible
+    .replace(/:\/\//g, ': ')
+    .replace(/(?<=[\p{L}\p{N}_-])[.。．｡](?=[\p{L}\p{N}_-]*\p{L})/gu, '. ')
+    .replace(/[@＠]/g, ' at ')
+  return inert.replace(/ {2,}/g, ' ').trim().slice(0, LONGEST).toWellFormed()
 }
 
 const LONGEST = 120
@@ -100,12 +94,8 @@ export function openTransactionalMail(
   async function inert(template: string, slots: Allowed['slots']): Promise<Allowed['slots']> {
     // A template that does not compile is reported by the mailer.
     const types = (await mails.compiled().catch(() => undefined))?.[template]?.slots
-    return Object.fromEntries(
-      Object.entries(slots).map(([name, value]) => [
-        name,
-        types?.[name]?.type === 'text' ? inertText(value) : value,
-      ]),
-    )
+    const made = (name: string, value: string) => (types?.[name]?.type === 'text' ? inertText(value) : value)
+    return Object.fromEntries(Object.entries(slots).map(([name, value]) => [name, made(name, value)]))
   }
 
   /** Mails being sent. A second click while the first is in flight shares its outcome. */
@@ -135,14 +125,9 @@ export function openTransactionalMail(
     const { allowance } = definitionOf(template) ?? {}
     const now = clock.now()
     const mail = { template, slots, about, to: mailbox, date: new Date(now) }
-    return sendOnce({ mailer, compiled: mails.compiled }, kept, mail, {
-      key,
-      now,
-      identity,
-      allowance,
-      isStored: kept.queue !== undefined,
-      record: allowance === 'sign-in' ? { asker, inputs } : undefined,
-    })
+    const record = allowance === 'sign-in' ? { asker, inputs } : undefined
+    const how = { key, now, identity, allowance, isStored: kept.queue !== undefined, record }
+    return sendOnce({ mailer, compiled: mails.compiled }, kept, mail, how)
   }
 
   return {
@@ -163,9 +148,8 @@ export function openTransactionalMail(
       const resolved = await resolve(asker, asked)
       if (!resolved || !('to' in resolved)) return undefined
       const address = parseAddress(resolved.to)
-      return address.ok
-        ? { to: address.mailbox, slots: await inert(asked.template, resolved.slots) }
-        : undefined
+      if (!address.ok) return undefined
+      return { to: address.mailbox, slots: await inert(asked.template, resolved.slots) }
     },
   }
 }

@@ -27,7 +27,6 @@ const INVALID = 'Dieser Link gilt nicht. Nehmen Sie den neuesten, oder melden Si
 const lessonCount = (lessons: number) => (lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`)
 const STATE = { ok: 'in Ordnung', degraded: 'eingeschränkt', failing: 'gestört', skipped: 'aus' } as const
 
-/** Everything the engine says, in German. */
 export const de: Messages = {
   language: 'de',
   course: {

@@ -2,7 +2,6 @@ import { DAY_MS } from '../durations.ts'
 import type { ErrorCode } from '../errors.ts'
 import { lengths, lists } from './words.ts'
 
-/** A length of time in English, in its two largest units. */
 export const duration = lengths({
   units: [
     ['day', 'days'],
@@ -17,8 +16,8 @@ const STAYS_GOOD = 'The link stays valid: open it again in a few minutes.'
 const LATER = 'Wait a little and try again.'
 
 /**
- * Texts of an error page. `next` says what to do, and may hold our own links; one to the start page follows. `what` is
- * the error's own sentence if left out, which is in English.
+ * Texts of an error page. `next` says what to do, and may hold our own links. `what` replaces the error's own
+ * sentence, which is in English.
  */
 export type ErrorTexts = readonly [heading: string, next?: string, what?: string | undefined]
 
@@ -27,7 +26,6 @@ export type State = 'degraded' | 'failing' | 'ok' | 'skipped'
 
 /** Everything the engine says to a visitor or a subscriber. Each language has the same keys. */
 export const en = {
-  /** The language of these texts, as a language tag. */
   language: 'en',
   course: {
     confirmedTitle: 'Confirmed',

@@ -5,9 +5,7 @@ import { en, type Messages } from './en.ts'
 const LANGUAGES: readonly Messages[] = [en, de]
 
 /** The engine's texts in a language; `de-AT` gets German. `language` of the result tells which it is. */
-export function messagesOf(language: string): Messages {
-  return spokenIn(language) ?? en
-}
+export const messagesOf = (language: string): Messages => spokenIn(language) ?? en
 
 /** The engine's texts in a language, if it speaks it. */
 export function spokenIn(language: string): Messages | undefined {
@@ -17,7 +15,5 @@ export function spokenIn(language: string): Messages | undefined {
 
 const RIGHT_TO_LEFT = ['ar', 'ckb', 'dv', 'fa', 'he', 'ps', 'sd', 'ug', 'ur', 'yi']
 
-/** The direction in which a language is written. */
-export function directionOf(language: string): 'ltr' | 'rtl' {
-  return RIGHT_TO_LEFT.includes(language.toLowerCase().split('-')[0] ?? '') ? 'rtl' : 'ltr'
-}
+export const directionOf = (language: string): 'ltr' | 'rtl' =>
+  RIGHT_TO_LEFT.includes(language.toLowerCase().split('-')[0] ?? '') ? 'rtl' : 'ltr'

@@ -10,10 +10,7 @@ const SIZES = UNITS.map(([, size]) => size)
 
 type Forms = readonly [one: string, other: string]
 
-/**
- * Makes a function that writes lengths of time in a language, in their largest units: `3 hours 12 minutes`.
- * Below an hour, it writes one unit by default.
- */
+/** Writes lengths of time in their largest units, as `3 hours 12 minutes`; below an hour in one. */
 export function lengths({
   units,
   none,

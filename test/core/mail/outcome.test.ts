@@ -135,15 +135,14 @@ test('a reason ends with the reply’s digits, once', () => {
 })
 
 test('every row describes the failure and gives a reason of its own', () => {
-  for (const rows of [SMTP_OUTCOMES, HTTP_OUTCOMES]) {
-    for (const { id, when, outcome } of rows) {
+  for (const rows of [SMTP_OUTCOMES, HTTP_OUTCOMES])
+    for (const [id, { when, outcome }] of Object.entries(rows)) {
       expect(id).toMatch(/^[a-z-]+$/)
       expect(when.length).toBeGreaterThan(2)
       expect(outcome.reason).toMatch(/^the /)
     }
-    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length)
-  }
-  expect(new Set(SMTP_OUTCOMES.map(({ outcome }) => outcome.reason)).size).toBe(SMTP_OUTCOMES.length)
+  const reasons = Object.values(SMTP_OUTCOMES).map(({ outcome }) => outcome.reason)
+  expect(new Set(reasons).size).toBe(reasons.length)
 })
 
 test.each<[fault: Partial<SmtpFault>, at499: string, at500: string]>([

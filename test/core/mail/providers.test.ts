@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
-import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
+import { HTTP_OUTCOMES, type HttpRow } from '../../../src/core/mail/outcome.ts'
 import { openApi } from '../../../src/core/mail/transports/api.ts'
 import { awsSigned } from '../../../src/core/network/aws-signature.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -178,7 +178,7 @@ test('Resend gets attachments and headers too, and its key', async () => {
 
 const named = (type: string) => ({ headers: { 'x-amzn-errortype': type } })
 /** Answers, and the row that decides; every provider gives the first ones. */
-const STATUSES: readonly (readonly [row: string, answer: Answer | 'drop', only?: Provider])[] = [
+const STATUSES: readonly (readonly [row: HttpRow, answer: Answer | 'drop', only?: Provider])[] = [
   ...(
     [
       ['request-refused', 400],
@@ -216,7 +216,7 @@ test.each(CASES)(
   async ({ provider, row, answer }) => {
     const { mailer } = await api(provider, () => answer)
     const outcome = await mailer.send(WELCOME)
-    const expected = HTTP_OUTCOMES.find(({ id }) => id === row)?.outcome
+    const expected = HTTP_OUTCOMES[row].outcome
     expect(outcome).toEqual({ ...expected, reason: expect.stringContaining(expected?.reason ?? '?') })
     expect(JSON.stringify(outcome)).not.toMatch(/canary|token|AKID/)
   },

@@ -18,8 +18,8 @@ const UNREADABLE = 'its list of days sent cannot be read: repair the row, then r
 const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
 /**
- * Claims the day in hand for sending: the next attempt moves to the end of the lease. If an earlier claim was
- * never recorded, its outcome is unknown from the moment of that claim.
+ * Claims the day in hand: the next attempt moves to the end of the lease. The outcome of an earlier claim that was
+ * never recorded is unknown from the moment of that claim.
  */
 export function take(
   record: SubscriptionRecord,
@@ -67,13 +67,9 @@ export function setAside(record: SubscriptionRecord, now: number): SubscriptionR
   }
 }
 
-/**
- * Orders claims: longest in hand first, so that repeated crashes never keep a lesson past the life of its
- * key; then the earliest confirmed.
- */
-export function compareClaims(a: Claim, b: Claim): number {
-  return a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
-}
+/** Longest in hand first, so that crashes keep no lesson past the life of its key; then the earliest confirmed. */
+export const compareClaims = (a: Claim, b: Claim): number =>
+  a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
 
 /** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
 export function claimOf(record: SubscriptionRecord): Claim | undefined {
@@ -85,8 +81,8 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
 }
 
 /**
- * Records an outcome. If its claim was lost, it only ends the attempt, unless the message was sent: then the
- * day counts whoever holds the claim now, and that other claim is void.
+ * Records an outcome. If its claim was lost, it only ends the attempt, unless the message was sent: then the day
+ * counts, and whoever holds the claim now loses it.
  */
 export function record(current: SubscriptionRecord, settlement: Settlement): SubscriptionRecord | undefined {
   const { claim, now, sent, lessons: planned, progress, nextAttemptAt, failures, problem } = settlement
@@ -114,8 +110,8 @@ export function record(current: SubscriptionRecord, settlement: Settlement): Sub
 }
 
 /**
- * Ends an attempt whose claim was voided because the subscriber left or an operator decided; undefined if
- * another call has claimed the day since. The attempt was not lost, and an unknown outcome stays on record.
+ * Ends an attempt whose claim was voided because the subscriber left or an operator decided; undefined if another call
+ * has claimed the day since. An unknown outcome stays on record.
  */
 function answered(
   current: SubscriptionRecord,
@@ -133,9 +129,8 @@ function answered(
 }
 
 /** The history entry for a settled claim; none if it was returned without an attempt. */
-export function attemptEntry({ claim, now, attempt }: Settlement): HistoryEntry | undefined {
-  return attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
-}
+export const attemptEntry = ({ claim, now, attempt }: Settlement): HistoryEntry | undefined =>
+  attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
 
 function afterSent(
   current: SubscriptionRecord,
@@ -163,7 +158,6 @@ function afterSent(
   }
 }
 
-/** An operator's decision about a delivery that waits. */
 export interface Resolution {
   readonly as: 'retry' | 'sent'
   readonly now: number

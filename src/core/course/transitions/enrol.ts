@@ -56,7 +56,6 @@ export function newSubscription({
   }
 }
 
-/** Confirmations mailed within the last day. */
 export interface RecentConfirmations {
   readonly count: number
   readonly newestAt: number | undefined
@@ -83,8 +82,7 @@ export interface Confirmation {
 }
 
 /**
- * The effect of a confirmation link now. `use`: it confirms; otherwise it only gives this answer. A second click gets
- * the same answer as the first.
+ * What a confirmation link does now. `use`: it confirms; otherwise it only answers, at a second click as at the first.
  */
 export function readConfirmation(
   found: Confirmation | undefined,
@@ -121,8 +119,8 @@ export const BY_LINK = 'link of the confirmation mail'
 export const ELSEWHERE = 'enrolled by a program or an operator'
 
 /**
- * Confirmed: the course starts, or starts over under the next enrolment number. On a suppressed address it ends at once,
- * so that no dispatch has to ask whether an address may be mailed.
+ * Starts the course, or starts it over under the next number. On a suppressed address it ends at once, so that no
+ * dispatch has to ask whether an address may be mailed.
  */
 export function enrol(
   record: SubscriptionRecord,
@@ -156,7 +154,6 @@ function started(
   }
 }
 
-/** Imported: enrolled, with the first lessons sent elsewhere. */
 export function arrive(
   record: SubscriptionRecord,
   { sent, progress, lastSentAt, confirmedAt: now, ...arrival }: Arrival,
@@ -170,8 +167,8 @@ export function arrive(
 }
 
 /**
- * The language and time zone that its reader wants from now on; undefined: nothing changes. `moved` is when the lesson
- * in hand is due in that zone. One that was tried keeps its time.
+ * The reader's wishes; undefined: nothing changes. `moved` is when the lesson in hand is due in the new zone, unless
+ * it was tried.
  */
 export function prefer(
   record: SubscriptionRecord,

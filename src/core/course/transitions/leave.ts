@@ -26,8 +26,8 @@ export function unsubscribe(
 }
 
 /**
- * Undoes an unsubscribe: the course goes on where it stopped. A lesson that waited for an operator still
- * waits, and a dead address stays ended.
+ * The course goes on where it stopped. A lesson that waited for an operator still waits, and a dead address stays
+ * ended.
  */
 export function undoUnsubscribe(
   record: SubscriptionRecord,
@@ -50,10 +50,9 @@ export function undoUnsubscribe(
 }
 
 /**
- * The changes that feedback about its address makes to a subscription; undefined if none. Feedback concerns the
- * address, so it ends the subscription regardless of its enrolment. Only an unsubscribe that is older than the latest
- * confirmation is ignored, because the subscriber has opted in again since. An address that may be mailed again can be
- * subscribed anew, but no course resumes by itself.
+ * What feedback about its address changes; undefined: nothing. It ends any enrolment; only an unsubscribe that is
+ * older than the latest confirmation is ignored, because the subscriber has opted in again since. An address that may
+ * be mailed again can be subscribed anew, but no course resumes by itself.
  */
 export function endByFeedback(
   record: SubscriptionRecord,
@@ -81,6 +80,5 @@ export function endByFeedback(
 }
 
 /** Whether a bounce ended the subscription and the subscriber did not. */
-export function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): boolean {
-  return state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since
-}
+export const endedByBounce = ({ state, problem, unsubscribedAt }: SubscriptionRecord): boolean =>
+  state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since

@@ -21,20 +21,17 @@ import { lineOf, readTemplate, type TemplateSource } from './source.ts'
 
 /** Compiles every mail of a set. Rejects with a TemplateError that names the whole path of the file. */
 export async function compileFolders(set: Templates): Promise<CompiledMails> {
-  const compiled = await Promise.all(
-    set.definitions.map(async (definition) => {
-      const files = await readTemplateFiles(set, definition).catch(inFolder)
-      return [definition.name, await compileFile(files).catch((error) => inFolder(error, files))] as const
-    }),
-  )
-  return Object.fromEntries(compiled)
+  const compiled = set.definitions.map(async (definition) => {
+    const files = await readTemplateFiles(set, definition).catch(inFolder)
+    return [definition.name, await compileFile(files).catch((error) => inFolder(error, files))] as const
+  })
+  return Object.fromEntries(await Promise.all(compiled))
 }
 
 function inFolder(error: unknown, files?: TemplateFiles): never {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
-  const folder = error.folder ?? (file === LAYOUT ? files?.layoutFolder : files?.folder) ?? ''
-  throw new TemplateError(path.join(folder, file), line, sentence)
+  throw new TemplateError(path.join(error.folderIn(files) ?? '', file), line, sentence)
 }
 
 export async function compileFile(files: TemplateFiles): Promise<CompiledMail> {
@@ -46,9 +43,7 @@ const SLOT = /\{\{([^{}]*)\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
 const token = (name: string, line: number) => `slotx${Buffer.from(name).toString('hex')}x${line}x`
 const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
-/**
- * Markup that a mail client fetches when the mail is opened, which would tell the sender that it was opened.
- */
+/** Markup that a mail client fetches when the mail is opened, which would tell the sender so. */
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
@@ -58,10 +53,7 @@ const UNSUBSCRIBE: keyof typeof LESSON_SLOTS = 'unsubscribeUrl'
 const LESSON: keyof typeof LESSON_SLOTS = 'lessonUrl'
 /** A layout's button, which a mail without an action leaves out. */
 const BUTTON = /<mj-button\b[^>]*\{\{\s*actionUrl\s*\}\}[\s\S]*?<\/mj-button>/g
-/**
- * Stand for the brand's colors until MJML is done, because it accepts only a color where a color belongs. No
- * layout uses these values itself.
- */
+/** Stand for the brand's colors until MJML is done, which accepts only colors there. No layout uses these values itself. */
 const STAND_INS = Object.entries({
   accent: '#0acce1',
   onAccent: '#0acce2',
@@ -74,15 +66,15 @@ export interface CompileInput extends Pick<TemplateFiles, 'file' | 'source' | 'l
 }
 
 /**
- * Compiles one template with its layout into static parts and slots. No code of the template is evaluated. An
- * unknown, missing, misplaced or unused slot is a TemplateError with file and line.
+ * Compiles one template with its layout. None of its code is evaluated; an unknown, missing, misplaced or unused slot
+ * is a TemplateError.
  */
 export async function compileTemplate(input: CompileInput): Promise<CompiledMail> {
   const lines = input.source.split(/\r?\n/)
   const { language = 'en' } = input
   const read = readTemplate(input.file, input.source)
   checkDeclared(read, lines, input.slots)
-  const template = withDefaults(read, input.slots, messagesOf(language).mail)
+  const template = withDefaults(read, messagesOf(language).mail, input.slots)
   checkUsed(template, lines)
   const tokens = (text: string) => withTokens(text, lines)
   const direction = directionOf(language)
@@ -92,23 +84,17 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   const page = (await marked.parse(tokens(markdown))).replaceAll('<th>', `<th align="${start}">`)
   const footer = `<p>${escapeHtml(tokens(template.because))}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(tokens(template.unsubscribe))}</a></p>` : ''}`
   const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
+  const inMjml = template.language === 'mjml'
   const html = await layOut(
     { ...input, layout },
     {
       subject: escapeHtml(tokens(template.subject)),
       preheader: escapeHtml(tokens(template.preheader)),
-      body:
-        template.language === 'mjml'
-          ? tokens(template.body)
-          : `<mj-text mj-class="body">${page.trimEnd()}</mj-text>`,
+      body: inMjml ? tokens(template.body) : `<mj-text mj-class="body">${page.trimEnd()}</mj-text>`,
       actionUrl: tokens(template.action?.url ?? ''),
       actionLabel: escapeHtml(tokens(template.action?.label ?? '')),
-      footer,
-      language,
-      direction,
-      start,
-      end,
       platformName: token('platformName', 1),
+      ...{ footer, language, direction, start, end },
       ...Object.fromEntries(STAND_INS),
     },
   )
@@ -126,24 +112,17 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
   const mjml = input.layout.replace(SLOT, (_, inside: string, at: number) => {
     const name = inside.trim()
     const value = filled[name]
-    if (value === undefined)
-      throw new TemplateError(
-        LAYOUT,
-        input.layout.slice(0, at).split('\n').length,
-        `there is no ${name}; the layout has ${Object.keys(filled).join(', ')}`,
-      )
-    return value
+    if (value !== undefined) return value
+    const known = Object.keys(filled).join(', ')
+    const line = input.layout.slice(0, at).split('\n').length
+    throw new TemplateError(LAYOUT, line, `there is no ${name}; the layout has ${known}`)
   })
   const { html, errors } = await mjml2html(mjml, { validationLevel: 'soft', keepComments: false, fonts: {} })
   if (errors[0]) throw placed(input, mjml, errors[0])
   if (REMOTE.test(html)) throw remote(input)
   const size = Buffer.byteLength(html)
-  if (size > LARGEST_HTML_BYTES)
-    throw new TemplateError(
-      input.file,
-      1,
-      `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`,
-    )
+  const tooLarge = `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`
+  if (size > LARGEST_HTML_BYTES) throw new TemplateError(input.file, 1, tooLarge)
   return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
@@ -158,35 +137,28 @@ function remote({ file, source, layout }: CompileInput): TemplateError {
     : new TemplateError(file, inSource || 1, sentence)
 }
 
-/**
- * The error for a fault that MJML found, with the file and line at fault. MJML counts the lines of layout and
- * body together, so the line is looked up by its text.
- */
+/** The error for a fault that MJML found. It counts the lines of layout and body together: the line is found by its text. */
 function placed(
   { file, source, layout }: CompileInput,
   mjml: string,
-  fault: { line: number; message: string },
+  { line: number, message }: { line: number; message: string },
 ): TemplateError {
-  const text = mjml.split('\n')[fault.line - 1]?.trim() ?? ''
-  const find = (lines: readonly string[]) => lines.findIndex((line) => line.trim() === text) + 1
-  const inBody = file.endsWith('.mjml') ? find(source.split(/\r?\n/)) : 0
+  const text = mjml.split('\n')[number - 1]?.trim() ?? ''
+  const find = (of: string) => of.split(/\r?\n/).findIndex((line) => line.trim() === text) + 1
+  const inBody = file.endsWith('.mjml') ? find(source) : 0
   return inBody > 0
-    ? new TemplateError(file, inBody, fault.message)
-    : new TemplateError(LAYOUT, find(layout.split(/\r?\n/)) || 1, fault.message)
+    ? new TemplateError(file, inBody, message)
+    : new TemplateError(LAYOUT, find(layout) || 1, message)
 }
 
-function textPart(template: Complete, markdown: string): string {
+function textPart(template: ReturnType<typeof withDefaults>, markdown: string): string {
   const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\n${template.unsubscribe}: {{${UNSUBSCRIBE}}}` : ''
   const action = template.action ? `\n\n${template.action.label}: ${template.action.url}` : ''
   return `${template.text ?? plainText(markdown)}${action}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
 }
 
 /** The template with everything that the platform fills in, so that its author need not declare it. */
-function withDefaults(
-  template: TemplateSource,
-  wanted: CompileInput['slots'] = {},
-  says: Messages['mail'],
-): Complete {
+function withDefaults(template: TemplateSource, says: Messages['mail'], wanted: CompileInput['slots'] = {}) {
   const slots = { ...template.slots }
   for (const [name, type] of Object.entries(wanted))
     slots[name] ??= { type, sample: type === 'url' ? 'https://www.example.com/sample' : name }
@@ -203,8 +175,6 @@ function withDefaults(
   }
 }
 
-type Complete = TemplateSource & { readonly because: string; readonly unsubscribe: string }
-
 function checkDeclared(
   { file, slots }: TemplateSource,
   lines: readonly string[],
@@ -212,45 +182,30 @@ function checkDeclared(
 ): void {
   if (wanted === undefined) return
   const names = Object.keys(wanted).join(', ')
-  for (const [name, type] of Object.entries(wanted)) {
-    const slot = slots[name]
-    if (slot !== undefined && slot.type !== type)
-      throw new TemplateError(file, lineOf(lines, name), `the slot ${name} has the type ${type}`)
+  const fail = (slot: string, sentence: string) => {
+    throw new TemplateError(file, lineOf(lines, slot), sentence)
   }
-  const unknown = Object.keys(slots).find((name) => !Object.hasOwn(wanted, name))
-  if (unknown !== undefined)
-    throw new TemplateError(
-      file,
-      lineOf(lines, unknown),
-      `nothing fills the slot ${unknown}: the platform fills ${names}`,
-    )
+  for (const [name, type] of Object.entries(wanted))
+    if ((slots[name]?.type ?? type) !== type) fail(name, `the slot ${name} has the type ${type}`)
+  for (const name of Object.keys(slots))
+    if (!Object.hasOwn(wanted, name))
+      fail(name, `nothing fills the slot ${name}: the platform fills ${names}`)
 }
 
-function checkUsed(template: TemplateSource, lines: readonly string[]): void {
-  const used = new Set<string>()
-  for (const [index, line] of lines.entries()) {
+function checkUsed({ file, slots }: TemplateSource, lines: readonly string[]): void {
+  const names = Object.keys(slots)
+  // These need not be used: the footer adds the unsubscribe link, and a lesson may link elsewhere than to its page.
+  const used = new Set<string>([UNSUBSCRIBE, LESSON])
+  for (const [index, line] of lines.entries())
     for (const [, inside = ''] of line.matchAll(SLOT)) {
       const name = inside.trim()
-      if (!Object.hasOwn(template.slots, name)) {
-        throw new TemplateError(
-          template.file,
-          index + 1,
-          `there is no slot ${name || '(empty)'}; this template has ${Object.keys(template.slots).join(', ')}`,
-        )
-      }
+      const unknown = `there is no slot ${name || '(empty)'}; this template has ${names.join(', ')}`
+      if (!Object.hasOwn(slots, name)) throw new TemplateError(file, index + 1, unknown)
       used.add(name)
     }
-  }
-  // These need not be used: the footer adds the unsubscribe link, and a lesson may link elsewhere than to its
-  // page.
-  used.add(UNSUBSCRIBE).add(LESSON)
-  const unused = Object.keys(template.slots).find((name) => !used.has(name))
-  if (unused !== undefined)
-    throw new TemplateError(
-      template.file,
-      lineOf(lines, unused),
-      `the slot ${unused} is never used; write {{${unused}}} where it belongs`,
-    )
+  const unused = names.find((name) => !used.has(name))
+  const sentence = `the slot ${unused} is never used; write {{${unused}}} where it belongs`
+  if (unused !== undefined) throw new TemplateError(file, lineOf(lines, unused), sentence)
 }
 
 /** A slot carries its line number through Markdown and MJML, so that a later fault can name the line. */
@@ -273,11 +228,8 @@ function htmlContext(template: TemplateSource): Context {
       return 'url'
     // MJML repeats the title as the label of the mail's landmark; quotes are escaped, so it stays text.
     if (!inTag || /\saria-label="[^"<>]*$/.test(before)) return 'html'
-    throw new TemplateError(
-      template.file,
-      line,
-      `the slot ${name} is inside a tag; slots go into text, and a url slot alone into a link’s address`,
-    )
+    const sentence = `the slot ${name} is inside a tag; slots go into text, and a url slot alone into a link’s address`
+    throw new TemplateError(template.file, line, sentence)
   }
 }
 
@@ -298,6 +250,4 @@ function parts(text: string, context: Context): Part[] {
 }
 
 /** Drops the white space between tags on lines of their own: MJML indents deeply, and mail is paid for by the byte. */
-function tidy(html: string): string {
-  return `${html.replace(/\n\s*/g, '\n').trim()}\n`
-}
+const tidy = (html: string): string => `${html.replace(/\n\s*/g, '\n').trim()}\n`

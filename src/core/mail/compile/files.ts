@@ -13,9 +13,9 @@ export class TemplateError extends Error {
   readonly file: string
   readonly line: number
   readonly sentence: string
-  /** Folder of the file, if it is known where the fault is found. */
   readonly folder: string | undefined
 
+  /** `folder`: of the file, if it is known where the fault is found. */
   constructor(file: string, line: number, sentence: string, folder?: string) {
     super(`${file}:${line}: ${sentence}`)
     this.file = file
@@ -23,17 +23,18 @@ export class TemplateError extends Error {
     this.sentence = sentence
     this.folder = folder
   }
+
+  /** The folder of the file at fault, if it is one of these. */
+  folderIn(files?: Pick<TemplateFiles, 'folder' | 'layoutFolder'>): string | undefined {
+    return this.folder ?? (this.file === LAYOUT ? files?.layoutFolder : files?.folder)
+  }
 }
 
 /** True for `welcome.md` and `layout.mjml`. Hidden files, as an editor's lock `.#welcome.md`, are no templates. */
-export function isTemplateFile(name: string): boolean {
-  return !name.startsWith('.') && /\.(?:md|mjml)$/.test(name)
-}
+export const isTemplateFile = (name: string): boolean => !name.startsWith('.') && /\.(?:md|mjml)$/.test(name)
 
-/** Where a folder of templates is on this machine. */
-export function pathOf({ path: folder, shipped = false }: MailFolder): string {
-  return shipped ? path.join(packageRoot(), folder) : folder
-}
+export const pathOf = ({ path: folder, shipped = false }: MailFolder): string =>
+  shipped ? path.join(packageRoot(), folder) : folder
 
 /** One template's files as they are on disk. */
 export interface TemplateFiles {
@@ -52,7 +53,6 @@ export interface TemplateFiles {
   readonly brand?: MailBrand | undefined
 }
 
-/** Inputs for compiling templates. */
 export type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
 /** The template comes from the first folder that has it, the layout from the first that has one. */
@@ -66,13 +66,8 @@ export async function readTemplateFiles(
   const { folder, file: name = definition.name } = definition
   const places = folder ? [folder] : folders
   const found = await firstOf(places, [`${name}.md`, `${name}.mjml`])
-  if (found === undefined)
-    throw new TemplateError(
-      `${name}.md`,
-      1,
-      `${name} has no template; the body is Markdown here or MJML in ${name}.mjml`,
-      places[0] && pathOf(places[0]),
-    )
+  const none = `${name} has no template; the body is Markdown here or MJML in ${name}.mjml`
+  if (found === undefined) throw new TemplateError(`${name}.md`, 1, none, places[0] && pathOf(places[0]))
   return {
     definition,
     file: found.file,
@@ -89,24 +84,17 @@ export async function readTemplateFiles(
 /** The first folder that has one of these files; both at once are a fault. */
 async function firstOf(folders: readonly MailFolder[], files: readonly string[]) {
   for (const folder of folders) {
-    const read = await Promise.all(
-      files.map(async (file) => ({
-        folder,
-        file,
-        text: await readBytes(path.join(pathOf(folder), file)).then(
-          (bytes) => textOf(bytes, pathOf(folder), file),
-          (error: unknown) => absent(error, pathOf(folder), file),
-        ),
-      })),
-    )
-    const [one, other] = read.flatMap(({ text, ...rest }) => (text === undefined ? [] : [{ ...rest, text }]))
-    if (one && other)
-      throw new TemplateError(
-        other.file,
-        1,
-        `there is a ${one.file} too; keep one of the two`,
-        pathOf(folder),
+    const place = pathOf(folder)
+    const read = files.map(async (file) => {
+      const text = await readBytes(path.join(place, file)).then(
+        (bytes) => textOf(bytes, place, file),
+        (error: unknown) => absent(error, place, file),
       )
+      return text === undefined ? [] : [{ folder, file, text }]
+    })
+    const [one, other] = (await Promise.all(read)).flat()
+    if (one && other)
+      throw new TemplateError(other.file, 1, `there is a ${one.file} too; keep one of the two`, place)
     if (one) return one
   }
   return undefined
@@ -121,9 +109,7 @@ function textOf(bytes: Uint8Array, folder: string, file: string): string {
   }
 }
 
-/**
- * Undefined for a file that does not exist. A file that exists and cannot be read is a fault like any other.
- */
+/** Undefined for a file that does not exist. */
 function absent(error: unknown, folder: string, file: string): undefined {
   const code = codeOf(error)
   if (code === 'ENOENT') return undefined

@@ -3,9 +3,7 @@ import { lexer, type Token, type Tokens } from 'marked'
 const WIDTH = 72
 
 /** The plain-text part of a mail from its Markdown: what a person would type, wrapped at 72 columns. */
-export function plainText(markdown: string): string {
-  return blocks(lexer(markdown), WIDTH).join('\n\n')
-}
+export const plainText = (markdown: string): string => blocks(lexer(markdown), WIDTH).join('\n\n')
 
 const blocks = (tokens: readonly Token[], width: number) =>
   tokens.flatMap((token) => block(token, width) ?? [])
@@ -19,23 +17,20 @@ function block(token: Token, width: number): string | undefined {
     case 'paragraph':
       return wrapText(inline(token.tokens ?? []), width)
     case 'list': {
-      const list = token as Tokens.List
-      return list.items
-        .map((item, index) => {
-          const mark = list.ordered ? `${(list.start === '' ? 1 : list.start) + index}. ` : '- '
-          const [first, ...rest] = item.tokens
-          const text =
-            first?.type === 'checkbox'
-              ? first.raw + blocks(rest, width - mark.length - first.raw.length).join('\n')
-              : blocks(item.tokens, width - mark.length).join('\n')
-          return mark + text.replaceAll('\n', `\n${' '.repeat(mark.length)}`)
-        })
-        .join('\n')
+      const { items, ordered, start } = token as Tokens.List
+      const lines = items.map(({ tokens }, index) => {
+        const mark = ordered ? `${(start === '' ? 1 : start) + index}. ` : '- '
+        const [first, ...rest] = tokens
+        const box = first?.type === 'checkbox' ? first.raw : ''
+        const text = blocks(box === '' ? tokens : rest, width - mark.length - box.length).join('\n')
+        return mark + (box + text).replaceAll('\n', `\n${' '.repeat(mark.length)}`)
+      })
+      return lines.join('\n')
     }
-    case 'blockquote':
-      return blocks(token.tokens ?? [], width - 2)
-        .join('\n\n')
-        .replace(/^/gm, '> ')
+    case 'blockquote': {
+      const quoted = blocks(token.tokens ?? [], width - 2).join('\n\n')
+      return quoted.replace(/^/gm, '> ')
+    }
     case 'table':
       return table(token as Tokens.Table, width)
     case 'code':
@@ -55,11 +50,8 @@ function table({ header, rows }: Tokens.Table, width: number): string {
     return body
       .map((row) => row.map((cell, column) => wrapText(`${head[column]}: ${cell}`, width)).join('\n'))
       .join('\n\n')
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
+  const padded = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+  const line = (row: readonly string[]) => padded(row).join('  ').trimEnd()
   return [line(head), line(widths.map((each) => '-'.repeat(each))), ...body.map(line)].join('\n')
 }
 
@@ -78,14 +70,9 @@ function inline(tokens: readonly Token[]): string {
     .replaceAll(/\s+/g, ' ')
 }
 
-function decode(text: string): string {
-  return text
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&#39;', "'")
-    .replaceAll('&amp;', '&')
-}
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }
+const decode = (text: string) =>
+  text.replace(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => ENTITIES[name] ?? '')
 
 export function wrapText(text: string, width: number = WIDTH): string {
   const lines: string[] = []
@@ -100,8 +87,8 @@ export function wrapText(text: string, width: number = WIDTH): string {
 }
 
 /**
- * The Markdown that says what an MJML body says: its texts, buttons and images in order. The plain-text part and
- * the lesson's page are made from it, so that a body in MJML needs neither of its own.
+ * What an MJML body says, in Markdown: texts, buttons and images in order. Plain text and the lesson's page are made
+ * from it.
  */
 export function markdownOfMjml(mjml: string): string {
   return mjml

@@ -9,7 +9,6 @@ export interface TemplateSource {
   readonly subject: string
   readonly preheader: string
   readonly slots: Readonly<Record<string, Slot>>
-  /** The one button. */
   readonly action: { readonly label: string; readonly url: string } | undefined
   /** Why the reader gets this mail; undefined for the engine's own sentence. */
   readonly because: string | undefined
@@ -22,7 +21,6 @@ export interface TemplateSource {
   readonly text: string | undefined
 }
 
-/** Reads a template. Only `subject` is required. */
 export function readTemplate(file: string, source: string): TemplateSource {
   const lines = source.replaceAll('\r\n', '\n').split('\n')
   const isFence = (line: string) => line.trimEnd() === '---'
@@ -32,23 +30,20 @@ export function readTemplate(file: string, source: string): TemplateSource {
   const fail = (line: number, sentence: string): never => {
     throw new TemplateError(file, line, sentence)
   }
-  let front: unknown
+  let parsed: unknown
   try {
-    front = parse(lines.slice(1, end).join('\n'))
+    parsed = parse(lines.slice(1, end).join('\n'))
   } catch (error) {
     const { line, sentence } = yamlFault(error)
     fail(line + 1, `the front matter is not YAML: ${sentence}`)
   }
+  const front = parsed
   if (!isRecord(front)) return fail(2, 'the front matter is empty')
   const known = ['subject', 'preheader', 'slots', 'action', 'because', 'unsubscribe', 'text']
   for (const key of Object.keys(front))
     if (!known.includes(key))
       fail(lineOf(lines, key), `${key} is not a key of front matter; those are ${known.join(', ')}`)
-  const text = (
-    key: string,
-    from: Record<string, unknown> = front as Record<string, unknown>,
-    fromLine?: number,
-  ): string => {
+  const text = (key: string, from: Record<string, unknown> = front, fromLine?: number): string => {
     const value = from[key]
     if (typeof value === 'string' && value.trim() !== '') return value
     const fix = typeof value === 'number' ? `: put ${value} in quotes` : ''
@@ -57,11 +52,8 @@ export function readTemplate(file: string, source: string): TemplateSource {
   const optional = (key: string) => (front[key] === undefined ? undefined : text(key))
   const slots: Record<string, Slot> = {}
   const declared = front.slots ?? {}
-  if (!isRecord(declared))
-    return fail(
-      lineOf(lines, 'slots'),
-      'slots holds a name with { type: text or url, sample: … } for each slot',
-    )
+  const slotsHold = 'slots holds a name with { type: text or url, sample: … } for each slot'
+  if (!isRecord(declared)) return fail(lineOf(lines, 'slots'), slotsHold)
   for (const [name, slot] of Object.entries(declared)) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name))
       fail(lineOf(lines, name), `a slot is named in camelCase, and ${name} is not`)
@@ -96,11 +88,9 @@ export function readTemplate(file: string, source: string): TemplateSource {
 }
 
 /** The first line that begins with a key. */
-export function lineOf(lines: readonly string[], key: string, otherwise = 1): number {
-  return lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || otherwise
-}
+export const lineOf = (lines: readonly string[], key: string, otherwise = 1): number =>
+  lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || otherwise
 
-/** The line in the front matter, from 1, and what is wrong in it. */
 function yamlFault(error: unknown): { readonly line: number; readonly sentence: string } {
   if (!(error instanceof YAMLParseError)) return { line: 1, sentence: 'unreadable' }
   // A quote that is never closed is missed at the end of the text, which says nothing of where it was opened.

@@ -4,12 +4,11 @@ import { asciiAddress, parseAddress } from '../../address.ts'
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const TOKEN_CHARACTERS = 26
 
-/** Makes the envelope senders of our messages, and tells genuine bounces to them from forged ones. */
 export type BounceAddresses = ReturnType<typeof createBounceAddresses>
 
 /**
- * Envelope senders with a token each, an HMAC over the recipient under a key of the store. Lower-case letters and digits,
- * since mail servers may fold case; nothing is stored.
+ * Makes the envelope senders of our messages, and tells genuine bounces to them from forged ones: each has a token, an
+ * HMAC over the recipient under a key of the store. Lower-case, since mail servers may fold case; nothing is stored.
  */
 export function createBounceAddresses(bounceAddress: string, key: string) {
   const ascii = asciiAddress(bounceAddress)
@@ -22,10 +21,7 @@ export function createBounceAddresses(bounceAddress: string, key: string) {
       const parsed = parseAddress(address)
       return parsed.ok ? sender(parsed.identity) : ascii
     },
-    /**
-     * Reads the envelope senders in a text (a bounce, its headers included) once, and gives whether that of an address
-     * is one of them.
-     */
+    /** Reads the envelope senders in a bounce, headers included, and gives whether that of an address is one of them. */
     namedIn(text: string): (identity: string) => boolean {
       const tokens = tokensIn(text.toLowerCase(), prefix.toLowerCase(), suffix.toLowerCase())
       return (identity: string) => tokens.has(tokenOf(key, identity))

@@ -1,9 +1,7 @@
 import { DAY_MS } from '../../durations.ts'
 import { DEAD_ADDRESS } from '../outcome.ts'
 
-/**
- * Kinds of report that a provider or a receiving mail server gives about one message to one recipient (CONTRACT §12).
- */
+/** What a provider or a receiving mail server reports about one message to one recipient (CONTRACT §12). */
 export const FEEDBACK_KINDS = [
   'hard-bounce',
   'soft-bounce',
@@ -11,7 +9,6 @@ export const FEEDBACK_KINDS = [
   'unsubscribed',
   'delivered',
 ] as const
-
 export type FeedbackKind = (typeof FEEDBACK_KINDS)[number]
 
 export interface FeedbackEvent {
@@ -39,18 +36,15 @@ export interface Feedback {
 const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?![\d.])/
 
 /** The first enhanced status code (RFC 3463) in a text, such as `5.1.1`; undefined when there is none. */
-export function enhancedCode(text: string): string | undefined {
-  const found = ENHANCED.exec(text)
-  return found === null ? undefined : `${Number(found[1])}.${Number(found[2])}.${Number(found[3])}`
-}
+export const enhancedCode = (text: string): string | undefined =>
+  ENHANCED.exec(text)?.slice(1).map(Number).join('.')
 
 /**
- * The kind of a bounce with this status. Hard only for codes that say the mailbox or domain does not exist: a 5.7.1
- * is about the sender, a 5.2.2 about a full mailbox. Five soft bounces over three days count as hard anyway.
+ * Hard only for codes that say the mailbox or domain does not exist: a 5.7.1 is about the sender, a 5.2.2 about a full
+ * mailbox. Five soft bounces over three days count as hard anyway.
  */
-export function bounceKind(status: string | undefined): FeedbackKind {
-  return status !== undefined && DEAD_ADDRESS.test(status) ? 'hard-bounce' : 'soft-bounce'
-}
+export const bounceKind = (status: string | undefined): FeedbackKind =>
+  status !== undefined && DEAD_ADDRESS.test(status) ? 'hard-bounce' : 'soft-bounce'
 
 /** RFC 3463 §3, by subject, in words for an operator. */
 const SUBJECTS: Readonly<Record<string, string>> = {
@@ -76,9 +70,7 @@ export function reasonFor(kind: FeedbackKind, status: string | undefined): strin
   return `${sentence} (${status})`
 }
 
-/** Why no mail goes to an address. */
 export const SUPPRESSION_CAUSES = ['hard-bounce', 'complaint', 'manual'] as const
-
 export type SuppressionCause = (typeof SUPPRESSION_CAUSES)[number]
 
 export interface Suppression {
@@ -94,7 +86,6 @@ export interface Suppression {
 export interface MailboxRecord {
   /** Compares addresses; see `parseAddress`. */
   readonly identity: string
-  /** Soft bounces since the last delivery. */
   readonly softBounces: number
   /** When the first and the last of them happened. */
   readonly softSince: number | undefined
@@ -108,11 +99,13 @@ export const SOFT_BOUNCES = { most: 5, overMs: 3 * DAY_MS } as const
 
 const NO_SOFT_BOUNCES = { softBounces: 0, softSince: undefined, softUntil: undefined }
 
-export function newMailbox(identity: string): MailboxRecord {
-  return { identity, ...NO_SOFT_BOUNCES, deliveredAt: undefined, suppression: undefined }
-}
+export const newMailbox = (identity: string): MailboxRecord => ({
+  identity,
+  ...NO_SOFT_BOUNCES,
+  deliveredAt: undefined,
+  suppression: undefined,
+})
 
-/** The effect of an event on the subscriptions of its address. */
 export type SubscriptionEffect = 'none' | 'unsubscribe' | 'end-dead' | 'end-suppressed' | 'release'
 
 export interface ChangedMailbox {
@@ -121,9 +114,8 @@ export interface ChangedMailbox {
 }
 
 /**
- * The record after an event, and what becomes of the address's subscriptions. Events may come late and in any order:
- * a soft bounce from before the last delivery counts for nothing, and of two causes for a suppression the one that
- * stops more mail stays.
+ * The record after an event, and what becomes of the address's subscriptions. Events may come late and in any order: a
+ * soft bounce from before the last delivery counts for nothing, and the suppression that stops more mail stays.
  */
 export function afterFeedback(
   mailbox: MailboxRecord,
@@ -133,16 +125,9 @@ export function afterFeedback(
   const { kind, at, reason } = event
   switch (kind) {
     case 'delivered': {
-      const latest = Math.max(at, mailbox.deliveredAt ?? at)
+      const deliveredAt = Math.max(at, mailbox.deliveredAt ?? at)
       const cleared = mailbox.softSince !== undefined && at >= mailbox.softSince
-      return {
-        mailbox: {
-          ...mailbox,
-          deliveredAt: latest,
-          ...(cleared && NO_SOFT_BOUNCES),
-        },
-        effect: 'none',
-      }
+      return { mailbox: { ...mailbox, deliveredAt, ...(cleared && NO_SOFT_BOUNCES) }, effect: 'none' }
     }
     case 'soft-bounce': {
       if (mailbox.deliveredAt !== undefined && at <= mailbox.deliveredAt) return { mailbox, effect: 'none' }
@@ -153,17 +138,12 @@ export function afterFeedback(
       if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)
         return { mailbox: counted, effect: 'none' }
       const days = Math.floor((softUntil - softSince) / DAY_MS)
-      return suppressed(counted, {
-        cause: 'hard-bounce',
-        at: softUntil,
-        source,
-        reason: `${softBounces} soft bounces in ${days} days; the last: ${reason}`,
-      })
+      const why = `${softBounces} soft bounces in ${days} days; the last: ${reason}`
+      return suppressed(counted, { cause: 'hard-bounce', at: softUntil, source, reason: why })
     }
     case 'hard-bounce':
-      return suppressed(mailbox, { cause: 'hard-bounce', at, source, reason })
     case 'complaint':
-      return suppressed(mailbox, { cause: 'complaint', at, source, reason })
+      return suppressed(mailbox, { cause: kind, at, source, reason })
     case 'unsubscribed':
       return { mailbox, effect: 'unsubscribe' }
   }

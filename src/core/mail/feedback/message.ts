@@ -1,17 +1,13 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import PostalMime, { type Email } from 'postal-mime'
 import { parseAddress } from '../../address.ts'
-import { bounceKind, enhancedCode, type FeedbackEvent, type FeedbackKind, reasonFor } from './event.ts'
+import { bounceKind, enhancedCode, type FeedbackEvent, reasonFor } from './event.ts'
 import type { SuppressionList } from './suppressions.ts'
 
 /** One recipient's part of a delivery status notification or an abuse report. */
-export interface ReportedMessage {
-  readonly kind: FeedbackKind
+export interface ReportedMessage extends Pick<FeedbackEvent, 'kind' | 'messageId' | 'reason'> {
   /** The recipient as the report spells it; undefined where it is left out or redacted. */
   readonly address: string | undefined
-  /** Message-ID of the message reported, without angle brackets. */
-  readonly messageId: string | undefined
-  readonly reason: string
 }
 
 export type MessageReport =
@@ -30,7 +26,6 @@ export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
 /** The part of a report that is parsed. What it says comes first, the returned message last. */
 const PARSED_BYTES = 128 * 1024
 const PARSED_LINES = 2000
-/** A longer header than any report has. */
 const LONGEST_HEAD_BYTES = 32 * 1024
 /** Our messages have one recipient each; servers put several of their reports into one message. */
 const MOST_RECIPIENTS = 50
@@ -38,9 +33,8 @@ const LONGEST_NOTICE = 32 * 1024
 const LONGEST_SUBJECT = 1000
 
 /**
- * Reads a delivery status notification (RFC 3464), an abuse report (RFC 5965), or the plain text with which Exim, qmail
- * and older Exchange and Gmail servers return a message. A bounce is hard only for a status code that says so; text
- * without a code is reported as not understood.
+ * Reads a delivery status notification (RFC 3464), an abuse report (RFC 5965), or the plain text with which Exim,
+ * qmail and older Exchange and Gmail servers return a message. A bounce is hard only for a status code that says so.
  */
 export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   if (raw.byteLength > LONGEST_REPORT_BYTES)
@@ -58,7 +52,12 @@ export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   } catch {
     return { kind: 'not-understood', reason: 'it is not an email message' }
   }
-  const parts = new Map(email.attachments.map(({ mimeType, content }) => [mimeType, textOf(content)]))
+  const parts = new Map(
+    email.attachments.map(
+      ({ mimeType, content }) =>
+        [mimeType, typeof content === 'string' ? content : new TextDecoder().decode(content)] as const,
+    ),
+  )
   const original =
     parts.get('message/rfc822') ?? parts.get('text/rfc822-headers') ?? parts.get('message/global')
   const messageId = messageIdIn(original ?? '')
@@ -127,17 +126,14 @@ function abuseReport(report: string, messageId: string | undefined): Reading {
     return { kind: 'ignored', reason: 'the recipient said that the message is not spam' }
   if (type !== 'abuse' && type !== 'fraud' && type !== 'virus' && type !== 'other')
     return { kind: 'ignored', reason: 'the feedback report is not about abuse' }
-  return {
-    kind: 'report',
-    reports: [
-      {
-        kind: 'complaint',
-        address: bareAddress(block?.get('original-rcpt-to') ?? ''),
-        messageId,
-        reason: reasonFor('complaint', undefined),
-      },
-    ],
-  }
+  const address = bareAddress(block?.get('original-rcpt-to') ?? '')
+  const complaint = {
+    kind: 'complaint',
+    address,
+    messageId,
+    reason: reasonFor('complaint', undefined),
+  } as const
+  return { kind: 'report', reports: [complaint] }
 }
 
 const MAILER = /^(?:mailer-daemon|postmaster|microsoftexchange[0-9a-f]*)@|^$/i
@@ -167,18 +163,12 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
   if (code.startsWith('4')) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
   const address = bareAddress(failed ?? addressIn(notice) ?? '')
   const kind = bounceKind(code)
-  return {
-    kind: 'report',
-    reports: [{ kind, address, messageId, reason: reasonFor(kind, code) }],
-  }
+  return { kind: 'report', reports: [{ kind, address, messageId, reason: reasonFor(kind, code) }] }
 }
 
-/** The text for a person, or that of its HTML. */
-function noticeOf({ text, html = '' }: Email): string {
-  return (text ?? html.slice(0, LONGEST_NOTICE).replace(/<[^<>]{0,500}>/g, ' ')).slice(0, LONGEST_NOTICE)
-}
+const noticeOf = ({ text, html = '' }: Email): string =>
+  (text ?? html.slice(0, LONGEST_NOTICE).replace(/<[^<>]{0,500}>/g, ' ')).slice(0, LONGEST_NOTICE)
 
-/** The first address in angle brackets. */
 function addressIn(text: string): string | undefined {
   for (const [, inside = ''] of text.matchAll(/<([^<>\s]{1,320})>/g)) if (inside.includes('@')) return inside
   return undefined
@@ -219,29 +209,20 @@ function recipientsIn(original: string): readonly string[] {
   return to.split(',', MOST_RECIPIENTS).flatMap((one) => bareAddress(one) ?? [])
 }
 
-function messageIdIn(text: string): string | undefined {
-  return /^[> \t]*message-id:\s*<([^<>\s]{1,500})>/im.exec(text)?.[1]
-}
-
-function textOf(content: ArrayBuffer | Uint8Array | string): string {
-  return typeof content === 'string' ? content : new TextDecoder().decode(content)
-}
+const messageIdIn = (text: string): string | undefined =>
+  /^[> \t]*message-id:\s*<([^<>\s]{1,500})>/im.exec(text)?.[1]
 
 /**
- * The events of a report whose recipient is proven. Anybody can write a bounce, so its content is not believed: the
- * report must name the envelope sender that only mail to this address carries, or the Message-ID of a message that was
- * sent to it.
+ * The events of a report whose recipient is proven. Anybody can write a bounce: it must name the envelope sender that
+ * only mail to this address carries, or the Message-ID of a message that was sent to it.
  */
 export async function matchReports(
   report: Extract<MessageReport, { kind: 'report' }>,
   raw: string,
-  {
-    bounceAddresses,
-    wasSent,
-    now,
-  }: Pick<SuppressionList, 'bounceAddresses' | 'wasSent'> & { readonly now: number },
+  proofs: Pick<SuppressionList, 'bounceAddresses' | 'wasSent'> & { readonly now: number },
 ): Promise<{ readonly events: readonly FeedbackEvent[]; readonly unmatched: readonly ReportedMessage[] }> {
-  const digest = createHash('sha256').update(raw).digest('base64url')
+  const { bounceAddresses, wasSent, now: at } = proofs
+  const digest = hash('sha256', raw, 'base64url')
   const isNamed = bounceAddresses?.namedIn(raw) ?? (() => false)
   const events: FeedbackEvent[] = []
   const unmatched: ReportedMessage[] = []
@@ -249,19 +230,9 @@ export async function matchReports(
     // A report about one recipient may name where the mail was forwarded to, or nobody: then the returned message says.
     const named = [one.address, ...(report.reports.length === 1 ? report.recipients : [])]
     const identity = await firstProven(named, one.messageId)
-    if (identity === undefined) {
-      unmatched.push(one)
-      continue
-    }
-    const about = one.messageId ?? digest
-    events.push({
-      id: `${about}/${identity}/${one.kind}`,
-      kind: one.kind,
-      address: identity,
-      messageId: one.messageId,
-      at: now,
-      reason: one.reason,
-    })
+    const id = `${one.messageId ?? digest}/${identity}/${one.kind}`
+    if (identity === undefined) unmatched.push(one)
+    else events.push({ ...one, id, address: identity, at })
   }
   return { events, unmatched }
 

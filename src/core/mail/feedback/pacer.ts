@@ -8,7 +8,6 @@ const SECOND_US = 1_000_000
 /** Places are reserved for this long at a time, so that even many dispatchers rarely ask the store. */
 const TOGETHER_SECONDS = 0.5
 
-/** Reserves places in the store, and waits for the time of each. */
 export function createPacer({
   perSecond,
   store,
@@ -42,10 +41,7 @@ export function createPacer({
   }
 
   return {
-    /**
-     * Resolves when it is the turn of one message, or of several within half a second, up to `most`: their times on the
-     * monotonic clock. Rejects when the signal aborts.
-     */
+    /** Resolves at the turn of one message, or of several within half a second: their times on the monotonic clock. */
     async places(most: number, signal: AbortSignal): Promise<readonly number[]> {
       signal.throwIfAborted()
       let mine = takeSpare(most)
@@ -73,10 +69,7 @@ export function createPacer({
       keep(places)
       for (const wake of waiting) wake()
     },
-    /**
-     * Takes a slot for a mail that somebody is waiting for: the mail goes out at once, and the lessons behind
-     * it wait.
-     */
+    /** Takes a place for a mail that goes out at once, because somebody waits for it: the lessons behind it wait. */
     async passed(): Promise<void> {
       await (await store()).reserve({ messages: 1, intervalUs })
     },
@@ -87,8 +80,8 @@ const COUNTED_AT_ONCE = 1000
 const COUNTED_FOR_MS = 1000
 
 /**
- * Counts messages and writes them when the next one is counted a second later; `flush` writes the rest. A crash loses
- * the last counts, which only makes that day's rates look higher.
+ * Counts messages, and writes them when one is counted a second later. A crash loses the last counts, which only makes
+ * that day's rates look higher.
  */
 export function createTally(
   store: () => Promise<Pick<SendingStore, 'count'>>,

@@ -17,7 +17,7 @@ export interface VerifyOptions {
 }
 
 export type Verification =
-  /** Genuine. `deliveryId` is the signed name of this delivery, where the provider gives one; `token` is it again where the body is not signed. */
+  /** `deliveryId` is the signed name of this delivery, where the provider gives one; `token` is it again where the body is not signed. */
   | {
       readonly kind: 'genuine'
       readonly value: unknown
@@ -37,14 +37,11 @@ export interface Item {
   readonly address?: unknown
   readonly messageId?: unknown
   readonly at?: unknown
-  /** An enhanced status code. */
   readonly status?: string | undefined
 }
 
-/** A body that reports nothing of a mailbox. */
 export const NOTHING: readonly Item[] = [{ kind: undefined }]
 
-/** How one provider's feedback is verified and read. */
 export interface FeedbackProvider {
   verify(request: FeedbackRequest, options: VerifyOptions): Verification | Promise<Verification>
   /** What a body says. `deliveryId` as `verify` gave it. Throws a FeedbackFormatError for a body of another form. */
@@ -62,11 +59,9 @@ export function readItems(
   { now, deliveryId }: { readonly now: number; readonly deliveryId: string | undefined },
 ): Feedback {
   const events: FeedbackEvent[] = []
-  for (const [
-    index,
-    { kind, id = deliveryId && `${deliveryId}/${index}`, status, ...item },
-  ] of items.entries()) {
+  for (const [index, { kind, status, ...item }] of items.entries()) {
     if (kind === undefined) continue
+    const { id = deliveryId && `${deliveryId}/${index}` } = item
     const [key, address] = [optionalText(id), optionalText(item.address)]
     if (key !== undefined && address !== undefined)
       events.push({
@@ -83,16 +78,15 @@ export function readItems(
 }
 
 /** A signature older or newer than this is a replay. */
-export const TOLERANCE_MS = 5 * 60 * 1000
+const TOLERANCE_MS = 5 * 60 * 1000
 
 export const refused = (reason: string) => ({ kind: 'refused', reason }) as const
 /** Older, or from a clock that is ahead. */
 export const NOT_RECENT = refused('the signature is not from the last five minutes: compare the clocks')
 
-/** Unix seconds within the tolerance. */
-export function isRecent(text: string, now: number): boolean {
-  return /^\d{1,11}$/.test(text) && Math.abs(now - Number(text) * 1000) <= TOLERANCE_MS
-}
+export const isRecent = (at: number, now: number) => Math.abs(now - at) <= TOLERANCE_MS
+/** UTC milliseconds of Unix seconds; NaN for another text. */
+export const unixTime = (text: string) => (/^\d{1,11}$/.test(text) ? Number(text) * 1000 : Number.NaN)
 
 /** The body as JSON; undefined when it is not valid UTF-8, starts with a byte order mark, or is not JSON. */
 export function parseBody(body: Uint8Array): unknown {
@@ -103,7 +97,7 @@ export function parseBody(body: Uint8Array): unknown {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 
 /** An object's own fields; a FeedbackFormatError for anything else. */
 export function fields(value: unknown, where: string): Fields {
@@ -111,9 +105,7 @@ export function fields(value: unknown, where: string): Fields {
   throw new FeedbackFormatError(`${where} is not an object`)
 }
 
-export function optionalFields(value: unknown): Fields {
-  return isRecord(value) ? value : {}
-}
+export const optionalFields = (value: unknown): Fields => (isRecord(value) ? value : {})
 
 export function list(value: unknown, where: string): readonly unknown[] {
   if (Array.isArray(value)) return value
@@ -121,14 +113,12 @@ export function list(value: unknown, where: string): readonly unknown[] {
 }
 
 /** A text of 1 to 1,000 characters. */
-export function optionalText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' && value.length <= 1000 ? value : undefined
-}
+export const optionalText = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' && value.length <= 1000 ? value : undefined
 
 /** What a table has under a text from outside. */
-export function lookup<T>(table: Readonly<Record<string, T>>, key: unknown): T | undefined {
-  return typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
-}
+export const lookup = <T>(table: Readonly<Record<string, T>>, key: unknown): T | undefined =>
+  typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
 
 /** UTC milliseconds of an ISO 8601 time or of Unix seconds; `now` when it is missing or lies in the future. */
 function timeOf(value: unknown, now: number): number {

@@ -7,6 +7,7 @@ import {
   FeedbackFormatError,
   type FeedbackProvider,
   type FeedbackRequest,
+  type Fields,
   fields,
   isRecent,
   list,
@@ -18,6 +19,7 @@ import {
   parseBody,
   readItems,
   refused,
+  unixTime,
   type Verification,
   type VerifyOptions,
 } from './provider.ts'
@@ -27,14 +29,12 @@ const UNFIT = refused('the signature does not fit')
 /** A password can be guessed, so the caller counts wrong ones. */
 export const WRONG_PASSWORD = refused('the password is wrong')
 
-/** The body of a request whose signature fits. */
 function genuine(body: Uint8Array, deliveryId?: string): Verification {
   const value = parseBody(body)
   if (value === undefined) return refused('the body is not JSON')
   return { kind: 'genuine', value, ...(deliveryId !== undefined && { deliveryId }) }
 }
 
-/** The first enhanced status code in one of these texts. */
 const codeIn = (...texts: readonly unknown[]) =>
   enhancedCode(texts.map(optionalText).find((text) => text !== undefined) ?? '')
 
@@ -51,7 +51,7 @@ function verifySigned(
   const [id, time, signatures] = ['id', 'timestamp', 'signature'].map((one) => header(`${name}-${one}`))
   if (!id || !time || !signatures) return refused('the signature headers are missing')
   if (id.length > 255) return refused('the message id is longer than 255 characters')
-  if (!isRecent(time, now)) return NOT_RECENT
+  if (!isRecent(unixTime(time), now)) return NOT_RECENT
   const expected = secret.accepted.flatMap((one) => {
     const key = decodeWebhookKey(one.reveal())
     return key === undefined ? [] : [createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest()]
@@ -110,8 +110,8 @@ const MAILGUN_FAILURES: Kinds = {
 }
 
 /**
- * Mailgun signs a timestamp and a token, not the body, so the token names the event: it takes effect once, also where
- * the event is ignored, and a captured signature is worth nothing with another body.
+ * Mailgun signs a timestamp and a token, not the body: the token takes effect once, even where its event is ignored,
+ * so a captured signature is worth nothing with another body.
  */
 const mailgun: FeedbackProvider = {
   verify({ body }, { secret, now }) {
@@ -121,7 +121,7 @@ const mailgun: FeedbackProvider = {
       typeof one === 'number' ? String(one) : optionalText(one),
     )
     if (!time || !token || !given) return refused('the signature is missing')
-    if (!isRecent(time, now)) return NOT_RECENT
+    if (!isRecent(unixTime(time), now)) return NOT_RECENT
     if (!/^[0-9a-f]{64}$/i.test(given) || token.length > 100) return UNFIT
     const bytes = Buffer.from(given, 'hex')
     const macOf = (key: string) => createHmac('sha256', key).update(time + token)
@@ -149,6 +149,7 @@ const mailgun: FeedbackProvider = {
   },
 }
 
+const SOFT = 'Transient DnsError SoftBounce SpamNotification VirusNotification Blocked Unknown'.split(' ')
 /** By record type; a table is by bounce type or by reason. Types that are not listed say nothing about the mailbox. */
 const POSTMARK: Readonly<Record<string, FeedbackKind | Kinds>> = {
   Bounce: {
@@ -156,13 +157,7 @@ const POSTMARK: Readonly<Record<string, FeedbackKind | Kinds>> = {
     BadEmailAddress: 'hard-bounce',
     SpamComplaint: 'complaint',
     Unsubscribe: 'unsubscribed',
-    Transient: 'soft-bounce',
-    DnsError: 'soft-bounce',
-    SoftBounce: 'soft-bounce',
-    SpamNotification: 'soft-bounce',
-    VirusNotification: 'soft-bounce',
-    Blocked: 'soft-bounce',
-    Unknown: 'soft-bounce',
+    ...Object.fromEntries(SOFT.map((type) => [type, 'soft-bounce'])),
   },
   SubscriptionChange: {
     HardBounce: 'hard-bounce',
@@ -225,7 +220,7 @@ const sendgrid: FeedbackProvider = {
       header(`x-twilio-email-event-webhook-${one}`),
     )
     if (!time || !signature) return refused('the signature headers are missing')
-    if (!isRecent(time, now)) return NOT_RECENT
+    if (!isRecent(unixTime(time), now)) return NOT_RECENT
     const signed = Buffer.concat([Buffer.from(time), body])
     return secret.accepted.some((key) => isSignedBy(key.reveal(), signed, signature)) ? genuine(body) : UNFIT
   },
@@ -233,21 +228,12 @@ const sendgrid: FeedbackProvider = {
     list(body, 'the body').map((one) => {
       const event = optionalFields(one)
       const status = codeIn(event.status, event.reason)
-      return {
-        kind: sendgridKind(event, status),
-        id: event.sg_event_id,
-        address: event.email,
-        messageId: event['smtp-id'],
-        at: event.timestamp,
-        status,
-      }
+      const { sg_event_id: id, email: address, 'smtp-id': messageId, timestamp: at } = event
+      return { kind: sendgridKind(event, status), id, address, messageId, at, status }
     }),
 }
 
-function sendgridKind(
-  event: Readonly<Record<string, unknown>>,
-  status: string | undefined,
-): FeedbackKind | undefined {
+function sendgridKind(event: Fields, status: string | undefined): FeedbackKind | undefined {
   if (event.event === 'bounce') {
     if (event.type === 'blocked') return 'soft-bounce'
     return event.bounce_classification === 'Invalid Address' ? 'hard-bounce' : bounceKind(status)
@@ -279,7 +265,6 @@ export const FEEDBACK_PROVIDERS: Readonly<Record<FeedbackProviderName, FeedbackP
 
 export type WebhookReading =
   | { readonly kind: 'feedback'; readonly feedback: Feedback }
-  /** SNS asked to confirm that the topic is ours, and it was confirmed. */
   | { readonly kind: 'confirmed' }
   /** Not signed by the provider, or not for this account. */
   | { readonly kind: 'refused'; readonly reason: string }

@@ -36,9 +36,7 @@ export interface SendingStore {
   count(counts: readonly MailCount[]): Promise<void>
   /** The current pause of courses. Starts one if the counts of the last day call for it (CONTRACT §12). */
   check(now: number): Promise<Pause | undefined>
-  /** The streams that are paused. */
   holds(): Promise<readonly Hold[]>
-  /** What is on its way in each stream that has anything. */
   queue(now: number): Promise<readonly StreamQueue[]>
   lastMail(): Promise<LastMail>
   /** Pauses streams and gives their holds; one that is paused already keeps its time and reason. */
@@ -49,13 +47,12 @@ export interface SendingStore {
   days(since: number): Promise<readonly MailDayCount[]>
   /** Reserves slots for that many messages; gives the microseconds until the first one. */
   reserve(input: { readonly messages: number; readonly intervalUs: number }): Promise<number>
-  /** Deletes counts of minutes before that time. */
   prune(before: number): Promise<void>
 }
 
 /**
- * The furthest place ahead of now. A stored place beyond it was written under another clock, and is ignored. A burst of
- * other mail delays lessons by at most a minute, beside what 32 dispatchers hold at a slow pace.
+ * A stored place further ahead was written under another clock, and is ignored. A burst of other mail delays lessons by
+ * at most a minute, beside what 32 dispatchers hold at a slow pace.
  */
 export const furthestUs = (intervalUs: number) => 60_000_000 + 32 * intervalUs
 
@@ -116,9 +113,7 @@ export function countedDomain(identity: string): string {
 export type DayOfMail = Readonly<ReturnType<typeof dailyMail>[number]>
 
 /** A time on the first of the last `days` days, of which today is one. */
-export function firstOfDays(days: number, now: number): number {
-  return now - (days - 1) * DAY_MS
-}
+export const firstOfDays = (days: number, now: number): number => now - (days - 1) * DAY_MS
 
 /** The last days, oldest first, over all sources and recipients; a day without mail is there with zeros. */
 export function dailyMail(counts: readonly MailDayCount[], { days, now }: { days: number; now: number }) {
@@ -160,11 +155,13 @@ export function breach(day: ReturnType<typeof dayOfFeedback>): string | undefine
   const { deliveries } = day
   if (deliveries === 0) return undefined
   const [hardBounces, complaints] = [counted(day.hardBounces), counted(day.complaints)]
+  const because = (count: number, what: string, share: number) =>
+    `${count} of ${deliveries} messages of the last day ${what}; providers block senders at ${share * 100}%`
   if (deliveries >= BREAKER.fewestDeliveries && hardBounces >= deliveries * BREAKER.hardBounces)
-    return `${hardBounces} of ${deliveries} messages of the last day bounced hard; providers block senders at ${percent(BREAKER.hardBounces)}`
-  if (complaints >= BREAKER.fewestComplaints && complaints >= deliveries * BREAKER.complaints)
-    return `${complaints} of ${deliveries} messages of the last day were reported as spam; providers block senders at ${percent(BREAKER.complaints)}`
-  return undefined
+    return because(hardBounces, 'bounced hard', BREAKER.hardBounces)
+  return complaints >= BREAKER.fewestComplaints && complaints >= deliveries * BREAKER.complaints
+    ? because(complaints, 'were reported as spam', BREAKER.complaints)
+    : undefined
 }
 
 /**
@@ -172,5 +169,3 @@ export function breach(day: ReturnType<typeof dayOfFeedback>): string | undefine
  * of proven ones, so that forged reports alone never pause courses.
  */
 const counted = ({ proven, byMail }: Record<'proven' | 'byMail', number>) => proven + Math.min(proven, byMail)
-
-const percent = (share: number) => `${share * 100}%`

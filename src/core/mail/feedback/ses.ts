@@ -5,8 +5,10 @@ import { enhancedCode } from './event.ts'
 import {
   FeedbackFormatError,
   type FeedbackProvider,
+  type Fields,
   fields,
   type Item,
+  isRecent,
   list,
   lookup,
   NOT_RECENT,
@@ -15,7 +17,6 @@ import {
   optionalText,
   parseBody,
   refused,
-  TOLERANCE_MS,
   type VerifyOptions,
 } from './provider.ts'
 
@@ -47,8 +48,7 @@ export const ses: FeedbackProvider = {
     if (names === undefined) return refused('it is not a notification of SNS')
     if (!isAcceptedSecret(optionalText(message.TopicArn), options.secret))
       return refused('it comes from another topic')
-    const age = options.now - Date.parse(optionalText(message.Timestamp) ?? '')
-    if (!(Math.abs(age) <= TOLERANCE_MS)) return NOT_RECENT
+    if (!isRecent(Date.parse(optionalText(message.Timestamp) ?? ''), options.now)) return NOT_RECENT
     const signed = names
       .flatMap((name) => (typeof message[name] === 'string' ? [`${name}\n${message[name]}\n`] : []))
       .join('')
@@ -84,7 +84,7 @@ function snsUrl(value: unknown): URL | undefined {
 }
 
 async function isSigned(
-  message: Readonly<Record<string, unknown>>,
+  message: Fields,
   signed: string,
   { fetchText, now }: VerifyOptions,
 ): Promise<boolean> {
@@ -126,19 +126,15 @@ function recipientsOf(report: Readonly<Record<string, unknown>>): readonly Item[
       const { complaintFeedbackType, complainedRecipients, timestamp } = fields(report.complaint, 'complaint')
       // `not-spam`: the recipient moved the message out of the spam folder.
       if (complaintFeedbackType === 'not-spam') return NOTHING
-      return list(complainedRecipients, 'complaint.complainedRecipients').map((one) => ({
-        kind: 'complaint',
-        address: optionalFields(one).emailAddress,
-        at: timestamp,
-      }))
+      return list(complainedRecipients, 'complaint.complainedRecipients').map((one) => {
+        return { kind: 'complaint', address: optionalFields(one).emailAddress, at: timestamp }
+      })
     }
     case 'Delivery': {
       const { recipients, timestamp } = fields(report.delivery, 'delivery')
-      return list(recipients, 'delivery.recipients').map((address) => ({
-        kind: 'delivered',
-        address,
-        at: timestamp,
-      }))
+      return list(recipients, 'delivery.recipients').map((address) => {
+        return { kind: 'delivered', address, at: timestamp }
+      })
     }
     default:
       return NOTHING
@@ -150,8 +146,8 @@ const MOST_BYTES = 64 * 1024
 const MOST_KEPT = 20
 
 /**
- * Fetches small texts over HTTPS and keeps the certificates among them: their names change with their content. Never
- * follows a redirect, which could lead away from the host that was checked.
+ * Fetches small texts over HTTPS and keeps certificates, whose names change with their content. Never follows a
+ * redirect, which could lead away from the host that was checked.
  */
 export function createFetchText(get = proxiedFetch): (url: string) => Promise<string> {
   const kept = new Map<string, string>()

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseMailbox } from '../../address.ts'
 import type { AuditEntry } from '../../audit.ts'
 import { DAY_MS } from '../../durations.ts'
@@ -15,34 +15,26 @@ import {
 } from './event.ts'
 import { countedDomain, type MailCount, type SendingStore } from './sending.ts'
 
-/**
- * The kinds of feedback and of operators' decisions that a subscription's history keeps; deliveries are left
- * out.
- */
+/** The kinds of feedback and of operators' decisions that a subscription's history keeps. */
 export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed' | 'released'
 
 /** No provider delivers an event again after this time. */
 export const FEEDBACK_EVENTS_KEPT_MS = 90 * DAY_MS
 
-/**
- * A change to what is known about a mailbox. `change` is a pure function, so that all stores behave alike.
- */
 export interface MailboxChange {
   /** Takes effect once for each key; undefined: each time. */
   readonly key: string | undefined
   readonly identity: string
-  /**
-   * The hashes that an erasure of the address would leave. If one is stored, the person was erased and
-   * nothing is kept.
-   */
+  /** Hashes that an erasure of the address would leave: if one is stored, nothing is kept. */
   readonly erasureHashes: readonly string[]
+  /** Pure, so that all stores behave alike. */
   readonly change: (mailbox: MailboxRecord) => ChangedMailbox
   /** UTC milliseconds at which it happened. */
   readonly at: number
   readonly reason: string
   /** Entry for the histories of the address's subscriptions; undefined if nothing is recorded. */
   readonly entry:
-    | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId: string | undefined }
+    | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId?: string | undefined }
     | undefined
   /** Added to the counts in the same commit; undefined: not counted. */
   readonly counted: MailCount | undefined
@@ -51,7 +43,6 @@ export interface MailboxChange {
 /** `repeated`: its key took effect before. `erased`: its address is one that was erased. */
 export type AppliedChange = 'changed' | 'unchanged' | 'repeated' | 'erased'
 
-/** What the changes of one commit add to the counts of mail. */
 export function countsOf(
   changes: readonly MailboxChange[],
   applied: readonly AppliedChange[],
@@ -70,22 +61,14 @@ export interface SuppressedAddress extends Suppression {
 /** Stores what providers and mail servers report, and which addresses may not be mailed. */
 export interface FeedbackStore {
   /**
-   * Applies changes in order and updates the subscriptions of their addresses, in one durable commit: a
-   * subscription of a suppressed address is never due. Gives one answer for each change.
+   * Applies changes in order, in one durable commit with the subscriptions of their addresses: one of a suppressed
+   * address is never due.
    */
-  apply(
-    changes: readonly MailboxChange[],
-    now: number,
-    /** Written in the same commit. */
-    audit?: AuditEntry,
-  ): Promise<readonly AppliedChange[]>
+  apply(changes: readonly MailboxChange[], now: number, audit?: AuditEntry): Promise<readonly AppliedChange[]>
   /** Uses up the key of a delivery without a change: a later change with this key is `repeated`. */
   note(key: string, now: number): Promise<void>
   find(identity: string): Promise<MailboxRecord | undefined>
-  /**
-   * Was a message with this Message-ID sent to the address? `recipients` are the hashes under which mail to
-   * it is recorded.
-   */
+  /** Was this message sent to the address? `recipients` are the hashes under which mail to it is recorded. */
   wasSent(input: {
     readonly identity: string
     readonly recipients: readonly string[]
@@ -104,9 +87,7 @@ export interface FeedbackStore {
 export type ErasureHashes = (identity: string) => readonly string[]
 
 /** Hashed, because the provider's id may have any length and any characters. */
-function keyOf(source: string, id: string): string {
-  return createHash('sha256').update(`${source}:${id}`).digest('base64url')
-}
+const keyOf = (source: string, id: string) => hash('sha256', `${source}:${id}`, 'base64url')
 
 /** The change that an event makes; undefined when its address, which may have a display name, cannot be parsed. */
 function eventChange(
@@ -131,33 +112,30 @@ function eventChange(
   }
 }
 
-/** Suppresses an address, as an operator or an import asks. */
 export function suppressionChange(
   identity: string,
   suppression: Suppression,
   erasureHashes: ErasureHashes,
 ): MailboxChange {
-  const change: MailboxChange['change'] = (mailbox) => suppressed(mailbox, suppression)
-  return { ...decided('suppressed', identity, suppression), erasureHashes: erasureHashes(identity), change }
+  const { at, reason, source } = suppression
+  return {
+    ...{ key: undefined, identity, at, reason, counted: undefined },
+    erasureHashes: erasureHashes(identity),
+    change: (mailbox) => suppressed(mailbox, suppression),
+    entry: { kind: 'suppressed', source },
+  }
 }
 
-/** Takes an address off the suppression list. */
-export function releaseChange(identity: string, why: Omit<Suppression, 'cause'>): MailboxChange {
-  return { ...decided('released', identity, why), erasureHashes: [], change: released }
-}
-
-const decided = (
-  kind: 'suppressed' | 'released',
+export function releaseChange(
   identity: string,
   { at, reason, source }: Omit<Suppression, 'cause'>,
-) => ({
-  key: undefined,
-  identity,
-  at,
-  reason,
-  entry: { kind, source, messageId: undefined },
-  counted: undefined,
-})
+): MailboxChange {
+  return {
+    ...{ key: undefined, identity, at, reason, counted: undefined, erasureHashes: [] },
+    change: released,
+    entry: { kind: 'released', source },
+  }
+}
 
 export interface FeedbackInput {
   readonly feedback: Feedback
@@ -168,15 +146,12 @@ export interface FeedbackInput {
   readonly now: number
 }
 
-/**
- * Applies all events of one delivery in one durable commit. After bad news the breaker is looked at, and its pause is
- * given.
- */
+/** Applies all events of one delivery in one durable commit. After bad news, gives the pause of the breaker. */
 export async function applyFeedback(input: FeedbackInput) {
   const { feedback, source, store, sending, now } = input
-  const read = feedback.events.flatMap(({ kind, ...event }) => {
-    const change = eventChange({ kind, ...event }, input)
-    return change === undefined ? [] : [{ kind, change }]
+  const read = feedback.events.flatMap((event) => {
+    const change = eventChange(event, input)
+    return change === undefined ? [] : [{ kind: event.kind, change }]
   })
   const changes = read.map(({ change }) => change)
   if (changes.length === 0 && feedback.token !== undefined)
@@ -185,7 +160,6 @@ export async function applyFeedback(input: FeedbackInput) {
   const count = (outcome: AppliedChange) => applied.filter((one) => one === outcome).length
   const bad = feedback.events.some(({ kind }) => kind === 'hard-bounce' || kind === 'complaint')
   return {
-    /** How many events of the delivery had each result. */
     counts: {
       changed: count('changed'),
       unchanged: count('unchanged'),

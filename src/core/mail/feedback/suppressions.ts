@@ -21,11 +21,9 @@ export interface SuppressionList {
   readonly erasureHashes: ErasureHashes
   /** Undefined without MAILER_BOUNCE_ADDRESS. */
   readonly bounceAddresses: BounceAddresses | undefined
-  /** Was this message sent to this address? */
   readonly wasSent: (input: { readonly identity: string; readonly messageId: string }) => Promise<boolean>
 }
 
-/** Author and time of a change to the list. */
 export interface ListChange {
   readonly operator: Operator
   readonly clock: Pick<Clock, 'now'>
@@ -48,17 +46,9 @@ export async function* suppressedAddresses(store: FeedbackStore): AsyncGenerator
 /** Puts an address on the list, with an audit line. `erased`: it was erased, and is not mailed anyway. */
 export async function suppressAddress(
   { store, erasureHashes }: SuppressionList,
-  {
-    identity,
-    cause,
-    reason,
-    ...by
-  }: ListChange & {
-    readonly identity: string
-    readonly cause: SuppressionCause
-    readonly reason: string
-  },
+  by: ListChange & Pick<CsvSuppression, 'cause' | 'reason'> & { readonly identity: string },
 ): Promise<'added' | 'known' | 'erased'> {
+  const { identity, cause, reason } = by
   const now = by.clock.now()
   const change = suppressionChange(identity, { cause, at: now, source: 'operator', reason }, erasureHashes)
   const audit = auditOf(by, 'suppress', `${cause}: ${reason}`, erasureHashes(identity)[0])
@@ -74,17 +64,13 @@ export async function releaseAddress(
   if ((await store.find(identity))?.suppression === undefined) return false
   const now = by.clock.now()
   const audit = auditOf(by, 'unsuppress', reason, erasureHashes(identity)[0])
-  const [applied] = await store.apply(
-    [releaseChange(identity, { at: now, reason, source: 'operator' })],
-    now,
-    audit,
-  )
+  const change = releaseChange(identity, { at: now, reason, source: 'operator' })
+  const [applied] = await store.apply([change], now, audit)
   return applied === 'changed'
 }
 
 /**
- * Puts the addresses of a provider's export on the list, a few hundred a commit; doing it twice changes nothing. `known`
- * counts those on the list already; `skipped` lines whose address is malformed, and addresses that were erased.
+ * Puts a provider's export on the list, a few hundred a commit; twice changes nothing. `skipped`: malformed or erased.
  */
 export async function importSuppressions(
   { store, erasureHashes }: SuppressionList,
@@ -113,7 +99,7 @@ function auditOf(
   details: string,
   subject?: string,
 ): AuditEntry {
-  return auditEntry({ action, operator, now: clock.now(), random, details, ...(subject && { subject }) })
+  return auditEntry({ action, operator, now: clock.now(), random, details, subject })
 }
 
 /** A file that is no list of suppressed addresses: one sentence with the fix. */
@@ -154,8 +140,8 @@ const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
 
 /**
  * Reads a provider's export of suppressed addresses, or our own: any CSV whose first line names a column of addresses.
- * A cause comes from the words or status codes of a line. A line without either is an error unless `cause` says what
- * all lines are: a hard bounce is never guessed.
+ * A line that gives no cause by its words or status codes is an error unless `cause` says what all are: a hard bounce
+ * is never guessed.
  */
 export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined) {
   const lines: Iterator<CsvRow, undefined> = readCsv(text)
@@ -165,7 +151,7 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
   const [address] = columnsOf(COLUMNS.address)
   if (address === undefined)
     throw new SuppressionCsvError(
-      `the first line names no column of addresses. Name one of its columns ${COLUMNS.address[0]} or ${COLUMNS.address[1]}.`,
+      'the first line names no column of addresses. Name one of its columns address or email.',
     )
   const [said, [at]] = [columnsOf(COLUMNS.said), columnsOf(COLUMNS.at)]
   /** Lines about mail that may arrive later, or about a message that was refused: no reason to suppress. */
@@ -181,16 +167,14 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
       throw new SuppressionCsvError(
         `line ${number} does not say why the address is suppressed. Say it for all lines with --cause.`,
       )
-    if (found === 'passing') {
-      passing += 1
-      continue
-    }
-    suppressions.push({
-      address: cellValue(line[address] ?? ''),
-      cause: found,
-      at: timeOf(at === undefined ? '' : (line[at] ?? '')),
-      reason: REASONS[found],
-    })
+    if (found === 'passing') passing += 1
+    else
+      suppressions.push({
+        address: cellValue(line[address] ?? ''),
+        cause: found,
+        at: timeOf(line[at ?? -1] ?? ''),
+        reason: REASONS[found],
+      })
   }
   return { suppressions, passing }
 }
@@ -207,9 +191,9 @@ function causeOf(cells: readonly string[]): SuppressionCause | 'passing' | undef
     const word = SAID.find(([pattern]) => pattern.test(cell))
     if (word) return word[1]
   }
-  const code = cells.map((cell) => enhancedCode(cell)).find((one) => one !== undefined)
-  if (code !== undefined) return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
-  return undefined
+  const code = cells.map(enhancedCode).find((one) => one !== undefined)
+  if (code === undefined) return undefined
+  return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
 }
 
 /** Unix seconds or a date; a date without a zone is taken as UTC. */

@@ -1,6 +1,7 @@
 import { type CssStylesheetAST, parse } from '@adobe/css-tools'
 import { selectAll } from 'css-select'
 import { type AnyNode, type Document, type Element, isTag, isText, type ParentNode } from 'domhandler'
+import { perObject } from '../../once.ts'
 
 export type Scheme = 'light' | 'dark'
 
@@ -12,21 +13,15 @@ interface Declared {
 
 type Styles = Map<Element, Map<string, Declared>>
 
-/** Several checks ask for the same. */
-const computed = { light: new WeakMap<Document, Styles>(), dark: new WeakMap<Document, Styles>() }
-
 const INLINE = 1_000_000
 const IMPORTANT = 10_000_000
 
 /**
- * The styles that a mail's style sheets and attributes declare for each element in one color scheme: type, class, id
- * and nesting, `!important` and order, as far as a mail's style sheet goes. Computes no layout.
+ * The styles that a mail declares for each element in one color scheme: type, class, id and nesting, `!important` and
+ * order, as far as a mail's style sheet goes.
  */
-export function cascade(document: Document, scheme: Scheme): Styles {
-  const known = computed[scheme].get(document)
-  if (known !== undefined) return known
+function styled(document: Document, scheme: Scheme): Styles {
   const styles: Styles = new Map()
-  computed[scheme].set(document, styles)
   const declare = (element: Element, property: string, value: string, weight: number) => {
     const known = styles.get(element) ?? new Map<string, Declared>()
     styles.set(element, known)
@@ -41,11 +36,8 @@ export function cascade(document: Document, scheme: Scheme): Styles {
     if (element.attribs.bgcolor) declare(element, 'background-color', element.attribs.bgcolor, -1)
     if (element.name === 'font' && element.attribs.color) declare(element, 'color', element.attribs.color, -1)
     if (element.name === 'style' && applies(element.attribs.media ?? '', scheme)) {
-      const css = element.children.map((child) => (isText(child) ? child.data : '')).join('')
-      for (const { selector, property, value } of declarationsOf(
-        parse(css, { silent: true }).stylesheet.rules,
-        scheme,
-      ))
+      const { rules } = parse(ownText(element), { silent: true }).stylesheet
+      for (const { selector, property, value } of declarationsOf(rules, scheme))
         for (const matched of matches(selector, document))
           declare(matched, property, value, specificity(selector))
     }
@@ -56,6 +48,13 @@ export function cascade(document: Document, scheme: Scheme): Styles {
   return styles
 }
 
+/** Several checks ask for the same. */
+const computed = {
+  light: perObject((document: Document) => styled(document, 'light')),
+  dark: perObject((document: Document) => styled(document, 'dark')),
+}
+export const cascade = (document: Document, scheme: Scheme): Styles => computed[scheme](document)
+
 export function* elements(node: ParentNode): Generator<Element> {
   for (const child of node.children) {
     if (!isTag(child)) continue
@@ -63,6 +62,10 @@ export function* elements(node: ParentNode): Generator<Element> {
     yield* elements(child)
   }
 }
+
+/** The text directly in an element. */
+export const ownText = (element: Element) =>
+  element.children.map((child) => (isText(child) ? child.data : '')).join('')
 
 /** All text below a node, style sheets and titles aside. */
 export function textOf(node: ParentNode): string {

@@ -19,20 +19,17 @@ import { checkSupport } from './support.ts'
 
 export type LintReport = Awaited<ReturnType<typeof lintMails>>
 
+const atLine = (file: string, line = 1) => ({ file, line, column: 1 })
+
+const NOWHERE = { file: '', line: 0, column: 0 }
+
 function bySeverityAndPlace(a: Finding, b: Finding): number {
-  const [one, other] = [a.location, b.location]
-  return (
-    SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity] ||
-    (one?.file ?? '').localeCompare(other?.file ?? '') ||
-    (one?.line ?? 0) - (other?.line ?? 0) ||
-    (one?.column ?? 0) - (other?.column ?? 0)
-  )
+  const [one, other] = [a.location ?? NOWHERE, b.location ?? NOWHERE]
+  const inFile = one.file.localeCompare(other.file) || one.line - other.line || one.column - other.column
+  return SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity] || inFile
 }
 
-/**
- * Compiles and checks every mail of a set. `pages` are the paths that the platform serves, `language` is its language
- * tag.
- */
+/** Compiles and checks every mail of a set. `pages` are the paths that the platform serves. */
 export async function lintMails(set: Templates, shown: Shown, pages: readonly string[], language = 'en') {
   const seen = new Map<string, Finding>()
   const mails: ReturnType<typeof lintCompiled>['summary'][] = []
@@ -68,11 +65,7 @@ async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
       ])
       const files = (await fileNames(folder)).filter((name) => !name.startsWith('.') && !used.has(name))
       return files.map((name) =>
-        lintFinding('template-unused', `No mail uses ${name}.`, {
-          file: shown(folder, name),
-          line: 1,
-          column: 1,
-        }),
+        lintFinding('template-unused', `No mail uses ${name}.`, atLine(shown(folder, name))),
       )
     }),
   )
@@ -96,14 +89,9 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
       if (files === undefined) return []
       const { file, folder, shipped } = files
       const where = shipped ? 'that mails of the definition names' : 'of the original'
-      return [
-        lintFinding(
-          'translation-missing',
-          `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`,
-          { file: shown(folder, file), line: 1, column: 1 },
-          `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder ${where}.`,
-        ),
-      ]
+      const cause = `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`
+      const fix = `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder ${where}.`
+      return [lintFinding('translation-missing', cause, atLine(shown(folder, file)), fix)]
     })
   return (await Promise.all(findings)).flat()
 }
@@ -112,34 +100,23 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
 function unspokenLanguage(language: string): readonly Finding[] {
   const [own, its] = [language, messagesOf(language).language].map(languageName)
   if (own === its) return []
-  return [
-    lintFinding(
-      'language-unspoken',
-      `The platform is in ${own}, which platformctl does not speak: its pages, and the footer that it adds to a mail, are in ${its}.`,
-      undefined,
-      `Write because: and unsubscribe: in ${own} in the front matter of each mail. The pages stay ${its}.`,
-    ),
-  ]
+  const cause = `The platform is in ${own}, which platformctl does not speak: its pages, and the footer that it adds to a mail, are in ${its}.`
+  const fix = `Write because: and unsubscribe: in ${own} in the front matter of each mail. The pages stay ${its}.`
+  return [lintFinding('language-unspoken', cause, undefined, fix)]
 }
 
 /** `French` for `fr-CA`. */
-function languageName(tag: string): string {
-  return new Intl.DisplayNames('en', { type: 'language' }).of(new Intl.Locale(tag).language) ?? tag
-}
+const languageName = (tag: string): string =>
+  new Intl.DisplayNames('en', { type: 'language' }).of(new Intl.Locale(tag).language) ?? tag
 
 /** A mail that the package ships, and not in the language of the platform. */
 function inAnotherLanguage(files: TemplateFiles, language: string, shown: Shown): readonly Finding[] {
   const { definition, file, folder } = files
   const [own, its] = [language, files.language ?? 'en'].map(languageName)
   if (definition.translates !== undefined || own === its) return []
-  return [
-    lintFinding(
-      'translation-missing',
-      `${definition.name} is in ${its}, and the platform is in ${own}: every reader gets it in ${its}.`,
-      { file: shown(folder, file), line: 1, column: 1 },
-      `Write ${file} in ${own}, in the folder that mails of the definition names.`,
-    ),
-  ]
+  const cause = `${definition.name} is in ${its}, and the platform is in ${own}: every reader gets it in ${its}.`
+  const fix = `Write ${file} in ${own}, in the folder that mails of the definition names.`
+  return [lintFinding('translation-missing', cause, atLine(shown(folder, file)), fix)]
 }
 
 async function lintTemplate(
@@ -176,12 +153,9 @@ export function brokenTemplate(
 ): Finding {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
-  const folder = error.folder ?? (typeof at === 'string' ? at : file === LAYOUT ? at.layoutFolder : at.folder)
-  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, {
-    file: shown(folder, file),
-    line,
-    column: 1,
-  })
+  const folder = error.folderIn(typeof at === 'string' ? { folder: at, layoutFolder: at } : at) ?? ''
+  const place = atLine(shown(folder, file), line)
+  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, place)
 }
 
 /** Checks one mail that compiles. */
@@ -212,6 +186,5 @@ export function lintCompiled(input: {
   }
 }
 
-function keyOf({ id, cause, location }: Finding): string {
-  return `${id} ${location?.file}:${location?.line}:${location?.column} ${cause}`
-}
+const keyOf = ({ id, cause, location }: Finding): string =>
+  `${id} ${location?.file}:${location?.line}:${location?.column} ${cause}`

@@ -34,10 +34,7 @@ export function lintedMail(
       }
     return undefined
   }
-  /**
-   * The place of the first needle that the template or the layout contains; the template's first line if
-   * neither contains any.
-   */
+  /** The first needle that the template or the layout contains; else the template's first line. */
   const place = (...needles: readonly Needle[]): Location =>
     written(...needles) ?? { file: template, line: 1, column: 1 }
   const findings: Finding[] = []

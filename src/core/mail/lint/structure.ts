@@ -1,6 +1,6 @@
-import { type Element, isTag, isText } from 'domhandler'
+import { type Element, isTag } from 'domhandler'
 import { blend, type Colour, contrast, parseColour } from '../../colour.ts'
-import { cascade, elements, type Scheme, textOf } from './cascade.ts'
+import { cascade, elements, ownText, type Scheme, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
 import type { LintRule } from './rules.ts'
 
@@ -56,19 +56,11 @@ export function checkStructure(mail: LintedMail): void {
     : // MJML writes an empty alt of its own accord, and then nobody decided that the image says nothing.
       mail.written(/<mj-image\b(?![^>]*\salt=)/)
   if (nameless !== undefined) mail.report('image-without-alt', 'An image has no alternative text.', nameless)
+  const embedded = 'An image is a data: address, which Gmail and Outlook on Windows do not show.'
   if (images.some(({ attribs }) => /^\s*data:/i.test(attribs.src ?? '')))
-    say(
-      'image-embedded',
-      'An image is a data: address, which Gmail and Outlook on Windows do not show.',
-      'data:',
-    )
-  if (images.length > 0 && words < images.length * 20)
-    say(
-      'images-without-text',
-      `The mail has ${images.length} image(s) and ${words} words.`,
-      '<img',
-      '<mj-image',
-    )
+    say('image-embedded', embedded, 'data:')
+  const few = `The mail has ${images.length} image(s) and ${words} words.`
+  if (images.length > 0 && words < images.length * 20) say('images-without-text', few, '<img', '<mj-image')
 
   for (const { name } of all.filter((element) => ACTIVE.includes(element.name)))
     say('content-active', `The mail contains a <${name}>.`, `<${name}`)
@@ -96,6 +88,7 @@ function checkHidden(mail: LintedMail): void {
 
 /** The host of every sample link; a real mail has the platform's own address instead. */
 const SAMPLE_HOST = 'www.example.com'
+const SHOWN_HOST = /^\s*(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?:[/?#]\S*)?\s*$/i
 const SHORTENERS = 'bit.ly t.co tinyurl.com goo.gl ow.ly is.gd buff.ly rb.gy cutt.ly'.split(' ')
 
 /** Every link: absolute, honest about where it leads, and to a page that exists when it leads to the platform. */
@@ -114,25 +107,18 @@ export function checkLinks(mail: LintedMail, pages: readonly string[]): void {
     // A site that somebody else built has pages of its own; below these, only the engine answers.
     const ours = mail.files.brand === undefined || /^\/(?:api|lessons)\//.test(url.pathname)
     const named = slot === undefined ? 'The link' : `The link of the slot ${slot}`
+    const unserved = `${named} leads to ${url.pathname}, which the platform does not serve.`
     if (ours && url.hostname === SAMPLE_HOST && !served.some((page) => page.test(url.pathname)))
-      mail.report(
-        'link-without-route',
-        `${named} leads to ${url.pathname}, which the platform does not serve.`,
-        place,
-      )
+      mail.report('link-without-route', unserved, place)
     if (SHORTENERS.includes(url.hostname))
       mail.report('link-shortened', `The link ${href} is shortened.`, place)
-    const shown = /^\s*(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?:[/?#]\S*)?\s*$/i.exec(
-      textOf(anchor),
-    )?.[1]
+    const shown = SHOWN_HOST.exec(textOf(anchor))?.[1]
     if (shown !== undefined && url.protocol !== 'mailto:' && site(shown) !== site(url.hostname))
       mail.report('link-misleads', `The link text shows ${shown}, but the link opens ${url.hostname}.`, place)
   }
 }
 
-function site(host: string): string {
-  return host.toLowerCase().replace(/^www\./, '')
-}
+const site = (host: string) => host.toLowerCase().replace(/^www\./, '')
 
 /** A browser's default colors (HTML §15.3, `color-scheme`). */
 const CANVAS: Record<Scheme, { ink: Colour; ground: Colour; link: Colour }> = {
@@ -146,10 +132,7 @@ export function checkContrast(mail: LintedMail): void {
     const styles = cascade(mail.document, scheme)
     const declared = (element: Element, property: string) => styles.get(element)?.get(property)?.value
     for (const element of elements(mail.document)) {
-      const text = element.children
-        .map((child) => (isText(child) ? child.data : ''))
-        .join('')
-        .trim()
+      const text = ownText(element).trim()
       const above = [element, ...ancestors(element)]
       if (text === '' || above.some(({ name }) => INVISIBLE.has(name))) continue
       if (above.some((one) => declared(one, 'display') === 'none')) continue
@@ -158,13 +141,9 @@ export function checkContrast(mail: LintedMail): void {
       if (ink === undefined || ground === undefined) continue
       const ratio = contrast(blend(ink, ground), ground)
       const needed = isLarge(above, declared) ? 3 : 4.5
-      if (ratio < needed)
-        mail.report(
-          'contrast-low',
-          `The text “${shorten(text)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`,
-          mail.place(text.slice(0, 40)),
-          scheme === 'dark' ? UNDER_DARK : undefined,
-        )
+      const low = `The text “${shorten(text)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`
+      const fix = scheme === 'dark' ? UNDER_DARK : undefined
+      if (ratio < needed) mail.report('contrast-low', low, mail.place(text.slice(0, 40)), fix)
     }
   }
 }

@@ -27,8 +27,8 @@ const GRACEFUL =
   /^(?:@media|@media \(prefers-color-scheme\)|!important keyword|border-radius|color-scheme.*|cursor|target attribute|outline|opacity|word-break|<style> element|<body> element|<meta>.*|[\w ]*selectors?|aria-.*|role attribute|dir attribute|lang attribute|system-ui.*|font-weight|text-decoration|border-collapse|HTML comments|letter-spacing|text-transform)$/i
 
 /**
- * HTML and CSS that the operator wrote and a client that matters does not support. What MJML writes by itself is made
- * for these clients, with tables and conditional comments for those that lack more, and is not reported.
+ * HTML and CSS that the operator wrote and a client that matters does not support. What MJML writes is made for these
+ * clients.
  */
 export function checkSupport(mail: LintedMail): void {
   const support = supportOf(mail.rendered.html)
@@ -58,11 +58,10 @@ export function supportOf(html: string) {
   const titles = (found: (typeof issues)['errors'], client: Client) => [
     ...new Set((found.get(client) ?? []).map(({ title }) => title)),
   ]
-  return NAMES.map((client) => ({
-    client: CLIENTS[client],
-    missing: titles(issues.errors, client),
-    partial: titles(issues.warnings, client),
-  }))
+  return NAMES.map((client) => {
+    const [missing, partial] = [titles(issues.errors, client), titles(issues.warnings, client)]
+    return { client: CLIENTS[client], missing, partial }
+  })
 }
 
 /** Where the operator wrote a feature, by hand or in Markdown; undefined if only MJML's output has it. */
@@ -77,10 +76,8 @@ function placeOf(title: string, mail: LintedMail) {
   // On HTML elements only: MJML translates the attributes of its own elements.
   if (attribute !== undefined) return mail.written(new RegExp(`<(?!mj)[a-z][^<>]*\\s${attribute}=`))
   const [name = '', value] = title.replace(/ (?:property|CSS property|keyword)$/, '').split(/:\s*/)
-  const property = `(?<![\\w-])${name.replace(/[^\w-]/g, '\\$&')}`
-  return mail.written(
-    new RegExp(value === undefined ? `${property}\\s*[:(]` : `${property}\\s*:\\s*${value}`),
-  )
+  const property = `(?<![\\w-])${name.replace(/[^\w-]/g, '\\$&')}\\s*`
+  return mail.written(new RegExp(property + (value === undefined ? '[:(]' : `:\\s*${value}`)))
 }
 
 let filled = false

@@ -16,9 +16,8 @@ const LARGEST_ANSWER_BYTES = 64 * 1024
 const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOSED' })
 
 /**
- * One request and its answer, cut if it has no end: its status says whether the message was taken. Straight on undici's
- * dispatcher: a stream and an abort listener for each answer of a few bytes would cost as much as the request. Rejects
- * with undici's error.
+ * One request and its answer, cut if it has no end. Straight on undici's dispatcher: a stream and an abort listener
+ * for each answer of a few bytes would cost as much as the request. Rejects with undici's error.
  */
 function exchange(
   pool: Dispatcher,
@@ -116,26 +115,19 @@ export function openApi({
       // Any 2xx says that the mail was taken, whatever the body holds.
       const read = jsonObject(answer.text)
       if (status < 200 || status >= 300)
-        return httpOutcome(
-          { status, errno: undefined, row: form.rowOf?.(answer, read) },
-          retryAfterMs(answer),
-        )
+        return httpOutcome({ status, row: form.rowOf?.(answer, read) }, retryAfterMs(answer))
       const id = read[form.idIn]
       return { kind: 'sent', id: typeof id === 'string' ? id.slice(0, 200) : message.key }
     } catch (error) {
-      return httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
+      return httpOutcome({ errno: codeOf(error) || undefined })
     }
   }
 
   return {
     kind: form.kind,
     async send(message, signal, recorded) {
-      if (!NEEDS_NO_QUOTES.test(message.to.address))
-        return {
-          kind: 'permanent',
-          hardBounce: false,
-          reason: 'the address cannot be given to a mail API safely',
-        }
+      const reason = 'the address cannot be given to a mail API safely'
+      if (!NEEDS_NO_QUOTES.test(message.to.address)) return { kind: 'permanent', hardBounce: false, reason }
       return form.honorsKey || recorded === undefined
         ? post(message, signal)
         : slots(() => post(message, signal), recorded)
@@ -143,14 +135,14 @@ export function openApi({
     async verify(signal) {
       const answer = await exchange(pool, { origin, path, ...spoken.check(), body: null }, signal).catch(
         (error: unknown) => {
-          const { reason, kind } = httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
+          const { reason, kind } = httpOutcome({ errno: codeOf(error) || undefined })
           throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
         },
       )
       const { status } = answer
       onDate?.(url.hostname, Date.parse(answer.date ?? ''))
       if ((status === 401 || status === 403) && !form.knowsKey?.(answer))
-        throw new Error(httpOutcome({ status, errno: undefined }).reason)
+        throw new Error(httpOutcome({ status }).reason)
     },
     close() {
       closing ??= pool.close()
@@ -159,10 +151,7 @@ export function openApi({
   }
 }
 
-/**
- * Runs requests so that a crash repeats at most one message for each that was open: none begins in a slot before
- * what became of the last message there is recorded.
- */
+/** Begins no request in a slot before the last message there is recorded: a crash repeats at most one for each slot. */
 function freeSlots() {
   const free: (WaitUntilRecorded | undefined)[] = []
   return async (post: () => Promise<Outcome>, recorded: WaitUntilRecorded): Promise<Outcome> => {
@@ -170,7 +159,7 @@ function freeSlots() {
     try {
       await before?.()
     } catch {
-      return httpOutcome({ status: undefined, errno: undefined, row: 'not-recorded' })
+      return httpOutcome({ row: 'not-recorded' })
     }
     const outcome = await post()
     free.push(outcome.kind === 'sent' || outcome.kind === 'unknown' ? recorded : undefined)

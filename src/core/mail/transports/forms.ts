@@ -5,7 +5,7 @@ import { perObject } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
 import { encodedFill, joinPieces, type Piece } from '../encoding.ts'
 import type { Message } from '../mailer.ts'
-import type { HttpFault } from '../outcome.ts'
+import type { HttpRow } from '../outcome.ts'
 import { mimeOf } from './mime.ts'
 
 export interface ProviderResponse {
@@ -41,10 +41,7 @@ export interface ApiForm {
   /** The field of an answer that holds the provider's id of the message. */
   readonly idIn: string
   /** The row of HTTP_OUTCOMES for a refusal whose status says less than its body. */
-  readonly rowOf?: (
-    answer: ProviderResponse,
-    body: Readonly<Record<string, unknown>>,
-  ) => HttpFault['row'] | undefined
+  readonly rowOf?: (answer: ProviderResponse, body: Readonly<Record<string, unknown>>) => HttpRow | undefined
   /** Whether a refused check came from a provider that knows the key. */
   readonly knowsKey?: (answer: ProviderResponse) => boolean
 }
@@ -130,21 +127,17 @@ const INACTIVE_RECIPIENT = 406
 
 function postmarkBody(message: Message): Buffer {
   const { from, to, replyTo, subject, headers, messageId } = message
-  const [streams = [], others = []] = [true, false].map((isStream) =>
-    Object.entries(headers).filter(([name]) => (name.toLowerCase() === STREAM) === isStream),
-  )
+  const isStream = ([name]: readonly [string, string]) => name.toLowerCase() === STREAM
+  const [, stream] = Object.entries(headers).find(isStream) ?? []
   // Without X-PM-KeepID, Postmark replaces the Message-ID.
-  const kept = [...others, ['Message-ID', `<${messageId}>`], ['X-PM-KeepID', 'true']].map(
-    ([name = '', value = '']) => `{"Name":"${name}","Value":${quoted(value)}}`,
+  const all = Object.entries({ ...headers, 'Message-ID': `<${messageId}>`, 'X-PM-KeepID': 'true' })
+  const kept = all.flatMap(([name, value]) =>
+    isStream([name, value]) ? [] : `{"Name":"${name}","Value":${quoted(value)}}`,
   )
-  const [, stream] = streams[0] ?? []
-  const before = [
-    `{"From":${senderOf(from)},"To":${quoted(asciiAddress(to.address))}`,
-    ...(replyTo === undefined ? [] : [`"ReplyTo":${quotedMailbox(replyTo)}`]),
-    ...(stream === undefined ? [] : [`"MessageStream":${quoted(stream)}`]),
-    `"Subject":${quoted(subject)},"HtmlBody":"`,
-  ]
-  const parts = [before.join(), '","TextBody":"', `","Headers":[${kept.join()}]`] as const
+  const reply = replyTo === undefined ? '' : `"ReplyTo":${quotedMailbox(replyTo)},`
+  const named = stream === undefined ? '' : `"MessageStream":${quoted(stream)},`
+  const before = `{"From":${senderOf(from)},"To":${quoted(asciiAddress(to.address))},${reply}${named}"Subject":${quoted(subject)},"HtmlBody":"`
+  const parts = [before, '","TextBody":"', `","Headers":[${kept.join()}]`] as const
   return joinPieces(piecesOf(message, parts, ['Attachments', 'Name', 'ContentType', 'Content']))
 }
 
@@ -165,12 +158,14 @@ const postmark: ApiForm = {
 }
 
 /** Errors of SES whose status says less than their name. */
-const ROWS: readonly (readonly [error: RegExp, row: HttpFault['row']])[] = [
+const ROWS: readonly (readonly [error: RegExp, row: HttpRow])[] = [
   [/^(?:Throttling|TooManyRequests|LimitExceeded)/, 'rate-limited'],
   [/^(?:SendingPaused|AccountSuspended|MailFromDomainNotVerified)/, 'key-refused'],
   // The configuration set that a header names.
   [/^NotFound/, 'request-refused'],
 ]
+
+const ACCOUNT = '/v2/email/account'
 
 /** Amazon SES, version 2 of its API, with the whole message as MIME. It recognizes no repeats. */
 const ses: ApiForm = {
@@ -191,11 +186,7 @@ const ses: ApiForm = {
         })
         return { headers: sign('POST', path, body), body: Buffer.from(body) }
       },
-      check: () => ({
-        method: 'GET',
-        path: '/v2/email/account',
-        headers: sign('GET', '/v2/email/account', ''),
-      }),
+      check: () => ({ method: 'GET', path: ACCOUNT, headers: sign('GET', ACCOUNT, '') }),
     }
   },
   idIn: 'MessageId',

@@ -13,9 +13,9 @@ const SOFT_BREAK = '=\r\n'
 const PLAIN = /^(?![.-]|From )[\x21-\x3c\x3e-\x7e](?:[\x20-\x3c\x3e-\x7e]{0,70}[\x21-\x3c\x3e-\x7e])?$/
 
 /**
- * Quoted-printable (RFC 2045 §6.7). What is encoded ends at the beginning of a line, with a soft break unless the
- * text itself ended one: so pieces that are encoded apart may be joined. A dot or `From ` that begins a line is
- * written in hexadecimal, because SMTP and mailboxes give those a meaning (RFC 5321 §4.5.2), and so is a hyphen.
+ * Quoted-printable (RFC 2045 §6.7). It ends at the beginning of a line, with a soft break if need be: pieces encoded
+ * apart may be joined. A dot or `From ` that begins a line, to which SMTP and mailboxes give a meaning (RFC 5321
+ * §4.5.2), is written in hexadecimal, and so is a hyphen.
  */
 export function quotedPrintable(text: string): string {
   if (PLAIN.test(text)) return `${text}${SOFT_BREAK}`
@@ -48,15 +48,11 @@ function encodeLine(line: string, ends: boolean): string {
 /** Everything but printable ASCII without the equals sign, space and tab. */
 const NOT_AS_IT_IS = /[^\t\x20-\x3c\x3e-\x7e]/gu
 
-function hasMeaningFirst(text: string, at: number): boolean {
-  const first = text.charCodeAt(at)
-  return first === 46 || first === 45 || (first === 70 && text.startsWith('From ', at))
-}
+const hasMeaningFirst = (text: string, at: number) =>
+  text[at] === '.' || text[at] === '-' || text.startsWith('From ', at)
 
-function notWithinHex(text: string, at: number): number {
-  if (text.charCodeAt(at - 1) === 61) return at - 1
-  return text.charCodeAt(at - 2) === 61 ? at - 2 : at
-}
+const notWithinHex = (text: string, at: number) =>
+  text[at - 1] === '=' ? at - 1 : text[at - 2] === '=' ? at - 2 : at
 
 function hex(character: string): string {
   let written = ''
@@ -85,21 +81,15 @@ export function headerField(name: string, value: string): string {
 }
 
 /** Unstructured text (Subject): as it is when it is printable ASCII, otherwise in encoded words. */
-export function headerText(text: string): string {
-  return /^[\x20-\x7e]*$/.test(text) && !text.includes('=?') ? text : encodedWords(text)
-}
+export const headerText = (text: string): string =>
+  /^[\x20-\x7e]*$/.test(text) && !text.includes('=?') ? text : encodedWords(text)
 
 /** An address as a header field writes it (RFC 5322 §3.4). */
 export function headerMailbox({ name, address }: Mailbox): string {
   const bare = asciiAddress(address)
   if (name === undefined || name === '') return bare
-  const written =
-    !/^[\x20-\x7e]*$/.test(name) || name.includes('=?')
-      ? encodedWords(name)
-      : /^[A-Za-z0-9 !#$%&'*+\-/=?^_`{|}~]+$/.test(name)
-        ? name
-        : `"${name.replace(/["\\]/g, '\\$&')}"`
-  return `${written} <${bare}>`
+  const isPlain = headerText(name) !== name || /^[A-Za-z0-9 !#$%&'*+\-/=?^_`{|}~]+$/.test(name)
+  return `${isPlain ? headerText(name) : `"${name.replace(/["\\]/g, '\\$&')}"`} <${bare}>`
 }
 
 /** RFC 5322 §3.3, in UTC. */
@@ -127,12 +117,8 @@ function fold(line: string): string {
   for (const part of line.trimEnd().split('\r\n ')) {
     let current = lines.length === 0 ? '' : ' '
     for (const word of part.split(' ')) {
-      if (
-        current.trim() !== '' &&
-        !current.endsWith(': ') &&
-        current.length + word.length > FOLD_AT &&
-        word !== ''
-      ) {
+      const breaks = current.trim() !== '' && !current.endsWith(': ') && word !== ''
+      if (breaks && current.length + word.length > FOLD_AT) {
         lines.push(current.trimEnd())
         current = ' '
       }
@@ -169,9 +155,9 @@ function fileNameParameter(name: string): string {
 }
 
 /**
- * The message as it goes over the wire, DKIM aside: header fields, then plain text and HTML as alternatives (RFC 2046
- * §5.1.4), each in quoted-printable. The same message has the same bytes: ASCII, but for an address whose local part
- * is not (RFC 6532). Throws a TypeError for a line end in a header field.
+ * The message as it goes over the wire, DKIM aside: plain text and HTML as alternatives (RFC 2046 §5.1.4), each in
+ * quoted-printable. The same message has the same bytes: ASCII, but for a local part that is not (RFC 6532). Throws a
+ * TypeError for a line end in a header field.
  */
 export function mimeOf(message: Message): Buffer {
   const { from, to, replyTo, subject, messageId, date, headers, attachments = [] } = message

@@ -10,9 +10,8 @@ export interface SmtpSession {
   /** Messages handed over on it so far. */
   readonly sent: number
   /**
-   * Sends a message; undefined: the server has taken it. Never rejects. Aborting ends the connection. A
-   * message with `recorded` is completed only after the last such message taken on this connection is
-   * recorded, so that a crash repeats at most one.
+   * Undefined: the server has taken it. Never rejects. Aborting ends the connection. With `recorded`, a message is
+   * completed only after the last such one taken on this connection is recorded, so that a crash repeats at most one.
    */
   send(
     message: SmtpMessage,
@@ -36,10 +35,7 @@ export interface SessionOptions extends SMTPConnectionOptions {
   readonly finalReplyMs: number
 }
 
-/**
- * Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the connection has
- * ended and what it carried is recorded.
- */
+/** Rejects with an SmtpFault. `onEnd` is called once the connection has ended and what it carried is recorded. */
 export function openSession(
   { auth, silenceMs, finalReplyMs, ...options }: SessionOptions,
   onEnd: () => void,
@@ -83,14 +79,10 @@ export function openSession(
       } else line.login({ ...auth }, (refused) => (refused ? fail(refused) : ready()))
     })
 
-    function send(
-      { from, to, bytes }: SmtpMessage,
-      abort: AbortSignal | undefined,
-      recorded?: WaitUntilRecorded,
-    ): Promise<SmtpFault | undefined> {
+    function send(...[{ from, to, bytes }, abort, recorded]: Parameters<SmtpSession['send']>) {
       session.sent += 1
       const mayComplete = recorded && before
-      return new Promise((finished) => {
+      return new Promise<SmtpFault | undefined>((finished) => {
         let handedOver = false
         let ended = false
         let patience: NodeJS.Timeout | undefined
@@ -122,8 +114,8 @@ export function openSession(
             target.push(null)
           }
         }
-        // nodemailer calls only `pipe`, once the server is ready for the message. That moment decides whether a
-        // broken connection leaves the outcome unknown. A real stream would do the same with ten times the work.
+        // nodemailer calls only `pipe`, once the server is ready for the message: that moment decides whether a broken
+        // connection leaves the outcome unknown.
         const source = {
           pipe(target: Transform) {
             if (mayComplete === undefined) complete(target)
@@ -159,35 +151,19 @@ export function openSession(
 const END = Buffer.from('.\r\n')
 
 /** True unless the bytes can go into DATA as they are: whole lines, none of which begins with a dot (RFC 5321 §4.5.2). */
-function needsEscapes(bytes: Buffer): boolean {
-  return (
-    bytes[0] === 0x2e ||
-    bytes.includes('\n.') ||
-    bytes.includes('\r.') ||
-    bytes.lastIndexOf('\r\n') !== bytes.length - 2
-  )
-}
+const needsEscapes = (bytes: Buffer) =>
+  ['\n.', '\r.'].some((text) => bytes.includes(text)) ||
+  bytes[0] === 0x2e ||
+  bytes.lastIndexOf('\r\n') !== bytes.length - 2
 
 /** Nothing was sent. */
-export const NO_REPLY: SmtpFault = {
-  code: undefined,
-  enhanced: undefined,
-  command: 'connect',
-  handedOver: false,
-}
+export const NO_REPLY: SmtpFault = { command: 'connect', handedOver: false }
 
 /** The fault that nodemailer's error describes. The error's text is the server's own and is not passed on. */
 function faultOf(error: unknown, handedOver: boolean): SmtpFault {
-  const {
-    responseCode,
-    response = '',
-    code = '',
-    command = '',
-    originalCode = '',
-    message = '',
-  } = (error ?? {}) as Partial<
-    Record<'response' | 'code' | 'command' | 'originalCode' | 'message', string>
-  > & { responseCode?: number }
+  type Texts = Record<'response' | 'code' | 'command' | 'originalCode' | 'message', string>
+  const given = (error ?? {}) as Partial<Texts> & { responseCode?: number }
+  const { responseCode, response = '', code = '', command = '', originalCode = '', message = '' } = given
   return {
     // A message that is larger than the server's SIZE is refused before it is asked.
     code: code === 'EMESSAGE' && command === 'MAIL FROM' && responseCode === undefined ? 552 : responseCode,

@@ -2,21 +2,12 @@ import { isIP } from 'node:net'
 import { asciiAddress } from '../../address.ts'
 import type { Secret } from '../../secret.ts'
 import type { BounceAddresses } from '../feedback/bounce-address.ts'
-import { LINES, PATIENCE_MS, type Transport, type WaitUntilRecorded } from '../mailer.ts'
+import { LINES, PATIENCE_MS, type Transport } from '../mailer.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'
 import { mimeOf, type SignMessage } from './mime.ts'
-import {
-  NO_REPLY,
-  openSession,
-  type SessionOptions,
-  type SmtpMessage,
-  type SmtpSession,
-} from './smtp-session.ts'
+import { NO_REPLY, openSession, type SessionOptions, type SmtpSession } from './smtp-session.ts'
 
-/**
- * Opens up to `size` connections as they are needed and keeps them while they live. Further messages wait in
- * turn.
- */
+/** Opens up to `size` connections as they are needed, and keeps them. Further messages wait in turn. */
 export function smtpPool(options: SessionOptions, size: number) {
   const idle: SmtpSession[] = []
   const waiting: (() => void)[] = []
@@ -56,10 +47,8 @@ export function smtpPool(options: SessionOptions, size: number) {
   return {
     /** Undefined: the server has taken the message. Never rejects. */
     async send(
-      message: SmtpMessage,
-      signal: AbortSignal | undefined,
-      recorded?: WaitUntilRecorded,
-    ): Promise<SmtpFault | undefined> {
+      ...[message, signal, recorded]: Parameters<SmtpSession['send']>
+    ): ReturnType<SmtpSession['send']> {
       try {
         for (;;) {
           const session = await take(signal)
@@ -67,9 +56,8 @@ export function smtpPool(options: SessionOptions, size: number) {
           const fault = await session.send(message, signal, recorded)
           giveBack(session)
           const ended = kept && !session.alive
-          // The server may have ended a kept connection (idle, or too many messages on it) without our
-          // knowing. As long as nothing was handed over, that says nothing about the server: try the next
-          // connection, until a fresh one.
+          // The server may have ended a kept connection (idle, or too many messages on it) without our knowing. As
+          // long as nothing was handed over, try the next one, until a fresh one.
           const stale = ended && fault !== undefined && !fault.handedOver && (fault.code ?? 421) === 421
           const ours = fault?.command === 'local' || fault?.command === 'record'
           if (!stale || ours || signal?.aborted) return fault
@@ -101,8 +89,8 @@ const FINAL_REPLY_MS = 10 * 60_000
 
 /**
  * SMTP over a pool of lines. `smtps:` speaks TLS from the start; `smtp:` upgrades when the server offers it, and a
- * certificate that cannot be verified is refused either way. The key is the password when the address names a user
- * without one; an address without a user means no authentication. Credentials never leave the machine unencrypted.
+ * certificate that cannot be verified is refused. The key is the password of a user without one; without a user there
+ * is no authentication. Credentials never leave the machine unencrypted.
  */
 export function openSmtp({
   url,
@@ -146,15 +134,9 @@ export function openSmtp({
     async send(message, signal, recorded) {
       const plain = mimeOf(message)
       const bytes = dkim === undefined ? plain : await dkim(plain)
-      const fault = await pool.send(
-        {
-          from: bounceAddresses?.senderFor(message.to.address) ?? asciiAddress(message.from.address),
-          to: asciiAddress(message.to.address),
-          bytes,
-        },
-        signal,
-        recorded,
-      )
+      const { address } = message.to
+      const from = bounceAddresses?.senderFor(address) ?? asciiAddress(message.from.address)
+      const fault = await pool.send({ from, to: asciiAddress(address), bytes }, signal, recorded)
       return fault === undefined ? { kind: 'sent', id: message.messageId } : smtpOutcome(fault)
     },
     verify: (signal) =>
@@ -165,6 +147,5 @@ export function openSmtp({
   }
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
-}
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
