@@ -136,9 +136,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'accepts no link of the secret before',
-    file: 'course/open.ts',
-    find: '[linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink',
-    replace: '[linkKey].map((key) => readUnsubscribeLink',
+    file: 'course/enrolments.ts',
+    find: 'keys.map((key) => readUnsubscribeLink',
+    replace: 'keys.slice(0, 1).map((key) => readUnsubscribeLink',
   },
   {
     name: 'takes a released lesson for one that waits for ever',
@@ -378,9 +378,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'cancels another course of the same person',
-    file: 'course/open.ts',
-    find: 'const found = await store.find(await storedForm(identity), course)',
-    replace: 'const found = await store.find(await storedForm(identity))',
+    file: 'course/enrolments.ts',
+    find: 'const found = await store.find(await storedForm(host, identity), course)',
+    replace: 'const found = await store.find(await storedForm(host, identity))',
   },
   {
     name: 'enrols anew for a request that it has answered',

@@ -7,13 +7,12 @@ import { DAY_MS } from '../durations.ts'
 import { type Mail, NOT_CONFIGURED } from '../mail/mailer.ts'
 import { NOTICES } from './definition.ts'
 import { outcomeFields } from './history.ts'
-import { type CourseHost, courseId, firstCourse, isErased, storedForm } from './host.ts'
+import { type CourseHost, firstCourse, isErased, randomId, storedForm } from './host.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
 import { NOTICE_CONFIRMATION_MAIL } from './notices.ts'
 import { TOKEN_LIFE_MS } from './schedule.ts'
 import type { CourseStore } from './store.ts'
-import type { CourseRequest } from './subscription.ts'
-import { isUnderWay } from './subscription.ts'
+import { type CourseRequest, isUnderWay, type TokenAnswer } from './subscription.ts'
 
 /** A confirmation is mailed only while its link works for at least another day. */
 const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
@@ -116,7 +115,7 @@ export function createConfirmations(
     identity: string,
   ) {
     const now = clock.now()
-    const id = courseId(host)
+    const id = randomId(host)
     const { message, exhausted } = await store.requestConfirmation({
       ...asked,
       tokenHash: hashToken(tokenWith(keys, id)),
@@ -139,7 +138,7 @@ export function createConfirmations(
       const { spelling: address, identity, course = first, timeZone, language } = asked
       const since = timer.monotonic()
       const suppressed = await isErased(host, identity)
-      const who = { id: courseId(host), identity: await storedForm(host, identity), address }
+      const who = { id: randomId(host), identity: await storedForm(host, identity), address }
       const wanted = { ...who, course, timeZone, language, suppressed, withoutMail: !mailer.configured }
       const { message, reason } = await request(wanted, identity)
       if (reason !== undefined) return { status: 'pending', sent: false, reason }
@@ -180,12 +179,12 @@ export function createConfirmations(
       if (outcome.kind === 'sent') return { kind: 'sent', id: outcome.id }
       return { kind: 'not_sent', reason: ('reason' in outcome && outcome.reason) || 'it was not sent' }
     },
-    async confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'> {
+    async confirm(token: string): Promise<TokenAnswer> {
       if (!TOKEN.test(token)) return 'invalid'
       return store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
     },
     /** The answer that `confirm` would give, without changing anything; `use`: it would confirm now. */
-    checkToken: async (token: string): Promise<'use' | 'confirmed' | 'invalid' | 'expired'> =>
+    checkToken: async (token: string): Promise<'use' | TokenAnswer> =>
       TOKEN.test(token) ? store.checkToken({ tokenHash: hashToken(token), now: clock.now() }) : 'invalid',
   }
 }

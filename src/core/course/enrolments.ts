@@ -3,12 +3,19 @@ import { formsOf, mailboxKey, quotedForm } from '../address.ts'
 import { type Operator, PROGRAM } from '../audit.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { NOTICES } from './definition.ts'
-import { audited, type CourseHost, courseId, firstCourse, isErased, storedForm } from './host.ts'
+import { audited, type CourseHost, firstCourse, isErased, randomId, storedForm } from './host.ts'
 import { type LinkParts, opensLesson, readUnsubscribeLink, suppressionHash, unicodeDomain } from './links.ts'
 import { type ExportedPerson, exported, type Newcomer } from './people.ts'
 import type { EnrolAnswer, Erased } from './store.ts'
-import type { Admitted, Arrival, Begin, CourseRequest, Preferences, Subscription } from './subscription.ts'
-import { isUnderWay } from './subscription.ts'
+import {
+  type Admitted,
+  type Arrival,
+  type Begin,
+  type CourseRequest,
+  isUnderWay,
+  type Preferences,
+  type Subscription,
+} from './subscription.ts'
 
 const ADMITTED_AT_ONCE = 200
 
@@ -40,7 +47,7 @@ export function createEnrolments(host: CourseHost) {
       : { ...start, confirmedAt: now, progress: undefined }
     return {
       ...{ line, course: id, timeZone, language, consent, lastSentAt, address, confirmedAt, progress },
-      id: courseId(host),
+      id: randomId(host),
       identity: await storedForm(host, identity),
       mailboxKey: mailboxKey(identity),
       sent: course ? one.sent : 0,
@@ -80,7 +87,7 @@ export function createEnrolments(host: CourseHost) {
         ...{ begin: await catalog.begin(), address, course, timeZone, language, key },
         identity: await storedForm(host, identity),
         mailboxKey: mailboxKey(identity),
-        id: courseId(host),
+        id: randomId(host),
         now: clock.now(),
         audit: operator && ((subject) => audited(host, { action: 'enrol', subject, operator })),
       })

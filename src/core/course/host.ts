@@ -18,8 +18,8 @@ export interface CourseHost extends MessageHost<CourseMessageSettlement> {
   readonly addressKey: Secret
 }
 
-/** Random, for a subscription or a message. */
-export const courseId = ({ random }: Pick<CourseHost, 'random'>) => newId(random, 12)
+/** For a subscription or a message. */
+export const randomId = ({ random }: Pick<CourseHost, 'random'>) => newId(random, 12)
 
 /** The course that links and requests without a name are about. */
 export const firstCourse = ({ catalog }: Pick<CourseHost, 'catalog'>) =>

@@ -1,7 +1,6 @@
 import { DAY_MS } from '../durations.ts'
 import { parsedJson } from '../is-record.ts'
-import type { Problem, Subscription } from './subscription.ts'
-import { nextDay } from './subscription.ts'
+import { nextDay, type Problem, type Subscription } from './subscription.ts'
 
 /** A subscription as a store has it, before anything is believed of it. */
 export type StoredSubscription = Pick<

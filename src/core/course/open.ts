@@ -12,8 +12,7 @@ import { createEnrolments } from './enrolments.ts'
 import { audited, type CourseHost } from './host.ts'
 import { createDispatcher, type DispatcherOptions, lessonOf } from './lessons.ts'
 import { createNotices, type NoticesOptions } from './notices.ts'
-import type { Subscription } from './subscription.ts'
-import { nextDay } from './subscription.ts'
+import { nextDay, type Subscription } from './subscription.ts'
 
 const RESOLVE_AT_ONCE = 500
 

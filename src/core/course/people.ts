@@ -3,8 +3,7 @@ import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
 import { DAY_MS } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
-import type { Consent, Subscription } from './subscription.ts'
-import { isUnderWay } from './subscription.ts'
+import { type Consent, isUnderWay, type Subscription } from './subscription.ts'
 
 const COLUMNS = {
   address: 'address',

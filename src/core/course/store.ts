@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../audit.ts'
 import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from '../delivery/messages.ts'
+import type { Asked } from '../delivery/source.ts'
 import type { NoticeMail } from '../incidents/incident.ts'
 import type { LessonText } from '../mail/definition.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
@@ -15,6 +16,7 @@ import type {
   Settlement,
   Subscription,
   SubscriptionState,
+  TokenAnswer,
 } from './subscription.ts'
 import type { Resolution } from './transitions/claim.ts'
 
@@ -55,6 +57,12 @@ export type EnrolAnswer =
   | { readonly enrolled: true; readonly id: string; readonly enrolment: number }
   | { readonly enrolled: false; readonly reason: EnrolRefusal }
 
+/** A confirmation token at a moment. */
+export interface TokenUse {
+  readonly tokenHash: string
+  readonly now: number
+}
+
 /** An operator's or a reader's change of a subscription. */
 export interface Change {
   readonly id: string
@@ -62,6 +70,9 @@ export interface Change {
   /** Written in the same transaction, if it changes anything. */
   readonly audit?: AuditEntry | undefined
 }
+
+/** When an enrolment's lesson in hand is due after a change; undefined: as before. */
+export type Moved = (enrolment: Subscription) => number | undefined
 
 /** What an attempt at a confirmation leaves behind. */
 export interface CourseMessageSettlement extends MessageSettlement {
@@ -79,20 +90,19 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
    * taken tells nothing.
    */
   requestConfirmation(
-    input: Omit<Joining, 'mailboxKey'> & {
-      /** Default: the identity. */
-      readonly mailboxKey?: string
-      readonly tokenHash: string
-      readonly now: number
-      /** Confirmations that the whole platform may mail in 24 hours. */
-      readonly mostADay?: number
-      /** The address was erased: nothing about it is kept. */
-      readonly suppressed?: boolean
-      /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
-      readonly withoutMail?: boolean
-      /** The mail that brings the token. */
-      readonly message?: Omit<NewMessage, 'payload'>
-    },
+    input: Omit<Joining, 'mailboxKey'> &
+      TokenUse & {
+        /** Default: the identity. */
+        readonly mailboxKey?: string
+        /** Confirmations that the whole platform may mail in 24 hours. */
+        readonly mostADay?: number
+        /** The address was erased: nothing about it is kept. */
+        readonly suppressed?: boolean
+        /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
+        readonly withoutMail?: boolean
+        /** The mail that brings the token. */
+        readonly message?: Omit<NewMessage, 'payload'>
+      },
   ): Promise<{
     readonly mail: boolean
     /** The platform has reached its daily limit, for every address alike. */
@@ -101,18 +111,11 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     readonly message?: QueuedMessage | undefined
   }>
   /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
-  checkToken(input: {
-    readonly tokenHash: string
-    readonly now: number
-  }): Promise<'use' | 'confirmed' | 'invalid' | 'expired'>
+  checkToken(input: TokenUse): Promise<'use' | TokenAnswer>
   /** Removes what was never confirmed and had its last link before that moment, a few hundred a transaction. */
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */
-  confirm(input: {
-    readonly begin: Begin
-    readonly tokenHash: string
-    readonly now: number
-  }): Promise<'confirmed' | 'invalid' | 'expired'>
+  confirm(input: TokenUse & { readonly begin: Begin }): Promise<TokenAnswer>
   /**
    * Begins a course without a confirmation, once for each `key`: the same key again answers the same and changes
    * nothing.
@@ -140,36 +143,24 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   unsubscribe(input: Change & { readonly enrolment: number }): Promise<void>
   undoUnsubscribe(input: Change & { readonly enrolment: number }): Promise<void>
   /** Changes the language or time zone of an enrolment, and of the confirmation that it waits for; false: nothing changed. */
-  set(
-    input: Change &
-      Preferences & {
-        /** When its lesson in hand is due then; undefined: as before. */
-        readonly moved: (enrolment: Subscription) => number | undefined
-      },
-  ): Promise<boolean>
+  set(input: Change & Preferences & { readonly moved: Moved }): Promise<boolean>
   /**
    * Takes up to `limit` due lessons, none that this `call` took before: first those whose lease ran out, longest in
    * hand first, because the provider forgets their key; then up to `retries` of those that failed, then those that did
    * not, then further failed ones. So neither starves the other.
    */
-  claimDue(input: {
-    readonly now: number
-    readonly limit: number
-    readonly retries: number
-    /** Measured by the store's own clock, which all that share the store agree on, and not by `now`. */
-    readonly leaseMs: number
-    /** Names the dispatch call: one message for each subscription a call. */
-    readonly call: string
-    /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
-    readonly gentle?: boolean | undefined
-  }): Promise<readonly Claim[]>
+  claimDue(
+    input: Asked & {
+      /** Names the dispatch call: one message for each subscription a call. */
+      readonly call: string
+      /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
+      readonly gentle?: boolean | undefined
+    },
+  ): Promise<readonly Claim[]>
   /** Renews for `leaseMs` what `call` has out, even if the subscriber left or came back meanwhile. */
-  keep(input: {
-    readonly claims: readonly Claim[]
-    readonly call: string
-    readonly now: number
-    readonly leaseMs: number
-  }): Promise<void>
+  keep(
+    input: Pick<Asked, 'now' | 'leaseMs'> & { readonly claims: readonly Claim[]; readonly call: string },
+  ): Promise<void>
   /** True while the claim still holds: not taken over, not unsubscribed. Asked just before handing over. */
   stillHolds(claim: Claim): Promise<boolean>
   /** Records several outcomes in one durable commit; what came too late is left out. */
@@ -227,11 +218,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
     readonly audit?: AuditEntry
   }): Promise<Erased>
   /** Replaces the token of a mail that cannot be made again: another key of links, or an older build. */
-  renewConfirmation(input: {
-    readonly id: string
-    readonly tokenHash: string
-    readonly now: number
-  }): Promise<boolean>
+  renewConfirmation(input: TokenUse & { readonly id: string }): Promise<boolean>
   /** Writes an entry into the history of a subscription, unless that was erased. */
   remember(subscription: string, entry: HistoryEntry): Promise<void>
   /** The newest entries of a subscription, oldest first. */

@@ -4,6 +4,7 @@ import { NOTICES } from './definition.ts'
 import type { HistoryEntry } from './history.ts'
 
 export type SubscriptionState = 'unconfirmed' | 'confirmed' | 'unsubscribed'
+export type TokenAnswer = 'confirmed' | 'invalid' | 'expired'
 
 export interface Subscription {
   /** Random, URL-safe; safe to show to an operator. */

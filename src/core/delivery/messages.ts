@@ -5,7 +5,7 @@ import type { MailPayload } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import { type Delivery, isForgotten, type JobRecord } from './delivery.ts'
 import { createEngine, type Engine } from './engine.ts'
-import type { Attempted, Source } from './source.ts'
+import type { Asked, Attempted, Source } from './source.ts'
 import { MAIL, SIGN_IN, type Stream } from './streams.ts'
 
 /**
@@ -51,13 +51,9 @@ export interface MessageSettlement {
 
 export interface MessageStore<Settlement = MessageSettlement> {
   /** Takes up to `limit` messages that are due, and those whose process did not record an outcome before its lease ended. */
-  claimMessages(input: {
-    readonly stream: Stream['name']
-    readonly now: number
-    readonly limit: number
-    /** Measured by the store's own clock. */
-    readonly leaseMs: number
-  }): Promise<readonly QueuedMessage[]>
+  claimMessages(
+    input: Omit<Asked, 'retries'> & Pick<QueuedMessage, 'stream'>,
+  ): Promise<readonly QueuedMessage[]>
   keepMessages(input: {
     readonly messages: readonly QueuedMessage[]
     readonly leaseMs: number

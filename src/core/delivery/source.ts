@@ -16,6 +16,16 @@ export interface Attempted<Claim, Prepared extends Ready = Ready> {
   readonly prepared: Prepared | undefined
 }
 
+/** Jobs that a run asks for. */
+export interface Asked {
+  readonly now: number
+  readonly limit: number
+  /** How many of them may be jobs that failed before. */
+  readonly retries: number
+  /** Measured by the store's own clock, which all that share the store agree on, and not by `now`. */
+  readonly leaseMs: number
+}
+
 /** Where the jobs of one stream come from, and what becomes of them. */
 export interface Source<Claim, Prepared extends Ready = Ready> {
   readonly stream: Stream
@@ -28,13 +38,7 @@ export interface Source<Claim, Prepared extends Ready = Ready> {
   readonly held?: () => Promise<string | undefined>
   /** Whether anything is due; asked before a place within the pace is waited for. */
   readonly isDue?: () => Promise<boolean>
-  readonly claim: (asked: {
-    readonly now: number
-    readonly limit: number
-    /** How many of them may be jobs that failed before. */
-    readonly retries: number
-    readonly leaseMs: number
-  }) => Promise<readonly Claim[]>
+  readonly claim: (asked: Asked) => Promise<readonly Claim[]>
   readonly keep: (claims: readonly Claim[], leaseMs: number) => Promise<void>
   readonly jobOf: (claim: Claim) => Job
   /** Composes a job; or what becomes of it without an attempt. */

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Course } from '../../../src/core/course/open.ts'
-import { openCourse } from '../../../src/core/course/open.ts'
+import { type Course, openCourse } from '../../../src/core/course/open.ts'
 import type { SubscriptionState } from '../../../src/core/course/subscription.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import type { Message, Outcome } from '../../../src/core/mail/mailer.ts'

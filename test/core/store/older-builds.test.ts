@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
-import type { CourseDefinition } from '../../../src/core/course/definition.ts'
-import { NOTICES } from '../../../src/core/course/definition.ts'
+import { type CourseDefinition, NOTICES } from '../../../src/core/course/definition.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { openMaintenance } from '../../../src/core/store/open.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'

@@ -1,3 +1,4 @@
+import type { Asked } from '../../delivery/source.ts'
 import type { HistoryEntry } from '../history.ts'
 import {
   type Claim,
@@ -23,11 +24,7 @@ const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
  */
 export function take(
   record: SubscriptionRecord,
-  claim: Pick<SubscriptionRecord, 'leaseUntil'> & {
-    readonly now: number
-    readonly leaseMs: number
-    readonly call: string
-  },
+  claim: Pick<SubscriptionRecord, 'leaseUntil'> & Pick<Asked, 'now' | 'leaseMs'> & { readonly call: string },
 ): SubscriptionRecord {
   const { now, leaseMs, leaseUntil, call } = claim
   const { claimedAt, problem } = record

@@ -12,6 +12,7 @@ import {
   type Preferences,
   type Start,
   type SubscriptionRecord,
+  type TokenAnswer,
 } from '../subscription.ts'
 import { endByFeedback } from './leave.ts'
 
@@ -84,10 +85,7 @@ export interface Confirmation {
 /**
  * What a confirmation link does now. `use`: it confirms; otherwise it only answers, at a second click as at the first.
  */
-export function readConfirmation(
-  found: Confirmation | undefined,
-  now: number,
-): 'use' | 'confirmed' | 'invalid' | 'expired' {
+export function readConfirmation(found: Confirmation | undefined, now: number): 'use' | TokenAnswer {
   if (found === undefined) return 'invalid'
   if (found.usedAt !== undefined) return 'confirmed'
   if (found.replaced) return 'invalid'
