@@ -75,10 +75,7 @@ export function createCatalog(
         return { lessons, dueAt: dueAt(course, enrolment, 1, zones), pinned: pinned.get(id) }
       }
     },
-    /**
-     * The plan of an enrolment, with its lessons in their order for it; undefined: the platform no longer has its
-     * course.
-     */
+    /** The plan of an enrolment, its lessons in their order; undefined: the platform no longer has its course. */
     async plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined> {
       const { course: id, courseVersion: version } = enrolment
       const newest = followed(enrolment)

@@ -28,10 +28,7 @@ export interface SubscribeResult {
   readonly reason?: string
 }
 
-/**
- * The double opt-in. Confirmations are mailed from rows that requests leave behind: a killed process or a provider
- * that is down delays one and loses none.
- */
+/** The double opt-in. Mails leave from the rows of requests: a killed process or a provider that is down loses none. */
 export function createConfirmations(
   host: CourseHost,
   {
@@ -146,10 +143,7 @@ export function createConfirmations(
       if (message) inBackground(nextTurn().then(() => engine.deliver(message, since)))
       return { status: 'pending', sent: true }
     },
-    /**
-     * Mails a new link to an unconfirmed subscription, within the limits of `subscribe`. With `wait`, and without a
-     * persistent store, gives what became of the first attempt.
-     */
+    /** Mails a new link, within the limits of `subscribe`. With `wait`, gives what became of the first attempt. */
     async confirmAgain(
       asked: string,
       { wait = !persistent }: { readonly wait?: boolean } = {},

@@ -104,10 +104,7 @@ export function createEnrolments(host: CourseHost) {
       await store.unsubscribe({ id, enrolment, now: clock.now(), audit })
       return true
     },
-    /**
-     * Changes a person's enrolments, or one by its course or id; lessons not tried yet follow. Gives how many there
-     * were.
-     */
+    /** Changes a person's enrolments, or one by course or id; lessons not tried yet follow. Gives how many. */
     async set(
       {
         course,

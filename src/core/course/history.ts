@@ -37,9 +37,7 @@ export interface PastEntry extends HistoryEntry {
 /** A subscription keeps this many entries, and a few more for a while; the oldest go first. */
 export const MOST_ENTRIES = 200
 
-/**
- * Whether to look for entries beyond the limit after this one: after sent messages, which most are, only now and then.
- */
+/** Whether to look for entries beyond the limit after this one: after sent messages only now and then. */
 export const mayExceed = ({ outcome, day }: Pick<HistoryEntry, 'outcome' | 'day'>): boolean =>
   outcome !== 'sent' || day % 50 === 0
 

@@ -14,10 +14,7 @@ export type StoredSubscription = Pick<
   readonly problem: Problem['kind'] | undefined
 }
 
-/**
- * Checks the promises that the course makes of every row (CONTRACT §5), and gives one sentence for each that is
- * broken. `now` in UTC milliseconds.
- */
+/** One sentence for each promise of CONTRACT §5 that a row breaks. `now` in UTC milliseconds. */
 export function violations(row: StoredSubscription, now: number): readonly string[] {
   const days = daysOf(row.sentDays, row.lessons)
   if (days === undefined) return [`the days sent are not a list of days 1 to ${row.lessons}`]

@@ -81,10 +81,7 @@ function createLessons(
   const call = run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const results: DispatchResult['results'][number][] = []
   const tally = { sent: 0, failed: 0, unknown: 0 }
-  /**
-   * Subscriptions that had a message in this call and may be due again in it. The store forgets that at another's
-   * claim.
-   */
+  /** Subscriptions that had a message in this call. The store forgets that at another's claim. */
   const had = new Set<string>()
 
   /** The lesson that follows the claim's, if the claim's is sent now. */

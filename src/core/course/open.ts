@@ -71,10 +71,7 @@ export function openCourse(options: CourseOptions) {
   }
 
   let reviewedAt: number | undefined
-  /**
-   * Takes changed courses to the people who follow the newest: to all of them when the process starts, then once an
-   * hour to those whom another process ended with a shorter course.
-   */
+  /** Takes changed courses to those who follow the newest: first to all, then hourly to whom a shorter course ended. */
   async function reviewFollowers(): Promise<void> {
     if (!catalog.courses.some(({ follow }) => follow === 'latest')) return
     const [since, now] = [timer.monotonic(), clock.now()]

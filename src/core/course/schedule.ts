@@ -87,10 +87,7 @@ function slotAt(
   return zones.instantOf(slotFrom(cadence, day, after + 1, zone, zones), minute, zone)
 }
 
-/**
- * When a lesson is due after its reader moved: at the same local time, or the first that is not over; undefined: as
- * before.
- */
+/** When a lesson is due after its reader moved: at the same local time, or the next; undefined: as before. */
 export function movedDue(
   { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
   { dueAt: due, timeZone: from = 'UTC', lastSentAt }: Pick<Enrolment, 'dueAt' | 'timeZone' | 'lastSentAt'>,
@@ -103,10 +100,7 @@ export function movedDue(
   return Math.max(zones.instantOf(day, cadence.minute, to), (lastSentAt ?? 0) + spacingMs)
 }
 
-/**
- * When the lesson after the first `sent` is due, at the first slot from `next` on, and when the enrolment would have
- * begun.
- */
+/** When the lesson after the first `sent` is due, from `next` on, and when the enrolment would have begun. */
 export function arrivalAt(
   { cadence }: Pick<Plan, 'cadence'>,
   { sent, next, timeZone }: { sent: number; next: number; timeZone: string | undefined },

@@ -116,10 +116,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */
   confirm(input: TokenUse & { readonly begin: Begin }): Promise<TokenAnswer>
-  /**
-   * Begins a course without a confirmation, once for each `key`: the same key again answers the same and changes
-   * nothing.
-   */
+  /** Begins a course, once for each `key`: the same key again answers the same and changes nothing. */
   enrol(
     input: Joining & {
       readonly begin: Begin
@@ -170,10 +167,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   listDue(now: number, limit: number): Promise<readonly Subscription[]>
   /** Whether a gentle claim would find a lesson now. One look into the index, unless much is overdue. */
   isDue(now: number): Promise<boolean>
-  /**
-   * When the lesson became due that fails at every attempt, if by `before` and nobody's lesson was sent since: one bad
-   * mailbox is not enough.
-   */
+  /** When every attempt began to fail, if by `before` and nobody's lesson was sent since: one mailbox is not enough. */
   stalledSince(input: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** `lessons`: of the longest course. */
   counts(now: number, lessons?: number): Promise<CourseCounts>
@@ -193,10 +187,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   pinnedPlan(input: { readonly course: string; readonly version: string }): Promise<string | undefined>
   /** A text that a plan names. */
   lessonText(hash: string): Promise<LessonText | undefined>
-  /**
-   * Deletes plans that nobody has followed for a day, but those in `keep`, and texts that no plan names. Asked for
-   * hourly; looks at enrolments only if there are other plans.
-   */
+  /** Deletes plans that nobody has followed for a day, but those in `keep`, and texts that no plan names. */
   prunePlans(input: { readonly keep: readonly string[]; readonly now: number }): Promise<void>
   findById(id: string): Promise<Subscription | undefined>
   /** Oldest first, those after one that was listed before. */

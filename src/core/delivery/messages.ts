@@ -138,10 +138,7 @@ export const messageSettlement = <Claim extends QueuedMessage>(attempted: Attemp
   return { claim, record, now, outcome: delivery.kind, reason: reasonOf(delivery), providerId }
 }
 
-/**
- * Sends the mails that are stored for certain: sign-in mails by an engine of their own, so that they wait for no
- * other.
- */
+/** Sends the stored mails: those for signing in by an engine of their own, so that they wait for no other. */
 export function createMails(
   host: MessageHost,
   /** Resolves the record of a sign-in mail anew. */

@@ -12,10 +12,7 @@ export interface Stream {
   readonly parksUnknown: boolean
   /** Nobody recognizes a repeat: after an unknown outcome they become rarer for as long as that goes on. */
   readonly repeatsRarely?: boolean
-  /**
-   * Many leave at once: claimed ahead and recorded together, a failure of the connection ends the run, and a refusal
-   * is judged by what becomes of the others.
-   */
+  /** Many leave at once: claimed ahead, recorded together, and a refusal is judged by what becomes of the others. */
   readonly isBulk?: true
   /** When what our own configuration or texts kept from leaving is tried again. */
   readonly oursMs: number

@@ -48,10 +48,7 @@ export interface BegunMail {
   readonly isQueued: boolean
 }
 
-/**
- * Record of the mails sent, so that one requested twice is sent once. A retry keeps the Date header of the first
- * attempt.
- */
+/** A mail requested twice is sent once, and a retry keeps the Date header of the first attempt. */
 export interface SentMailStore {
   /**
    * Notes the first attempt; gives its time and, if the mail was sent, the provider's id. A new mail is refused if its
@@ -90,17 +87,12 @@ function contentHash(key: string, identity: string, mail: Mail): string {
 
 const keyedHash = (key: string, text: string) => createHmac('sha256', key).update(text).digest('base64url')
 
-/** Where mails that must not be lost are stored to be sent. */
-export interface MailQueue extends Pick<SuppressingMailer, 'refusal'> {
-  readonly wake: () => void
-}
-
 export interface KeptMail {
   readonly sentMail: SentMailStore
   /** Hashes recipients and contents. */
   readonly addressKey: string
-  /** Undefined where the store ends with the process. */
-  readonly queue: MailQueue | undefined
+  /** Starts sending what is stored to be sent; undefined where the store ends with the process. */
+  readonly queue: (Pick<SuppressingMailer, 'refusal'> & { readonly wake: () => void }) | undefined
 }
 
 /** The largest mail that is queued, as it is stored. */
@@ -108,10 +100,7 @@ const LARGEST_BYTES = 1_000_000
 /** The reason of whatever is not to be quoted: an error may hold an address or a slot. */
 export const NOT_MADE = 'the message could not be made'
 
-/**
- * Sends a mail that a program or a person asks for, at most once under its key: stored first, to be sent for certain,
- * or at once.
- */
+/** Sends a mail at most once under its key: stored first, to be sent for certain, or at once. */
 export async function sendOnce(
   { mailer, compiled }: { readonly mailer: Mailer; readonly compiled: () => Promise<CompiledMails> },
   kept: KeptMail | undefined,

@@ -15,10 +15,7 @@ const listed = lists('and')
 const STAYS_GOOD = 'The link stays valid: open it again in a few minutes.'
 const LATER = 'Wait a little and try again.'
 
-/**
- * Texts of an error page. `next` says what to do, and may hold our own links. `what` replaces the error's own
- * sentence, which is in English.
- */
+/** `next` says what to do, and may hold our own links. `what` replaces the error's own sentence, in English. */
 export type ErrorTexts = readonly [heading: string, next?: string, what?: string | undefined]
 
 /** The states that the texts about incidents name. */

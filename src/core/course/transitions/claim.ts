@@ -18,10 +18,7 @@ const UNREADABLE = 'its list of days sent cannot be read: repair the row, then r
 /** The problem of a lesson whose sender ended before it knew the outcome. */
 const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
-/**
- * Claims the day in hand: the next attempt moves to the end of the lease. The outcome of an earlier claim that was
- * never recorded is unknown from the moment of that claim.
- */
+/** The next attempt moves to the end of the lease. An earlier claim that was never recorded is unknown from then on. */
 export function take(
   record: SubscriptionRecord,
   claim: Pick<SubscriptionRecord, 'leaseUntil'> & Pick<Asked, 'now' | 'leaseMs'> & { readonly call: string },
@@ -77,10 +74,7 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
   return { ...record, day, confirmedAt, dueAt, firstAttemptAt }
 }
 
-/**
- * Records an outcome. If its claim was lost, it only ends the attempt, unless the message was sent: then the day
- * counts, and whoever holds the claim now loses it.
- */
+/** If the claim was lost, an outcome only ends the attempt, unless the message was sent: then the day counts. */
 export function record(current: SubscriptionRecord, settlement: Settlement): SubscriptionRecord | undefined {
   const { claim, now, sent, lessons: planned, progress, nextAttemptAt, failures, problem } = settlement
   // A course that became shorter, perhaps by a rollback, is noted when it ends the enrolment.

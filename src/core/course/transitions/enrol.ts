@@ -82,9 +82,7 @@ export interface Confirmation {
   readonly replaced: boolean
 }
 
-/**
- * What a confirmation link does now. `use`: it confirms; otherwise it only answers, at a second click as at the first.
- */
+/** `use`: the link confirms; otherwise it only answers, at a second click as at the first. */
 export function readConfirmation(found: Confirmation | undefined, now: number): 'use' | TokenAnswer {
   if (found === undefined) return 'invalid'
   if (found.usedAt !== undefined) return 'confirmed'
@@ -116,10 +114,7 @@ export const BY_LINK = 'link of the confirmation mail'
 /** How somebody agreed whom a program or an operator enrolled. */
 export const ELSEWHERE = 'enrolled by a program or an operator'
 
-/**
- * Starts the course, or starts it over under the next number. On a suppressed address it ends at once, so that no
- * dispatch has to ask whether an address may be mailed.
- */
+/** Starts the course, or starts it over. On a suppressed address it ends at once: no dispatch has to ask. */
 export function enrol(
   record: SubscriptionRecord,
   { suppression, ...beginning }: Beginning & { readonly suppression: Suppression | undefined },
@@ -164,10 +159,7 @@ export function arrive(
   }
 }
 
-/**
- * The reader's wishes; undefined: nothing changes. `moved` is when the lesson in hand is due in the new zone, unless
- * it was tried.
- */
+/** What the reader wants; undefined: nothing changes. `moved`: when the lesson in hand is due in the new zone. */
 export function prefer(
   record: SubscriptionRecord,
   { language = record.language, timeZone = record.timeZone }: Preferences,

@@ -25,10 +25,7 @@ export function unsubscribe(
   }
 }
 
-/**
- * The course goes on where it stopped. A lesson that waited for an operator still waits, and a dead address stays
- * ended.
- */
+/** The course goes on where it stopped. A lesson that waited for an operator still waits; a dead address stays ended. */
 export function undoUnsubscribe(
   record: SubscriptionRecord,
   enrolment: number,

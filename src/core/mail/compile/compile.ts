@@ -65,10 +65,7 @@ export interface CompileInput extends Pick<TemplateFiles, 'file' | 'source' | 'l
   readonly slots?: Readonly<Record<string, Slot['type']>> | undefined
 }
 
-/**
- * Compiles one template with its layout. None of its code is evaluated; an unknown, missing, misplaced or unused slot
- * is a TemplateError.
- */
+/** Evaluates none of the template's code. An unknown, missing, misplaced or unused slot is a TemplateError. */
 export async function compileTemplate(input: CompileInput): Promise<CompiledMail> {
   const lines = input.source.split(/\r?\n/)
   const { language = 'en' } = input

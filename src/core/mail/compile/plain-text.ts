@@ -86,10 +86,7 @@ export function wrapText(text: string, width: number = WIDTH): string {
   return [...lines, line].join('\n')
 }
 
-/**
- * What an MJML body says, in Markdown: texts, buttons and images in order. Plain text and the lesson's page are made
- * from it.
- */
+/** What an MJML body says, in Markdown, for the plain text and the lesson's page: texts, buttons and images. */
 export function markdownOfMjml(mjml: string): string {
   return mjml
     .replace(/<!--[\s\S]*?-->/g, '')

@@ -79,10 +79,7 @@ export function createPacer({
 const COUNTED_AT_ONCE = 1000
 const COUNTED_FOR_MS = 1000
 
-/**
- * Counts messages, and writes them when one is counted a second later. A crash loses the last counts, which only makes
- * that day's rates look higher.
- */
+/** Counts messages, and writes them when one is added a second later. A crash loses the last ones. */
 export function createTally(
   store: () => Promise<Pick<SendingStore, 'count'>>,
   timer: Pick<Timer, 'monotonic'>,

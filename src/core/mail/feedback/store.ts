@@ -60,10 +60,7 @@ export interface SuppressedAddress extends Suppression {
 
 /** Stores what providers and mail servers report, and which addresses may not be mailed. */
 export interface FeedbackStore {
-  /**
-   * Applies changes in order, in one durable commit with the subscriptions of their addresses: one of a suppressed
-   * address is never due.
-   */
+  /** Applies changes in order, in one commit with the subscriptions: one of a suppressed address is never due. */
   apply(changes: readonly MailboxChange[], now: number, audit?: AuditEntry): Promise<readonly AppliedChange[]>
   /** Uses up the key of a delivery without a change: a later change with this key is `repeated`. */
   note(key: string, now: number): Promise<void>

@@ -69,9 +69,7 @@ export async function releaseAddress(
   return applied === 'changed'
 }
 
-/**
- * Puts a provider's export on the list, a few hundred a commit; twice changes nothing. `skipped`: malformed or erased.
- */
+/** Imports a provider's export, a few hundred a commit; twice changes nothing. `skipped`: malformed or erased. */
 export async function importSuppressions(
   { store, erasureHashes }: SuppressionList,
   { rows, file, ...by }: ListChange & { readonly rows: readonly CsvSuppression[]; readonly file: string },

@@ -16,10 +16,7 @@ type Styles = Map<Element, Map<string, Declared>>
 const INLINE = 1_000_000
 const IMPORTANT = 10_000_000
 
-/**
- * The styles that a mail declares for each element in one color scheme: type, class, id and nesting, `!important` and
- * order, as far as a mail's style sheet goes.
- */
+/** The styles that a mail declares for each element in one color scheme, as far as a mail's style sheet goes. */
 function styled(document: Document, scheme: Scheme): Styles {
   const styles: Styles = new Map()
   const declare = (element: Element, property: string, value: string, weight: number) => {

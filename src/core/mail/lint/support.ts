@@ -26,10 +26,7 @@ const NAMES = Object.keys(CLIENTS) as Client[]
 const GRACEFUL =
   /^(?:@media|@media \(prefers-color-scheme\)|!important keyword|border-radius|color-scheme.*|cursor|target attribute|outline|opacity|word-break|<style> element|<body> element|<meta>.*|[\w ]*selectors?|aria-.*|role attribute|dir attribute|lang attribute|system-ui.*|font-weight|text-decoration|border-collapse|HTML comments|letter-spacing|text-transform)$/i
 
-/**
- * HTML and CSS that the operator wrote and a client that matters does not support. What MJML writes is made for these
- * clients.
- */
+/** Reports what the operator wrote and a client that matters does not support. What MJML writes is made for them. */
 export function checkSupport(mail: LintedMail): void {
   const support = supportOf(mail.rendered.html)
   for (const [id, lacks, level] of [

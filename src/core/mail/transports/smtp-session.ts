@@ -14,18 +14,12 @@ export interface SmtpSession {
    * completed only after the last such one taken on this connection is recorded, so that a crash repeats at most one.
    */
   send(
-    message: SmtpMessage,
+    message: { readonly from: string; readonly to: string; readonly bytes: Buffer },
     signal: AbortSignal | undefined,
     recorded?: WaitUntilRecorded,
   ): Promise<SmtpFault | undefined>
   /** Ends the connection politely. */
   quit(): void
-}
-
-export interface SmtpMessage {
-  readonly from: string
-  readonly to: string
-  readonly bytes: Buffer
 }
 
 export interface SessionOptions extends SMTPConnectionOptions {
