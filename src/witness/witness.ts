@@ -51,7 +51,8 @@ const ROUNDS_AGREE = 2
 /** Watches the platform, keeps its last status, and votes with its peers on outages. Rounds begin at once. */
 export async function startWitness(host: Host, options: WitnessOptions) {
   const { clock, random, log } = host
-  const { own, platform, peers, channels, publish, network, roundMs = ROUND_MS } = options
+  const { own, platform, channels, publish, network, roundMs = ROUND_MS } = options
+  const peers = [...new Set(options.peers)]
   mkdirSync(options.dataFolder, { recursive: true, mode: 0o700 })
   const state = path.join(options.dataFolder, 'witness.json')
   const file = path.join(options.dataFolder, 'witness.sqlite')
@@ -70,7 +71,9 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   /** The last outage that this witness saw, for the platform’s log. */
   let down: { readonly since: number; readonly reason: string } | undefined
   let unreported: { readonly seconds: number; readonly reason: string } | undefined
-  let heard: Record<string, string | undefined> = {}
+  const heard: Record<string, string | undefined> = {}
+  /** Peers that are a witness which is counted already, such as a copy of this one: three of one name are one. */
+  const copies = new Set<string>()
 
   async function look(): Promise<void> {
     const report = { at: clock.now(), nonce: newNonce(), have: signed?.signature, outage: unreported }
@@ -82,7 +85,8 @@ export async function startWitness(host: Host, options: WitnessOptions) {
       confirmedAt = clock.now()
       const fresh = found.snapshot && readSnapshot(found.snapshot)
       if (fresh) [signed, snapshot] = [found.snapshot, fresh]
-    }
+      // A clock that was set back would call the page new until it is where it was.
+    } else confirmedAt = Math.min(confirmedAt, clock.now())
     const now: View = reached ? 'reachable' : 'unreachable'
     // A witness that has never reached the platform has the wrong address or secret: that is no outage.
     if (!reached && confirmedAt === 0) return
@@ -108,14 +112,21 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     const nonce = newNonce()
     const keys = snapshot?.witnesses ?? {}
     const found = await Promise.all(peers.map((peer) => askPeer(peer, { nonce, keys }, ask)))
-    heard = Object.fromEntries(
-      found.map((one, index) => [peers[index] ?? '', 'reason' in one ? one.reason : undefined]),
-    )
-    // Two addresses of one witness are one vote, and this witness has its own.
-    const votes = found.flatMap((one) =>
-      'reason' in one || one.name === own.name ? [] : [[one.name, one] as const],
-    )
-    return [...new Map(votes).values()]
+    const votes = new Map<string, Vote>()
+    for (const [index, peer] of peers.entries()) {
+      const said = found[index]
+      if (said === undefined || 'reason' in said) {
+        heard[peer] = said?.reason
+        continue
+      }
+      const isCopy = said.name === own.name || votes.has(said.name)
+      copies[isCopy ? 'add' : 'delete'](peer)
+      heard[peer] = isCopy
+        ? `it says that it is ${said.name}, which is counted already: give each witness its own name and secret`
+        : undefined
+      if (!isCopy) votes.set(said.name, said)
+    }
+    return [...votes.values()]
   }
 
   async function round(): Promise<void> {
@@ -125,7 +136,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
       self: own.name,
       view,
       heard: votes,
-      configured: peers.length + 1,
+      configured: peers.length + 1 - copies.size,
       before: voting,
       since: down?.since ?? clock.now(),
       newId: () => `${own.name}-${clock.now().toString(36)}`,

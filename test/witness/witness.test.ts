@@ -499,9 +499,10 @@ test('a bucket takes what has changed, signed, and one that refuses delays no ro
 })
 
 test.each([
-  ['is its own peer', ['a'], 'unreachable from a; seen by 1 of 2'],
-  ['has a peer at two addresses', ['b', 'b'], 'unreachable from a, b; seen by 2 of 3'],
-])('a witness that %s hears each witness once', async (_, listed, said) => {
+  ['is its own peer', ['a'], 'unreachable from a; seen by 1 of 1'],
+  ['has two copies, of its name and secret', ['a', 'a'], 'unreachable from a; seen by 1 of 1'],
+  ['has a peer at two addresses', ['b', 'b'], 'unreachable from a, b; seen by 2 of 2'],
+])('a witness that %s counts each witness once, alerts, and names the copies in its health', async (_, listed, said) => {
   const home = await platform()
   const inbox = await receiver()
   const clock = clockAt(Date.now())
@@ -525,4 +526,24 @@ test.each([
     for (const one of new Set([it, ...heard.values()])) await one.round()
   }
   expect(inbox.texts[0]).toContain(said)
+  const copies = listed.flatMap((name, at) => {
+    const isCopy = name === 'a' || listed.indexOf(name) < at
+    const why = `it says that it is ${name}, which is counted already: give each witness its own name and secret`
+    return isCopy ? [`${peers[at]}: ${why}`] : []
+  })
+  const health: unknown = JSON.parse((await (await pages(it, clock))('/health')).text)
+  expect(health).toMatchObject({ state: 'degraded', silentPeers: copies })
+})
+
+test('a clock that is set back during an outage does not keep the page young', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock })
+  home.shut()
+  clock.at -= 86_400_000
+  await it.round()
+  clock.at += 90_000
+  await it.round()
+  const ask = await pages(it, clock)
+  expect(JSON.parse((await ask('/health')).text)).toMatchObject({ ageSeconds: 90 })
 })
