@@ -63,7 +63,7 @@ export async function openLocalStore(context: Context, env: Environment, data: s
   const address = storeAddress(context, env, data)
   await assertExists(context, address)
   try {
-    const store = await openStore(address)
+    const store = await openStore(address, { mustExist: true })
     // Only a daemon claims a store: a command that is started in the wrong folder would otherwise shut the daemon out.
     await store.owner
       .name()

@@ -266,6 +266,22 @@ test('a copy to an unreachable server names --to, which the operator gave', asyn
   expect(stderr).not.toMatch(/STORE_URL|canary/)
 })
 
+test('a copy from an unreachable server names STORE_URL, also when the copy is compared', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'old.sqlite'), '')
+  for (const args of [
+    ['--to', 'sqlite:new.sqlite'],
+    ['--to', 'sqlite:old.sqlite', '--verify'],
+  ]) {
+    const { context, stderr } = testContext({
+      cwd,
+      env: { STORE_URL: 'postgres://user:canary@127.0.0.1:1/none' },
+    })
+    expect([args, await runProgram(['db', 'copy', ...args], context)]).toEqual([args, 3])
+    expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
+  }
+})
+
 test('a backup below a file, and the restore of a folder, say which name is wrong', async () => {
   const { cwd, db } = await operator()
   await db('migrate')

@@ -502,38 +502,41 @@ test.each([
   ['is its own peer', ['a'], 'unreachable from a; seen by 1 of 1'],
   ['has two copies, of its name and secret', ['a', 'a'], 'unreachable from a; seen by 1 of 1'],
   ['has a peer at two addresses', ['b', 'b'], 'unreachable from a, b; seen by 2 of 2'],
-])('a witness that %s counts each witness once, alerts, and names the copies in its health', async (_, listed, said) => {
-  const home = await platform()
-  const inbox = await receiver()
-  const clock = clockAt(Date.now())
-  const heard = new Map<string, Awaited<ReturnType<typeof witness>>>()
-  const doors = listed.map((name) =>
-    serve((request, response) => {
-      const nonce = new URL(request.url ?? '', home.url).searchParams.get('nonce') ?? ''
-      response.end(JSON.stringify(heard.get(name)?.vote(nonce)))
-    }),
-  )
-  const peers = await Promise.all(doors)
-  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers })
-  heard.set('a', it)
-  // One of three, which hears nobody: alone it claims nothing.
-  const nowhere = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
-  if (listed.includes('b'))
-    heard.set('b', await witness({ name: 'b', platform: home.url, clock, peers: nowhere }))
-  home.shut()
-  for (let count = 0; count < 6; count += 1) {
-    clock.at += 30_000
-    for (const one of new Set([it, ...heard.values()])) await one.round()
-  }
-  expect(inbox.texts[0]).toContain(said)
-  const copies = listed.flatMap((name, at) => {
-    const isCopy = name === 'a' || listed.indexOf(name) < at
-    const why = `it says that it is ${name}, which is counted already: give each witness its own name and secret`
-    return isCopy ? [`${peers[at]}: ${why}`] : []
-  })
-  const health: unknown = JSON.parse((await (await pages(it, clock))('/health')).text)
-  expect(health).toMatchObject({ state: 'degraded', silentPeers: copies })
-})
+])(
+  'a witness that %s counts each witness once, alerts, and names the copies in its health',
+  async (_, listed, said) => {
+    const home = await platform()
+    const inbox = await receiver()
+    const clock = clockAt(Date.now())
+    const heard = new Map<string, Awaited<ReturnType<typeof witness>>>()
+    const doors = listed.map((name) =>
+      serve((request, response) => {
+        const nonce = new URL(request.url ?? '', home.url).searchParams.get('nonce') ?? ''
+        response.end(JSON.stringify(heard.get(name)?.vote(nonce)))
+      }),
+    )
+    const peers = await Promise.all(doors)
+    const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url, peers })
+    heard.set('a', it)
+    // One of three, which hears nobody: alone it claims nothing.
+    const nowhere = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
+    if (listed.includes('b'))
+      heard.set('b', await witness({ name: 'b', platform: home.url, clock, peers: nowhere }))
+    home.shut()
+    for (let count = 0; count < 6; count += 1) {
+      clock.at += 30_000
+      for (const one of new Set([it, ...heard.values()])) await one.round()
+    }
+    expect(inbox.texts[0]).toContain(said)
+    const copies = listed.flatMap((name, at) => {
+      const isCopy = name === 'a' || listed.indexOf(name) < at
+      const why = `it says that it is ${name}, which is counted already: give each witness its own name and secret`
+      return isCopy ? [`${peers[at]}: ${why}`] : []
+    })
+    const health: unknown = JSON.parse((await (await pages(it, clock))('/health')).text)
+    expect(health).toMatchObject({ state: 'degraded', silentPeers: copies })
+  },
+)
 
 test('a clock that is set back during an outage does not keep the page young', async () => {
   const home = await platform()

@@ -188,9 +188,10 @@ const copy = onStore({
       '../../core/store/open.ts'
     )
     const { storeFaultError } = await import('../local.ts')
+    // Of two stores one is on a server, and the fault is its.
     const toTarget = <T>(work: Promise<T>) =>
       work.catch((error: unknown) => {
-        throw named(storeFaultError(to, error))
+        throw to.kind === 'sqlite' ? error : named(storeFaultError(to, error))
       })
     const isMissing = to.kind === 'sqlite' && !existsSync(to.file)
     if (verify || (resume && !isMissing)) {

@@ -21,6 +21,8 @@ export async function openStore(
     readonly onLost?: OnLost | undefined
     /** Milliseconds by which leases are measured; default: a clock that everything that shares the store agrees on. */
     readonly leaseClock?: (() => number) | undefined
+    /** Refuses a database without a store instead of making one. */
+    readonly mustExist?: boolean
   } = {},
 ): Promise<Store> {
   if (address?.kind === 'postgres')

@@ -124,3 +124,27 @@ test('a backup of PostgreSQL is left to its own tools, and a server that is not 
   await expect(gone.status()).rejects.toThrow(/refused the connection/)
   await expect(gone.status()).rejects.not.toThrow(/canary/)
 })
+
+test('commands refuse a database that holds no store, as they refuse a folder without one, and make none in it', async () => {
+  const { url, query } = await cared()
+  for (const command of [
+    'course erase ada@example.com --yes',
+    'course status',
+    'course export',
+    'mail queue',
+    'mail pause --reason wrong',
+    'alert list',
+    'email suppressions list',
+    'dispatch --local --dry-run',
+    'db verify',
+    'db journal left.jsonl',
+    'db copy --to sqlite:copy.sqlite',
+  ]) {
+    const { context, stdout, stderr } = testContext({ cwd: await emptyFolder(), env: { STORE_URL: url } })
+    const code = await runProgram(command.split(' '), context)
+    expect({ command, code, stdout: stdout() }).toEqual({ command, code: 2, stdout: '' })
+    expect(stderr()).toContain('The PostgreSQL of STORE_URL holds no store: correct the name of the database')
+  }
+  const made = await query("SELECT FROM pg_namespace WHERE nspname = 'platformctl'")
+  expect(made.rowCount).toBe(0)
+})

@@ -24,7 +24,7 @@ import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } f
 import { all, rowReader, type Sql, scalar } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
-import { migrate, performer, plainSql, SIZE } from './sql.ts'
+import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
 
 /** An operator waits longer than a request does: rows are counted one by one. */
 const LONGEST_LOOK_MS = 10 * 60_000
@@ -45,7 +45,8 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     }),
     verify: (now) =>
       sql.read(function* () {
-        if ((yield* assertReadable(schema)) === 0) return verifyResult({ checked: 0, faults: [] }, false)
+        yield* assertReadable(schema)
+        yield* assertThere()
         // That pages and references are sound is the server's own to watch.
         const result = verifyResult(yield* checkRows(now), false)
         if (result.ok) yield* setMeta(VERIFIED_AT, String(now))
@@ -58,6 +59,7 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
     },
     journal: (at) =>
       sql.write(function* () {
+        yield* assertThere()
         const id = yield* anchorOf()
         return [...(yield* departures()), { what: 'anchor' as const, at, id }]
       }),
@@ -209,8 +211,7 @@ export const compareWithPostgres = (source: CopySource, url: Secret): Promise<re
 export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) => Promise<T>): Promise<T> =>
   withPool(url, async (pool) => {
     const { one, read } = plainSql(pool)
-    if ((await read(schemaVersion)) === 0)
-      throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
+    await read(assertThere)
     const foreign = await one(scalar<string>(FOREIGN, { tables: TABLES }))
     if (foreign !== undefined)
       throw new StoreMaintenanceError(

@@ -12,7 +12,7 @@ import { readSchema } from '../schema.ts'
 import { scalar } from '../sql.ts'
 import type { Store } from '../store.ts'
 import { createPool, guarded, orEnd, silentServer } from './connection.ts'
-import { migrate, performer, postgresSql, SIZE } from './sql.ts'
+import { assertThere, migrate, performer, plainSql, postgresSql, SIZE } from './sql.ts'
 
 /** A health check waits at most this long. */
 const PING_MS = 2000
@@ -31,14 +31,20 @@ export function openPostgresHealth(url: Secret, log?: Log): SharedHistory {
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
 export async function openPostgres(
   url: Secret,
-  options: { poolSize?: number; log?: Log; leaseClock?: (() => number) | undefined },
+  options: {
+    poolSize?: number
+    log?: Log
+    leaseClock?: (() => number) | undefined
+    mustExist?: boolean | undefined
+  },
 ): Promise<Store> {
-  const { poolSize: size = 10, log, leaseClock } = options
+  const { poolSize: size = 10, log, leaseClock, mustExist } = options
   let full = false
   const onFault = (error: unknown) => {
     full ||= storeFault(error) === 'disk_full'
   }
   const pool = createPool({ url, size, log, onFault })
+  if (mustExist) await orEnd(pool, plainSql(pool).read(assertThere))
   await orEnd(pool, migrate(pool))
   // One at a time; callers that arrive meanwhile share the next, so health checks never hold a second connection.
   const pingOnce = trailing(async () => {

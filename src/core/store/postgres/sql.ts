@@ -1,7 +1,7 @@
 import { type Compiled, forPostgres, spelled } from '../dialect.ts'
 import { StoreOpenError } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
-import { migrate as bringUpToDate } from '../schema.ts'
+import { migrate as bringUpToDate, schemaVersion } from '../schema.ts'
 import {
   type Answer,
   boundValue,
@@ -45,6 +45,14 @@ export const plainSql = (pool: Pool, limitMs = pool.limitMs): Sql =>
 /** The bytes that all tables of a store take. */
 export const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('platformctl.%I', tablename)::regclass)), 0) AS bigint) AS bytes
   FROM pg_tables WHERE schemaname = 'platformctl'`
+
+/** Fails on a database without a store: an operator who mistyped its name would read that nothing is due. */
+export function* assertThere(): Steps<void> {
+  if ((yield* schemaVersion()) === 0)
+    throw new StoreOpenError(
+      `${PLACE} holds no store: correct the name of the database, or make one with platformctl db migrate.`,
+    )
+}
 
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
 export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {
