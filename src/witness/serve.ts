@@ -84,9 +84,13 @@ export async function serveWitness(
 }
 
 /** What this witness itself sees: degraded if it could not do its work, whatever the platform does. */
-function ownView(name: string, { snapshot, confirmedAt, view, reason, isOutage, peers }: Known, now: number) {
+function ownView(
+  name: string,
+  { snapshot, confirmedAt, view, reason, isOutage, peers, fault }: Known,
+  now: number,
+) {
   const silent = Object.entries(peers).flatMap(([url, why]) => (why === undefined ? [] : [`${url}: ${why}`]))
-  const isReady = snapshot !== undefined && silent.length === 0
+  const isReady = snapshot !== undefined && silent.length === 0 && fault === undefined
   return {
     service: 'witness',
     name,
@@ -96,6 +100,7 @@ function ownView(name: string, { snapshot, confirmedAt, view, reason, isOutage, 
     ageSeconds: confirmedAt === 0 ? null : Math.max(0, Math.round((now - confirmedAt) / 1000)),
     reason: reason ?? null,
     silentPeers: silent,
+    fault: fault ?? null,
   }
 }
 

@@ -5,6 +5,7 @@ import type { Host } from '../core/host.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import type { Network } from '../core/network/get.ts'
 import { openStore } from '../core/store/open.ts'
+import type { Store } from '../core/store/store.ts'
 import { within } from '../core/wait.ts'
 import {
   readSnapshot,
@@ -40,10 +41,14 @@ export interface Known {
   readonly isOutage: boolean
   /** Why each peer is not heard; undefined: it is. */
   readonly peers: Readonly<Record<string, string | undefined>>
+  /** Why it cannot do its own work. */
+  readonly fault: string | undefined
 }
 
 export type Witness = Awaited<ReturnType<typeof startWitness>>
 
+const NOT_KEPT =
+  'the data folder cannot be written: check its disk and its owner; alerts still leave, and a restart may repeat them'
 const ROUND_MS = 30_000
 /** Rounds that have to agree before the view changes. */
 const ROUNDS_AGREE = 2
@@ -57,10 +62,17 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const state = path.join(options.dataFolder, 'witness.json')
   const file = path.join(options.dataFolder, 'witness.sqlite')
   const store = await openStore({ kind: 'sqlite', file }, { log })
-  const follow = followOutages(clock, store.incidents, channels, own.name)
   const key = signingKey(own.secret, 'witness')
   const over = new AbortController()
-  const lanes = createAlertLanes(host, store.incidents, channels, undefined, over.signal)
+  const tellFrom = ({ incidents }: Store) => ({
+    follow: followOutages(clock, incidents, channels, own.name),
+    lanes: createAlertLanes(host, incidents, channels, undefined, over.signal),
+  })
+  const kept = tellFrom(store)
+  let memory: Store | undefined
+  /** The outage that could not be recorded, and is told from memory. */
+  let unkept: (ReturnType<typeof tellFrom> & { readonly id: string }) | undefined
+  let fault: string | undefined
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }
   const newNonce = () => Buffer.from(random.bytes(18)).toString('base64url')
   let { signed, confirmedAt, voting } = read(state)
@@ -141,16 +153,34 @@ export async function startWitness(host: Host, options: WitnessOptions) {
       since: down?.since ?? clock.now(),
       newId: () => `${own.name}-${clock.now().toString(36)}`,
     })
+    const outage = next.after.outage ?? voting.outage
+    let failure: unknown
     // In the store first: after a crash in between, the next round says the same again.
-    await follow(next, next.after.outage ?? voting.outage, reason)
+    if (unkept?.id !== outage?.id || outage === undefined)
+      await kept.follow(next, outage, reason).catch(async (error: unknown) => {
+        if (next.announces === 'closed') throw error
+        failure = error
+        if (next.announces !== 'open' || outage === undefined) return
+        memory ??= await openStore(undefined)
+        unkept = { id: outage.id, ...tellFrom(memory) }
+      })
+    if (unkept?.id === outage?.id) await unkept?.follow(next, outage, reason)
     voting = next.after
-    writeWhole(state, JSON.stringify({ signed, confirmedAt, voting } satisfies Kept))
+    try {
+      writeWhole(state, JSON.stringify({ signed, confirmedAt, voting } satisfies Kept))
+    } catch (error) {
+      failure ??= error
+    }
     publishing ??= publishNow().finally(() => {
       publishing = undefined
     })
     // The next round looks again, whatever hangs.
-    const told = Promise.all(lanes.map((wake) => wake()))
-    await within(roundMs, told, () => [])
+    const woken = Promise.allSettled([...kept.lanes, ...(unkept?.lanes ?? [])].map((wake) => wake()))
+    const told = await within(roundMs, woken, () => [])
+    failure ??= told.find(({ status }) => status === 'rejected')
+    // A full disk must not silence a witness, nor those that wait for the outage that it has claimed.
+    if (failure !== undefined && fault === undefined) log.error('not_kept', NOT_KEPT)
+    fault = failure === undefined ? undefined : NOT_KEPT
   }
 
   /** Waited for by no round: a folder or a bucket that hangs must not delay an alert. */
@@ -166,11 +196,10 @@ export async function startWitness(host: Host, options: WitnessOptions) {
 
   let running = Promise.resolve()
   const begin = () => {
-    running = running.then(round).catch((error: unknown) =>
-      log.error('round_failed', 'a round failed; the next one tries again', {
-        fault: error instanceof Error ? error.name : 'unknown',
-      }),
-    )
+    running = running.then(round).catch((error: unknown) => {
+      fault = 'a round failed; the next one tries again'
+      log.error('round_failed', fault, { fault: error instanceof Error ? error.name : 'unknown' })
+    })
     return running
   }
   const loop = (async () => {
@@ -181,7 +210,15 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   })()
 
   return {
-    known: (): Known => ({ snapshot, confirmedAt, view, reason, isOutage: isOutage(voting), peers: heard }),
+    known: (): Known => ({
+      snapshot,
+      confirmedAt,
+      view,
+      reason,
+      isOutage: isOutage(voting),
+      peers: heard,
+      fault,
+    }),
     /** The signed vote that answers a peer’s question. */
     vote(nonce: string) {
       const { outage, closers, closed } = voting
@@ -196,6 +233,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
       await running
       await publishing
       await store.close()
+      await memory?.close()
     },
   }
 }

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
@@ -549,4 +550,34 @@ test('a clock that is set back during an outage does not keep the page young', a
   await it.round()
   const ask = await pages(it, clock)
   expect(JSON.parse((await ask('/health')).text)).toMatchObject({ ageSeconds: 90 })
+})
+
+test('a witness whose folder cannot be written alerts all the same, once each way, and its health says so', async () => {
+  const home = await platform()
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
+  const database = new Database(path.join(it.dataFolder, 'witness.sqlite'))
+  onTestFinished(() => void database.close())
+  database.exec('ALTER TABLE incident RENAME TO lost')
+  rmSync(path.join(it.dataFolder, 'witness.json'))
+  mkdirSync(path.join(it.dataFolder, 'witness.json'))
+  const rounds = async () => {
+    for (let count = 0; count < 6; count += 1) {
+      clock.at += 30_000
+      await it.round()
+    }
+  }
+  home.shut()
+  await rounds()
+  expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+  const ask = await pages(it, clock)
+  expect(JSON.parse((await ask('/health')).text)).toMatchObject({
+    state: 'degraded',
+    outage: true,
+    fault: expect.stringContaining('the data folder cannot be written'),
+  })
+  home.open()
+  await rounds()
+  expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })

@@ -28,7 +28,7 @@ export const define: Define = () =>
       'Watch the platform from another machine: serve its status page when it cannot, and alert when the majority of witnesses cannot reach it.',
     notes: `WITNESS_SECRET is the secret of this witness; the platform lists those of all (NAME:SECRET, separated by commas).
 Alerts go to ALERT_WEBHOOK_URL, or to ALERT_EMAIL_TO with the mail variables. Give each witness its own.`,
-    exits: '0 stopped cleanly, 2 wrong usage or port taken.',
+    exits: '0 stopped cleanly, 1 the data folder cannot be used, 2 wrong usage or port taken.',
     examples: [
       '--platform https://www.example.com',
       `--platform https://www.example.com --name vienna --host 0.0.0.0 \\
@@ -67,13 +67,20 @@ async function run(context: Context, options: Values<typeof INPUTS>): Promise<Ex
   if (channels.length === 0)
     log.warn('no_alert_channel', 'nobody is alerted: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO on this machine')
   const host = { clock, timer: systemClock, random, log }
+  const dataFolder = path.resolve(context.cwd, options.data)
   const witness = await startWitness(host, {
     own,
     platform: options.platform,
     peers: options.peer,
-    dataFolder: path.resolve(context.cwd, options.data),
+    dataFolder,
     channels,
     publish: options.out === undefined ? undefined : openPublisher(context, env, options.out),
+  }).catch((cause: unknown) => {
+    throw new CommandError(
+      EXIT.failed,
+      `the data folder ${dataFolder} cannot be used: let this user write it, make room on its disk, or move a damaged witness.sqlite out of it.`,
+      { cause },
+    )
   })
   try {
     const server = await serveWitness(host, witness, own.name, options).catch((cause: unknown) => {

@@ -55,7 +55,8 @@ const FAULTS: Readonly<Record<string, string>> = {
   '28P01': 'refused the user or the password.',
   '28000': 'refused the user or the password.',
   '3D000': 'has no such database: create it, or correct the name in STORE_URL.',
-  '42501': 'does not let this user make or use the schema "platformctl": grant CREATE on the database, or make the user its owner.',
+  '42501':
+    'does not let this user make or use the schema "platformctl": grant CREATE on the database, or make the user its owner.',
   '53300': 'has no connection left: lower STORE_POOL_SIZE, or raise max_connections.',
   '57014': 'ended a statement that took too long: check its load, and what holds its locks.',
   [READ_ONLY]:
