@@ -4,13 +4,12 @@ import type { Stream } from './streams.ts'
 
 /**
  * What became of one attempt at a job. The mailer's outcomes, and: `over`: there is no reason to send it any more;
- * `waits`: it is held until then; `untried`: nothing was handed over, and nothing is known against it; `again`: as
- * `untried`, but not by the same call; `gone`: the claim is no longer ours; `finished`: nothing is left to send.
+ * `untried`: nothing was handed over, and nothing is known against it; `again`: as `untried`, but not by the same call;
+ * `gone`: the claim is no longer ours; `finished`: nothing is left to send.
  */
 export type Delivery =
   | SendOutcome
   | { readonly kind: 'over'; readonly reason?: string | undefined }
-  | { readonly kind: 'waits'; readonly until: number }
   | { readonly kind: 'untried'; readonly reason?: string }
   | { readonly kind: 'again' | 'gone' | 'finished' }
 
@@ -112,7 +111,6 @@ const RECORD: Rules = {
     problem: reason === undefined ? undefined : { kind: 'parked', reason, since: now },
   }),
   finished: ended('finished'),
-  waits: (job, { until }, { now }) => later(job, Math.max(now, until)),
   again: (job, _, { now }) => later(job, now),
   gone: (job, _, { now }) => later(job, now),
   // A first attempt that was not made keeps its place in line; any other goes to the end.
@@ -161,9 +159,9 @@ function retried(
 ): JobRecord {
   const { problem, failures, leastMs, isLast } = after
   const nextAttemptAt = Math.max(now + Math.max(leastMs, stream.pauseMs(job.failures, fraction)), job.dueAt)
-  const isForgotten =
+  const willBeForgotten =
     stream.parksUnknown && problem.kind === 'unknown' && nextAttemptAt - problem.since >= KEY_LIFE_MS
-  const isOver = isLast || isForgotten
+  const isOver = isLast || willBeForgotten
   return {
     result: isOver ? 'over' : 'waits',
     nextAttemptAt,

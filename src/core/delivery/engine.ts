@@ -5,7 +5,7 @@ import type { Ready, Source } from './source.ts'
 
 export type Engine<Claim extends object> = ReturnType<typeof createEngine<Claim>>
 
-/** Claims, attempts and records the jobs of a source. Nothing else sends. */
+/** Claims, attempts and records the jobs of a source. */
 export function createEngine<Claim extends object, Prepared extends Ready = Ready>(
   host: Host,
   source: Source<Claim, Prepared>,

@@ -72,10 +72,13 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   let isOver = false
   let isOutOfTime = false
   let hasEnded = false
-  let [why, unheard]: (string | undefined)[] = []
+  let why: string | undefined
+  let unheard: string | undefined
   /** The first one. One that only claiming met lets earlier claims be sent. */
   let fault: { readonly error: unknown } | undefined
   let claimFault: typeof fault
+
+  const verdicts = new WeakMap<Claim, ReturnType<typeof refusals.refused>>()
 
   const isStopped = () => isOver || refusals.stop !== undefined || halted.aborted
   const mayTake = () => room > 0 && !isDry && !claimFault && !isStopped()
@@ -205,7 +208,6 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     if (delivery.kind === 'transient' && delivery.scope === 'connection') stop(delivery.reason)
     return delivery
   }
-  const verdicts = new Map<Claim, ReturnType<typeof refusals.refused>>()
 
   function stop(reason: string): void {
     why ??= reason

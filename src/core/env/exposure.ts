@@ -1,5 +1,5 @@
 import { splitList } from '../secret.ts'
-import { parseProxies } from './values.ts'
+import { parseProxies, postgresServers } from './values.ts'
 
 /** Ranges this wide hold half the internet; nobody's proxies do. */
 const WIDEST = { ipv4: 2, ipv6: 3 } as const
@@ -27,14 +27,14 @@ function isPrivate(host: string): boolean {
 
 /** Whether the connection to a PostgreSQL on another machine may go without TLS. */
 export function connectsInClear(value: string): boolean {
-  const url = URL.parse(value)
-  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) return false
-  const { hostname, search } = url
-  // Asking for searchParams loads their class.
-  const parameter = (name: string) => (search === '' ? '' : (url.searchParams.get(name) ?? ''))
-  const isHere =
-    /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)?$/i.test(hostname) || parameter('host').startsWith('/')
-  return !isHere && !/^(?:require|verify-ca|verify-full)$/.test(parameter('sslmode'))
+  return (postgresServers(value) ?? []).some((server) => {
+    const url = new URL(server)
+    // Asking for searchParams loads their class.
+    const parameter = (name: string) => (url.search === '' ? '' : (url.searchParams.get(name) ?? ''))
+    const isHere =
+      /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)$/i.test(url.hostname) || parameter('host').startsWith('/')
+    return !isHere && !/^(?:require|verify-ca|verify-full)$/.test(parameter('sslmode'))
+  })
 }
 
 const SECRET_KEY =

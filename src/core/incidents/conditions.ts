@@ -158,7 +158,7 @@ export function restartReason(starts: readonly number[], now: number): string | 
     : `started ${recent.length} times within ${minutes(RESTARTS.withinMs)}`
 }
 
-/** The schedule sends at each full hour: a lesson is late one hour after the hour that should have sent it. */
+/** A lesson is late one hour after the full hour that follows its time: an outage that ends is made up for by then. */
 export const lateBefore = (now: number) => Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
 
 function lateReason({ at, stalledAt }: LessonsDue, now: number): string | undefined {

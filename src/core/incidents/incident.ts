@@ -32,7 +32,7 @@ export interface MessageKey {
   /** The id of an incident, or of a test alert. */
   readonly incident: string
   readonly kind: MessageKind
-  /** `webhook`, `escalation` or `mail`. */
+  /** `webhook`, `escalation`, `mail` or `subscribers`. */
   readonly channel: string
 }
 

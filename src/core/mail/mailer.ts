@@ -32,8 +32,8 @@ export interface Message {
 
 /**
  * Outcome of one send. `unknown`: the connection broke after the message was handed over, so it may have been delivered.
- * Of `transient`, the scope `connection` (401, 421, 429) uses up no attempt: the transport pauses instead; `sender` (422,
- * 5.7.1) may concern us rather than this message: the outcome of the others decides. `hardBounce`: a dead address (5.1.1).
+ * Of `transient`, after the scope `connection` (421, 429) nothing more is sent for now; `sender` (401, 422, 5.7.1)
+ * may concern us rather than this message: the outcome of the others decides. `hardBounce`: a dead address (5.1.1).
  */
 export type Outcome =
   | { readonly kind: 'sent'; readonly id: string }

@@ -80,6 +80,8 @@ test.each([
   'postgres://u:password-of-it@127.example/p',
   'postgres://u:password-of-it@localhost.example/p',
   'postgres://u:password-of-it@db.example/p?host=other.example/run',
+  'postgres://u:password-of-it@db1.example:5432,db2.example:5432/p',
+  'postgres://u:password-of-it@127.0.0.1,db2.example/p?target_session_attrs=read-write',
 ])('in production the store %s without TLS is a finding', (value) => {
   expect(warned({ ...PRODUCTION, STORE_URL: value })).toEqual(['store-without-tls STORE_URL'])
   expect(warned({ STORE_URL: value })).toEqual([])
@@ -95,6 +97,8 @@ test.each([
   'postgres://u:password-of-it@127.1.2.3/p',
   'postgresql://u:password-of-it@db.example/p?sslmode=verify-ca',
   'postgres://u:password-of-it@db.example/p?host=/run/postgresql',
+  'postgres://u:password-of-it@127.0.0.1:5432,[::1]:5433/p',
+  'postgres://u:password-of-it@db1.example,db2.example/p?sslmode=require',
 ])('in production the store %s is none', (value) => {
   expect(warned({ ...PRODUCTION, STORE_URL: value })).toEqual([])
 })
