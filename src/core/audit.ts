@@ -28,14 +28,6 @@ export interface AuditEntry {
   readonly details: string | undefined
 }
 
-/** The log of operators' actions on a store: both stores refuse to change or delete an entry. */
-export interface AuditLog {
-  /** Records an action that has no transaction of its own. All others write their entry in theirs. */
-  record(entry: AuditEntry): Promise<void>
-  /** The newest first. */
-  list(limit: number): Promise<readonly AuditEntry[]>
-}
-
 const ID_BYTES = 12
 const LONGEST = 300
 

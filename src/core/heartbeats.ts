@@ -25,13 +25,6 @@ export interface Beat {
   readonly failed: { readonly exitCode: number | undefined } | undefined
 }
 
-/** Where jobs report in. Everything that shares the store shares it. */
-export interface HeartbeatStore {
-  /** The record of a heartbeat. If there is none, it is expected from now on. */
-  expect(input: { readonly name: string; readonly now: number }): Promise<HeartbeatRecord>
-  beat(beat: Beat): Promise<HeartbeatRecord>
-}
-
 /** Whether a heartbeat is on time. `dueBy` is when the next one must arrive, including the grace period. */
 export function heartbeatState(
   { everyMs, graceMs }: Pick<HeartbeatDefinition, 'everyMs' | 'graceMs'>,

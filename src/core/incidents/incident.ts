@@ -196,13 +196,9 @@ export interface IncidentStore {
   /** False if there is no such open incident. */
   acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
   /** Closes an incident by hand, whatever its probe says. False if there is no such open incident. */
-  resolve(input: {
-    readonly id: string
-    readonly now: number
-    readonly by: string
-    readonly reason: string
-    readonly audit: AuditEntry
-  }): Promise<boolean>
+  resolve(
+    input: Parameters<IncidentStore['acknowledge']>[0] & { reason: string; audit: AuditEntry },
+  ): Promise<boolean>
   find(id: string): Promise<StoredIncident | undefined>
   /** The newest incidents up to the limit, and all open ones. */
   list(limit: number): Promise<readonly StoredIncident[]>
@@ -212,16 +208,9 @@ export interface IncidentStore {
   ): Promise<{ readonly incidents: readonly StoredIncident[]; readonly messages: readonly MessageRecord[] }>
   /** Takes alerts that are due on one channel; while it is `quiet`, only those about a pause. */
   claimAlerts(
-    input: Omit<Parameters<MessageStore['claimMessages']>[0], 'stream'> & {
-      readonly channel: string
-      readonly quiet: boolean
-    },
+    input: Omit<Parameters<MessageStore['claimMessages']>[0], 'stream'> & { channel: string; quiet: boolean },
   ): Promise<readonly AlertClaim[]>
-  keepAlerts(input: {
-    readonly messages: readonly AlertClaim[]
-    readonly now: number
-    readonly leaseMs: number
-  }): Promise<void>
+  keepAlerts(input: { messages: readonly AlertClaim[]; now: number; leaseMs: number }): Promise<void>
   settleAlerts(settlements: readonly AlertSettlement[]): Promise<void>
   queuedAlerts(): Promise<readonly QueuedAlert[]>
   /** The messages about these incidents, the newest first. */

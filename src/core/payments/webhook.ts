@@ -3,6 +3,7 @@ import { DAY_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import type { Secret, SecretPair } from '../secret.ts'
+import type { Store } from '../store/store.ts'
 
 /** A verified event of the payments provider. What its `data` means is for the host to decide. */
 export interface PaymentEvent {
@@ -54,7 +55,7 @@ export function isSigned(body: string, header: string, secret: SecretPair, now: 
 export async function handlePaymentEvent(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   event: PaymentEvent,
-  store: PaymentEventStore,
+  store: Store['paymentEvents'],
   onEvent: OnPaymentEvent | undefined,
 ): Promise<'handled' | 'known' | 'busy'> {
   const { id, type } = event
@@ -78,16 +79,3 @@ export async function handlePaymentEvent(
 
 /** Providers deliver an event again for days, and let an operator do so for a month: three times that. */
 export const PAYMENT_EVENTS_KEPT_MS = 90 * DAY_MS
-
-/** Records which events were handled. A claim is a lease: what a crash left behind is claimed again. */
-export interface PaymentEventStore {
-  claim(input: {
-    readonly id: string
-    readonly type: string
-    readonly now: number
-    readonly leaseMs: number
-  }): Promise<'claimed' | 'handled' | 'busy'>
-  settle(input: { readonly id: string; readonly handled: boolean; readonly now: number }): Promise<void>
-  /** Forgets the events that came before that moment, a few hundred a transaction. */
-  prune(before: number): Promise<void>
-}

@@ -1,7 +1,6 @@
 import { EXPIRES_MS } from '../delivery/streams.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
-import type { PaymentEventStore } from '../payments/webhook.ts'
 import { messageSteps as queue } from './messages.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql, scalar } from './sql.ts'
 
@@ -71,17 +70,19 @@ export function sentMail({ one, write }: Sql): SentMailStore {
   }
 }
 
-export function paymentEvents(sql: Sql): PaymentEventStore {
+/** Records which payment events were handled. A claim is a lease: what a crash left behind is claimed again. */
+export function paymentEvents(sql: Sql) {
   const { one, write } = sql
   return {
-    claim: ({ id, type, now, leaseMs }) =>
+    claim: ({ id, type, now, leaseMs }: { id: string; type: string; now: number; leaseMs: number }) =>
       write(function* () {
         yield* run(TEXTS.addEvent, { id, type, now })
         if ((yield* run(TEXTS.claimEvent, { id, now, until: now + leaseMs })) === 1) return 'claimed'
         return (yield* first(TEXTS.isHandled, { id })) === undefined ? 'busy' : 'handled'
       }),
-    settle: async ({ id, handled, now }) =>
+    settle: async ({ id, handled, now }: { id: string; handled: boolean; now: number }) =>
       void (await one(run(TEXTS.settleEvent, { id, handledAt: handled ? now : null }))),
-    prune: (before) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),
+    /** Forgets the events that came before that moment, a few hundred a transaction. */
+    prune: (before: number) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),
   }
 }

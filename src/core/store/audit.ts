@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditLog } from '../audit.ts'
+import type { AuditEntry } from '../audit.ts'
 import { all, journal, run, type Sql, type Steps } from './sql.ts'
 
 export const TEXTS = {
@@ -17,7 +17,10 @@ export function* addAudit(entry: AuditEntry | undefined): Steps<void> {
 export const listAudit = (limit: number): Steps<readonly AuditEntry[]> =>
   all<AuditEntry>(TEXTS.list, { limit })
 
-export const auditLog = ({ one, write }: Sql): AuditLog => ({
-  record: (entry) => write(() => addAudit(entry)),
-  list: (limit) => one(listAudit(limit)),
+/** The log of operators' actions on a store: both stores refuse to change or delete an entry. */
+export const auditLog = ({ one, write }: Sql) => ({
+  /** Records an action that has no transaction of its own. All others write their entry in theirs. */
+  record: (entry: AuditEntry) => write(() => addAudit(entry)),
+  /** The newest first. */
+  list: (limit: number) => one(listAudit(limit)),
 })

@@ -1,4 +1,4 @@
-import type { HeartbeatRecord, HeartbeatStore } from '../heartbeats.ts'
+import type { Beat, HeartbeatRecord } from '../heartbeats.ts'
 import { first, run, type Sql, type Steps } from './sql.ts'
 
 export const TEXTS = {
@@ -10,21 +10,23 @@ export const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET failed_at = excluded.failed_at, exit_code = excluded.exit_code`,
 }
 
-export function heartbeats({ one, write }: Sql): HeartbeatStore {
+/** Where jobs report in. Everything that shares the store shares it. */
+export function heartbeats({ one, write }: Sql) {
   const find = (name: string) => first<HeartbeatRecord>(TEXTS.find, { name })
   function* found(name: string, since: number): Steps<HeartbeatRecord> {
     const none = { name, since, beatAt: undefined, failedAt: undefined, exitCode: undefined }
     return (yield* find(name)) ?? none
   }
   return {
-    // Read first: it is asked every minute, and writes once.
-    expect: async ({ name, now }) =>
+    /** The record of a heartbeat. If there is none, it is expected from now on. */
+    expect: async ({ name, now }: Pick<Beat, 'name' | 'now'>) =>
+      // Read first: it is asked every minute, and writes once.
       (await one(find(name))) ??
       write(function* () {
         yield* run(TEXTS.expect, { name, now })
         return yield* found(name, now)
       }),
-    beat: ({ name, now, failed }) =>
+    beat: ({ name, now, failed }: Beat) =>
       write(function* () {
         if (failed === undefined) yield* run(TEXTS.beat, { name, now })
         else yield* run(TEXTS.fail, { name, now, exitCode: failed.exitCode })
