@@ -1,5 +1,5 @@
-import { systemClock } from '../src/core/clock.ts'
 import { probeRemote } from '../src/core/health/prober.ts'
+import { systemClock } from '../src/core/host.ts'
 import { bareGet } from './bare-get.ts'
 import type { Benchmark } from './harness.ts'
 import { healthServer } from './health-server.ts'

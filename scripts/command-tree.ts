@@ -1,7 +1,6 @@
 import type { CommandNode } from '../src/cli/command.ts'
 import { commandTree } from '../src/cli/program.ts'
-import { systemClock } from '../src/core/clock.ts'
-import { systemRandom } from '../src/core/random.ts'
+import { systemClock, systemRandom } from '../src/core/host.ts'
 import { reference } from './reference/platform.ts'
 
 /** The command tree, with the names of the platform that the reference pages show. */

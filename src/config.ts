@@ -1,5 +1,5 @@
 export type { Mailbox } from './core/address.ts'
-export type { Environment } from './core/env/environment.ts'
+export type { Environment } from './core/env/settings.ts'
 export type { Report } from './core/env/validate.ts'
 export type { Finding } from './core/finding.ts'
 export type { Secret } from './core/secret.ts'

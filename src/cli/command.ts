@@ -1,7 +1,6 @@
 import type { ResolvedPlatform } from '../core/platform.ts'
-import type { Context } from './context.ts'
+import type { Context, ExitCode } from './context.ts'
 import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
-import type { ExitCode } from './exit.ts'
 import { format, type Input, type Inputs, type Values } from './inputs.ts'
 import { compact, sentence } from './output/text.ts'
 

@@ -7,8 +7,7 @@ import type { Origin } from '../core/env/validate.ts'
 import { codeOf } from '../core/error-code.ts'
 import type { Finding } from '../core/finding.ts'
 import { useProxies } from '../core/network/proxy.ts'
-import type { Context } from './context.ts'
-import { CommandError, wrongUsage } from './exit.ts'
+import { CommandError, type Context, wrongUsage } from './context.ts'
 
 /** More than any env file holds; beyond it somebody named the wrong file. */
 const LARGEST_ENV_FILE = { bytes: 4 * 1024 * 1024, what: 'an env file' }

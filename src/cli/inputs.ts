@@ -6,7 +6,7 @@ import { nearestOf } from '../core/nearest.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { or } from '../core/sentences.ts'
 import type { Service } from '../core/service.ts'
-import { type CommandError, wrongUsage } from './exit.ts'
+import { type CommandError, wrongUsage } from './context.ts'
 
 /** An option or argument with a value of its own type; one that takes text, or a flag, is just its help. */
 export interface Input<T> {

@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
-import { type Environment, rawValue } from '../core/env/environment.ts'
-import type { StoreAddress } from '../core/env/settings.ts'
-import { malformedStoreSentence, malformedStores, readSettings } from '../core/env/settings.ts'
+import type { Environment, StoreAddress } from '../core/env/settings.ts'
+import { malformedStoreSentence, malformedStores, rawValue, readSettings } from '../core/env/settings.ts'
 import type { History } from '../core/status/history.ts'
 import { assertOwner } from '../core/store/meta.ts'
 import { analyticsFile, openAnalyticsStore, openStore } from '../core/store/open.ts'
 import { type OpenedPlatform, openPlatform } from '../daemon/platform.ts'
-import { type Context, dataFolder } from './context.ts'
+import { CommandError, type Context, dataFolder, EXIT, wrongUsage } from './context.ts'
 import { assertNotDenied } from './environment.ts'
-import { CommandError, EXIT, wrongUsage } from './exit.ts'
 
 /** STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. */
 export function storeAddress(context: Context, env: Environment, data: string | undefined): StoreAddress {

@@ -1,16 +1,14 @@
 import { auditEntry } from '../core/audit.ts'
 import type { Course } from '../core/course/open.ts'
-import type { Environment } from '../core/env/environment.ts'
-import { readSettings, type StoreAddress } from '../core/env/settings.ts'
+import { type Environment, readSettings, type StoreAddress } from '../core/env/settings.ts'
 import type { Channel } from '../core/incidents/lanes.ts'
 import type { SendOutcome } from '../core/mail/mailer.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from '../core/store/maintenance.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/platform.ts'
 import { commandOn } from './command.ts'
-import { type Context, operatorOf } from './context.ts'
+import { type Context, failure, operatorOf } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import { failure } from './exit.ts'
 import { STORE, type Values } from './inputs.ts'
 
 /** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */

@@ -11,8 +11,8 @@ import {
   inputOf,
   nodeOf,
 } from './command.ts'
-import { type Context, terminalColumns } from './context.ts'
-import { CommandError, EXIT, type ExitCode, templateFaultText, wrongUsage } from './exit.ts'
+import type { Context, ExitCode } from './context.ts'
+import { CommandError, EXIT, templateFaultText, terminalColumns, wrongUsage } from './context.ts'
 import type { Input } from './inputs.ts'
 import { complain, jsonText, wrap } from './output/text.ts'
 import { withGuardedOutput } from './terminal.ts'

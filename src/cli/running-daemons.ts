@@ -9,10 +9,10 @@ import {
   recordFile,
   shellWord,
 } from '../core/daemon-record.ts'
-import type { Environment } from '../core/env/environment.ts'
+import type { Environment } from '../core/env/settings.ts'
 import { codeOf } from '../core/error-code.ts'
 import { controlledByOthers } from '../platform/find.ts'
-import { wrongUsage } from './exit.ts'
+import { wrongUsage } from './context.ts'
 
 type Say = (sentence: string) => void
 

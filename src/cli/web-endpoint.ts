@@ -1,13 +1,12 @@
 import type { DispatchProgress, DispatchResult } from '../core/course/dispatch.ts'
 import type { Subscription } from '../core/course/subscription.ts'
-import type { Environment } from '../core/env/environment.ts'
+import type { Environment } from '../core/env/settings.ts'
 import { jsonObject } from '../core/is-record.ts'
 import { exchange } from '../core/network/exchange.ts'
 import { PATHS } from '../core/paths.ts'
 import { isBearerToken, splitList } from '../core/secret.ts'
 import { trimEnd } from '../core/trim-end.ts'
-import type { Context } from './context.ts'
-import { CommandError, EXIT, wrongUsage } from './exit.ts'
+import { CommandError, type Context, EXIT, wrongUsage } from './context.ts'
 
 const unreached = (message: string, options?: { readonly cause: unknown }) =>
   new CommandError(EXIT.remote, message, options)

@@ -1,4 +1,4 @@
-import type { Random } from './random.ts'
+import type { Random } from './host.ts'
 
 /** The user who changes a store, and the machine. */
 export interface Operator {

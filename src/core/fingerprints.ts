@@ -1,6 +1,6 @@
 import { createHmac, type ScryptOptions, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { type Environment, rawValue } from './env/environment.ts'
+import { type Environment, rawValue } from './env/settings.ts'
 import type { ResolvedPlatform } from './platform.ts'
 import { WEB } from './service.ts'
 

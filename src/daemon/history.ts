@@ -1,11 +1,10 @@
 import path from 'node:path'
-import type { Clock } from '../core/clock.ts'
 import type { StoreAddress } from '../core/env/settings.ts'
+import { type Clock, within } from '../core/host.ts'
 import type { History, Round, SharedHistory } from '../core/status/history.ts'
 import { StoreOpenError } from '../core/store/errors.ts'
 import { openHistory, openSharedHistory } from '../core/store/open.ts'
 import type { OnLost } from '../core/store/store.ts'
-import { within } from '../core/wait.ts'
 import { type DaemonOptions, replicaOf } from './options.ts'
 
 /** The longest that a check or a visitor waits for a store that hangs. */

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import type { Log, LogLevel } from '../core/log.ts'
+import type { Log, LogLevel } from '../core/host.ts'
 
 const ALWAYS: ReadonlySet<string> = new Set(['platform', 'listening'])
 

@@ -1,9 +1,9 @@
 import type { Settings } from '../core/env/settings.ts'
+import { within } from '../core/host.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Messages } from '../core/messages/en.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { History, Recorded, RootIncident } from '../core/status/history.ts'
-import { within } from '../core/wait.ts'
 
 /** The store's part of this machine's record. */
 type FromStore = Pick<Recorded, 'shared' | 'announcements' | 'updates'>

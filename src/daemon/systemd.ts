@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Environment } from '../core/env/environment.ts'
-import type { Log } from '../core/log.ts'
+import type { Environment } from '../core/env/settings.ts'
+import type { Log } from '../core/host.ts'
 
 /**
  * Sends systemd the messages of a service of Type=notify (sd_notify(3)). Speaks over NOTIFY_SOCKET through `systemd-notify`, because Node has no datagram sockets of that kind; the unit needs

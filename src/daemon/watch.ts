@@ -1,9 +1,8 @@
 import { statfs } from 'node:fs/promises'
-import { type Clock, systemClock } from '../core/clock.ts'
 import { alertsFiles } from '../core/daemon-record.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/error-code.ts'
-import type { Host } from '../core/host.ts'
+import { type Clock, type Host, systemClock, within } from '../core/host.ts'
 import { CONDITIONS } from '../core/incidents/advice.ts'
 import type { RoundReport } from '../core/incidents/causes.ts'
 import {
@@ -15,7 +14,6 @@ import {
 import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { Store } from '../core/store/store.ts'
-import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts, visitorsHear } from './alerts.ts'
 import { watchCertificates } from './certificates.ts'
 import type { watchOutcomes } from './metrics/outcomes.ts'

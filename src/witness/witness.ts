@@ -1,12 +1,11 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { writeWhole } from '../core/daemon-record.ts'
-import type { Host } from '../core/host.ts'
+import { type Host, within } from '../core/host.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import type { Network } from '../core/network/get.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import { within } from '../core/wait.ts'
 import {
   readSnapshot,
   type SignedSnapshot,

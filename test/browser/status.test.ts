@@ -1,6 +1,6 @@
 import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/core/host.ts'
 import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import type { History } from '../../src/core/status/history.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'

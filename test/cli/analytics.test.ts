@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'

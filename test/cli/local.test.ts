@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { CommandError } from '../../src/cli/exit.ts'
+import { CommandError } from '../../src/cli/context.ts'
 import { storeAddress, storeFaultError } from '../../src/cli/local.ts'
 import { withPlatform } from '../../src/cli/opened.ts'
 import { writeRecord } from '../../src/core/daemon-record.ts'

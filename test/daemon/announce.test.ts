@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Log } from '../../src/core/log.ts'
+import type { Log } from '../../src/core/host.ts'
 import type { Service } from '../../src/core/service.ts'
 import { announceEnvironment, InvalidEnvironmentError } from '../../src/daemon/announce.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

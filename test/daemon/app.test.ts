@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Log } from '../../src/core/log.ts'
+import type { Log } from '../../src/core/host.ts'
 import { openLearning } from '../support/learning.ts'
 
 const TOKEN = 'a-health-token-of-thirty-two-bytes'

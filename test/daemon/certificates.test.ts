@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readSettings } from '../../src/core/env/settings.ts'
+import type { Log } from '../../src/core/host.ts'
 import type { LiveNetwork } from '../../src/core/live/network.ts'
-import type { Log } from '../../src/core/log.ts'
 import { portOf } from '../../src/core/network/connect.ts'
 import { watchCertificates } from '../../src/daemon/certificates.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import type { Message } from '../../src/core/mail/mailer.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { type Log, openPlatform, type Platform } from '../../src/daemon/index.ts'

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog, systemClock } from '../../src/core/host.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
 import { createPing, startSchedule } from '../../src/daemon/schedule.ts'

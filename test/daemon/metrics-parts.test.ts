@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
 import type { DispatchResult } from '../../src/core/course/dispatch.ts'
 import type { HealthReport, ProbeResult } from '../../src/core/health/probe.ts'
+import { systemClock } from '../../src/core/host.ts'
 import type { Hold } from '../../src/core/mail/holds.ts'
 import { type MetricsOptions, openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { publicPart } from '../../src/daemon/routes/metrics.ts'

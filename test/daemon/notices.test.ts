@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
+import { silentLog, systemRandom } from '../../src/core/host.ts'
 import { visitorsHear } from '../../src/daemon/alerts.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Log } from '../../src/core/log.ts'
+import { type Log, systemClock } from '../../src/core/host.ts'
 import { secret } from '../../src/core/secret.ts'
 import { createPing } from '../../src/daemon/schedule.ts'
 

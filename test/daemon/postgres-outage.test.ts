@@ -1,7 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Clock } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
+import { type Clock, silentLog, systemRandom } from '../../src/core/host.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import { openSqliteHistory } from '../../src/core/store/sqlite/history.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import { reportError } from '../../src/core/reporting/facade.ts'
 import { openReporting } from '../../src/daemon/reporting.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

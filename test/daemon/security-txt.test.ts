@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/core/host.ts'
 import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 30)

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
+import { silentLog, systemRandom } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/core/host.ts'
 import { createPacer } from '../../src/core/mail/feedback/pacer.ts'
 import { courseWith } from '../support/course.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'

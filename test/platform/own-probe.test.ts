@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import type { ProbeParts } from '../../src/core/health/probe.ts'
+import { systemClock } from '../../src/core/host.ts'
 import type { PlatformDefinition, ProbeInput } from '../../src/platform/definition.ts'
 import { ownProbe } from '../../src/platform/own-probe.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'

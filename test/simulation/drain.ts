@@ -1,5 +1,5 @@
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import type { Core } from './core.ts'
 import { drawCurriculum } from './courses.ts'

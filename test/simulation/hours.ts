@@ -1,6 +1,6 @@
 import type { HourStore } from '../../src/core/course/hours.ts'
 import { MOST_SKEW_MS } from '../../src/core/durations.ts'
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import type { Core } from './core.ts'
 import type { Seeded } from './seeded.ts'
 import type { VirtualTime } from './virtual-time.ts'

@@ -1,6 +1,6 @@
 import type { CourseStore } from '../../src/core/course/store.ts'
+import { silentLog } from '../../src/core/host.ts'
 import type { Changes } from '../../src/core/incidents/incident.ts'
-import { silentLog } from '../../src/core/log.ts'
 import type { Message, Outcome } from '../../src/core/mail/mailer.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { incidentWith } from '../support/incidents.ts'

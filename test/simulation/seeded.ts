@@ -1,4 +1,4 @@
-import type { Random } from '../../src/core/random.ts'
+import type { Random } from '../../src/core/host.ts'
 
 export interface Seeded extends Random {
   /** True once in `n` times; never for 0. */

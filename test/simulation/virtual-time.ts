@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/core/clock.ts'
+import type { Clock } from '../../src/core/host.ts'
 
 /**
  * Time that passes only when everything that could happen now has happened: timers fire in order, and between two of

@@ -1,4 +1,4 @@
-import { silentLog } from '../../src/core/log.ts'
+import { silentLog } from '../../src/core/host.ts'
 import type { Core } from './core.ts'
 import { dueStore, type Part } from './drain.ts'
 import { seeded } from './seeded.ts'

@@ -1,6 +1,5 @@
 import type { Context } from '../../src/cli/context.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { systemRandom } from '../../src/core/random.ts'
+import { systemClock, systemRandom } from '../../src/core/host.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { withValidDocument } from './documents.ts'
 

@@ -1,6 +1,4 @@
-import { systemClock } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
+import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import type { DaemonOptions } from '../../src/daemon/options.ts'
 import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'

@@ -1,10 +1,7 @@
-import { systemClock, type Timer } from '../../src/core/clock.ts'
-import type { Host } from '../../src/core/host.ts'
+import { type Host, type Log, silentLog, systemClock, systemRandom, type Timer } from '../../src/core/host.ts'
 import type { Changes, Hearing, IncidentStore, StoredIncident } from '../../src/core/incidents/incident.ts'
 import { type Channel, createAlertLanes } from '../../src/core/incidents/lanes.ts'
-import { type Log, silentLog } from '../../src/core/log.ts'
 import type { Held } from '../../src/core/mail/holds.ts'
-import { systemRandom } from '../../src/core/random.ts'
 
 /** An open incident of the mail, unless the parts say otherwise. */
 export const incidentWith = (

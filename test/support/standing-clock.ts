@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/core/clock.ts'
+import type { Clock } from '../../src/core/host.ts'
 
 /** A clock that stands still until the test advances it. Sleepers wake when their time has come. */
 export function standingClock(start: number) {

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../core/durations.ts'
 import { type Answer, command, type Define } from '../command.ts'
+import { wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
-import { wrongUsage } from '../exit.ts'
 import { ENV_FILE, value, wholeNumber } from '../inputs.ts'
 import { plural, sizeText, thousands } from '../output/text.ts'
 import { loadPaint, type Paint } from '../terminal.ts'

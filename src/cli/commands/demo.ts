@@ -1,6 +1,6 @@
 import { parseAddress } from '../../core/address.ts'
 import { command, type Define } from '../command.ts'
-import { wrongUsage } from '../exit.ts'
+import { wrongUsage } from '../context.ts'
 import { seconds, value } from '../inputs.ts'
 
 export const define: Define = ({ platform: { services, courses } }) => {

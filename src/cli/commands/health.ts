@@ -3,8 +3,7 @@ import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdi
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { command, type Define } from '../command.ts'
-import { type Context, terminalColumns } from '../context.ts'
-import { EXIT, type ExitCode, failure, wrongUsage } from '../exit.ts'
+import { type Context, EXIT, type ExitCode, failure, terminalColumns, wrongUsage } from '../context.ts'
 import { readToken, targetsOf } from '../health/targets.ts'
 import type { Ask } from '../health/watch.ts'
 import {

@@ -7,9 +7,8 @@ import { DEFINITION_FILES } from '../../platform/find.ts'
 import { type DefinitionSketch, sketchDefinition } from '../../platform/init/sketch.ts'
 import { definitionText, firstLesson, lessonsFolder } from '../../platform/init/write.ts'
 import { command, type Define } from '../command.ts'
-import { type Context, programName } from '../context.ts'
+import { type Context, programName, writeRefusal, wrongUsage } from '../context.ts'
 import { readTextFile } from '../environment.ts'
-import { writeRefusal, wrongUsage } from '../exit.ts'
 import { compact } from '../output/text.ts'
 
 /** Writes files that are not there yet, with their folders: all of them, or none and a CommandError that names what cannot be made. */

@@ -1,6 +1,6 @@
 import { checkEnvironment } from '../check-environment.ts'
 import { command, type Define } from '../command.ts'
-import { wrongUsage } from '../exit.ts'
+import { wrongUsage } from '../context.ts'
 import { duration, ENV_FILE, READERS, repeatable, serviceInput, TOKEN, value } from '../inputs.ts'
 import { REPORT_INPUTS } from '../report.ts'
 

@@ -1,5 +1,5 @@
 import { command, type Define } from '../command.ts'
-import { wrongUsage } from '../exit.ts'
+import { wrongUsage } from '../context.ts'
 import { value } from '../inputs.ts'
 
 export const define: Define = () =>

@@ -6,7 +6,7 @@ import { PATHS } from '../../core/paths.ts'
 import { secret as asSecret } from '../../core/secret.ts'
 import { openStore } from '../../core/store/open.ts'
 import { connect } from '../../core/store/sqlite/connection.ts'
-import { failure } from '../exit.ts'
+import { failure } from '../context.ts'
 import { iso } from '../output/text.ts'
 import type { SteppingClock } from './live.ts'
 

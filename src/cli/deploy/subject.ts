@@ -4,7 +4,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Service } from '../../core/service.ts'
 import { learning } from '../../presets/learning/platform.ts'
-import { wrongUsage } from '../exit.ts'
+import { wrongUsage } from '../context.ts'
 
 /** What deployment files are made from. Paths start at the definition's folder and have slashes. */
 export type Subject = ReturnType<typeof describe> & {

@@ -1,5 +1,4 @@
-import type { Environment } from '../../core/env/environment.ts'
-import { readSettings } from '../../core/env/settings.ts'
+import { type Environment, readSettings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { type CompiledMail, withSamples } from '../../core/mail/template.ts'
 import { openPlatform } from '../../daemon/platform.ts'

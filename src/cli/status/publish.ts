@@ -1,10 +1,9 @@
 import path from 'node:path'
-import type { Environment } from '../../core/env/environment.ts'
+import type { Environment } from '../../core/env/settings.ts'
 import { secret } from '../../core/secret.ts'
 import { openHistory, openSharedHistory } from '../../core/store/open.ts'
 import { publisher } from '../../witness/files.ts'
-import { type Context, dataFolder } from '../context.ts'
-import { wrongUsage } from '../exit.ts'
+import { type Context, dataFolder, wrongUsage } from '../context.ts'
 import { isAddress } from '../health/targets.ts'
 import { assertExists, openLocal, storeAddress } from '../local.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { DAY_MS } from '../durations.ts'
+import type { Clock } from '../host.ts'
 import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import { createSanitiser, type DropReason } from './sanitise.ts'
 import type { AnalyticsBudget, AnalyticsStore, DayCount, Refusal } from './store.ts'

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import { DAY_MS } from '../durations.ts'
+import type { Clock } from '../host.ts'
 import type { AnalyticsEvent, EventKind } from './events.ts'
 
 /** The day of a time in UTC milliseconds, counted from 1970. */

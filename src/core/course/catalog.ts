@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { DAY_MS } from '../durations.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../host.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
 import { type CourseDefinition, NOTICES, type Plan } from './definition.ts'
 import type { Newcomer } from './people.ts'

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
+import type { Clock } from '../host.ts'
 
 export interface DispatchProgress {
   readonly subscription: string

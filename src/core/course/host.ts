@@ -1,7 +1,7 @@
 import { formsOf } from '../address.ts'
 import { type AuditEntry, auditEntry } from '../audit.ts'
 import type { MessageHost } from '../delivery/messages.ts'
-import { newId } from '../random.ts'
+import { newId } from '../host.ts'
 import type { Secret } from '../secret.ts'
 import type { Catalog } from './catalog.ts'
 import { FIRST_COURSE } from './definition.ts'

@@ -1,6 +1,5 @@
-import type { Clock } from '../clock.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
-import type { Log } from '../log.ts'
+import type { Clock, Log } from '../host.ts'
 
 /** A process that handles an hour and dies loses it after this; while it lives, it renews its claim every minute. */
 const LEASE_MS = 3 * MINUTE_MS

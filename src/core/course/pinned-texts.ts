@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../host.ts'
 import type { LessonTexts } from '../mail/definition.ts'
 import { type CompiledMail, inLanguage } from '../mail/template.ts'
 import type { CourseStore } from './store.ts'

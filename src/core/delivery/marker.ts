@@ -1,5 +1,5 @@
-import type { Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
+import type { Timer } from '../host.ts'
 
 /** How long a finished send waits for others to share its commit: longer where commits take longer. */
 const SHORTEST_MS = 3

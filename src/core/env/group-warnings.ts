@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Finding } from '../finding.ts'
-import type { GroupState } from './environment.ts'
+import type { GroupState } from './settings.ts'
 
 export const ERRORTRACK_SDK = '@sentry/node'
 

@@ -1,8 +1,7 @@
 import { type Finding, sentencesOf } from '../finding.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'
-import type { Environment } from './environment.ts'
-import { readSettings } from './settings.ts'
+import { type Environment, readSettings } from './settings.ts'
 import { type Report, validate } from './validate.ts'
 
 /** Validates at boot: throws one Error that names every half-configured group, and emits the rest as warnings. */

@@ -3,8 +3,7 @@ import path from 'node:path'
 import { codeOf } from '../error-code.ts'
 import type { Finding } from '../finding.ts'
 import type { Contract, Variable } from './contract.ts'
-import type { Environment } from './environment.ts'
-import { rawValue } from './environment.ts'
+import { type Environment, rawValue } from './settings.ts'
 
 /** More than any secret has; beyond it the variable names the wrong file. */
 const LARGEST_SECRET_BYTES = 64 * 1024

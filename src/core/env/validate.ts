@@ -3,10 +3,10 @@ import { perObject } from '../once.ts'
 import { splitList } from '../secret.ts'
 import { type Service, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'
-import { type Environment, evaluateGroups, type GroupState, rawValue } from './environment.ts'
 import { looksSecret } from './exposure.ts'
 import { groupWarnings, type Surroundings } from './group-warnings.ts'
 import { fileNameOf, secretBehind } from './secret-files.ts'
+import { type Environment, evaluateGroups, type GroupState, rawValue } from './settings.ts'
 import { KEPT_CLOSED, valueFindings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */

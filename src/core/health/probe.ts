@@ -1,9 +1,8 @@
-import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
 import type { HeartbeatRecord } from '../heartbeats.ts'
+import type { Clock, Random } from '../host.ts'
 import type { Hold } from '../mail/holds.ts'
 import type { Network } from '../network/get.ts'
-import type { Random } from '../random.ts'
 import type { Service } from '../service.ts'
 
 /** `skipped` counts as ok and is never red (CONTRACT §3). */

@@ -1,6 +1,5 @@
 import { trailing } from '../calls.ts'
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock, Log } from '../host.ts'
 import { type Service, WEB } from '../service.ts'
 import { failing, fold, type HealthReport, type Probe, type ProbeResult } from './probe.ts'
 

@@ -1,6 +1,6 @@
 import type { Mailbox } from '../address.ts'
-import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
+import type { Clock } from '../host.ts'
 import type { Mailer, Outcome } from '../mail/mailer.ts'
 import { openMailer } from '../mail/open.ts'
 import { type CompiledMail, escapeHtml } from '../mail/template.ts'

@@ -1,12 +1,11 @@
-import type { Clock } from '../clock.ts'
 import { LIVE_FINDINGS, type LiveFindingId } from '../env/explanations.ts'
 import type { Origin } from '../env/validate.ts'
 import { codeOf } from '../error-code.ts'
 import type { Finding } from '../finding.ts'
 import { given } from '../given.ts'
+import { type Clock, untilAborted, within } from '../host.ts'
 import { isCauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
-import { untilAborted, within } from '../wait.ts'
 
 /** Groups, services but for the first (which asks the others), and `sender`, the domain that mail comes from. */
 export function liveTargetNames(services: readonly Service[]): readonly string[] {

@@ -1,6 +1,5 @@
 import { parseMailbox } from '../address.ts'
-import type { Clock } from '../clock.ts'
-import type { Random } from '../random.ts'
+import type { Clock, Random } from '../host.ts'
 import type { MailAnswer, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { type Mail, type Mailer, NOT_CONFIGURED } from './mailer.ts'

@@ -1,5 +1,5 @@
 import { parseAddress } from '../address.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../host.ts'
 import { mayMail, type SuppressionCause } from './feedback/event.ts'
 import { countedDomain, type MailCount } from './feedback/sending.ts'
 import { suppressionChange } from './feedback/store.ts'

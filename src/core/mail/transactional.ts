@@ -1,6 +1,6 @@
 import type { Identity } from '../access/identity.ts'
 import { parseAddress } from '../address.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../host.ts'
 import type { Directory, MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { type Mailer, NOT_CONFIGURED } from './mailer.ts'

@@ -1,5 +1,5 @@
 import { type Dispatcher, EnvHttpProxyAgent, getGlobalDispatcher, Pool, request } from 'undici'
-import { within } from '../wait.ts'
+import { within } from '../host.ts'
 import { boundedBody, proxyOf, proxyOptions } from './proxy.ts'
 
 let shared: { readonly of: object; readonly dispatcher: Dispatcher } | undefined

@@ -1,4 +1,4 @@
-import type { Environment } from '../env/environment.ts'
+import type { Environment } from '../env/settings.ts'
 
 /** This machine is never behind a proxy. */
 const HERE = 'localhost,127.0.0.1,[::1]'

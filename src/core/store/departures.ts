@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
 import { suppressionHash } from '../course/links.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
-import { systemRandom } from '../random.ts'
+import { systemRandom } from '../host.ts'
 import { TEXTS as ERASURE } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'

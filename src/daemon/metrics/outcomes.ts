@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
+import type { Clock } from '../../core/host.ts'
 import type { ConditionName } from '../../core/incidents/advice.ts'
 import type { CounterName, MetricSet } from './registry.ts'
 

@@ -1,6 +1,5 @@
 import type * as z from 'zod'
 import { perTick } from '../../core/calls.ts'
-import type { Timer } from '../../core/clock.ts'
 import {
   fold,
   type HealthReport,
@@ -8,6 +7,7 @@ import {
   type ProbeResult,
   toHealthJson,
 } from '../../core/health/probe.ts'
+import type { Timer } from '../../core/host.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { jsonResponse, quality } from '../http/respond.ts'

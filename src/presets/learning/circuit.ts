@@ -1,4 +1,4 @@
-import type { Random } from '../../core/random.ts'
+import type { Random } from '../../core/host.ts'
 
 /** A one-qubit circuit, end to end: parse, simulate its state vector, sample, compare with the exact distribution. */
 interface Complex {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { drain } from '../../../src/cli/commands/dispatch.ts'
 import { type DispatchOptions, remoteSource, type Source } from '../../../src/cli/web-endpoint.ts'
-import { systemClock } from '../../../src/core/clock.ts'
 import type { DispatchResult } from '../../../src/core/course/dispatch.ts'
+import { systemClock } from '../../../src/core/host.ts'
 import { testContext } from '../../support/context.ts'
 import { serve } from '../../support/servers.ts'
 

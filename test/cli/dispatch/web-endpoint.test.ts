@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CommandError } from '../../../src/cli/exit.ts'
+import { CommandError } from '../../../src/cli/context.ts'
 import { postToWeb, webEndpoint } from '../../../src/cli/web-endpoint.ts'
 import { serve } from '../../support/servers.ts'
 

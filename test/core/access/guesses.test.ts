@@ -7,8 +7,7 @@ import {
   rateLimitFields,
 } from '../../../src/core/access/limit/limiter.ts'
 import { sharedCounter, withFallback } from '../../../src/core/access/limit/open.ts'
-import { type Clock, systemClock } from '../../../src/core/clock.ts'
-import { silentLog } from '../../../src/core/log.ts'
+import { type Clock, silentLog, systemClock } from '../../../src/core/host.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { REST_TOKEN, restStore } from '../../support/rest-store.ts'
 

@@ -9,8 +9,7 @@ import {
   takeOne,
 } from '../../../src/core/access/limit/limiter.ts'
 import { openLimiter, sharedCounter, withFallback } from '../../../src/core/access/limit/open.ts'
-import type { Clock } from '../../../src/core/clock.ts'
-import { silentLog } from '../../../src/core/log.ts'
+import { type Clock, silentLog } from '../../../src/core/host.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../../support/rest-store.ts'
 

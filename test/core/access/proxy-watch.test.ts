@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { createProxyWatch, untrustedClient } from '../../../src/core/access/client.ts'
-import { systemClock } from '../../../src/core/clock.ts'
-import { silentLog } from '../../../src/core/log.ts'
+import { silentLog, systemClock } from '../../../src/core/host.ts'
 
 const HOUR = 60 * 60 * 1000
 

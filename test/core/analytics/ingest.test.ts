@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createIngest, type Destination, RETENTION_DAYS } from '../../../src/core/analytics/ingest.ts'
 import type { AnalyticsStore } from '../../../src/core/analytics/store.ts'
-import { systemClock } from '../../../src/core/clock.ts'
+import { systemClock } from '../../../src/core/host.ts'
 
 const DAY = 86_400_000
 const NOW = Date.UTC(2026, 10, 21, 12)

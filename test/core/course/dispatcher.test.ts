@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { DispatchProgress } from '../../../src/core/course/dispatch.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
-import type { Log } from '../../../src/core/log.ts'
+import type { Log } from '../../../src/core/host.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'

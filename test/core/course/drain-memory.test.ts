@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock, type Timer } from '../../../src/core/clock.ts'
+import { systemClock, type Timer } from '../../../src/core/host.ts'
 import { courseWith } from '../../support/course.ts'
 
 test('a run without a limit holds the leases of what it has in hand, and none of what it has recorded', async () => {

@@ -3,7 +3,7 @@ import type { Delivery } from '../../../src/core/delivery/delivery.ts'
 import { createEngine } from '../../../src/core/delivery/engine.ts'
 import type { Source } from '../../../src/core/delivery/source.ts'
 import { ALERT, COURSE, type Stream } from '../../../src/core/delivery/streams.ts'
-import { silentLog } from '../../../src/core/log.ts'
+import { silentLog } from '../../../src/core/host.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 
 const SECOND = 1000

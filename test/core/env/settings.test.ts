@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Environment } from '../../../src/core/env/environment.ts'
-import { readSettings } from '../../../src/core/env/settings.ts'
+import { type Environment, readSettings } from '../../../src/core/env/settings.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
 

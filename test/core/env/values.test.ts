@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createContract } from '../../../src/core/env/contract.ts'
 import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
-import { evaluateGroups } from '../../../src/core/env/environment.ts'
 import {
   KINDS,
   type Kind,
@@ -13,6 +12,7 @@ import {
 } from '../../../src/core/env/kinds.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { evaluateGroups } from '../../../src/core/env/settings.ts'
 import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/values.ts'
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMIIB\nAQ==\n-----END PRIVATE KEY-----'

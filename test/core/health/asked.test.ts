@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
 import type { Settings } from '../../../src/core/env/settings.ts'
 import {
   analyticsProbe,
@@ -17,6 +16,7 @@ import type { ProbeDefinition, ProbeParts } from '../../../src/core/health/probe
 import { probeRemote, type RemoteProbeInput } from '../../../src/core/health/prober.ts'
 import { readHealth, readReport } from '../../../src/core/health/remote-report.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
+import { systemClock } from '../../../src/core/host.ts'
 
 let asked: string[] = []
 let answer = { status: 200, body: '' }

@@ -4,7 +4,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, onTestFinished, test } from 'vitest'
 import { healthDocumentSchema } from '../../../scripts/reference/health-schema.ts'
-import { systemClock } from '../../../src/core/clock.ts'
 import type { Settings } from '../../../src/core/env/settings.ts'
 import {
   analyticsProbe,
@@ -28,7 +27,7 @@ import { fold, httpStatus, toHealthJson } from '../../../src/core/health/probe.t
 import { reachable, serviceState } from '../../../src/core/health/reach.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'
 import type { HeartbeatRecord } from '../../../src/core/heartbeats.ts'
-import { systemRandom } from '../../../src/core/random.ts'
+import { systemClock, systemRandom } from '../../../src/core/host.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 9, 30)
 const signal = new AbortController().signal

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { type Clock, systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import { openProbes } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
-import { systemRandom } from '../../../src/core/random.ts'
+import { type Clock, systemClock, systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const CREDENTIALS = {

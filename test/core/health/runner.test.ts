@@ -1,10 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
 import type { ProbeResult } from '../../../src/core/health/probe.ts'
 import { openProbes } from '../../../src/core/health/probe.ts'
 import { createHealth, logChanges } from '../../../src/core/health/runner.ts'
-import { systemRandom } from '../../../src/core/random.ts'
+import { systemClock, systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 
 const ok: ProbeResult = { state: 'ok', checked: true }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
+import { systemClock } from '../../../src/core/host.ts'
 import type { RouteContext } from '../../../src/daemon/http/context.ts'
 import type { Site } from '../../../src/daemon/http/route.ts'
 import { route } from '../../../src/daemon/routes/health.ts'

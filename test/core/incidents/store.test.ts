@@ -2,8 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { LEASE_MS } from '../../../src/core/delivery/lease.ts'
 import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
+import { systemRandom } from '../../../src/core/host.ts'
 import type { AlertClaim, IncidentStore } from '../../../src/core/incidents/incident.ts'
-import { systemRandom } from '../../../src/core/random.ts'
 import {
   change,
   channelOf,

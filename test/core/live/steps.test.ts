@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Environment } from '../../../src/core/env/environment.ts'
 import { LIVE_FINDINGS } from '../../../src/core/env/explanations.ts'
-import { readSettings } from '../../../src/core/env/settings.ts'
+import { type Environment, readSettings } from '../../../src/core/env/settings.ts'
 import { codeError } from '../../../src/core/error-code.ts'
 import {
   certificateStep,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
+import { systemClock } from '../../../src/core/host.ts'
 import type { Transport } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'

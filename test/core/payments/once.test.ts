@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
-import { silentLog } from '../../../src/core/log.ts'
+import { silentLog, systemClock } from '../../../src/core/host.ts'
 import { openCheckout } from '../../../src/core/payments/checkout.ts'
 import {
   handlePaymentEvent,

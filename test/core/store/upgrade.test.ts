@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
 import { hashToken, unsubscribeUrl } from '../../../src/core/course/links.ts'
+import { systemClock } from '../../../src/core/host.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { compareStores, copyStore } from '../../../src/core/store/open.ts'

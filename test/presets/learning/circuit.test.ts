@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemRandom } from '../../../src/core/random.ts'
+import { systemRandom } from '../../../src/core/host.ts'
 import { brokenCircuit, GATES, type QuantumGate, simulator } from '../../../src/presets/learning/circuit.ts'
 
 const ID: QuantumGate = [

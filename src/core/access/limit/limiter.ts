@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../host.ts'
 
 /** `quota` requests of one client in `windowSeconds`, all at once or spread. */
 export interface Policy {

@@ -1,4 +1,4 @@
-import type { Timer } from '../../clock.ts'
+import type { Timer } from '../../host.ts'
 import type { MailCount, SendingStore } from './sending.ts'
 
 /** Keeps all senders of one store to MAILER_RATE messages a second. */

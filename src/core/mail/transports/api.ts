@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
-import { systemClock } from '../../clock.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../error-code.ts'
+import { systemClock } from '../../host.ts'
 import { jsonObject } from '../../is-record.ts'
 import { dispatcherTo } from '../../network/exchange.ts'
 import type { Network } from '../../network/get.ts'

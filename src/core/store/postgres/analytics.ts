@@ -1,6 +1,6 @@
 import type { AnalyticsStore } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
 import { addBatch, analytics } from '../analytics.ts'
 import { run, scalar } from '../sql.ts'

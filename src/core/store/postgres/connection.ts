@@ -4,10 +4,9 @@ import pg from 'pg'
 import { postgresServers } from '../../env/values.ts'
 import { codeError, codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
-import type { Log } from '../../log.ts'
+import { type Log, within } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
 import { POOL_BUSY } from '../../store-fault.ts'
-import { within } from '../../wait.ts'
 import * as faults from './faults.ts'
 
 type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(

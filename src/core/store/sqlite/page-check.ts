@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { embedded } from '../../embedded.ts'
-import { within } from '../../wait.ts'
+import { within } from '../../host.ts'
 import { sizeOf } from './files.ts'
 
 /** The pause after a read of every page, as a multiple of its duration: checks take at most 1% of the time. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { systemRandom } from '../../../../src/core/host.ts'
 import { createBounceAddresses } from '../../../../src/core/mail/feedback/bounce-address.ts'
 import { bounceKind, enhancedCode, reasonFor } from '../../../../src/core/mail/feedback/event.ts'
 import { matchReports, type ReportedMessage } from '../../../../src/core/mail/feedback/message.ts'
@@ -19,7 +20,6 @@ import {
   suppressAddress,
   suppressedAddresses,
 } from '../../../../src/core/mail/feedback/suppressions.ts'
-import { systemRandom } from '../../../../src/core/random.ts'
 import { virtualTime } from '../../../simulation/virtual-time.ts'
 import { openTestStore } from '../../../support/stores.ts'
 import { during } from '../../../support/virtual-work.ts'

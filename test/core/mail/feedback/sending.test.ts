@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../../src/core/audit.ts'
-import { systemClock } from '../../../../src/core/clock.ts'
+import { systemClock, systemRandom } from '../../../../src/core/host.ts'
 import { createPacer, createTally } from '../../../../src/core/mail/feedback/pacer.ts'
 import type { CountedKind, MailCount, SendingStore } from '../../../../src/core/mail/feedback/sending.ts'
 import { applyFeedback } from '../../../../src/core/mail/feedback/store.ts'
 import { coursePause, STREAMS, type StreamName } from '../../../../src/core/mail/holds.ts'
-import { systemRandom } from '../../../../src/core/random.ts'
 import { courseWith } from '../../../support/course.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
 
