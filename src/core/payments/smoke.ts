@@ -78,10 +78,10 @@ function keys({ payments: { publishableKey }, mode }: SmokeInput): string {
   return `${mode} mode`
 }
 
-/** GET /v1/prices/ID: exists, active, recurring in the plan's interval, all in one currency, in the key's mode. */
+/** GET /v1/prices/ID: exists, active, recurring in the interval that the plan's name gives, all in one currency, in the key's mode. */
 async function price(input: SmokeInput, plan: string, id: string, currencies: Map<string, string>) {
   const { mode } = input
-  const variable = `PAYMENTS_PRICE_${plan.toUpperCase().replace('-', '_')}`
+  const variable = `PAYMENTS_PRICE_${plan.toUpperCase().replaceAll('-', '_')}`
   const { status, body } = await askApi(input, 'GET', `/v1/prices/${encodeURIComponent(id)}`)
   if (status === 404)
     throw new Finding(
@@ -90,7 +90,7 @@ async function price(input: SmokeInput, plan: string, id: string, currencies: Ma
   if (status !== 200) throw unexpected(status)
   const { active, type, recurring, currency, livemode, unit_amount: amount } = body
   const interval = Object(recurring).interval
-  const wanted = plan.endsWith('monthly') ? 'month' : 'year'
+  const wanted = ['week', 'month', 'year'].find((one) => plan.endsWith(`${one}ly`)) ?? interval
   if (active !== true) throw new Finding(`the price is archived: activate it, or set ${variable} to another.`)
   if (type !== 'recurring')
     throw new Finding(`the price is paid once: a subscription needs a recurring one in ${variable}.`)

@@ -42,7 +42,12 @@ const sound: Answers = ({ at }, before) => {
 /** The checks of a run over servers that answer so, or else as sound ones, and what they were asked. */
 async function run(
   answers: Answers = () => undefined,
-  { web = true, key = 'sk_test_1', publishable }: { web?: boolean; key?: string; publishable?: string } = {},
+  {
+    web = true,
+    key = 'sk_test_1',
+    publishable,
+    prices = { 'pro-monthly': 'm', 'pro-yearly': 'y' },
+  }: { web?: boolean; key?: string; publishable?: string; prices?: Record<string, string> } = {},
 ) {
   const asked: Asked[] = []
   const server = createServer(async (request, response) => {
@@ -66,7 +71,7 @@ async function run(
     secretKey: secret(key),
     publishableKey: publishable,
     webhookSecret: pairOf(WEBHOOK_SECRET),
-    prices: { 'pro-monthly': 'm', 'pro-yearly': 'y' },
+    prices,
   }
   const checks: SmokeCheck[] = []
   for await (const check of smoke(
@@ -112,6 +117,16 @@ test('a sound configuration is asked for everything once, with the key, and no s
     success_url: 'https://www.example.com/?checkout=done',
     cancel_url: 'https://www.example.com/?checkout=cancelled',
   })
+})
+
+test('a price may have any interval if its plan names none, and messages name its variable', async () => {
+  const weekly = { ...MONTHLY, recurring: { interval: 'week' } }
+  const { of } = await run(({ at }) => (at === 'GET /v1/prices/w' ? [200, weekly] : undefined), {
+    prices: { 'pro-plus': 'w', 'pro-weekly': 'w', 'pro-plus-monthly': 'w' },
+  })
+  expect(of('price pro-plus')?.finding).toBe('active, €19.00 a week')
+  expect(of('price pro-weekly')?.state).toBe('passed')
+  expect(of('price pro-plus-monthly')?.finding).toMatch(/set PAYMENTS_PRICE_PRO_PLUS_MONTHLY to/)
 })
 
 test('an answer that is too large is none, and is not read to its end', async () => {
