@@ -5,6 +5,7 @@ import { faultName } from '../core/error-code.ts'
 import { type Host, within } from '../core/host.ts'
 import type { ConditionName } from '../core/incidents/advice.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
+import { attempt } from '../core/is-record.ts'
 import { WEB } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
 import { storeFault, storeFaultReason } from '../core/store-fault.ts'
@@ -31,12 +32,9 @@ export async function tellRefusal(host: Host, options: DaemonOptions, error: unk
       : await openStore(storeAddress(settings, dataFolder), { log: host.log }).catch(() => undefined)
   // Without its store, a file remembers the message for the next start.
   const files = alertsFiles(dataFolder, pointerFolder)
-  try {
-    if (pointerFolder !== undefined) mkdirSync(pointerFolder, { recursive: true, mode: 0o755 })
-    mkdirSync(dataFolder, { mode: 0o700 })
-  } catch {
-    // It is there, or cannot be made.
-  }
+  // Each is there, or cannot be made.
+  if (pointerFolder !== undefined) attempt(() => mkdirSync(pointerFolder, { recursive: true, mode: 0o755 }))
+  attempt(() => mkdirSync(dataFolder, { mode: 0o700 }))
   const alerts = startAlerts(host, { store: store ?? NO_STORE, platform, settings, channels, files })
   const reason = `${refused}; the daemon refused to start`
   const report = { service: WEB, probes: { [cause]: { state: 'failing', checked: true, reason } as const } }

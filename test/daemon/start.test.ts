@@ -363,6 +363,9 @@ test('a daemon that cannot start for its store sends one alert, also if a superv
     'its server cannot be reached; the daemon refused to start',
   ])
   await writeFile(path.join(folder, 'file'), '')
+  expect(await refused(path.join(folder, 'new-too'), away, 3, path.join(folder, 'file', 'run'))).toHaveLength(
+    1,
+  )
   expect(await refused(path.join(folder, 'file', 'data'), away, 3)).toEqual([])
   expect(await refused(path.join(folder, 'file', 'data'), away, 3, path.join(folder, 'run'))).toHaveLength(1)
 })
