@@ -1,7 +1,8 @@
 import type { Mailbox } from '../address.ts'
 import type { Settings } from '../env/settings.ts'
 import type { Clock } from '../host.ts'
-import type { Mailer, Outcome } from '../mail/mailer.ts'
+import { attempt } from '../is-record.ts'
+import { LINES, type Mailer, PATIENCE_MS, type SendOutcome } from '../mail/mailer.ts'
 import { openMailer } from '../mail/open.ts'
 import { type CompiledMail, escapeHtml } from '../mail/template.ts'
 import { proxiedFetch } from '../network/proxy.ts'
@@ -12,6 +13,7 @@ import type { AlertText } from './text.ts'
 import { webhookFormat, webhookRequest } from './webhook.ts'
 
 type TextOf = (incident: StoredIncident, kind: MessageKind) => AlertText
+const NO_TEXT = { kind: 'not_composed', reason: 'the text of the alert could not be made' } as const
 const ANSWER_MS = 20_000
 const POSTS_AT_ONCE = 5
 
@@ -24,7 +26,13 @@ export function openChannels(
   return [
     webhook && webhookChannel(clock, webhook, textOf),
     escalation && webhookChannel(clock, { name: 'escalation', ...escalation }, textOf),
-    mailTo && mail && mailChannel(() => openMailer({ mail, compiled: async () => ({}) }), mailTo, textOf),
+    mailTo &&
+      mail &&
+      mailChannel(
+        () => openMailer({ mail, compiled: async () => ({}) }),
+        { to: mailTo, lines: LINES[mail.route.kind], patienceMs: PATIENCE_MS[mail.route.kind] },
+        textOf,
+      ),
   ].filter((channel) => channel !== undefined)
 }
 
@@ -44,8 +52,10 @@ export function webhookChannel(
 ): Channel {
   const { name = 'webhook', afterMs, url, secret, format, send = proxiedFetch } = settings
   const to = webhookFormat(url.reveal(), format)
-  async function post({ id, kind, incident }: Omit<Alert, 'at'>): Promise<Outcome> {
-    const [address, text] = [new URL(url.reveal()), textOf(incident, kind)]
+  async function post({ id, kind, incident }: Omit<Alert, 'at'>): Promise<SendOutcome> {
+    const text = attempt(() => textOf(incident, kind))
+    if (text === undefined) return NO_TEXT
+    const address = new URL(url.reveal())
     const posting = { id, kind, incident, text, address, secret, now: clock.now() }
     const { headers, body } = webhookRequest(to, posting)
     const signal = AbortSignal.timeout(ANSWER_MS)
@@ -76,18 +86,19 @@ export function webhookChannel(
 
 /** A channel that sends alerts by mail, each through a mailer of its own, so that no connection stays open. */
 export function mailChannel(
-  open: () => Pick<Mailer, 'send' | 'close' | 'lines' | 'patienceMs'>,
-  to: Mailbox,
+  open: () => Pick<Mailer, 'send' | 'close'>,
+  { to, lines, patienceMs }: Pick<Channel, 'lines' | 'patienceMs'> & { readonly to: Mailbox },
   textOf: TextOf,
 ): Channel {
-  const { lines, patienceMs } = open()
   return {
     ...{ name: 'mail', lines, patienceMs },
     async tell({ id: about, kind, incident, at }, signal) {
+      const text = attempt(() => textOf(incident, kind))
+      if (text === undefined) return NO_TEXT
       const mailer = open()
       try {
         // The same date and text for every attempt: a provider refuses another message under a key that it knows.
-        const compiled = alertMail(textOf(incident, kind))
+        const compiled = alertMail(text)
         return await mailer.send(
           { template: ALERT, slots: {}, to, about, date: new Date(at), compiled },
           signal,

@@ -256,6 +256,26 @@ test('a test alert is resolved at PagerDuty, which would keep it open', async ()
   ])
 })
 
+test('an alert whose text cannot be made is an outcome on each channel, and nothing is opened for it', async () => {
+  const to = { name: undefined, address: 'ops@example.com' }
+  const fails = () => {
+    throw new Error('a fault')
+  }
+  const channels = [
+    webhookChannel(
+      { now: () => NOW },
+      { url: secret('https://ops.example.com/'), secret: secret('key'), send: fails },
+      fails,
+    ),
+    mailChannel(fails, { to, lines: 3, patienceMs: MINUTE }, fails),
+  ]
+  for (const channel of channels)
+    expect(await channel.tell({ id: 'i', kind: 'opened', incident: incident(), at: NOW })).toEqual({
+      kind: 'not_composed',
+      reason: 'the text of the alert could not be made',
+    })
+})
+
 test('an alert by mail has the text as it is, the Date of what it is about, and a mailer that is closed after it', async () => {
   let closed = 0
   const sent: Mail[] = []
@@ -263,7 +283,6 @@ test('an alert by mail has the text as it is, the Date of what it is about, and 
   const to = { name: undefined, address: 'ops@example.com' }
   const channel = mailChannel(
     () => ({
-      ...{ lines: 3, patienceMs: 14 * MINUTE },
       send: async (mail) => {
         sent.push(mail)
         const answer = answers.shift()
@@ -274,7 +293,7 @@ test('an alert by mail has the text as it is, the Date of what it is about, and 
         closed += 1
       },
     }),
-    to,
+    { to, lines: 3, patienceMs: 14 * MINUTE },
     () => ({ title: 'Mail <is> failing', lines: ['Cause: a & b', 'Next'] }),
   )
   const tell = () =>
