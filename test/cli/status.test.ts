@@ -65,6 +65,19 @@ test('status shows services, store, schedule, backlog and problems at once, and 
   })
 })
 
+test('status lists the channels that alert somebody: not the ping, nor mail without its group', async () => {
+  const it = await daemon({ schedule: false })
+  const alerts = async (env: Record<string, string>) => {
+    const { stdout } = await it.run(['status', '--data', 'data', '--format', 'json'], env)
+    return (JSON.parse(stdout) as { alerts: unknown }).alerts
+  }
+  const quiet = { HEARTBEAT_PING_URL: 'https://hc.example.com/ping', ALERT_EMAIL_TO: 'ops@example.com' }
+  expect(await alerts(quiet)).toEqual([])
+  expect(await alerts({ ...quiet, ALERT_WEBHOOK_URL: 'https://ops.example.com/' })).toEqual([
+    'ALERT_WEBHOOK_URL',
+  ])
+})
+
 test('a service that runs and does not answer, or answers that it fails, is told with its reason and fails the command', async () => {
   const it = await daemon({ schedule: false })
   const answering = (state: string) =>

@@ -14,6 +14,7 @@ import { CommandError, type Context, dataFolder, platformText, wrongUsage } from
 import type { DocumentOf } from '../documents/documents.ts'
 import { assertNotDenied, loadEnvironment } from '../environment.ts'
 import type { STORE, Values } from '../inputs.ts'
+import { alertChannelsOf } from '../opened.ts'
 import { agoText, iso, labelled } from '../output/text.ts'
 
 export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>
@@ -26,7 +27,11 @@ const LARGEST_PAGE_BYTES = 1024 * 1024
 const STATES = ['stopped', 'unreached', 'failing', 'degraded'] as const
 /** That the status page knows. */
 const PAGE_STATES = ['failing', 'degraded', 'ok'] as const
-const ALERT_CHANNELS = 'ALERT_WEBHOOK_URL ALERT_ESCALATION_URL ALERT_EMAIL_TO HEARTBEAT_PING_URL'.split(' ')
+const ALERT_VARIABLES: Readonly<Record<string, string>> = {
+  webhook: 'ALERT_WEBHOOK_URL',
+  escalation: 'ALERT_ESCALATION_URL',
+  mail: 'ALERT_EMAIL_TO',
+}
 
 export async function gatherStatus(context: Context, options: Values<typeof STORE>): Promise<PlatformStatus> {
   const folder = dataFolder(context, options.data)
@@ -53,12 +58,13 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
   )
   const services = await serviceReports(context, env, answers)
   const { starts: _, ...own } = record
+  const channels = await alertChannelsOf(context, env)
   return {
     daemon: { ...own, ...(others.length > 0 && { others }), running: isRunning(record) },
     state: STATES.find((state) => services.some((one) => one.state === state)) ?? 'ok',
     services,
     store: await storeStatus(context, env, options.data, record),
-    alerts: ALERT_CHANNELS.filter((name) => env[name]?.trim()),
+    alerts: channels.map(({ name }) => ALERT_VARIABLES[name] ?? name),
   }
 }
 

@@ -113,8 +113,8 @@ test('schema, backup, alerts and env files are told as they are, and a store tha
     'never by platformctl db backup',
     '1 h ago',
   ])
-  expect(lines({ alerts: ['ALERT_EMAIL_TO', 'HEARTBEAT_PING_URL'] })('alerts')).toBe(
-    'ALERT_EMAIL_TO, HEARTBEAT_PING_URL',
+  expect(lines({ alerts: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'] })('alerts')).toBe(
+    'ALERT_WEBHOOK_URL, ALERT_EMAIL_TO',
   )
   expect(lines({ daemon: { envFiles: ['/a', '/b'] } })('env files')).toBe('/a, /b')
   const failing = lines({ store: { fault: 'it is locked' } })
