@@ -5,7 +5,7 @@ import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
-import { type Context, EXIT, type ExitCode, whichPlatform, wrongUsage } from './context.ts'
+import { type Context, EXIT, type ExitCode, terminalColumns, whichPlatform, wrongUsage } from './context.ts'
 import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
 import { format, type Values } from './inputs.ts'
@@ -84,7 +84,7 @@ async function document(
     return (await import('./output/annotations.ts')).sarifText(shown, packageJson.version, live)
   if (format === 'junit') return (await import('./output/junit.ts')).junitText(name, shown, strict, live)
   const paint = await loadPaint(context.colour.stdout)
-  const how = { paint, columns: Math.min(context.stdout.columns ?? 100, 120), strict }
+  const how = { paint, columns: Math.min(terminalColumns(context.stdout), 120), strict }
   return 'mails' in report
     ? lintText(report, shown, how)
     : reportText(report, shown, { ...how, platform: whichPlatform(context), live })

@@ -75,7 +75,7 @@ export async function explain(context: Context, name: string): Promise<string> {
     })
   const paint = await loadPaint(context.colour.stdout)
   // Off a terminal a sentence stays on one line, so that it can be searched.
-  const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const columns = listColumns(context.stdout)
   const { title = name, kind, sentences, rows = [] } = found
   const lines = [
     `${paint.bold(title)}${kind === undefined ? '' : paint.dim(` (${kind})`)}`,

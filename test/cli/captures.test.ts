@@ -142,18 +142,28 @@ test.each([60, 80, 120])(
 /** The lines that a command writes on a terminal of this width; paths of this machine are shortened. */
 async function written(
   args: readonly string[],
-  columns: number,
+  columns: number | undefined,
   parts: Parameters<typeof testContext>[0] = {},
 ) {
   const { context, stdout } = testContext(parts)
   const write = context.stdout.write.bind(context.stdout)
-  await runProgram(args, { ...context, stdout: { write, columns } })
+  await runProgram(args, { ...context, stdout: { write, ...(columns !== undefined && { columns }) } })
   return stdout()
 }
 
 function expectToFit(text: string, columns: number): void {
   for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
 }
+
+test.each(['env explain MAILER_FROM', 'health explain', 'preflight'])(
+  '%s on a terminal that does not know its width writes what it writes to a pipe',
+  async (command) => {
+    const [onTerminal, piped] = await Promise.all(
+      [0, undefined].map((columns) => written(command.split(' '), columns)),
+    )
+    expect(onTerminal).toBe(piped)
+  },
+)
 
 test.each([60, 80, 120])('env list and email list at %d columns', async (columns) => {
   for (const command of ['env list', 'email list']) {

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../core/durations.ts'
 import { type Answer, command, type Define } from '../command.ts'
-import { wrongUsage } from '../context.ts'
+import { terminalColumns, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, value, wholeNumber } from '../inputs.ts'
 import { plural, sizeText, thousands } from '../output/text.ts'
@@ -43,7 +43,7 @@ export const define: Define = () => ({
         ]).finally(() => store.close())
         const json = summariseEvents(counts, { batches, events, bytes }, now, days)
         const paint = await loadPaint(context.colour.stdout)
-        return { json, text: summaryText(json, paint, Math.min(context.stdout.columns ?? 80, 120)) }
+        return { json, text: summaryText(json, paint, Math.min(terminalColumns(context.stdout), 120)) }
       },
     }),
   },

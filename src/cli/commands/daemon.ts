@@ -13,7 +13,15 @@ import type { Service } from '../../core/service.ts'
 import { namesNotRead } from '../check-environment.ts'
 import { camel, command, type Define } from '../command.ts'
 import type { Context, ExitCode } from '../context.ts'
-import { CommandError, dataFolder, EXIT, recordedPlatform, whichPlatform, wrongUsage } from '../context.ts'
+import {
+  CommandError,
+  dataFolder,
+  EXIT,
+  recordedPlatform,
+  terminalColumns,
+  whichPlatform,
+  wrongUsage,
+} from '../context.ts'
 import { type LoadedEnvironment, loadEnvironment } from '../environment.ts'
 import { ENV_FILE, port, seconds, serviceInput, type Values, value } from '../inputs.ts'
 import { findingText } from '../output/findings-text.ts'
@@ -169,7 +177,7 @@ async function explain(
     const { findings } = validate(context.platform.contract, loaded.env, services, loaded.origin)
     const errors = findings.filter(({ severity }) => severity === 'error')
     for (const finding of errors)
-      context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)
+      context.stderr.write(`${findingText(finding, paint, terminalColumns(context.stderr))}\n\n`)
     const { KEY_RULES } = await import('../../core/webhook-key.ts')
     const unusableKey = errors.some(({ id }) => Object.values<string>(KEY_RULES).includes(id))
     throw new CommandError(

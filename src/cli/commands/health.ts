@@ -3,7 +3,15 @@ import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdi
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { command, type Define } from '../command.ts'
-import { type Context, EXIT, type ExitCode, failure, terminalColumns, wrongUsage } from '../context.ts'
+import {
+  type Context,
+  EXIT,
+  type ExitCode,
+  failure,
+  listColumns,
+  terminalColumns,
+  wrongUsage,
+} from '../context.ts'
 import { readToken, targetsOf } from '../health/targets.ts'
 import type { Ask } from '../health/watch.ts'
 import {
@@ -174,7 +182,7 @@ function explainCause(context: Context, code: string | undefined): string {
     })
   const codes = code === undefined ? (Object.keys(CAUSES) as CauseCode[]) : [code]
   // Off a terminal a sentence stays on one line, so that it can be searched.
-  const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const columns = listColumns(context.stdout)
   const texts = codes.map((name) => {
     const sentences = [sentence(CAUSES[name].meaning), CAUSES[name].fix]
     return `${[name, ...sentences.map((one) => beside('  ', one, columns))].join('\n')}\n`
