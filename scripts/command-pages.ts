@@ -8,7 +8,7 @@ const EXIT_CODES = [
   ['1', 'a check failed, or what was asked for was refused; with --strict also warnings and degraded'],
   ['2', 'wrong usage or unreadable input; an unknown command is this too'],
   ['3', 'the remote side was not reached, or refused'],
-  ['70', 'an internal fault (please report it), or a disk that did not confirm a write'],
+  ['70', 'an internal fault (please report it); of the daemon also a disk that did not confirm a write'],
 ] as const
 
 /** An option of at least this many commands is described once. */

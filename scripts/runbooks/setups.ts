@@ -63,5 +63,6 @@ END`,
   'runbooks/privacy.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=sent grace=due',
   'runbooks/store-full.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/store.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=sent',
+  'runbooks/rotation.md': `printf '%s\\n' TRUST_PROXY=10.0.0.0/8,127.0.0.1 "HEALTH_DEEP_TOKEN=$(openssl rand -hex 32)" > .env`,
   'runbooks/rollback.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
 }

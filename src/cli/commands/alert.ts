@@ -27,7 +27,7 @@ export const define: Define = () => ({
       run: (context, { all }, { store, env }) => list(context, store, env, all === true),
     }),
     ack: storeCommand({
-      summary: 'acknowledge an incident, which ends its reminders',
+      summary: 'acknowledge an incident, which ends its reminders and escalation',
       examples: ['INCIDENT'],
       inputs: INCIDENT,
       async run(context, { incident: id }, { store }) {

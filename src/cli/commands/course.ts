@@ -46,7 +46,7 @@ const resume = courseCommand({
 
 const show = courseCommand({
   summary:
-    'show everything stored about one person, with the history of what was sent; the JSON form answers an access request',
+    'show what courses store about one person, with the history of what was sent; the JSON form is for access requests',
   examples: ['ada@example.com', 'SUBSCRIPTION', 'ada@example.com --format json'],
   document: 'course show',
   inputs: { '<address-or-id>': 'the address, or the subscription’s id as course status shows it' },
@@ -105,7 +105,7 @@ function rows(found: Subscription): (readonly [string, string])[] {
 
 const erase = courseCommand({
   summary:
-    'remove an address and everything about it from the store: subscription, history, invites, sign-in requests, records of sent mail. What remains: a keyed hash, so that no course mails the address again; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
+    'remove an address from the store, with its subscriptions, history, invites, sign-in requests and records of sent mail. What remains: a keyed hash, so that no course mails the address again; exam attempts; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
   examples: ['ada@example.com --yes    cannot be undone'],
   document: 'course erase',
   inputs: { '<address>': 'the address', '--yes': 'do it; without this nothing is changed' },

@@ -134,7 +134,7 @@ export const cancel = courseCommand({
 })
 
 export const resendConfirmation = courseCommand({
-  summary: 'mail the confirmation link to an unconfirmed address again, within the limits of subscribing',
+  summary: 'mail the link of the newest unconfirmed subscription again, within the limits of subscribing',
   examples: ['ada@example.com'],
   document: 'course resend-confirmation',
   inputs: { '<address>': 'the address' },

@@ -266,12 +266,12 @@ export const baseGroups = {
       SHAREDSTORE_REST_URL: {
         kind: 'url',
         example: 'https://limits.example.com',
-        summary: 'REST address of the shared rate-limit store.',
+        summary: 'Address of a Redis with an HTTP API, such as Upstash’s: processes then count together.',
       },
       SHAREDSTORE_REST_TOKEN: {
         kind: 'secret',
         bearer: true,
-        summary: 'Token of the shared rate-limit store.',
+        summary: 'Its token.',
       },
     },
     rules: [
@@ -726,7 +726,7 @@ export const baseGroups = {
         secret: true,
         example: 'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
         summary:
-          'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence.',
+          'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence. Not for the definition’s heartbeats.',
       },
       WITNESS_SECRET: {
         kind: 'secret',

@@ -25,7 +25,7 @@ export const heartbeatRoute = ({ heartbeats: definitions }: ResolvedPlatform) =>
     tag: 'Operations',
     summary: 'Reports that a job ran, or that it failed',
     description:
-      'For heartbeats of the definition. A heartbeat that is late or failed is a failing probe of web, and an alert.',
+      'For heartbeats of the definition. One that is late or failed raises an alert, and fails deep health of web.',
     security: 'dispatchSecret',
     parameters: [
       inPath(
