@@ -2,9 +2,8 @@ import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
 import { evaluateGroups, rawValue } from '../core/env/settings.ts'
 import type { Answer } from './command.ts'
-import { type Context, EXIT } from './context.ts'
+import { type Context, EXIT, loadPaint } from './context.ts'
 import { loadEnvironment, readTextFile } from './environment.ts'
-import { loadPaint } from './terminal.ts'
 
 /** Compares two files: names, whether values are the same, and the states of groups; never a value. */
 export async function diffEnvironments(context: Context, files: readonly [string, string]) {

@@ -8,9 +8,8 @@ import { liveTargets } from '../core/live/targets.ts'
 import { openMailer } from '../core/mail/open.ts'
 import type { Service } from '../core/service.ts'
 import { readSchema } from '../core/store/open.ts'
-import { type Context, dataFolder } from './context.ts'
+import { type Context, dataFolder, openProgress } from './context.ts'
 import type { LoadedEnvironment } from './environment.ts'
-import { openProgress } from './terminal.ts'
 
 export interface DeepOptions {
   /** For all checks together. */

@@ -5,10 +5,9 @@ import { systemClock, systemRandom } from '../core/host.ts'
 import { useProxies } from '../core/network/proxy.ts'
 import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
-import { type Context, EXIT, type ExitCode, type Output } from './context.ts'
+import { type Context, EXIT, type ExitCode, type Output, withGuardedOutput } from './context.ts'
 import { complain } from './output/text.ts'
 import { reportFault, runProgram } from './program.ts'
-import { withGuardedOutput } from './terminal.ts'
 
 const IP = /^[\da-f.:]{2,45}$/i
 

@@ -1,6 +1,6 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import { storeFault, storeFaultReason } from '../core/store-fault.ts'
+import { storeFault, storeFaultReason } from '../core/errors.ts'
 import {
   afterHelp,
   type CommandData,
@@ -12,10 +12,16 @@ import {
   nodeOf,
 } from './command.ts'
 import type { Context, ExitCode } from './context.ts'
-import { CommandError, EXIT, templateFaultText, terminalColumns, wrongUsage } from './context.ts'
+import {
+  CommandError,
+  EXIT,
+  templateFaultText,
+  terminalColumns,
+  withGuardedOutput,
+  wrongUsage,
+} from './context.ts'
 import type { Input } from './inputs.ts'
 import { complain, jsonText, wrap } from './output/text.ts'
-import { withGuardedOutput } from './terminal.ts'
 
 /** The commands in the order of the help. What a command needs beyond its inputs it imports when it runs. */
 const SUMMARIES = {

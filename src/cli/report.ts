@@ -5,13 +5,13 @@ import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
-import { type Context, EXIT, type ExitCode, terminalColumns, whichPlatform, wrongUsage } from './context.ts'
+import type { Context, ExitCode } from './context.ts'
+import { EXIT, loadPaint, terminalColumns, whichPlatform, wrongUsage } from './context.ts'
 import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
 import { format, type Values } from './inputs.ts'
 import { lintText, reportText } from './output/findings-text.ts'
 import { jsonText } from './output/text.ts'
-import { loadPaint } from './terminal.ts'
 
 export const REPORT_FORMAT = format('text', 'json', 'github', 'sarif', 'junit')
 

@@ -10,7 +10,7 @@ import {
   shellWord,
 } from '../core/daemon-record.ts'
 import type { Environment } from '../core/env/settings.ts'
-import { codeOf } from '../core/error-code.ts'
+import { codeOf } from '../core/errors.ts'
 import { controlledByOthers } from '../platform/find.ts'
 import { wrongUsage } from './context.ts'
 

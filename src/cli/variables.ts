@@ -7,11 +7,10 @@ import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { evaluateGroups, rawValue } from '../core/env/settings.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import { environmentTypes, mailTypes } from '../platform/env-types.ts'
-import { type Context, EXIT, listColumns, wrongUsage } from './context.ts'
+import { type Context, EXIT, listColumns, loadPaint, wrongUsage } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { unknownName } from './inputs.ts'
 import { beside, wrap } from './output/text.ts'
-import { loadPaint } from './terminal.ts'
 
 const NAME_WIDTH = 40
 /** Width of the state before a name, with the space around it. */

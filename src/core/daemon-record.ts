@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Environment, StoreAddress } from './env/settings.ts'
 import { postgresLocation } from './env/values.ts'
-import { codeOf } from './error-code.ts'
+import { codeOf } from './errors.ts'
 import { attempt, jsonObject } from './is-record.ts'
 import type { Service } from './service.ts'
 

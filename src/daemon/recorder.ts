@@ -1,4 +1,4 @@
-import { faultName } from '../core/error-code.ts'
+import { faultName } from '../core/errors.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import type { Health } from '../core/health/runner.ts'
 import type { Host } from '../core/host.ts'

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { alertsFiles } from '../core/daemon-record.ts'
 import type { Settings } from '../core/env/settings.ts'
-import { faultName } from '../core/error-code.ts'
+import { faultName } from '../core/errors.ts'
 import { type Clock, type Host, systemClock, within } from '../core/host.ts'
 import { CONDITIONS } from '../core/incidents/advice.ts'
 import type { RoundReport } from '../core/incidents/causes.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { storeFault, storeFaultReason } from '../../src/core/errors.ts'
 import { SilentServerError } from '../../src/core/store/postgres/faults.ts'
-import { storeFault, storeFaultReason } from '../../src/core/store-fault.ts'
 
 const coded = (code: string, cause?: unknown) => Object.assign(new Error('canary', { cause }), { code })
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { PlatformError } from '../../src/core/errors.ts'
-import { POOL_BUSY } from '../../src/core/store-fault.ts'
+import { PlatformError, POOL_BUSY } from '../../src/core/errors.ts'
 import { lazyHandler } from '../../src/daemon/http/app.ts'
 import type { RouteContext } from '../../src/daemon/http/context.ts'
 import { defineRoute, type Site, text } from '../../src/daemon/http/route.ts'

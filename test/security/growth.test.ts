@@ -162,7 +162,7 @@ const OWN: Readonly<Record<string, string>> = {
   'src/core/reporting/scrub.ts': '4,000 characters, timed below',
   'src/core/mail/feedback/provider.ts': 'the events of a webhook, each read once',
   'src/core/health/reach.ts': 'the path of a value, from a definition',
-  'src/core/store-fault.ts': 'causes of an error',
+  'src/core/errors.ts': 'causes of an error',
   'src/core/store/copy.ts': 'names of tables',
   'src/core/store/sqlite/': 'names of files',
   'src/daemon/http/respond.ts': 'a header, of which 64 parts are read',

@@ -1,10 +1,9 @@
 import { DAY_MS } from '../../core/durations.ts'
 import { type Answer, command, type Define } from '../command.ts'
-import { terminalColumns, wrongUsage } from '../context.ts'
+import { loadPaint, type Paint, terminalColumns, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, value, wholeNumber } from '../inputs.ts'
 import { plural, sizeText, thousands } from '../output/text.ts'
-import { loadPaint, type Paint } from '../terminal.ts'
 
 export const define: Define = () => ({
   description: 'Show aggregate figures of the visitors’ events that ingest has stored.',

@@ -2,10 +2,9 @@ import { readSettings } from '../../core/env/settings.ts'
 import type { SmokeCheck } from '../../core/payments/smoke.ts'
 import { trimEnd } from '../../core/trim-end.ts'
 import { command, type Define } from '../command.ts'
-import { EXIT, wrongUsage } from '../context.ts'
+import { EXIT, loadPaint, openProgress, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE } from '../inputs.ts'
-import { loadPaint, openProgress } from '../terminal.ts'
 
 const MARK = { passed: '✔', failed: '✖', unreached: '✖', skipped: '○' } as const
 const STYLE = { passed: 'green', failed: 'red', unreached: 'red', skipped: 'dim' } as const

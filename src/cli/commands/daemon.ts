@@ -7,7 +7,7 @@ import { ownPointerFolder } from '../../core/daemon-record.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
 import { readSettings, type Settings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
-import { codeOf } from '../../core/error-code.ts'
+import { codeOf } from '../../core/errors.ts'
 import { type LogFields, untilAborted } from '../../core/host.ts'
 import type { Service } from '../../core/service.ts'
 import { namesNotRead } from '../check-environment.ts'
@@ -17,6 +17,9 @@ import {
   CommandError,
   dataFolder,
   EXIT,
+  inertJson,
+  loadPaint,
+  ours,
   recordedPlatform,
   terminalColumns,
   whichPlatform,
@@ -25,7 +28,6 @@ import {
 import { type LoadedEnvironment, loadEnvironment } from '../environment.ts'
 import { ENV_FILE, port, seconds, serviceInput, type Values, value } from '../inputs.ts'
 import { findingText } from '../output/findings-text.ts'
-import { inertJson, loadPaint, ours } from '../terminal.ts'
 
 const REPORT_MS = 1000
 

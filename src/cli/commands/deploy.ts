@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { shellWord } from '../../core/daemon-record.ts'
-import { codeOf } from '../../core/error-code.ts'
+import { codeOf } from '../../core/errors.ts'
 import { command, type Define } from '../command.ts'
 import { type Context, EXIT, programName, whichPlatform, wrongUsage } from '../context.ts'
 import { composeFiles } from '../deploy/compose.ts'

@@ -9,11 +9,10 @@ import { shellWord } from '../../core/daemon-record.ts'
 import { durationText } from '../../core/durations.ts'
 import { type Environment, readSettings } from '../../core/env/settings.ts'
 import { type Answer, command, type Define } from '../command.ts'
-import { type Context, EXIT, wrongUsage } from '../context.ts'
+import { type Context, EXIT, openProgress, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, type Values, value, wholeNumber } from '../inputs.ts'
 import { compact, iso, thousands } from '../output/text.ts'
-import { openProgress } from '../terminal.ts'
 import type { DispatchOptions, Source } from '../web-endpoint.ts'
 
 export const define: Define = () =>

@@ -3,15 +3,8 @@ import { dependenciesOf, type Verdict, verdictOf } from '../../core/health/verdi
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { command, type Define } from '../command.ts'
-import {
-  type Context,
-  EXIT,
-  type ExitCode,
-  failure,
-  listColumns,
-  terminalColumns,
-  wrongUsage,
-} from '../context.ts'
+import type { Context, ExitCode } from '../context.ts'
+import { EXIT, failure, listColumns, loadPaint, terminalColumns, wrongUsage } from '../context.ts'
 import { readToken, targetsOf } from '../health/targets.ts'
 import type { Ask } from '../health/watch.ts'
 import {
@@ -27,7 +20,6 @@ import {
   wholeNumber,
 } from '../inputs.ts'
 import { beside, compact, jsonText, sentence } from '../output/text.ts'
-import { loadPaint } from '../terminal.ts'
 
 function inputsOf({ services, contract }: ResolvedPlatform) {
   const [, second] = services

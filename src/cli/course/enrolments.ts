@@ -11,13 +11,12 @@ import {
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
-import { failure, operatorOf, whichPlatform, wrongUsage } from '../context.ts'
+import { failure, openProgress, operatorOf, whichPlatform, wrongUsage } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { course, format, unknownName } from '../inputs.ts'
 import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
 import { complain, iso, plural, table, thousands } from '../output/text.ts'
-import { openProgress } from '../terminal.ts'
 
 export const list = courseCommand({
   summary: 'the courses of the platform, or those of one person',

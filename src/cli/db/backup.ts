@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { readSettings } from '../../core/env/settings.ts'
-import { codeOf } from '../../core/error-code.ts'
+import { codeOf } from '../../core/errors.ts'
 import type { AfterRestoreOptions } from '../../core/store/postgres/maintenance.ts'
 import type { Replayed } from '../../core/store/replay.ts'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'

@@ -1,7 +1,6 @@
 import { type Service, type ServiceDefinition, WEB } from '../../core/service.ts'
-import { type Context, programName, terminalColumns } from '../context.ts'
+import { type Context, loadPaint, openSpinner, programName, shown, terminalColumns } from '../context.ts'
 import { beside } from '../output/text.ts'
-import { loadPaint, openSpinner, shown } from '../terminal.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 

@@ -1,10 +1,9 @@
 import { durationText } from '../../core/durations.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
-import { type Context, terminalColumns } from '../context.ts'
+import { type Context, loadPaint, ours, type Paint, terminalColumns } from '../context.ts'
 import { healthText, LOOK, shownState } from '../output/health.ts'
 import { iso } from '../output/text.ts'
-import { loadPaint, ours, type Paint } from '../terminal.ts'
 
 export interface StateHistory {
   readonly state: RemoteState

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Finding, sentencesOf } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
-import { workflowCommand } from '../terminal.ts'
+import { workflowCommand } from '../context.ts'
 import { liveCounts } from './findings-text.ts'
 import { jsonText } from './text.ts'
 

@@ -2,7 +2,7 @@ import type { Report } from '../../core/env/validate.ts'
 import type { Finding, Location } from '../../core/finding.ts'
 import type { LiveResult, LiveState } from '../../core/live/live.ts'
 import type { LintReport } from '../../core/mail/lint/lint.ts'
-import type { Paint } from '../terminal.ts'
+import type { Paint } from '../context.ts'
 import { beside, compact, plural } from './text.ts'
 
 export interface TextOptions {

@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from '../../core/health/verdict.ts'
 import type { Phases } from '../../core/network/get.ts'
-import type { Paint } from '../terminal.ts'
+import type { Paint } from '../context.ts'
 import { beside, compact, iso } from './text.ts'
 
 type Shown = ProbeState | RemoteState | 'refused' | 'token missing' | 'not checked'

@@ -1,10 +1,9 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Origin } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
-import type { Context } from '../context.ts'
+import { type Context, loadPaint } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { fileFinding } from '../environment.ts'
-import { loadPaint } from '../terminal.ts'
 import { jsonText } from './text.ts'
 
 export type Verified = Omit<DocumentOf<'env verify'>, 'version'>

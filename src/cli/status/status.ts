@@ -166,7 +166,7 @@ async function storeStatus(
     return await read().finally(close)
   } catch (error) {
     if (error instanceof CommandError) return { kind, location, fault: error.message }
-    const { storeFaultReason } = await import('../../core/store-fault.ts')
+    const { storeFaultReason } = await import('../../core/errors.ts')
     return { kind, location, fault: storeFaultReason(error) }
   }
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import path from 'node:path'
-import { codeOf } from '../error-code.ts'
+import { codeOf } from '../errors.ts'
 import type { Finding } from '../finding.ts'
 import type { Contract, Variable } from './contract.ts'
 import { type Environment, rawValue } from './settings.ts'

@@ -1,5 +1,6 @@
 import { ERRORTRACK_SDK } from '../env/group-warnings.ts'
 import type { Settings } from '../env/settings.ts'
+import { storeFaultReason } from '../errors.ts'
 import { given } from '../given.ts'
 import {
   type HeartbeatDefinition,
@@ -10,7 +11,6 @@ import {
 import { holdsText } from '../mail/holds.ts'
 import { minute } from '../sentences.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
-import { storeFaultReason } from '../store-fault.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from './probe.ts'
 import { degraded, failing, ok, type ProbeContext, type ProbeResult, skipped } from './probe.ts'
 

@@ -1,6 +1,6 @@
 import { LIVE_FINDINGS, type LiveFindingId } from '../env/explanations.ts'
 import type { Origin } from '../env/validate.ts'
-import { codeOf } from '../error-code.ts'
+import { codeOf } from '../errors.ts'
 import type { Finding } from '../finding.ts'
 import { given } from '../given.ts'
 import { type Clock, untilAborted, within } from '../host.ts'

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import { codeError, codeOf } from '../error-code.ts'
+import { codeError, codeOf } from '../errors.ts'
 import { given } from '../given.ts'
 import { probeRemote } from '../health/prober.ts'
 import { systemClock } from '../host.ts'

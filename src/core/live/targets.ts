@@ -1,13 +1,12 @@
 import type { Settings } from '../env/settings.ts'
 import { postgresServers } from '../env/values.ts'
-import { codeOf } from '../error-code.ts'
+import { codeOf, storeFault, storeFaultReason } from '../errors.ts'
 import { jsonObject } from '../is-record.ts'
 import { isCauseCode } from '../network/causes.ts'
 import { PATHS } from '../paths.ts'
 import type { Secret } from '../secret.ts'
 import { counted } from '../sentences.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
-import { storeFault, storeFaultReason } from '../store-fault.ts'
 import {
   connectionSteps,
   encryptionStep,

@@ -1,4 +1,4 @@
-import { codeOf } from '../error-code.ts'
+import { codeOf } from '../errors.ts'
 /**
  * Every way in which asking another server can fail: code → what it means → what to do. docs/reference/health.md is
  * made from it. No sentence names a host, because a probe may show it to the public.

@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { codeError } from '../error-code.ts'
+import { codeError } from '../errors.ts'
 import { proxyOf } from './proxy.ts'
 
 export interface Address {

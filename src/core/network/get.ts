@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
-import { codeError } from '../error-code.ts'
+import { codeError } from '../errors.ts'
 import { given } from '../given.ts'
 import { type CauseCode, causeOf, PHASES, type Phase } from './causes.ts'
 import { connectTo, hostOf, type Lookup, secure } from './connect.ts'

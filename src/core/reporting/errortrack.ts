@@ -1,4 +1,4 @@
-import { codeOf } from '../error-code.ts'
+import { codeOf } from '../errors.ts'
 import { dataCollection, scrubbedTransport, sdkReporter, traceSampleRate } from './envelope.ts'
 import { setReporter } from './facade.ts'
 import { createScrub, scrubbing } from './scrub.ts'

@@ -1,9 +1,8 @@
-import { codeOf } from '../error-code.ts'
+import { codeOf } from '../errors.ts'
 import { StoreMaintenanceError } from './errors.ts'
-import { CONFIGURATIONS } from './meta.ts'
 import { TABLES } from './migrations.ts'
 import { schemaVersion } from './schema.ts'
-import { all, run, type Steps, scalar, snakeCase } from './sql.ts'
+import { all, CONFIGURATIONS, run, type Steps, scalar, snakeCase } from './sql.ts'
 import { parsed, subscriptions } from './subscriptions.ts'
 
 /** Entries of `meta` that describe one store itself: neither copied nor compared. */

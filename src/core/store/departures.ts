@@ -5,8 +5,7 @@ import { systemRandom } from '../host.ts'
 import { TEXTS as ERASURE } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'
-import { getMeta, TEXTS as META } from './meta.ts'
-import { all, run, type Steps } from './sql.ts'
+import { all, getMeta, TEXTS as META, run, type Steps } from './sql.ts'
 import { enrolmentKey } from './subscriptions.ts'
 
 type Left = { readonly id: string; readonly enrolment: number; readonly at: number }

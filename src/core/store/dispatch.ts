@@ -6,8 +6,7 @@ import * as claiming from '../course/transitions/claim.ts'
 import { IS_GENTLE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { history } from './history.ts'
-import { setMeta } from './meta.ts'
-import { all, journal, run, type Sql, type Steps, scalar } from './sql.ts'
+import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 import { claimedAs, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */

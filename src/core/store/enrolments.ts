@@ -4,12 +4,11 @@ import { type Admitted, type Arrival, nextDay, type SubscriptionRecord } from '.
 import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
-import { addAudit } from './audit.ts'
 import { leaving, leftOf } from './departures.ts'
 import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
-import { all, first, journal, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, journal, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
 import { enrolmentKey, subscriptions } from './subscriptions.ts'
 
 export const TEXTS = {

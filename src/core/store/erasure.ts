@@ -1,7 +1,6 @@
 import type { CourseStore } from '../course/store.ts'
-import { addAudit } from './audit.ts'
 import { mailboxes } from './mailboxes.ts'
-import { all, first, journal, lock, run, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, journal, lock, run, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const

@@ -9,14 +9,13 @@ import {
   type MailboxChange,
   type SuppressedAddress,
 } from '../mail/feedback/store.ts'
-import { addAudit } from './audit.ts'
 import { leaving } from './departures.ts'
 import { TEXTS as ERASURE } from './erasure.ts'
 import { history } from './history.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addCounts } from './sending.ts'
-import { all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
+import { addAudit, all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
 import { subscriptions } from './subscriptions.ts'
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }

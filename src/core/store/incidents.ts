@@ -6,10 +6,9 @@ import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
 import { FLAP_WINDOW_MS, plannedAlerts } from '../incidents/due.ts'
 import * as model from '../incidents/incident.ts'
-import { addAudit } from './audit.ts'
 import { dueText, messageSteps as queue } from './messages.ts'
 import { noticeSteps as notices } from './notices.ts'
-import { all, first, insertRows, lock, run, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, insertRows, lock, run, type Sql, type Steps } from './sql.ts'
 
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */

@@ -1,11 +1,9 @@
 import { NOTICES } from '../course/definition.ts'
 import { type StoredSubscription, violations } from '../course/invariants.ts'
-import { listAudit } from './audit.ts'
 import type { JournalEntry } from './journal.ts'
-import { getTime } from './meta.ts'
 import { listPlans, listTexts, planFaults } from './plans.ts'
 import { assertReadable, hasTable, readSchema, type Schema, schemaVersion } from './schema.ts'
-import { all, quoted, ROWS_A_STEP, type Sql, type Steps, scalar } from './sql.ts'
+import { all, getTime, listAudit, quoted, ROWS_A_STEP, type Sql, type Steps, scalar } from './sql.ts'
 
 /** The names in `meta` of the times of the last backup, and of the last check that passed. */
 export const BACKUP_AT = 'backup_at'

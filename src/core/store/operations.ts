@@ -1,6 +1,5 @@
 import type { CourseStore } from '../course/store.ts'
 import { directory, paymentEvents, sentMail } from './account.ts'
-import { auditLog } from './audit.ts'
 import { confirmations } from './confirmations.ts'
 import { counts } from './counts.ts'
 import { dispatch, type RowByRow } from './dispatch.ts'
@@ -11,11 +10,10 @@ import { heartbeats } from './heartbeats.ts'
 import { hours } from './hours.ts'
 import { incidents } from './incidents.ts'
 import { messages } from './messages.ts'
-import { getOrCreate, noteConfiguration, storeOwner } from './meta.ts'
 import { notices } from './notices.ts'
 import { plans } from './plans.ts'
 import { sending } from './sending.ts'
-import type { Sql } from './sql.ts'
+import { auditLog, getOrCreate, noteConfiguration, type Sql, storeOwner } from './sql.ts'
 
 /** The operations of a store, each written once. */
 export function operations(sql: Sql, rowByRow?: RowByRow) {

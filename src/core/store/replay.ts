@@ -3,16 +3,14 @@ import { suppressionHashes } from '../course/links.ts'
 import type { Subscription } from '../course/subscription.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { secret } from '../secret.ts'
-import { addAudit } from './audit.ts'
 import { type CopiedRow, PAGE } from './copy.ts'
 import { enrolments } from './enrolments.ts'
 import { TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
-import { addressKeys } from './meta.ts'
 import { holdAgain } from './sending.ts'
-import { all, insertRows, run, type Sql, type Steps, snakeCase } from './sql.ts'
+import { addAudit, addressKeys, all, insertRows, run, type Sql, type Steps, snakeCase } from './sql.ts'
 
 /** Changes that a journal made in an older store: to enrolments, to the list of the suppressed, and to streams of mail. */
 export type Replayed = Readonly<typeof NOTHING_REPLAYED>

@@ -1,6 +1,5 @@
 import { StoreOpenError } from './errors.ts'
-import { getMeta, setMeta } from './meta.ts'
-import { first, lock, type Sql, type Steps, scalar } from './sql.ts'
+import { first, getMeta, lock, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
 const READABLE_FROM = 1

@@ -1,10 +1,9 @@
 import { MINUTE_MS } from '../durations.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
-import { addAudit } from './audit.ts'
 import { LESSON_DUE, SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
-import { all, first, insertRows, journal, run, type Sql, type Steps, scalar } from './sql.ts'
+import { addAudit, all, first, insertRows, journal, run, type Sql, type Steps, scalar } from './sql.ts'
 
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */

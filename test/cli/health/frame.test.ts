@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { loadPaint } from '../../../src/cli/context.ts'
 import { type FrameInput, follow, frame, type StateHistory } from '../../../src/cli/health/watch.ts'
-import { loadPaint } from '../../../src/cli/terminal.ts'
 import type { RemoteHealth } from '../../../src/core/health/prober.ts'
 import type { Verdict } from '../../../src/core/health/verdict.ts'
 

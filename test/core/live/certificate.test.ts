@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { codeOf } from '../../../src/core/error-code.ts'
+import { codeOf } from '../../../src/core/errors.ts'
 import { certificateOf } from '../../../src/core/live/network.ts'
 import { authority, loopbackLookup } from '../../support/outside.ts'
 

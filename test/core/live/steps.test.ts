@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LIVE_FINDINGS } from '../../../src/core/env/explanations.ts'
 import { type Environment, readSettings } from '../../../src/core/env/settings.ts'
-import { codeError } from '../../../src/core/error-code.ts'
+import { codeError } from '../../../src/core/errors.ts'
 import {
   certificateStep,
   endpointSteps,

@@ -4,7 +4,6 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
-import { TEXTS as audit } from '../../../src/core/store/audit.ts'
 import { TEXTS as confirmations } from '../../../src/core/store/confirmations.ts'
 import { TEXTS as counts } from '../../../src/core/store/counts.ts'
 import { TEXTS as departures } from '../../../src/core/store/departures.ts'
@@ -21,13 +20,13 @@ import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
 import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
 import { TEXTS as maintenance } from '../../../src/core/store/maintenance.ts'
 import { TEXTS as messages } from '../../../src/core/store/messages.ts'
-import { TEXTS as meta } from '../../../src/core/store/meta.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openHistory, openStore } from '../../../src/core/store/open.ts'
 import { TEXTS as plans } from '../../../src/core/store/plans.ts'
 import { TEXTS as replay } from '../../../src/core/store/replay.ts'
 import { TEXTS as sending } from '../../../src/core/store/sending.ts'
+import { TEXTS as meta } from '../../../src/core/store/sql.ts'
 import { INCIDENTS } from '../../../src/core/store/sqlite/history.ts'
 import { TEXTS as subscriptions } from '../../../src/core/store/subscriptions.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -36,7 +35,6 @@ import { postgresServer } from '../../support/stores.ts'
 /** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
 const SUBJECTS = {
   account,
-  audit,
   departures: departures(),
   confirmations,
   counts,

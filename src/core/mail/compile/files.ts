@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { codeOf } from '../../error-code.ts'
+import { codeOf } from '../../errors.ts'
 import { packageRoot, readBytes } from '../../package-files.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
 import type { MailBrand } from '../template.ts'

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { ApiProvider } from '../../env/settings.ts'
-import { codeOf } from '../../error-code.ts'
+import { codeOf } from '../../errors.ts'
 import { systemClock } from '../../host.ts'
 import { jsonObject } from '../../is-record.ts'
 import { dispatcherTo } from '../../network/exchange.ts'

@@ -2,11 +2,9 @@ import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { postgresServers } from '../../env/values.ts'
-import { codeError, codeOf } from '../../error-code.ts'
-import { PlatformError } from '../../errors.ts'
+import { codeError, codeOf, PlatformError, POOL_BUSY } from '../../errors.ts'
 import { type Log, within } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
-import { POOL_BUSY } from '../../store-fault.ts'
 import * as faults from './faults.ts'
 
 type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(

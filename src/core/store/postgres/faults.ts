@@ -1,4 +1,4 @@
-import { codeOf } from '../../error-code.ts'
+import { codeOf } from '../../errors.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 
 /** As an operator names the server; an address has credentials. */

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditEntry } from '../../audit.ts'
 import { postgresLocation } from '../../env/values.ts'
-import { codeError, codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { addAudit } from '../audit.ts'
 import {
   type CopiedRow,
   type CopyResult,
@@ -17,11 +16,10 @@ import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { ANCHOR, assertRead, covers, readNamedJournal, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
-import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } from '../schema.ts'
-import { all, rowReader, type Sql, scalar } from '../sql.ts'
+import { addAudit, all, getMeta, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'

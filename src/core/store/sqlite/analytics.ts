@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { DAY_MS } from '../../durations.ts'
-import { codeOf } from '../../error-code.ts'
+import { codeOf } from '../../errors.ts'
 import { addBatch, analytics } from '../analytics.ts'
 import { StoreOpenError } from '../errors.ts'
 import { quoted, run, type Steps } from '../sql.ts'

@@ -1,9 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { codeError, codeOf } from '../../error-code.ts'
-import { PlatformError } from '../../errors.ts'
-import { storeFault } from '../../store-fault.ts'
+import { codeError, codeOf, PlatformError, storeFault } from '../../errors.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { faultOf, makeFile, makeFolder, removeAbandoned } from './files.ts'
 

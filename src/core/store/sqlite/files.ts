@@ -16,8 +16,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import { codeOf } from '../../error-code.ts'
-import { storeFault } from '../../store-fault.ts'
+import { codeOf, storeFault } from '../../errors.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { codeError, codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../errors.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
 import {
@@ -15,9 +15,9 @@ import {
   upkeep,
   VERIFIED_AT,
 } from '../maintenance.ts'
-import { getMeta, OWNER, setMeta } from '../meta.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../schema.ts'
+import { getMeta, OWNER, setMeta } from '../sql.ts'
 import { foreignObject, verifyDatabase } from './check.ts'
 import {
   connect,

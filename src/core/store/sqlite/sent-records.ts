@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { codeError, codeOf } from '../../error-code.ts'
+import { codeError, codeOf } from '../../errors.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { codeOf } from '../../error-code.ts'
+import { codeOf } from '../../errors.ts'
 import { forSqlite, spelled } from '../dialect.ts'
 import type { JournalEntry } from '../journal.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
