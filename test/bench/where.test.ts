@@ -90,7 +90,7 @@ test('shares of parts add up to what was sampled', () => {
   const parts = shares(
     [
       { stack: [frame('(idle)')], ms: 2 },
-      { stack: [frame('a', 'src/core/course/lessons.ts')], ms: 3 },
+      { stack: [frame('a', 'src/core/course/dispatch.ts')], ms: 3 },
       { stack: [frame('b', 'src/core/delivery/run.ts')], ms: 4 },
     ],
     lessonPart,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createWakes } from '../../src/core/course/dispatch.ts'
 import { createHours } from '../../src/core/course/hours.ts'
+import { createWakes } from '../../src/core/course/wakes.ts'
 import { silentLog } from '../../src/core/host.ts'
 import { createPacer } from '../../src/core/mail/feedback/pacer.ts'
 import { virtualTime } from '../simulation/virtual-time.ts'

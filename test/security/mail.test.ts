@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { mailboxKey, parseAddress } from '../../src/core/address.ts'
-import { UNCONFIRMED_KEPT_MS } from '../../src/core/course/schedule.ts'
+import { UNCONFIRMED_KEPT_MS } from '../../src/core/course/due.ts'
 import { inertText, recordUrl } from '../../src/core/mail/transactional.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, NOW, RECORDS, token } from '../support/accounts.ts'

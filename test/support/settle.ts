@@ -1,4 +1,4 @@
-import { settlementOf } from '../../src/core/course/schedule.ts'
+import { settlementOf } from '../../src/core/course/settlement.ts'
 import type { Claim, Settlement } from '../../src/core/course/subscription.ts'
 import { type Delivery, recordOf } from '../../src/core/delivery/delivery.ts'
 import { COURSE } from '../../src/core/delivery/streams.ts'

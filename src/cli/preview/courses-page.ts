@@ -1,5 +1,5 @@
 import { type CourseDefinition, isLanguage, isTimeZone, type Plan } from '../../core/course/definition.ts'
-import { dueAt } from '../../core/course/schedule.ts'
+import { dueAt } from '../../core/course/due.ts'
 import { type ClockChange, clockChanges, offsetAt, zones } from '../../core/course/zones.ts'
 import { DAY_MS, durationText, MINUTE_MS } from '../../core/durations.ts'
 import { escapeHtml } from '../../core/mail/template.ts'

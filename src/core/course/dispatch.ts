@@ -1,5 +1,17 @@
-import { HOUR_MS, MINUTE_MS } from '../durations.ts'
-import type { Clock } from '../host.ts'
+import { recent } from '../calls.ts'
+import { type Delivery, isAnswer, isForgotten } from '../delivery/delivery.ts'
+import { createEngine } from '../delivery/engine.ts'
+import type { Attempted, Ready, Source } from '../delivery/source.ts'
+import { COURSE } from '../delivery/streams.ts'
+import { HOUR_MS } from '../durations.ts'
+import { PlatformError } from '../errors.ts'
+import type { Pacer } from '../mail/feedback/pacer.ts'
+import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
+import { FIRST_COURSE, type Plan } from './definition.ts'
+import type { CourseHost } from './host.ts'
+import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
+import { settlementOf } from './settlement.ts'
+import type { Claim, Settlement } from './subscription.ts'
 
 export interface DispatchProgress {
   readonly subscription: string
@@ -51,41 +63,199 @@ export const STOPPED = 'it was stopped before all that is due was sent'
 /** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
 export const PAUSED = 'paused'
 
-/** How long one call of the schedule goes on: what it sent is counted in metrics when it ends. */
-const CALL_MS = 5 * MINUTE_MS
-/** A provider that cannot be reached, or refuses us, is left alone for as long as a lesson waits for its first retry. */
-const QUIET_MS = 5 * MINUTE_MS
+/** The most results that a run lists. */
+const MOST_RESULTS = 10_000
+/** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
+const SOON_MS = 12 * HOUR_MS
+const PAUSE_ASKED_MS = 5000
 
-/** Decides when the schedule sends: what is due leaves within a minute, and of what is overdue one lesson an hour to each enrolment. */
-export function createWakes({
-  course,
-  isDue,
-  clock,
-}: {
-  readonly course: () => Promise<{ readonly dispatch: Dispatch }>
-  readonly isDue: () => Promise<boolean>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-}) {
-  let quietUntil = Number.NEGATIVE_INFINITY
-  const hourNow = () => Math.floor(clock.now() / HOUR_MS)
+export interface DispatcherOptions {
+  readonly persistent: boolean
+  readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
+  /** Asked before the first lesson and every few seconds: are courses paused? */
+  readonly isPaused?: (() => Promise<boolean>) | undefined
+}
 
-  async function send(signal: AbortSignal): Promise<void> {
-    const { dispatch } = await course()
-    const hour = hourNow()
-    while (hourNow() === hour && !signal.aborted) {
-      const forMs = Math.min(CALL_MS, HOUR_MS - (clock.now() % HOUR_MS))
-      const { reason } = await dispatch({ limit: Number.POSITIVE_INFINITY, gentle: true, forMs, signal })
-      if (reason === OUT_OF_TIME) continue
-      if (reason !== undefined && reason !== PAUSED) quietUntil = clock.monotonic() + QUIET_MS
-      return
+/** Sends the lessons that are due (CONTRACT §5). The schedule, the endpoint and the CLI all enter here. */
+export function createDispatcher(host: CourseHost, options: DispatcherOptions): Dispatch {
+  const { clock, timer, log, store, mailer } = host
+  const { persistent, pace, isPaused = async () => false } = options
+  return async (call) => {
+    if (!persistent)
+      throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
+    const { limit, signal } = call
+    const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
+      (await isPaused()) ? PAUSED : undefined,
+    )
+    const { source, results, tally } = createLessons(host, call, { pace, held })
+    const ran = mailer.configured ? await createEngine(host, source).run(call) : undefined
+    const { due: remaining, waiting, nextTryAt } = await store.backlog(clock.now())
+    const isCut = remaining > 0
+    const reason = ran
+      ? (ran.stopped ??
+        (ran.isOutOfTime && isCut ? OUT_OF_TIME : undefined) ??
+        (signal?.aborted && isCut ? STOPPED : undefined) ??
+        (tally.sent === 0 ? ran.unheard : undefined))
+      : NOT_CONFIGURED
+    const counted = {
+      processed: tally.sent + tally.failed + tally.unknown,
+      ...tally,
+      remaining,
+      ...(waiting > 0 && { waiting }),
+      ...(nextTryAt !== undefined && { nextTryAt: new Date(nextTryAt).toISOString() }),
     }
-  }
-  return {
-    /** Sends what is due, until nothing is left or the hour ends. */
-    hour: send,
-    /** Does so if anything is due. Call it every minute. */
-    async minute(signal: AbortSignal): Promise<void> {
-      if (clock.monotonic() >= quietUntil && (await isDue())) await send(signal)
-    },
+    if (ran) log.info('dispatched', 'a dispatch call ended', counted)
+    return { ...counted, limit, ...(reason !== undefined && { reason }), results }
   }
 }
+
+interface Lesson extends Ready {
+  readonly plan: Plan
+}
+
+/** The lessons that are due, for one dispatch call, and what it counts of them. */
+function createLessons(
+  host: CourseHost,
+  { run, gentle, onProgress }: DispatchCall,
+  paced: Pick<Source<Claim>, 'pace' | 'held'>,
+) {
+  const { clock, random, log, store, mailer, catalog } = host
+  const call = run ?? Buffer.from(random.bytes(9)).toString('base64url')
+  const results: DispatchResult['results'][number][] = []
+  const tally = { sent: 0, failed: 0, unknown: 0 }
+  /** Subscriptions that had a message in this call. The store forgets that at another's claim. */
+  const had = new Set<string>()
+
+  /** The lesson that follows the claim's, if the claim's is sent now. */
+  const following = (plan: Plan, claim: Claim, now: number) =>
+    catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
+
+  async function prepare(claim: Claim): Promise<Lesson | Delivery> {
+    // Released as tried, so that this call does not claim it a third time.
+    if (had.has(claim.id)) return { kind: 'again' }
+    const plan = await catalog.plan(claim, store)
+    if (plan === undefined)
+      return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
+    if (claim.day > plan.lessons.length) return { kind: 'finished' }
+    const text = await catalog.text(plan, claim, store)
+    if (text.kind === 'missing') return waitsFor(text.reason)
+    return {
+      plan,
+      handOver(signal, recorded) {
+        const next = following(plan, claim, clock.now())
+        if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
+        const mail: Mail = {
+          ...lessonOf(plan, claim),
+          stream: 'course',
+          ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
+          ...linksOf(host, claim, plan.lessons[claim.day - 1]),
+          to: { name: undefined, address: claim.address },
+          date: new Date(claim.firstAttemptAt),
+        }
+        return mailer.send(mail, signal, recorded)
+      },
+    }
+  }
+
+  async function lastLook(claim: Claim): Promise<Delivery | undefined> {
+    // A lesson claimed early, under a clock that was ahead, waits until it is due.
+    if (clock.now() < claim.dueAt) return { kind: 'untried' }
+    // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
+    if (!(await store.stillHolds(claim))) return { kind: 'gone' }
+    // The provider no longer knows the key: a retry could be a second delivery, so an operator decides.
+    return isForgotten(jobOf(claim), mailer, clock.now())
+      ? { kind: 'unknown', reason: claim.problem?.reason ?? '' }
+      : undefined
+  }
+
+  function settled({ claim, delivery, record, now, prepared }: Attempted<Claim, Lesson>): Settlement {
+    const plan = prepared?.plan
+    return settlementOf(claim, delivery, record, {
+      now,
+      next: plan && following(plan, claim, now),
+      progress: plan && catalog.progress(plan, claim),
+      messageId: plan && mailer.messageId(lessonOf(plan, claim)),
+    })
+  }
+
+  function count({ id: subscription, day }: Claim, outcome: SendOutcome): void {
+    const kind = outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed'
+    const reason = outcome.kind === 'sent' ? {} : { reason: outcome.reason }
+    tally[kind] += 1
+    if (results.length < MOST_RESULTS) results.push({ subscription, day, sent: kind === 'sent', ...reason })
+    onProgress?.({ subscription, day, outcome: kind })
+    if (kind !== 'sent')
+      log.warn('course_day_not_sent', 'a lesson was not sent', {
+        subscription,
+        day,
+        outcome: kind,
+        ...reason,
+      })
+  }
+
+  const source: Source<Claim, Lesson> = {
+    stream: COURSE,
+    lines: mailer.lines,
+    patienceMs: mailer.patienceMs,
+    ...paced,
+    isDue: async () => (await store.listDue(clock.now(), 1)).length > 0,
+    claim: (asked) => store.claimDue({ ...asked, call, gentle }),
+    keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
+    jobOf,
+    prepare,
+    lastLook,
+    settle: (attempted) => store.settle(attempted.map(settled)),
+    tell({ claim }, answer) {
+      if (isAnswer(answer)) count(claim, answer)
+    },
+  }
+  return { source, results, tally }
+}
+
+const jobOf = ({ dueAt, failures, problem }: Claim) => ({
+  ...{ dueAt, failures },
+  unknownSince: problem?.kind === 'unknown' ? problem.since : undefined,
+  wasTried: problem !== undefined,
+})
+
+/** The links of a lesson's mail. Its page is named by its place in the course as it is now. */
+function linksOf(
+  { siteUrl, catalog, keys }: CourseHost,
+  { id, enrolment, course: name, day, language }: Claim,
+  lesson = '',
+): Pick<Mail, 'slots'> & { readonly unsubscribeUrl: string } {
+  const key = keys[0].reveal()
+  const unsubscribe = unsubscribeUrl(siteUrl, key, id, enrolment, { language })
+  const course = catalog.find(name)
+  const slots = { unsubscribeUrl: unsubscribe }
+  if (course?.pages === false) return { slots, unsubscribeUrl: unsubscribe }
+  const page = lessonUrl(siteUrl, (course?.lessons.indexOf(lesson) ?? -1) + 1 || day, {
+    course: name === catalog.courses[0]?.id ? undefined : name,
+    t: course?.pages === 'link' ? lessonSignature(key, name, lesson) : undefined,
+    language,
+  })
+  return { slots: { lessonUrl: page, ...slots }, unsubscribeUrl: unsubscribe }
+}
+
+/**
+ * The mail of a lesson, with a key that all its attempts share: with the number of the lesson, or in the first course,
+ * whose keys are older, with the name of its template.
+ */
+export function lessonOf(
+  { lessons }: Pick<Plan, 'lessons'>,
+  { course, id, enrolment, day }: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
+): Pick<Mail, 'template' | 'label' | 'about'> {
+  const template = lessons[day - 1]
+  if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
+  return {
+    template,
+    ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
+    about: `course.${id}.${enrolment}.${day}`,
+  }
+}
+
+/** Puts a lesson off until the definition has what is missing. The message itself is not at fault. */
+const waitsFor = (reason: string): Delivery => ({
+  ...{ kind: 'transient', scope: 'connection', reason },
+  retryAfterMs: HOUR_MS,
+})

@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import type { Zones } from './schedule.ts'
+import type { Zones } from './due.ts'
 
 const EPOCH = Temporal.PlainDate.from('1970-01-01')
 

@@ -1,4 +1,4 @@
-import { TOKEN_LIFE_MS } from '../course/schedule.ts'
+import { TOKEN_LIFE_MS } from '../course/due.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Preferences } from '../course/subscription.ts'
 import * as joining from '../course/transitions/enrol.ts'

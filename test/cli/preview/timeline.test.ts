@@ -3,7 +3,7 @@ import { Temporal } from 'temporal-polyfill'
 import { expect, test } from 'vitest'
 import { localText, parseLocal, timelineOf } from '../../../src/cli/preview/courses-page.ts'
 import type { Cadence } from '../../../src/core/course/definition.ts'
-import { dueAt } from '../../../src/core/course/schedule.ts'
+import { dueAt } from '../../../src/core/course/due.ts'
 import { zones } from '../../../src/core/course/zones.ts'
 
 const HOUR = 3_600_000

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dueAt, nextLesson } from '../../../src/core/course/schedule.ts'
+import { dueAt, nextLesson } from '../../../src/core/course/due.ts'
 import type { Claim, SubscriptionRecord } from '../../../src/core/course/subscription.ts'
 import {
   claimOf,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createWakes, type DispatchResult, PAUSED } from '../../../src/core/course/dispatch.ts'
-import { dueAt } from '../../../src/core/course/schedule.ts'
+import { type DispatchResult, PAUSED } from '../../../src/core/course/dispatch.ts'
+import { dueAt } from '../../../src/core/course/due.ts'
+import { createWakes } from '../../../src/core/course/wakes.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { courseWith } from '../../support/course.ts'
 

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import type { Suppression } from '../../mail/feedback/event.ts'
-import { TOKEN_LIFE_MS } from '../schedule.ts'
+import { TOKEN_LIFE_MS } from '../due.ts'
 import {
   type Admitted,
   type Arrival,

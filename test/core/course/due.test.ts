@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { arrivalAt, dueAt, movedDue, nextLesson } from '../../../src/core/course/schedule.ts'
+import { arrivalAt, dueAt, movedDue, nextLesson } from '../../../src/core/course/due.ts'
 import { type Claim, nextDay } from '../../../src/core/course/subscription.ts'
 import { newSubscription } from '../../../src/core/course/transitions/enrol.ts'
 import { zones } from '../../../src/core/course/zones.ts'
