@@ -35,9 +35,15 @@ export interface Feedback {
 
 const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?![\d.])/
 
-/** The first enhanced status code (RFC 3463) in a text, such as `5.1.1`; undefined when there is none. */
-export const enhancedCode = (text: string): string | undefined =>
-  ENHANCED.exec(text)?.slice(1).map(Number).join('.')
+/**
+ * The enhanced status code (RFC 3463) in these texts, such as `5.1.1`: the first one of a text, and of several texts the
+ * first that is precise. Some servers put a vague 5.0.0 beside a precise reply.
+ */
+export function enhancedCode(...texts: readonly unknown[]): string | undefined {
+  const found = texts.map((text) => typeof text === 'string' && ENHANCED.exec(text))
+  const codes = found.flatMap((match) => (match ? [match.slice(1).map(Number).join('.')] : []))
+  return codes.find((code) => !code.endsWith('.0.0')) ?? codes[0]
+}
 
 /**
  * Hard only for codes that say the mailbox or domain does not exist: a 5.7.1 is about the sender, a 5.2.2 about a full

@@ -101,13 +101,11 @@ function deliveryStatus(status: string, messageId: string | undefined): Reading 
   const recipients = blocks(status).filter((block) => block.has('action') || block.has('final-recipient'))
   const reports = recipients.flatMap((block): ReportedMessage[] => {
     const action = block.get('action')?.toLowerCase()
-    const code = enhancedCode(block.get('status') ?? '') ?? enhancedCode(block.get('diagnostic-code') ?? '')
+    const code = enhancedCode(block.get('status'), block.get('diagnostic-code'))
     const about = { address: recipientOf(block), messageId }
     if (action === 'failed') {
-      // Some servers put a vague 5.0.0 beside a precise reply of the receiving server.
-      const precise = code?.endsWith('.0.0') ? enhancedCode(block.get('diagnostic-code') ?? '') : undefined
-      const kind = bounceKind(precise ?? code)
-      return [{ ...about, kind, reason: reasonFor(kind, precise ?? code) }]
+      const kind = bounceKind(code)
+      return [{ ...about, kind, reason: reasonFor(kind, code) }]
     }
     if (action === 'delivered') return [{ ...about, kind: 'delivered', reason: reasonFor('delivered', code) }]
     return []

@@ -35,9 +35,6 @@ function genuine(body: Uint8Array, deliveryId?: string): Verification {
   return { kind: 'genuine', value, ...(deliveryId !== undefined && { deliveryId }) }
 }
 
-const codeIn = (...texts: readonly unknown[]) =>
-  enhancedCode(texts.map(optionalText).find((text) => text !== undefined) ?? '')
-
 type Kinds = Readonly<Record<string, FeedbackKind>>
 
 const MOST_SIGNATURES = 8
@@ -71,7 +68,7 @@ const standard: FeedbackProvider = {
     if (optionalText(type) === undefined) throw new FeedbackFormatError('type is not a text')
     const { address, messageId, status } = fields(given, 'data')
     const kind = FEEDBACK_KINDS.find((one) => one === type)
-    return [{ kind, id: deliveryId, address, messageId, at: timestamp, status: codeIn(status) }]
+    return [{ kind, id: deliveryId, address, messageId, at: timestamp, status: enhancedCode(status) }]
   },
 }
 
@@ -89,7 +86,7 @@ const resend: FeedbackProvider = {
     if (optionalText(event.type) === undefined) throw new FeedbackFormatError('type is not a text')
     const data = fields(event.data, 'data')
     const bounce = optionalFields(data.bounce)
-    const status = codeIn(bounce.message)
+    const status = enhancedCode(bounce.message)
     // Resend reports only final bounces; `Transient` and `Undetermined` are those that may pass.
     const bounced = bounce.type === 'Permanent' ? 'hard-bounce' : bounceKind(status)
     const kind = event.type === 'email.bounced' ? bounced : lookup(RESEND, event.type)
@@ -131,7 +128,7 @@ const mailgun: FeedbackProvider = {
   items(body, deliveryId) {
     const event = fields(fields(body, 'the body')['event-data'], 'event-data')
     const failure = optionalFields(event['delivery-status'])
-    const status = codeIn(failure['enhanced-code'], failure.message)
+    const status = enhancedCode(failure['enhanced-code'], failure.message)
     const bounced = failure['bounce-type'] === 'hard' ? 'hard-bounce' : bounceKind(status)
     const failed = lookup(MAILGUN_FAILURES, event.reason) ?? bounced
     // Temporary failures are tried again by Mailgun, and end in one that is permanent or in a delivery.
@@ -195,7 +192,7 @@ const postmark: FeedbackProvider = {
         address,
         messageId: event.MessageID,
         at: event.BouncedAt ?? event.DeliveredAt ?? event.ChangedAt,
-        status: codeIn(event.Details),
+        status: enhancedCode(event.Details),
       },
     ]
   },
@@ -227,7 +224,7 @@ const sendgrid: FeedbackProvider = {
   items: (body) =>
     list(body, 'the body').map((one) => {
       const event = optionalFields(one)
-      const status = codeIn(event.status, event.reason)
+      const status = enhancedCode(event.status, event.reason)
       const { sg_event_id: id, email: address, 'smtp-id': messageId, timestamp: at } = event
       return { kind: sendgridKind(event, status), id, address, messageId, at, status }
     }),

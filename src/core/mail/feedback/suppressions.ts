@@ -188,7 +188,7 @@ function causeOf(cells: readonly string[]): SuppressionCause | 'passing' | undef
     const word = SAID.find(([pattern]) => pattern.test(cell))
     if (word) return word[1]
   }
-  const code = cells.map(enhancedCode).find((one) => one !== undefined)
+  const code = enhancedCode(...cells)
   if (code === undefined) return undefined
   return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
 }

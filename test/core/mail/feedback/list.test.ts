@@ -159,6 +159,12 @@ test('a report is believed only of a recipient that its envelope sender or its M
   expect(await match(two, elsewhere)).toEqual({ events: [], unmatched: two })
 })
 
+test('of several texts the first precise status code counts, and a vague one only without it', () => {
+  expect(enhancedCode('550', '5.0.0', '550 5.1.1 no such user', '5.2.2')).toBe('5.1.1')
+  expect(enhancedCode(undefined, '5.0.0', 550, 'none')).toBe('5.0.0')
+  expect(enhancedCode()).toBeUndefined()
+})
+
 test.each([
   ['550 5.1.1 no such user', '5.1.1'],
   ['4.02.010', '4.2.10'],

@@ -236,6 +236,13 @@ const sendgrid = samples('sendgrid', [
       HARD,
     ],
   ),
+  ...['550', '5.0.0'].map(
+    (status): Row => [
+      `bounce with ${status} and a precise reply`,
+      [sendgridEvent('bounce', { type: 'bounce', status, reason: '550 5.1.1 no such user' })],
+      HARD,
+    ],
+  ),
   ...['5.0.0', '5.2.2', '5.7.1', '5.4.6', '4.2.2'].map(
     (status): Row => [
       `bounce with ${status}`,
