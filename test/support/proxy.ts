@@ -5,15 +5,21 @@ import { useProxies } from '../../src/core/network/proxy.ts'
 
 /**
  * A proxy on loopback, which every call of this process goes through until the test ends. Every name leads to the server
- * at `to`; no name is resolved on this machine. Gives what was asked for.
+ * at `to`; no name is resolved on this machine. Gives what was asked for, and the port of each connection.
  */
 export async function behindProxy(
   to: string,
   more: Record<string, string> = {},
-): Promise<{ readonly asked: readonly string[]; readonly env: Record<string, string> }> {
+): Promise<{
+  readonly asked: readonly string[]
+  readonly from: ReadonlySet<number | undefined>
+  readonly env: Record<string, string>
+}> {
   const { port } = new URL(to)
   const asked: string[] = []
+  const from = new Set<number | undefined>()
   const proxy = createServer((asking, answer) => {
+    from.add(asking.socket.remotePort)
     asked.push(`${asking.method} ${asking.url}`)
     const { pathname, search } = new URL(asking.url ?? '')
     const { method, headers } = asking
@@ -41,5 +47,5 @@ export async function behindProxy(
     proxy.closeAllConnections()
     proxy.close()
   })
-  return { asked, env }
+  return { asked, from, env }
 }

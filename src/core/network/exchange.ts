@@ -1,16 +1,9 @@
 import { type Dispatcher, EnvHttpProxyAgent, getGlobalDispatcher, Pool, request } from 'undici'
 import { within } from '../host.ts'
-import { boundedBody, proxyOf, proxyOptions } from './proxy.ts'
-
-let shared: { readonly of: object; readonly dispatcher: Dispatcher } | undefined
+import { boundedBody, proxyOf, proxyOptions, sharedAgent } from './proxy.ts'
 
 /** For single calls to any origin. */
-export function dispatcherToAny(): Dispatcher {
-  const proxies = proxyOptions()
-  if (proxies === undefined) return getGlobalDispatcher()
-  if (shared?.of !== proxies) shared = { of: proxies, dispatcher: new EnvHttpProxyAgent(proxies) }
-  return shared.dispatcher
-}
+export const dispatcherToAny = (): Dispatcher => sharedAgent(EnvHttpProxyAgent) ?? getGlobalDispatcher()
 
 /** Connections to one origin, through its proxy where it has one. */
 export function dispatcherTo(origin: string, options: Pool.Options = {}): Dispatcher {

@@ -1,3 +1,4 @@
+import type { EnvHttpProxyAgent } from 'undici'
 import type { Environment } from '../env/settings.ts'
 
 /** This machine is never behind a proxy. */
@@ -5,11 +6,13 @@ const HERE = 'localhost,127.0.0.1,[::1]'
 
 /** As HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in either case. */
 let proxies: Readonly<Record<'httpProxy' | 'httpsProxy' | 'noProxy', string>> | undefined
+let shared: EnvHttpProxyAgent | undefined
 
 /** Sends all calls of this process through the proxies of an environment from now on. */
 export function useProxies(env: Environment): void {
   const of = (name: string) => env[name.toLowerCase()]?.trim() || env[name]?.trim() || ''
   const [httpProxy, httpsProxy] = [of('HTTP_PROXY'), of('HTTPS_PROXY')]
+  shared = undefined
   proxies =
     httpProxy === '' && httpsProxy === ''
       ? undefined
@@ -18,6 +21,12 @@ export function useProxies(env: Environment): void {
 
 /** What undici's EnvHttpProxyAgent takes; undefined if there is no proxy. */
 export const proxyOptions = () => proxies
+
+/** The one agent for single calls to any origin, of undici's class; undefined if there is no proxy. */
+export function sharedAgent(Agent: typeof EnvHttpProxyAgent): EnvHttpProxyAgent | undefined {
+  shared ??= proxies && new Agent(proxies)
+  return shared
+}
 
 /** The proxy of an http(s) address; undefined if it is called directly. */
 export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
@@ -37,9 +46,9 @@ export function proxyOf({ protocol, hostname, port }: URL): URL | undefined {
 export const proxiedFetch: typeof fetch = async (input, init) => {
   if (proxies === undefined) return fetch(input, init)
   const { EnvHttpProxyAgent, fetch: through } = await import('undici')
-  const dispatcher = new EnvHttpProxyAgent(proxies)
+  const dispatcher = sharedAgent(EnvHttpProxyAgent)
   // The package's types of fetch are those of Node's, but for the name of the module that declares them.
-  return through(input as string, { ...(init as object), dispatcher }) as unknown as Promise<Response>
+  return through(input as string, { ...init, dispatcher } as object) as unknown as Promise<Response>
 }
 
 /** The whole body of an answer; rejects once it is larger, and reads no further. */

@@ -114,6 +114,16 @@ test.each(Object.entries(CALLS))('%s goes past the proxy to a host in NO_PROXY',
   expect(asked).toEqual([])
 })
 
+test('calls share their connections to the proxy', async () => {
+  const server = await serve((_, response) => response.end('certificate'))
+  const { from } = await behindProxy(server)
+  const fetchText = createFetchText()
+  for (let call = 0; call < 9; call += 1)
+    expect(await fetchText(`http://service.example/${call}.pem`)).toBe('certificate')
+  // One more may open while the last call still holds the first.
+  expect(from.size).toBeLessThan(4)
+})
+
 test('a health probe through a proxy reads the answer as it would without', async () => {
   const server = await serve((_, response) => response.end(healthBody()))
   await behindProxy(server)
