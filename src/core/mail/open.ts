@@ -142,6 +142,7 @@ export function composeMessage(
   replyTo: Mailbox | undefined,
 ): Message {
   const { unsubscribeUrl: link, slots, template, label = template, date, to, attachments } = mail
+  const list = link === undefined ? 'account' : (mail.stream ?? 'course')
   const { subject, html, text } = renderMail(compiled, slots)
   const { domain, id: sender } = senderOf(from)
   const digest = digestOf(mail)
@@ -154,8 +155,8 @@ export function composeMessage(
     // Vacation responders answer no such mail (RFC 3834 §5).
     'Auto-Submitted': 'auto-generated',
     // Gmail reports complaint rates for each part; the last one names the sender.
-    ...(link !== undefined && { 'Feedback-ID': `${template}:course:mail:${sender}` }),
-    'List-Id': `<${link === undefined ? 'account' : 'course'}.${domain}>`,
+    ...(link !== undefined && { 'Feedback-ID': `${template}:${list}:mail:${sender}` }),
+    'List-Id': `<${list}.${domain}>`,
     ...mail.headers,
   }
   // Slots, addresses and the link are checked where they are parsed.

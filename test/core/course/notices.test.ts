@@ -158,6 +158,9 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(messages[0]?.headers).toMatchObject({
       'List-Unsubscribe': expect.stringMatching(/^<https:\/\/www\.example\.com\/api\/email\/unsubscribe\?/),
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      // Apart from the course: its complaints, and a filter for its list.
+      'List-Id': '<notice.example.com>',
+      'Feedback-ID': expect.stringMatching(/^status-notice:notice:mail:[0-9a-f]{12}$/),
     })
     await closes('mail')
     for (let look = 0; look < 3; look += 1) await round()
