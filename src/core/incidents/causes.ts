@@ -100,8 +100,8 @@ export function followRound(input: {
   for (const one of own) {
     const { probe: cause, service, reason } = one
     if (next.has(cause)) continue
-    const isTold =
-      roots.get(one)?.some(({ probe }) => open.includes(probe) || (next.get(probe) ?? 0) >= ROUNDS) ?? false
+    const isOpening = (probe: string) => (next.get(probe) ?? 0) >= roundsOf(probe)
+    const isTold = roots.get(one)?.some(({ probe }) => open.includes(probe) || isOpening(probe))
     // Start counting anew when its root works again; but a root that fails only now and then must not hide it for ever.
     next.set(cause, isTold ? 0 : streakOf(cause))
     if (open.includes(cause)) followers.push({ cause, service, reason, affected: [] })

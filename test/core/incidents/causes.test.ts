@@ -161,6 +161,23 @@ test.each([
   expect(two(rounds)).toBe(expected)
 })
 
+test('a failure counts on while its cause still waits for what another process checks', () => {
+  let streaks: Streaks = new Map()
+  const states = { f: 'failing', o: 'ok' } as const
+  const rounds = (['o', 'o', 'f', 'f', 'o'] as const).map((bookings) => {
+    const round = followRound({
+      streaks,
+      reports: [report('web', { bookings: states[bookings], kiln: 'failing' })],
+      open: [],
+      prerequisites: NEEDS,
+      isCheckedElsewhere: (name) => name === 'store',
+    })
+    streaks = round.streaks
+    return round.opens.map(({ cause }) => cause)
+  })
+  expect(rounds).toEqual([[], [], [], [], ['kiln']])
+})
+
 test('what depends on a probe that only another process checks waits one round more for its cause', () => {
   const opens = (elsewhere: string) => {
     let streaks: Streaks = new Map()
