@@ -21,7 +21,7 @@ function isPrivate(host: string): boolean {
   return (
     !/[.:]/.test(host) ||
     /\.(?:internal|local|localhost|lan|home\.arpa|svc|test)$/i.test(host) ||
-    /^(?:127|10)\.|^192\.168\.|^172\.(?:1[6-9]|2\d|3[01])\.|^\[(?:::1|f[cd][0-9a-f]{2}:.*)\]$/i.test(host)
+    /^(?:127|10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d.]+$|^\[(?:::1|f[cd][0-9a-f]{2}:.*)\]$/i.test(host)
   )
 }
 

@@ -40,6 +40,9 @@ test.each([
   'http://[fe80::1]',
   'http://[2001:db8::fd00]',
   'http://localhost.example.com',
+  'http://10.example.com',
+  'http://192.168.example.com',
+  'http://172.16.x',
   'http://api.svc.example.com',
   'http://notlocal.xlocal',
 ])('in production the public address %s is a finding, and only there', (value) => {
