@@ -337,13 +337,20 @@ smtp unix - - n - - smtp
 postlog unix-dgram n - n - 1 postlogd
 `
 
-/** The alias line of docs/guides/feedback.md, for the built command and files of this test. */
+/** The alias of docs/guides/feedback.md, whose script is written for the built command and files of this test; no sudo. */
 async function documentedAlias(folder: string): Promise<string> {
   const page = await readFile(path.join(project, 'docs/guides/feedback.md'), 'utf8')
-  const line = /^bounce: "\|platformctl .*"$/m.exec(page)?.[0]
-  if (line === undefined) throw new Error('docs/guides/feedback.md shows no alias')
+  const script = /<<'END'\n(#!.*?)END\n/s.exec(page)?.[1]
+  const alias = /^echo '(bounce: "\|sudo .*")'/m.exec(page)?.[1]
+  if (script === undefined || alias === undefined)
+    throw new Error('docs/guides/feedback.md shows no alias with a script')
   const command = `${process.execPath} ${path.join(project, 'bin/platformctl.js')}`
-  return `${line.replace('platformctl', () => command).replace('/etc/platformctl.env', `${folder}/alias/platformctl.env`)}\n`
+  const ours = script
+    .replace('platformctl', () => command)
+    .replace('/etc/platformctl/env', `${folder}/alias/platformctl.env`)
+    .replace('/var/lib/platformctl', `${folder}/alias`)
+  await writeFile(`${folder}/bounce`, ours, { mode: 0o755 })
+  return `${alias.replace('sudo -n /usr/local/sbin/platformctl-bounce', `${folder}/bounce`)}\n`
 }
 
 /** A mail server that accepts no recipient. */

@@ -26,7 +26,7 @@ export const define: Define = ({ platform: { contract } }) =>
       ...READERS,
       '--deep': 'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
       '--timeout <duration>': value(
-        'with --deep: how long all live checks may take (10s, 1m); with --against: one service',
+        'with --deep: how long all live checks may take (10s, 1m); with --against: how long each service may',
         duration,
         15_000,
         '15s',

@@ -32,10 +32,7 @@ const announce = storeCommand({
       'how long it lasts, from --from on: 30m, 2h, 1d (default: until it is withdrawn)',
       durationUpTo(90 * DAY_MS, 'A duration such as 30m, 2h or 1d is needed, of at most 90d.'),
     ),
-    '--from <time>': value(
-      'when the work begins, such as 2027-01-10T22:00Z (default: now); it is shown at once',
-      moment,
-    ),
+    '--from <time>': value('when it begins, such as 2027-01-10T22:00Z (default: now); shown at once', moment),
     '--translation <language=text>': {
       help: 'the text in another language, such as "de=Die Suche ist langsam"; repeatable',
       parse: translation,

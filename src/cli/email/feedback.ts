@@ -32,7 +32,7 @@ export const feedback = command({
     '0 recorded or nothing to record, 1 not understood or not about our mail, 2 wrong usage, 3 the store was not reached.',
   examples: [
     'bounce.eml --env-file .env',
-    '/etc/aliases:  bounce: "|platformctl email feedback --env-file /etc/platformctl.env; [ $? -le 1 ] || exit 75"',
+    '--env-file /etc/platformctl/env --data /var/lib/platformctl < bounce.eml',
   ],
   document: 'email feedback',
   inputs: { '[file]': 'the message as a file; standard input when not given, or -', ...STORE },
