@@ -47,7 +47,7 @@ export async function liveChecks(
         verifyMail: (signal) => mailer.verify(signal),
         storeSchema: address && (() => readSchema(address)),
         dkimSelectors,
-        sendTest: sendTest ? (await import('./opened.ts')).alertTester(context, env) : undefined,
+        sendTest: sendTest ? (await import('./command.ts')).alertTester(context, env) : undefined,
       },
       services,
     )

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { once } from '../core/once.ts'
+import { once } from '../core/calls.ts'
 import type { Handler } from './embedding.ts'
 import { rawErrorResponse, rawResponse } from './http/respond.ts'
 

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { sampleEvents } from '../core/analytics/sample.ts'
+import { once } from '../core/calls.ts'
 import type { Cadence } from '../core/course/definition.ts'
 import { DAY_MS } from '../core/durations.ts'
 import { parseDuration } from '../core/env/values.ts'
@@ -17,7 +18,6 @@ import {
   translationName,
 } from '../core/mail/definition.ts'
 import { allWithBrand, type CompiledMails, mailBrand } from '../core/mail/template.ts'
-import { once } from '../core/once.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { probesKept } from './check/names.ts'

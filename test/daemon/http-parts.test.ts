@@ -2,8 +2,8 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import * as z from 'zod'
+import { once } from '../../src/core/calls.ts'
 import { silentLog } from '../../src/core/host.ts'
-import { once } from '../../src/core/once.ts'
 import { isOwnForm, readBytes, readJson, readText } from '../../src/daemon/http/body.ts'
 import {
   addCorsHeaders,

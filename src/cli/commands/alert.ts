@@ -2,13 +2,20 @@ import type { Environment } from '../../core/env/settings.ts'
 import { PATHS } from '../../core/paths.ts'
 import { minute } from '../../core/sentences.ts'
 import type { Store } from '../../core/store/store.ts'
-import { command, type Define } from '../command.ts'
+import {
+  alertChannelsOf,
+  alertTester,
+  auditOf,
+  command,
+  type Define,
+  storeCommand,
+  withStore,
+} from '../command.ts'
 import type { Context, ExitCode } from '../context.ts'
 import { EXIT, failure, listColumns, operatorOf, wrongUsage } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { loadEnvironment } from '../environment.ts'
 import { duration, ENV_FILE, reason, required, STORE, type Values, value } from '../inputs.ts'
-import { alertChannelsOf, alertTester, auditOf, storeCommand, withStore } from '../opened.ts'
 import { beside, compact, iso } from '../output/text.ts'
 
 const SHOWN = 200

@@ -2,11 +2,10 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { heartbeatState } from '../../core/heartbeats.ts'
 import { PATHS } from '../../core/paths.ts'
-import { command, type Define } from '../command.ts'
+import { command, type Define, withStore } from '../command.ts'
 import { CommandError, type Context, type ExitCode, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, type Values } from '../inputs.ts'
-import { withStore } from '../opened.ts'
 import { complain, iso } from '../output/text.ts'
 
 const INPUTS = {

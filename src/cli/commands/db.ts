@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { type Environment, readSettings, type StoreAddress } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
-import type { Answer, Define } from '../command.ts'
+import { type Answer, type Define, onPlace, onStore } from '../command.ts'
 import { CommandError, type Context, EXIT, listColumns, wrongUsage } from '../context.ts'
 import { afterRestore, backup, journal, restore, rowsText } from '../db/backup.ts'
 import { required, value, wholeNumber } from '../inputs.ts'
-import { onPlace, onStore } from '../opened.ts'
 import { agoText, compact, iso, labelled, plural, sizeText, table } from '../output/text.ts'
 
 const status = onStore({

@@ -1,9 +1,8 @@
 import { type Hold, heldTogether, STREAMS, type StreamName } from '../../core/mail/holds.ts'
 import type { Store } from '../../core/store/store.ts'
-import type { Answer, Define } from '../command.ts'
+import { type Answer, auditOf, type Define, storeCommand } from '../command.ts'
 import { type Context, failure } from '../context.ts'
 import { reason, required, words } from '../inputs.ts'
-import { auditOf, storeCommand } from '../opened.ts'
 import { iso, table } from '../output/text.ts'
 
 const BUT_ALERTS = STREAMS.filter((stream) => stream !== 'alert')

@@ -2,12 +2,11 @@ import { InvalidArgumentError } from 'commander'
 import { isLanguage } from '../../core/course/definition.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import { INCIDENTS_KEPT, UPDATE_STATES } from '../../core/incidents/incident.ts'
-import { command, type Define } from '../command.ts'
+import { command, type Define, storeCommand } from '../command.ts'
 import { CommandError, EXIT, operatorOf, whichPlatform, writeRefusal, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { isAddress } from '../health/targets.ts'
 import { choice, durationUpTo, ENV_FILE, STATUS_TARGET, STORE, text, value } from '../inputs.ts'
-import { storeCommand } from '../opened.ts'
 import { iso } from '../output/text.ts'
 
 const LONGEST_TEXT = 500

@@ -11,10 +11,10 @@ import {
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
+import { courseCommand } from '../command.ts'
 import { failure, openProgress, operatorOf, whichPlatform, wrongUsage } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { course, format, unknownName } from '../inputs.ts'
-import { courseCommand } from '../opened.ts'
 import { cadenceText } from '../output/course-text.ts'
 import { complain, iso, plural, table, thousands } from '../output/text.ts'
 

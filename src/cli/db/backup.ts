@@ -5,10 +5,10 @@ import { codeOf } from '../../core/errors.ts'
 import type { AfterRestoreOptions } from '../../core/store/postgres/maintenance.ts'
 import type { Replayed } from '../../core/store/replay.ts'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
+import { auditOf, onPlace, onStore } from '../command.ts'
 import { type Context, failure, wrongUsage } from '../context.ts'
 import { readTextFile } from '../environment.ts'
 import { repeatable } from '../inputs.ts'
-import { auditOf, onPlace, onStore } from '../opened.ts'
 import { compact, iso, plural, sizeText } from '../output/text.ts'
 
 export const backup = onStore({

@@ -3,10 +3,9 @@ import path from 'node:path'
 import { DAY_MS } from '../../core/durations.ts'
 import type { CountedKind, MailDayCount } from '../../core/mail/feedback/sending.ts'
 import { coursePause, type Pause } from '../../core/mail/holds.ts'
-import { type Answer, command } from '../command.ts'
+import { type Answer, command, platformCommand, withPlatform } from '../command.ts'
 import { type Context, EXIT, wrongUsage } from '../context.ts'
 import { STORE, value, wholeNumber } from '../inputs.ts'
-import { platformCommand, withPlatform } from '../opened.ts'
 import { compact, table } from '../output/text.ts'
 
 const status = platformCommand({

@@ -2,11 +2,10 @@ import { parseAddress } from '../../core/address.ts'
 import { SUPPRESSION_CAUSES } from '../../core/mail/feedback/event.ts'
 import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
-import { type CommandData, commandOn } from '../command.ts'
+import { type CommandData, commandOn, withPlatform } from '../command.ts'
 import { type Context, failure, operatorOf, wrongUsage } from '../context.ts'
 import { LARGEST_LIST, readTextFile } from '../environment.ts'
 import { choice, reason, required, STORE } from '../inputs.ts'
-import { withPlatform } from '../opened.ts'
 import { iso } from '../output/text.ts'
 
 const listCommand = commandOn<typeof STORE, SuppressionList>(STORE, (context, values, work) =>

@@ -10,11 +10,11 @@ import { heldTogether, type Pause } from '../../core/mail/holds.ts'
 import { splitList } from '../../core/secret.ts'
 import type { Service } from '../../core/service.ts'
 import { trimEnd } from '../../core/trim-end.ts'
+import { alertChannelsOf } from '../command.ts'
 import { CommandError, type Context, dataFolder, platformText, wrongUsage } from '../context.ts'
 import type { DocumentOf } from '../documents/documents.ts'
 import { assertNotDenied, loadEnvironment } from '../environment.ts'
 import type { STORE, Values } from '../inputs.ts'
-import { alertChannelsOf } from '../opened.ts'
 import { agoText, iso, labelled } from '../output/text.ts'
 
 export type PlatformStatus = Omit<DocumentOf<'status'>, 'version'>

@@ -1,12 +1,12 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose'
 import { isAcceptedSecret } from '../accepted-secret.ts'
 import { parseAddress } from '../address.ts'
+import { once } from '../calls.ts'
 import type { Settings, TokenVerification } from '../env/settings.ts'
 import { codeOf, PlatformError } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import { isRecord } from '../is-record.ts'
 import { boundedBody, proxiedFetch } from '../network/proxy.ts'
-import { once } from '../once.ts'
 import type { SecretPair } from '../secret.ts'
 
 /** The sender of a request: a person with an account, or a back end of the platform's own (the service role). */

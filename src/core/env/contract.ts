@@ -1,4 +1,4 @@
-import { perObject } from '../once.ts'
+import { perObject } from '../calls.ts'
 import type { GroupDefinition, Readers, Requirement, VariableDefinition } from './definition.ts'
 import { KINDS, type KindOfValue } from './kinds.ts'
 import { type Rule, requiredRule, resolveRule } from './rule.ts'

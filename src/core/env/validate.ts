@@ -1,5 +1,5 @@
+import { perObject } from '../calls.ts'
 import { type Finding, type Location, SEVERITY_RANK } from '../finding.ts'
-import { perObject } from '../once.ts'
 import { splitList } from '../secret.ts'
 import { type Service, WEB } from '../service.ts'
 import type { Contract } from './contract.ts'

@@ -1,4 +1,4 @@
-import { perObject } from '../once.ts'
+import { perObject } from '../calls.ts'
 import type { Message } from './mailer.ts'
 import { escapeHtml, type Part } from './template.ts'
 

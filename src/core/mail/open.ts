@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { asciiAddress, type Mailbox } from '../address.ts'
+import { once, perObject } from '../calls.ts'
 import type { DkimSettings, MailRoute, Settings } from '../env/settings.ts'
 import type { Network } from '../network/get.ts'
-import { once, perObject } from '../once.ts'
 import { dkimPrivateKey } from '../webhook-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import {

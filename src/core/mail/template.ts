@@ -1,5 +1,5 @@
+import { perObject } from '../calls.ts'
 import { brandColors } from '../colour.ts'
-import { perObject } from '../once.ts'
 
 /** The place of a slot, which decides how its value is escaped. */
 export type SlotContext = 'html' | 'url' | 'plain'

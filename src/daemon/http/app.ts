@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
+import { once } from '../../core/calls.ts'
 import { PlatformError, storeFault } from '../../core/errors.ts'
-import { once } from '../../core/once.ts'
 import { PATHS } from '../../core/paths.ts'
 import { reportError } from '../../core/reporting/facade.ts'
 import { WEB } from '../../core/service.ts'

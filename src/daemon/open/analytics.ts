@@ -1,9 +1,9 @@
 import { createIngest, type Destination } from '../../core/analytics/ingest.ts'
 import { dayOf, REFUSALS, type Refusal } from '../../core/analytics/store.ts'
+import { once } from '../../core/calls.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Host } from '../../core/host.ts'
-import { once } from '../../core/once.ts'
 import { openAnalyticsStore } from '../../core/store/open.ts'
 import type { OpenOptions } from '../embedding.ts'
 

@@ -1,3 +1,4 @@
+import { once } from '../../core/calls.ts'
 import { suppressionHashes } from '../../core/course/links.ts'
 import { isOutcome } from '../../core/delivery/delivery.ts'
 import type { Settings } from '../../core/env/settings.ts'
@@ -9,7 +10,6 @@ import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/send-once.ts'
 import { createSuppressingMailer, type SuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
 import type { Network } from '../../core/network/get.ts'
-import { once } from '../../core/once.ts'
 import type { OpenOptions } from '../embedding.ts'
 import type { Stores } from './stores.ts'
 

@@ -1,7 +1,7 @@
 import type { InsightsPageData } from '../../core/analytics/insights.ts'
+import { once } from '../../core/calls.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
-import { once } from '../../core/once.ts'
 import { readPackageFile } from '../../core/package-files.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { htmlResponse } from '../http/respond.ts'

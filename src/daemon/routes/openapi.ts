@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { once } from '../../core/calls.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import { once } from '../../core/once.ts'
 import { SIGNATURE_HEADER } from '../../core/payments/webhook.ts'
 import type { ResolvedPlatform } from '../../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'

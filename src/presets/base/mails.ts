@@ -1,6 +1,6 @@
+import { once } from '../../core/calls.ts'
 import { type MailDefinition, type MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
-import { once } from '../../core/once.ts'
 
 /** The mails that the engine itself sends. */
 export const baseMails = [

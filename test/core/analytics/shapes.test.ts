@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isPersonalKey } from '../../../src/core/analytics/personal.ts'
-import { isPersonalNumber, isPersonalValue } from '../../../src/core/analytics/personal-value.ts'
-import { createSanitiser } from '../../../src/core/analytics/sanitise.ts'
+import { createSanitiser, isPersonalNumber, isPersonalValue } from '../../../src/core/analytics/sanitise.ts'
 
 const sanitiseEvent = createSanitiser([{ name: 'page.viewed' }])
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { once } from '../../calls.ts'
 import type { Settings } from '../../env/settings.ts'
 import type { Host } from '../../host.ts'
-import { once } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
 import type { Policy, RateLimitDecision, RateLimiter } from './limiter.ts'
 import { interval, localLimiter, SCRIPT } from './limiter.ts'

@@ -1,7 +1,7 @@
 import { type CssStylesheetAST, parse } from '@adobe/css-tools'
 import { selectAll } from 'css-select'
 import { type AnyNode, type Document, type Element, isTag, isText, type ParentNode } from 'domhandler'
-import { perObject } from '../../once.ts'
+import { perObject } from '../../calls.ts'
 
 export type Scheme = 'light' | 'dark'
 

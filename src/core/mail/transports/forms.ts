@@ -1,7 +1,7 @@
 import { asciiAddress, type Mailbox } from '../../address.ts'
+import { perObject } from '../../calls.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { awsRegion, awsSigned } from '../../network/aws-signature.ts'
-import { perObject } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
 import { encodedFill, joinPieces, type Piece } from '../encoding.ts'
 import type { Message } from '../mailer.ts'
