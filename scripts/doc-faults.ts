@@ -22,7 +22,7 @@ const LIMITS = [
 ] as const
 
 /**
- * Dead links and anchors, commands and options that do not exist, scripts that package.json does not have, runbooks of
+ * Dead links and anchors, paths, commands and options that do not exist, scripts that package.json does not have, runbooks of
  * another form than the rest, and more words than the limits allow: a sentence each. `files` are relative to `root`, with slashes, and
  * `packed` are those of the package: a page of it may link only to others of it.
  */
@@ -40,7 +40,10 @@ export function docFaults(input: {
   for (const file of files.filter((name) => name.endsWith('.md') && !name.startsWith('templates/'))) {
     const text = readFileSync(path.join(root, file), 'utf8')
     for (const { target, line } of linksOf(text)) checkLink(file, line, target)
-    for (const { code, line } of codeOf(text)) checkCommands(file, line, code)
+    for (const { code, line } of codeOf(text)) {
+      checkCommands(file, line, code)
+      if (file === 'docs/why/architecture.md') checkPath(file, line, code)
+    }
     if (/^runbooks\/(?!README)/.test(file)) checkForm(file, text)
   }
   for (const file of files.filter((name) => /^deploy\/.*\.(?:service|yml)$/.test(name))) {
@@ -82,6 +85,13 @@ export function docFaults(input: {
       !anchorsOf(readFileSync(path.join(root, full), 'utf8')).has(anchor)
     )
       faults.push(`${file}:${line} links to ${target}: there is no such heading`)
+  }
+
+  /** Pages name a file or folder by the end of its path. */
+  function checkPath(file: string, line: number, code: string): void {
+    if (!/^[\w./-]+$/.test(code) || !/\w\/|\.ts$/.test(code)) return
+    if (!files.some((one) => `/${one}`.endsWith(`/${code}`) || `/${one}`.includes(`/${code}/`)))
+      faults.push(`${file}:${line} names ${code}, which does not exist`)
   }
 
   function checkCommands(file: string, line: number, code: string): void {

@@ -92,6 +92,22 @@ test('pages with more words than the limit are a fault, the contract and the fig
   ])
 })
 
+test('a path in the page of the architecture that does not exist is a fault', async () => {
+  const root = await emptyFolder()
+  const page = 'docs/why/architecture.md'
+  const source = 'src/core/env/groups.ts'
+  for (const file of [page, source]) await mkdir(path.dirname(path.join(root, file)), { recursive: true })
+  await writeFile(path.join(root, source), '')
+  await writeFile(
+    path.join(root, page),
+    'A row in `core/env/groups.ts` or `groups.ts`, the folder `src/core`, `GET /`, and `core/gone.ts`.',
+  )
+  const files = [page, source]
+  expect(docFaults({ root, files, commands, scripts: {} })).toEqual([
+    `${page}:1 names core/gone.ts, which does not exist`,
+  ])
+})
+
 test('a page of the package that links to what is not in it is a fault', async () => {
   const root = await emptyFolder()
   await writeFile(path.join(root, 'README.md'), '[a](NOTES.md) and [b](OTHER.md)')
