@@ -4,8 +4,7 @@ import type { SubscribeResult } from '../core/course/confirmations.ts'
 import { isLanguage, isTimeZone } from '../core/course/definition.ts'
 import type { Course } from '../core/course/open.ts'
 import type { EnrolAnswer } from '../core/course/store.ts'
-import type { Preferences, SubscriptionState } from '../core/course/subscription.ts'
-import { isUnderWay } from '../core/course/subscription.ts'
+import { isUnderWay, type Preferences, type SubscriptionState } from '../core/course/subscription.ts'
 import { PlatformError } from '../core/errors.ts'
 
 /** One course that a person is or was in. */

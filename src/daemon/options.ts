@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
-import type { Places } from '../core/daemon-record.ts'
-import { type DaemonRecord, leavePointer, recordDaemon } from '../core/daemon-record.ts'
+import { type DaemonRecord, leavePointer, type Places, recordDaemon } from '../core/daemon-record.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
 import { codeOf, faultName } from '../core/errors.ts'
 import type { Host } from '../core/host.ts'

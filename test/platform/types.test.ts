@@ -1,8 +1,7 @@
 import { expectTypeOf, test } from 'vitest'
 import type { Secret } from '../../src/core/secret.ts'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
-import type { PlatformEnvironment } from '../../src/platform/checked.ts'
-import { definePlatform } from '../../src/platform/checked.ts'
+import { definePlatform, type PlatformEnvironment } from '../../src/platform/checked.ts'
 
 // Held by the compiler (npm run check); running them only shows that they are there.
 

@@ -2,8 +2,7 @@ import { parsedJson } from '../is-record.ts'
 import { CAUSES } from '../network/causes.ts'
 import { get, LONG_MS, type Network } from '../network/get.ts'
 import type { Service, ServiceDefinition } from '../service.ts'
-import type { ProbeContext, ProbeResult } from './probe.ts'
-import { degraded, failing, ok } from './probe.ts'
+import { degraded, failing, ok, type ProbeContext, type ProbeResult } from './probe.ts'
 import { probeRemote } from './prober.ts'
 
 /** What an answer must be; without it, any that is no server's error will do. */

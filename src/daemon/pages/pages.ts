@@ -1,5 +1,4 @@
-import type { Cadence } from '../../core/course/definition.ts'
-import { NOTICES } from '../../core/course/definition.ts'
+import { type Cadence, NOTICES } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/template.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { PATHS } from '../../core/paths.ts'

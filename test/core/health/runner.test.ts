@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readSettings } from '../../../src/core/env/settings.ts'
-import type { ProbeResult } from '../../../src/core/health/probe.ts'
-import { openProbes } from '../../../src/core/health/probe.ts'
+import { openProbes, type ProbeResult } from '../../../src/core/health/probe.ts'
 import { createHealth, logChanges } from '../../../src/core/health/runner.ts'
 import { systemClock, systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
