@@ -22,7 +22,7 @@ interface Mark<Settlement> {
  * monotonic clock.
  */
 export function createMarker<Job, Settlement extends { readonly claim: Job }>(
-  store: { readonly settle: (settlements: readonly Settlement[]) => Promise<void> },
+  source: { readonly settle: (settlements: readonly Settlement[]) => Promise<void> },
   timer: Timer,
   full = Number.POSITIVE_INFINITY,
 ) {
@@ -31,29 +31,31 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   let waiting: Mark<Settlement>[] | undefined
   let window = SHORTEST_MS
   let [out, held] = [0, 0]
-  const sent = new Map<Job, PromiseWithResolvers<void>>()
+  let isFailing = false
+  const inFlight = new Map<Job, PromiseWithResolvers<void>>()
 
   const commitSoon = () => {
     if (waiting === group) return
     const mine = group
     waiting = mine
     // The group may have been committed already.
-    void timer.sleep(window).then(() => (mine === group ? commit() : undefined))
+    void timer.sleep(isFailing ? AGAIN_MS : window).then(() => (mine === group ? commit() : undefined))
   }
   const commitIfReady = () => {
     const allAreHeld = held > 0 && held >= out && group.length > 0
-    if ((allAreHeld || group.length >= full) && window !== AGAIN_MS) void commit()
+    if ((allAreHeld || group.length >= full) && !isFailing) void commit()
   }
   async function commit(): Promise<void> {
     const marked = group
     group = []
     const began = timer.monotonic()
     try {
-      await store.settle(marked.map(({ settlement }) => settlement))
+      await source.settle(marked.map(({ settlement }) => settlement))
       window = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, COMMITS_LONG * (timer.monotonic() - began)))
+      isFailing = false
       for (const { resolve } of marked) resolve()
     } catch (error) {
-      window = AGAIN_MS
+      isFailing = true
       const passing = error instanceof PlatformError && error.code === 'store_unavailable' && !error.final
       const latest = timer.monotonic() + AGAIN_MS
       for (const mark of marked) {
@@ -66,8 +68,8 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   return {
     /** Resolves when the outcome is durable, so a slot that awaits it takes no other work before. */
     mark(settlement: Settlement, until: number): Promise<void> {
-      const message = sent.get(settlement.claim)
-      sent.delete(settlement.claim)
+      const message = inFlight.get(settlement.claim)
+      inFlight.delete(settlement.claim)
       const { promise, resolve, reject } = message ?? Promise.withResolvers<void>()
       group.push({ settlement, until, resolve, reject })
       commitSoon()
@@ -76,7 +78,7 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
     },
     begin(claim: Job) {
       const durable = Promise.withResolvers<void>()
-      sent.set(claim, durable)
+      inFlight.set(claim, durable)
       out += 1
       return {
         /** For the transport, which may hold its next message until this one is durable. */

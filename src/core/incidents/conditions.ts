@@ -57,12 +57,11 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk, writeMs, holds, halfConfigured, outcomes = {}, scheduleStalledMs } = observed
-  const { alerts, clock, starts = [] } = observed
+  const { lessonsDueSince, disk, writeMs, holds, halfConfigured, outcomes = {} } = observed
+  const { alerts, clock, starts = [], scheduleStalledMs: stalledMs } = observed
   const paused = holds && pauseReasons(holds)
   // Paused lessons wait on purpose, and the pause itself is told.
   const due = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsDueSince
-  const stalledMs = scheduleStalledMs ?? -1
   return {
     service: WEB,
     probes: given({
@@ -79,7 +78,9 @@ export function conditionsReport(
       start_refused: ok(true),
       restart_loop: result(restartReason(starts, now)),
       schedule_stalled:
-        stalledMs < 0 ? undefined : unless(stalledMs < SCHEDULE_MS, `no progress for ${minutes(stalledMs)}`),
+        stalledMs === undefined
+          ? undefined
+          : unless(stalledMs < SCHEDULE_MS, `no progress for ${minutes(stalledMs)}`),
       alerts_unheard: alerts && result(unheardReason(alerts)),
       clock_wrong: clock && result(clockReason(clock)),
       courses_paused: paused && result(paused.courses),
@@ -93,11 +94,11 @@ const unless = (isWell: boolean, reason: string) => (isWell ? ok(true) : failing
 
 /** Courses that were paused together with other mail are part of that pause, so that one pause is one incident. */
 function pauseReasons(holds: readonly Hold[]): { courses: string | undefined; mail: string | undefined } {
-  const [courses = [], mail = []] = [true, false].map((alone) =>
-    heldTogether(holds).filter(({ streams }) => (streams.join() === 'course') === alone),
-  )
+  const pauses = heldTogether(holds)
+  const courses = pauses.find(({ streams }) => streams.join() === 'course')
+  const mail = pauses.filter((one) => one !== courses)
   const said = mail.map(({ streams, reason }) => `${streams.join(', ')}: ${reason}`)
-  return { courses: courses[0]?.reason, mail: said.length === 0 ? undefined : said.join('; ') }
+  return { courses: courses?.reason, mail: said.length === 0 ? undefined : said.join('; ') }
 }
 
 /** Causes whose alerts leave also while alerts are paused: somebody must hear of every pause. */
