@@ -120,7 +120,8 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
       const sentAt = last && Math.abs(last.now - notedAt) >= NOTED_EVERY_MS ? last.now : undefined
       await write(function* () {
         if (sentAt !== undefined) yield* setMeta(SENT_NOTE, String(sentAt))
-        const others = settlements.filter((one) => !one.sent || rowByRow?.markSent(one) !== true)
+        const others: Settlement[] = []
+        for (const one of settlements) if (!one.sent || rowByRow?.markSent(one) !== true) others.push(one)
         if (rowByRow) yield* subscriptions.sayNames(settlements.flatMap(({ progress }) => progress ?? []))
         if (others.length === 0) return
         const rows = yield* subscriptions.lockAll(others.map(({ claim }) => claim.id))

@@ -130,10 +130,12 @@ export function laterThan(journal: Entries, rows: Entries): Entries {
 
 /** The entries of the journal that an operator names. */
 export function readNamedJournal(file: string | undefined): readonly JournalEntry[] | undefined {
+  if (file === undefined) return undefined
+  const found = statSync(file, { throwIfNoEntry: false })
   // A pipe is read as a file is.
-  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.isDirectory() !== false)
+  if (found === undefined || found.isDirectory())
     throw new StoreMaintenanceError(`there is no file ${file}: name the journal of the replaced store.`)
-  return file === undefined ? undefined : readJournal(file)
+  return readJournal(file)
 }
 
 /** Refuses a journal with lines that nobody can do again, where the backup does not have what they say. */
