@@ -15,9 +15,13 @@ export function* readCsv(file: string): Generator<CsvRow> {
   const text = file.replace(/^\ufeff/, '')
   const [first = ''] = text.slice(0, LONGEST_HEAD).split(/[\r\n]/, 1)
   const [separator = ','] = [',', ';', '\t'].sort((a, b) => first.split(b).length - first.split(a).length)
-  const [plain, inQuotes] = [new RegExp(`[^"\\r\\n${separator}]+`, 'y'), /[^"\n]+/y]
-  let [cells, cell, quoted]: [string[], string, boolean] = [[], '', false]
-  let [line, begun] = [1, 1]
+  const plain = new RegExp(`[^"\\r\\n${separator}]+`, 'y')
+  const inQuotes = /[^"\n]+/y
+  let cells: string[] = []
+  let cell = ''
+  let quoted = false
+  let line = 1
+  let begun = 1
   for (let index = 0; index <= text.length; ) {
     const run = quoted ? inQuotes : plain
     run.lastIndex = index
@@ -32,7 +36,9 @@ export function* readCsv(file: string): Generator<CsvRow> {
       const fault = quoted && 'a quote that begins on this line does not end'
       const row = { line: begun, cells: [...cells, cell], ...(fault && { fault }) }
       if (row.cells.some((one) => one.trim() !== '')) yield row
-      ;[cells, cell, begun] = [[], '', line]
+      cells = []
+      cell = ''
+      begun = line
     } else if (part === separator && !quoted) {
       cells.push(cell)
       cell = ''

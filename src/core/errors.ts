@@ -92,6 +92,7 @@ export const codeError = (code: string) => Object.assign(new Error(code), { code
 export const POOL_BUSY = 'POOL_BUSY'
 
 /** The faults of a store: what health and logs call each, then how its codes begin. The first that fits counts. */
+// biome-ignore format: a fault a line
 const FAULTS = {
   journal: ['its journal cannot be written, so a restore would forget who leaves now', 'JOURNAL_'],
   // SHMSIZE: the index of the log, beside the file, cannot be made.
@@ -99,15 +100,11 @@ const FAULTS = {
   damaged: ['a page of its file is damaged', 'SQLITE_CORRUPT', 'SQLITE_NOTADB', 'XX001', 'XX002'],
   disk_error: ['its disk reports errors', 'SQLITE_IOERR', 'EIO', '58030'],
   locked: ['another process holds its lock', 'SQLITE_BUSY', 'SQLITE_LOCKED'],
-  not_writable: [
-    'its file cannot be written',
-    ...['SQLITE_READONLY', 'SQLITE_CANTOPEN', 'SQLITE_PERM', 'EACCES', 'EROFS'],
-  ],
+  not_writable:
+    ['its file cannot be written', 'SQLITE_READONLY', 'SQLITE_CANTOPEN', 'SQLITE_PERM', 'EACCES', 'EROFS'],
   read_only: ['its server accepts no writes: it is a replica, or was set to read-only', '25006'],
-  not_reached: [
-    'its server cannot be reached',
-    ...['ECONN', 'ENOTFOUND', 'EHOSTUNREACH', 'ETIMEDOUT', '57P0', '08'],
-  ],
+  not_reached:
+    ['its server cannot be reached', 'ECONN', 'ENOTFOUND', 'EHOSTUNREACH', 'ETIMEDOUT', '57P0', '08'],
   busy: ['every connection of its pool is in use', POOL_BUSY],
   crowded: ['its server has no connection left', '53300'],
   denied: ['its server refused the user or the password', '28'],

@@ -134,9 +134,7 @@ const audit = onStore({
       at: iso(entry.at),
     }))
     const head = ['when', 'who', 'from', 'action', 'what', 'details']
-    const rows = entries.map(({ at, who, place, action, subject = '', details = '' }) => [
-      ...[at, who, place, action, subject, details],
-    ])
+    const rows = entries.map((it) => [it.at, it.who, it.place, it.action, it.subject ?? '', it.details ?? ''])
     const none = 'no operator has changed anything yet\n'
     return { json: { entries }, text: rows.length === 0 ? none : table([head, ...rows]) }
   },

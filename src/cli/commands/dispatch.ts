@@ -78,7 +78,9 @@ async function localSource(context: Context, env: Environment, options: Dispatch
 /** What a call would send, in the order in which it would, without claiming anything. */
 async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
   const due = ((await source.due?.()) ?? []).map(({ nextAttemptAt, ...subscription }) => ({
-    ...{ id: subscription.id, day: nextDay(subscription), nextAttemptAt },
+    id: subscription.id,
+    day: nextDay(subscription),
+    nextAttemptAt,
   }))
   const lines = due.map(
     ({ id, day, nextAttemptAt }) => `day ${day} of ${id}, due since ${iso(nextAttemptAt ?? 0)}\n`,

@@ -116,7 +116,9 @@ const list = command({
   async run(context) {
     const { renderMail, withSamples } = await import('../../core/mail/template.ts')
     const mails = Object.entries(await context.platform.mails.compiled()).map(([name, mail]) => ({
-      ...{ name, subject: renderMail(mail, withSamples(mail)).subject, slots: mail.slots },
+      name,
+      subject: renderMail(mail, withSamples(mail)).subject,
+      slots: mail.slots,
     }))
     const rows = mails.flatMap(({ name, subject, slots }) => [
       [name, subject] as const,

@@ -11,9 +11,10 @@ import {
 import { isPersonalKey } from './personal.ts'
 
 /** Why an event, or a property of one, is left out. The first four cost the event, the others a property. */
+// biome-ignore format: short lines
 export const DROP_REASONS = [
-  ...(['malformed', 'unknown_kind', 'time_out_of_range', 'opted_out'] as const),
-  ...(['property_name', 'property_personal', 'property_type', 'property_limit', 'property_unknown'] as const),
+  'malformed', 'unknown_kind', 'time_out_of_range', 'opted_out',
+  'property_name', 'property_personal', 'property_type', 'property_limit', 'property_unknown',
 ] as const
 export type DropReason = (typeof DROP_REASONS)[number]
 

@@ -118,7 +118,9 @@ export function messageEngine<Settlement extends MessageSettlement>(
         log.info(`${event}_sent`, `a message of the stream ${name} was sent`, about)
       else if (delivery.kind !== 'untried' && reason !== undefined)
         log.warn(`${event}_not_sent`, `a message of the stream ${name} was not sent`, {
-          ...{ ...about, outcome: delivery.kind, reason },
+          ...about,
+          outcome: delivery.kind,
+          reason,
         })
     },
   }
@@ -128,7 +130,9 @@ export function messageEngine<Settlement extends MessageSettlement>(
 const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
 
 export const messageJob = ({ createdAt: dueAt, attempts: failures, unknownSince }: QueuedMessage) => ({
-  ...{ dueAt, failures, unknownSince },
+  dueAt,
+  failures,
+  unknownSince,
   wasTried: failures > 0,
 })
 

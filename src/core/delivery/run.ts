@@ -65,7 +65,10 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   /** Claims that a fault kept from being handed over. */
   const left: Taken<Claim>[] = []
   const undecided: Promise<unknown>[] = []
-  let [room, size, busy, sent] = [limit, BATCH, 0, 0]
+  let room = limit
+  let size = BATCH
+  let busy = 0
+  let sent = 0
   let isDry = false
   let isTaking = false
   let hasTaken = false

@@ -94,9 +94,10 @@ const contractOf = perObject(({ services, groups: definitions }: ContractDefinit
     groups,
     variables,
     // Report what is missing before what is wrong with a value.
-    rules: [false, true].flatMap((ofValues) =>
-      rules.filter(({ kind }) => (kind === 'forbidden-value') === ofValues),
-    ),
+    rules: [
+      ...rules.filter(({ kind }) => kind !== 'forbidden-value'),
+      ...rules.filter(({ kind }) => kind === 'forbidden-value'),
+    ],
     find: (name) => byName.get(name),
     group: (name) => byGroup.get(name),
   }

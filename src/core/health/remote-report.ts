@@ -152,9 +152,9 @@ function readAny({ status, body }: Answer): Reading | undefined {
 
 const WORST_FIRST: readonly State[] = ['failing', 'degraded', 'ok']
 /** draft-inadarei-api-health-check-06, section 3.1, with the words it allows for other conventions. */
+// biome-ignore format: short lines
 const HEALTH_JSON: Words = {
-  ...{ pass: 'ok', ok: 'ok', up: 'ok', warn: 'degraded' },
-  ...{ fail: 'failing', error: 'failing', down: 'failing' },
+  pass: 'ok', ok: 'ok', up: 'ok', warn: 'degraded', fail: 'failing', error: 'failing', down: 'failing',
 }
 const SPRING: Words = { up: 'ok', unknown: 'degraded', down: 'failing', out_of_service: 'failing' }
 const ASPNET: Words = { healthy: 'ok', degraded: 'degraded', unhealthy: 'failing' }

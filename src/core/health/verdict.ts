@@ -25,11 +25,11 @@ export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuil
   )
   /** Trouble that does not fail the check yet. */
   const warnings = diagnosis.skew ? [`different builds run: ${buildsText(diagnosis.builds)}`] : []
-  for (const { service, certificate: { daysLeft } = { daysLeft: CERTIFICATE_DAYS } } of results)
-    if (daysLeft < CERTIFICATE_DAYS)
-      warnings.push(
-        `the certificate of ${service} ${daysLeft < 0 ? 'has expired' : `ends in ${counted(daysLeft, 'day')}`}`,
-      )
+  for (const { service, certificate } of results) {
+    const daysLeft = certificate?.daysLeft ?? CERTIFICATE_DAYS
+    const end = daysLeft < 0 ? 'has expired' : `ends in ${counted(daysLeft, 'day')}`
+    if (daysLeft < CERTIFICATE_DAYS) warnings.push(`the certificate of ${service} ${end}`)
+  }
   const failed =
     states.includes('failing') ||
     others.length > 0 ||

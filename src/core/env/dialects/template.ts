@@ -27,7 +27,10 @@ const DEEPEST = 20
  */
 export function substitute(text: string, look: Look, depth = 0): string | undefined {
   if (depth > DEEPEST) return undefined
-  let [result, length, at, line] = ['', text.length, 0, { end: -1, lastBrace: -1 }]
+  let result = ''
+  let length = text.length
+  let at = 0
+  let line = { end: -1, lastBrace: -1 }
   for (let dollar = text.indexOf('$'); dollar !== -1; dollar = text.indexOf('$', at)) {
     result += text.slice(at, dollar)
     const plain = matchAt(PLAIN, text, dollar + 1)
