@@ -67,7 +67,7 @@ test('each of these routes has its row in the table of budgets', () => {
 
 /** What a file of `src` calls to read bytes that somebody else may have written. */
 const READS =
-  /\b(?:readFile|readFileSync|readSync|createReadStream|readBytes|boundedBody|proxiedFetch|resolveTxt)\(|for await \(const chunk|'node:stream\/consumers'|\.on\(\s*'data'|onResponseData|\b(?<!type )(?:get|exchange)\b[^}]*\} (?:from |= await import\()'[^']*network\/(?:get|exchange)\.ts'/
+  /\b(?:readFile|readFileSync|readSync|createReadStream|readBytes|boundedBody|proxiedFetch|resolveTxt)\(|for await \(const chunk|\bbuffer\(stream\)|\.on\(\s*'data'|onResponseData|\b(?<!type )(?:get|exchange)\b[^}]*\} (?:from |= await import\()'[^']*network\/(?:get|exchange)\.ts'/
 
 const HTTP = 'Any other answer over HTTP'
 /** Each such file, by the row of the table that bounds it. Those without one read the operator's or their own files. */
