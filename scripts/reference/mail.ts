@@ -22,7 +22,7 @@ ${mails.join('\n')}
 
 ## Outcomes over SMTP
 
-What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: the transport pauses, and no attempt is counted against the message. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: your settings or account may be at fault, or the message; what becomes of the messages around it decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
+What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: sending stops until the next run, and lessons lose no attempt. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: your settings or account may be at fault, or the message; what becomes of the messages around it decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
 
 ${table(SMTP_OUTCOMES)}
 

@@ -1,6 +1,7 @@
 import { auditEntry } from '../core/audit.ts'
 import type { Course } from '../core/course/open.ts'
 import { type Environment, readSettings, type StoreAddress } from '../core/env/settings.ts'
+import { newId } from '../core/host.ts'
 import type { Channel } from '../core/incidents/lanes.ts'
 import type { SendOutcome } from '../core/mail/mailer.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -264,16 +265,12 @@ export function auditOf(
 
 /** Sends a test alert on a channel, which says that nothing is wrong. */
 export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {
-  const [now, id] = [context.clock.now(), Buffer.from(context.random.bytes(9)).toString('base64url')]
-  const open = {
-    reason: undefined,
-    closedAt: undefined,
-    acknowledgedAt: undefined,
-    acknowledgedBy: undefined,
-  }
-  const incident = { id, cause: 'test', service: 'web', affected: [], openedAt: now, seenAt: now, ...open }
+  const [now, id] = [context.clock.now(), newId(context.random, 9)]
   return async (name) => {
     const { alertId } = await import('../core/incidents/lanes.ts')
+    const { UNATTENDED } = await import('../core/incidents/incident.ts')
+    const about = { cause: 'test', service: 'web', affected: [], reason: undefined }
+    const incident = { id, ...about, openedAt: now, seenAt: now, ...UNATTENDED }
     const channel = (await alertChannelsOf(context, env)).find((one) => one.name === name)
     if (channel === undefined) throw new TypeError(`there is no channel ${name}`)
     return channel.tell({ id: alertId(id, 'test'), kind: 'test', incident, at: now })

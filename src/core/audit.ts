@@ -1,4 +1,4 @@
-import type { Random } from './host.ts'
+import { newId, type Random } from './host.ts'
 
 /** The user who changes a store, and the machine. */
 export interface Operator {
@@ -41,7 +41,7 @@ export function auditEntry(input: {
   readonly details?: string | undefined
 }): AuditEntry {
   return {
-    id: Buffer.from(input.random.bytes(ID_BYTES)).toString('base64url'),
+    id: newId(input.random, ID_BYTES),
     at: input.now,
     action: input.action,
     who: plain(input.operator.name),

@@ -1,5 +1,6 @@
 import { DAY_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
+import { CERTIFICATE_DAYS } from '../core/health/verdict.ts'
 import type { Host } from '../core/host.ts'
 import type { CertificateCheck } from '../core/incidents/conditions.ts'
 import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
@@ -10,10 +11,8 @@ import type { Metrics } from './metrics/metrics.ts'
 const EVERY_MS = 60 * 60 * 1000
 const AGAIN_MS = 60 * 1000
 const LIMIT_MS = 10_000
-/** As in `preflight --deep`: renewal runs weeks ahead. */
-const WARN_DAYS = 14
 
-/** Looks at the certificate behind every configured https or mail address, at the start and once an hour. */
+/** Looks at the certificates of the services, stores and providers in `placesOf`, at the start and once an hour. */
 export function watchCertificates(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   settings: Settings,
@@ -33,7 +32,7 @@ export function watchCertificates(
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
     const { validTo = Number.POSITIVE_INFINITY, fault } = found ?? {}
     const days = Math.floor((validTo - clock.now()) / DAY_MS)
-    const state = fault !== undefined ? 'refused' : days < WARN_DAYS ? 'expiring' : 'good'
+    const state = fault !== undefined ? 'refused' : days < CERTIFICATE_DAYS ? 'expiring' : 'good'
     // Log each change once, not every hour.
     const isNew = said.get(variable) !== state
     said.set(variable, state)

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { writeWhole } from '../core/daemon-record.ts'
+import { faultName } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
 import type { Network } from '../core/network/get.ts'
@@ -197,7 +198,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const begin = () => {
     running = running.then(round).catch((error: unknown) => {
       fault = 'a round failed; the next one tries again'
-      log.error('round_failed', fault, { fault: error instanceof Error ? error.name : 'unknown' })
+      log.error('round_failed', fault, { fault: faultName(error) })
     })
     return running
   }

@@ -1,4 +1,5 @@
 import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
+import { faultName } from '../errors.ts'
 import type { Clock, Log } from '../host.ts'
 
 /** A process that handles an hour and dies loses it after this; while it lives, it renews its claim every minute. */
@@ -64,7 +65,7 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
       }
     } catch (error) {
       const failed = 'an hour of the schedule failed and is tried again in a minute'
-      log.error('schedule_failed', failed, { hour, fault: nameOf(error) })
+      log.error('schedule_failed', failed, { hour, fault: faultName(error) })
       onFault(error, hour)
       // Another process may hold an hour that this one could not claim. If the store cannot be reached, the lease ends by itself.
       if (claimed === hour) await store.endHour(hour, false).catch(() => {})
@@ -84,7 +85,7 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
     if (stopping.signal.aborted) return
     await minute?.(stopping.signal).catch((error: unknown) => {
       const failed = 'what was due in this minute could not be sent; the next minute tries again'
-      log.warn('minute_failed', failed, { fault: nameOf(error) })
+      log.warn('minute_failed', failed, { fault: faultName(error) })
     })
   }
   return {
@@ -94,7 +95,7 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
       if (hour !== undefined)
         store.keepHour({ hour, leaseMs: LEASE_MS }).catch((error: unknown) => {
           const lost = 'an hour of the schedule could not be held for longer'
-          log.warn('schedule_hour_not_held', lost, { hour, fault: nameOf(error) })
+          log.warn('schedule_hour_not_held', lost, { hour, fault: faultName(error) })
         })
       running ??= look().finally(() => {
         running = undefined
@@ -109,4 +110,3 @@ export function createHours({ store, clock, log, run, minute, onDone, onFault }:
 }
 
 const hourAt = (ms: number) => new Date(ms).toISOString().slice(0, 13)
-const nameOf = (error: unknown) => (error instanceof Error ? error.name : 'unknown')

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Operator, PROGRAM } from '../audit.ts'
 import { createMails } from '../delivery/messages.ts'
 import { HOUR_MS } from '../durations.ts'
+import { faultName } from '../errors.ts'
 import { systemClock, type Timer } from '../host.ts'
 import type { Held } from '../mail/holds.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
@@ -52,7 +53,7 @@ export function openCourse(options: CourseOptions) {
   const inBackground = (work: Promise<unknown>) => {
     const ended = work.catch((error: unknown) =>
       log.warn('message_interrupted', 'a mail could not be sent or recorded now, and is tried again', {
-        fault: error instanceof Error ? error.name : 'unknown',
+        fault: faultName(error),
       }),
     )
     pending.add(ended)

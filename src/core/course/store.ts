@@ -112,7 +112,10 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   }>
   /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
   checkToken(input: TokenUse): Promise<'use' | TokenAnswer>
-  /** Removes what was never confirmed and had its last link before that moment, a few hundred a transaction. */
+  /**
+   * Removes what was never confirmed and had its last link before that moment, a few hundred a transaction, and the
+   * messages of all streams that were done with or expired before it.
+   */
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */
   confirm(input: TokenUse & { readonly begin: Begin }): Promise<TokenAnswer>

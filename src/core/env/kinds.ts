@@ -38,7 +38,7 @@ interface Narrowed {
   readonly base?: boolean
 }
 
-/** All that is known of one kind of value: add a kind here, and nowhere else. */
+/** All that is known of one kind of value. Add a kind here; its parser is in `values.ts`. */
 export interface KindOfValue {
   /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (text: string, narrowed: Narrowed) => unknown

@@ -24,7 +24,7 @@ const PLACEHOLDER = new RegExp(
   'i',
 )
 
-/** Shorter than this, a secret can be guessed by trying (NIST SP 800-131A asks 112 bits; 16 base64 characters hold 96). */
+/** Shorter than this, a secret can be guessed by trying. 16 base64 characters hold 96 bits. */
 const SHORTEST_SECRET = 16
 
 /** A provider's key that is shorter than this was cut off. */

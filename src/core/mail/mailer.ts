@@ -94,7 +94,7 @@ export interface Mail {
   /** Further headers, checked by `checkedHeaders`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly attachments?: readonly Attachment[] | undefined
-  /** Present on course mail: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
+  /** Present on lessons and status notices: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
   readonly unsubscribeUrl?: string
 }
 

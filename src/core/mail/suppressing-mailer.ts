@@ -35,7 +35,7 @@ export function createSuppressingMailer(
     readonly isSignIn: (template: string) => boolean
     readonly clock: Clock
     readonly onSent?: (count: MailCount) => Promise<void>
-    /** Called for each mail that is not a lesson, because such mail does not wait for a slot. */
+    /** Called for each mail but lessons and status notices, because such mail does not wait for a slot. */
     readonly onUrgent?: () => Promise<void>
   },
 ): SuppressingMailer {

@@ -14,7 +14,7 @@ const LEAST_SHARE = 10
 /** For routes that mail providers call for all subscribers from a few addresses: reports, one-click unsubscriptions. */
 const PROVIDER_PER_MINUTE = 6000
 
-/** RATE_LIMIT_PER_MINUTE bounds the policies of a minute; one client gets a share of EMAIL_CONFIRMATIONS_PER_DAY. */
+/** RATE_LIMIT_PER_MINUTE bounds all but `unsubscribe`, `feedback` and `confirmations`; one client gets a share of EMAIL_CONFIRMATIONS_PER_DAY. */
 export function policiesOf(perMinute = 300, confirmationsPerDay = 10_000) {
   const provider = (name: string): Policy => ({ name, quota: PROVIDER_PER_MINUTE, windowSeconds: 60 })
   const policy = (name: string, quota: number) => ({ ...provider(name), quota: Math.min(quota, perMinute) })

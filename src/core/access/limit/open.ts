@@ -74,7 +74,7 @@ export function withFallback(
   shared: ReturnType<typeof sharedCounter>,
 ): RateLimiter {
   const local = localLimiter(clock)
-  /** Counts what is on its way to the shared store, so that a burst cannot outrun a slow one. */
+  /** Counts what the shared store allowed or has not answered yet, so that a burst cannot outrun a slow one. */
   const ahead = localLimiter(clock)
   const closing = new AbortController()
   let down = false
