@@ -24,7 +24,14 @@ export async function commandsPage(): Promise<string> {
     .filter(({ path }) => path.length === 1)
     .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
   const rows = commands.flatMap(inputRows).map(({ text }) => text)
-  const common = [...new Set(rows)].filter((text) => rows.filter((other) => other === text).length >= MANY)
+  const often = (text: string) => rows.filter((other) => other === text).length
+  const nameIn = (text: string) => text.split(' | ')[0]
+  // One row an option: a command where it means something else says so itself.
+  const common = [...new Set(rows)].filter(
+    (text) =>
+      often(text) >= MANY &&
+      !rows.some((other) => nameIn(other) === nameIn(text) && often(other) > often(text)),
+  )
   return `${[
     '# Commands',
     `${SHOWN} \`platformctl help COMMAND\` prints the same with yours. Made from the command tree by \`npm run make\`. What \`--format json\` writes has [a JSON Schema for each command](schemas).`,
