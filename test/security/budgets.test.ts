@@ -96,12 +96,7 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   'A compressed backup': ['core/store/sqlite/image.ts'],
   '': [
     ...['cli/commands/deploy.ts', 'cli/deploy/subject.ts', 'cli/variables.ts', 'platform/load-platform.ts'],
-    ...[
-      'core/mail/compile/files.ts',
-      'core/mail/folder-mails.ts',
-      'core/mail/transports/mime.ts',
-      'core/package-files.ts',
-    ],
+    ...['core/mail/compile/files.ts', 'core/mail/folder-mails.ts', 'core/package-files.ts'],
     ...[
       'core/daemon-record.ts',
       'daemon/spare-alerts.ts',
