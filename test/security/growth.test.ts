@@ -59,7 +59,9 @@ async function builtIn(files: readonly string[]): Promise<readonly Expression[]>
   const recorded = new Proxy(RegExp, {
     construct(target, [source, flags]) {
       const pattern = new target(source, flags)
-      const file = files.find((one) => new Error().stack?.includes(`/${one}:`))
+      // The nearest: a file that imports it may stand in the trace too.
+      const trace = new Error().stack?.split('\n') ?? []
+      const file = trace.flatMap((line) => files.filter((one) => line.includes(`/${one}:`)))[0]
       if (file !== undefined) made.push({ file, pattern })
       return pattern
     },
@@ -164,6 +166,7 @@ const OWN: Readonly<Record<string, string>> = {
   'src/core/errors.ts': 'causes of an error',
   'src/core/store/copy.ts': 'names of tables',
   'src/core/store/sqlite/': 'names of files',
+  'src/daemon/http/app.ts': 'our own routes',
   'src/daemon/http/respond.ts': 'a header, of which 64 parts are read',
   'src/daemon/routes/openapi': 'our own routes',
   'src/platform/': 'a definition',
