@@ -83,9 +83,10 @@ export function virtualTime(start: number): VirtualTime {
     after,
     async passUntil(ms, stop) {
       for (;;) {
-        // Every promise that can settle without time passing does so first, also what waits for a turn of the event loop.
+        // Every promise that can settle without time passing does so first, also what waits for a turn of the event loop
+        // or for a file.
         do await new Promise((resolve) => setImmediate(resolve))
-        while (process.getActiveResourcesInfo().includes('Immediate'))
+        while (process.getActiveResourcesInfo().some((name) => /^(?:Immediate|FSReq)/.test(name)))
         const next = queue[0]
         if (stop() || next === undefined || next.at > ms) return
         elapsed = next.at
