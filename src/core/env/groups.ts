@@ -26,6 +26,14 @@ const PRICES = [
   'PAYMENTS_PRICE_TEAM_YEARLY',
 ] as const
 
+export const text = (example: string, summary: string) => ({ kind: 'text', example, summary }) as const
+export const url = (example: string, summary: string) => ({ kind: 'url', example, summary }) as const
+export const secret = (summary: string) => ({ kind: 'secret', summary }) as const
+const bearer = (summary: string) => ({ ...secret(summary), bearer: true }) as const
+/** A secret that operators make and rotate themselves. */
+const chosen = (summary: string) => ({ ...secret(summary), chosen: true, rotates: true }) as const
+const integer = (range: readonly [number, number], example: string, summary: string) =>
+  ({ kind: 'integer', range, example, summary }) as const
 const price = (plan: string, each: string) =>
   ({
     kind: 'price',
@@ -136,11 +144,8 @@ export const baseGroups = {
         summary: 'Where subscriptions live: sqlite:PATH or postgres://….',
       },
       STORE_POOL_SIZE: {
-        kind: 'integer',
+        ...integer([1, 200], '10', 'Connections to a PostgreSQL store that one process holds.'),
         adjusts: true,
-        range: [1, 200],
-        example: '10',
-        summary: 'Connections to a PostgreSQL store that one process holds.',
       },
     },
   },
@@ -150,32 +155,20 @@ export const baseGroups = {
     absent: 'nobody can sign in',
     visitors: 'Accounts are off: nobody can sign in.',
     variables: {
-      NEXT_PUBLIC_DATASTORE_URL: {
-        kind: 'url',
-        example: 'https://data.example.com',
-        summary: 'Address of the data store for accounts and saved work.',
-      },
-      NEXT_PUBLIC_DATASTORE_ANON_KEY: {
-        kind: 'text',
-        example: 'anon-key-of-the-project',
-        summary: 'Key of the data store that browsers may hold.',
-      },
-      DATASTORE_SERVICE_ROLE_KEY: {
-        kind: 'secret',
-        bearer: true,
-        summary: 'Key of the data store that only servers may hold.',
-      },
-      DATASTORE_JWT_SECRET: {
-        kind: 'secret',
-        chosen: true,
-        rotates: true,
-        summary: 'Verifies identities signed with HS256.',
-      },
-      DATASTORE_JWKS_URL: {
-        kind: 'url',
-        example: 'https://data.example.com/.well-known/jwks.json',
-        summary: 'Verifies identities by published keys.',
-      },
+      NEXT_PUBLIC_DATASTORE_URL: url(
+        'https://data.example.com',
+        'Address of the data store for accounts and saved work.',
+      ),
+      NEXT_PUBLIC_DATASTORE_ANON_KEY: text(
+        'anon-key-of-the-project',
+        'Key of the data store that browsers may hold.',
+      ),
+      DATASTORE_SERVICE_ROLE_KEY: bearer('Key of the data store that only servers may hold.'),
+      DATASTORE_JWT_SECRET: chosen('Verifies identities signed with HS256.'),
+      DATASTORE_JWKS_URL: url(
+        'https://data.example.com/.well-known/jwks.json',
+        'Verifies identities by published keys.',
+      ),
     },
     rules: [
       {
@@ -206,16 +199,12 @@ export const baseGroups = {
     visitors: 'Payments are off: nothing can be bought.',
     variables: {
       PAYMENTS_SECRET_KEY: {
-        kind: 'secret',
-        bearer: true,
+        ...bearer('Key of the payments API.'),
         prefixes: { live: ['sk_live_', 'rk_live_'], test: ['sk_test_', 'rk_test_'] },
-        summary: 'Key of the payments API.',
       },
       NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: {
-        kind: 'text',
+        ...text('pk_test_example', 'Key of the payments API that browsers may hold.'),
         prefixes: { live: ['pk_live_'], test: ['pk_test_'] },
-        example: 'pk_test_example',
-        summary: 'Key of the payments API that browsers may hold.',
       },
       PAYMENTS_WEBHOOK_SECRET: {
         kind: 'secret',
@@ -263,16 +252,11 @@ export const baseGroups = {
     unlocks: 'a shared rate-limit store',
     absent: 'rate limits count in this process only',
     variables: {
-      SHAREDSTORE_REST_URL: {
-        kind: 'url',
-        example: 'https://limits.example.com',
-        summary: 'Address of a Redis with an HTTP API, such as Upstash’s: processes then count together.',
-      },
-      SHAREDSTORE_REST_TOKEN: {
-        kind: 'secret',
-        bearer: true,
-        summary: 'Its token.',
-      },
+      SHAREDSTORE_REST_URL: url(
+        'https://limits.example.com',
+        'Address of a Redis with an HTTP API, such as Upstash’s: processes then count together.',
+      ),
+      SHAREDSTORE_REST_TOKEN: bearer('Its token.'),
     },
     rules: [
       {
@@ -289,16 +273,13 @@ export const baseGroups = {
     absent: 'no mail is sent; programs get sent: false and the reason',
     visitors: 'Mail is off: no messages are sent.',
     variables: {
-      MAILER_API_KEY: {
-        kind: 'secret',
-        summary:
-          'Key of the mail provider; the password when the SMTP address names a user without one; ID:SECRET of an access key for SES.',
-      },
-      MAILER_API_URL: {
-        kind: 'url',
-        example: 'https://mail.example.com/emails',
-        summary: 'Address of the provider’s HTTP API. Either this or the SMTP address.',
-      },
+      MAILER_API_KEY: secret(
+        'Key of the mail provider; the password when the SMTP address names a user without one; ID:SECRET of an access key for SES.',
+      ),
+      MAILER_API_URL: url(
+        'https://mail.example.com/emails',
+        'Address of the provider’s HTTP API. Either this or the SMTP address.',
+      ),
       MAILER_SMTP_URL: {
         kind: 'smtp-url',
         example: 'smtps://apikey@smtp.example.com:465',
@@ -311,12 +292,9 @@ export const baseGroups = {
       },
       MAILER_REPLY_TO: { kind: 'mailbox', example: 'help@example.com', summary: 'Where answers go.' },
       EMAIL_DISPATCH_SECRET: {
-        kind: 'secret',
-        chosen: true,
+        ...chosen('Bearer secret of the dispatch endpoint; without it nothing can call it.'),
         adjusts: true,
-        rotates: true,
         bearer: true,
-        summary: 'Bearer secret of the dispatch endpoint; without it nothing can call it.',
       },
       EMAIL_DISPATCH_LIMIT: {
         kind: 'integer',
@@ -327,11 +305,8 @@ export const baseGroups = {
           'How many lessons one dispatch call sends at most. The daemon itself sends all that are due.',
       },
       EMAIL_LINK_SECRET: {
-        kind: 'secret',
-        chosen: true,
+        ...chosen('Signs unsubscribe links. Default: a key made once and kept in the store.'),
         adjusts: true,
-        rotates: true,
-        summary: 'Signs unsubscribe links. Default: a key made once and kept in the store.',
       },
     },
     rules: [
@@ -434,11 +409,10 @@ export const baseGroups = {
     absent: 'events stay on the device',
     visitors: 'Analytics is off: your activity stays on your device.',
     variables: {
-      NEXT_PUBLIC_ANALYTICS_ENDPOINT: {
-        kind: 'url',
-        example: 'https://www.example.com/api/analytics',
-        summary: 'Where browsers send aggregate events. Without it events stay on the device.',
-      },
+      NEXT_PUBLIC_ANALYTICS_ENDPOINT: url(
+        'https://www.example.com/api/analytics',
+        'Where browsers send aggregate events. Without it events stay on the device.',
+      ),
       ANALYTICS_DATASTORE_TABLE: {
         kind: 'table',
         example: 'analytics_events',
@@ -461,11 +435,8 @@ export const baseGroups = {
     absent: 'anybody can run deep checks',
     variables: {
       HEALTH_DEEP_TOKEN: {
-        kind: 'secret',
-        chosen: true,
-        rotates: true,
+        ...chosen('Bearer token that gates deep health checks.'),
         bearer: true,
-        summary: 'Bearer token that gates deep health checks.',
       },
     },
   },
@@ -474,12 +445,7 @@ export const baseGroups = {
     unlocks: 'your own thresholds',
     absent: 'the default thresholds',
     variables: {
-      RATE_LIMIT_PER_MINUTE: {
-        kind: 'integer',
-        range: [1, 1000000],
-        example: '60',
-        summary: 'Requests that one client may make in a minute.',
-      },
+      RATE_LIMIT_PER_MINUTE: integer([1, 1000000], '60', 'Requests that one client may make in a minute.'),
     },
   },
   identity: {
@@ -487,16 +453,14 @@ export const baseGroups = {
     unlocks: 'a check of the audience and issuer of tokens',
     absent: 'tokens of any audience and issuer are accepted',
     variables: {
-      DATASTORE_JWT_AUDIENCE: {
-        kind: 'text',
-        example: 'authenticated',
-        summary: 'The audience (aud) that a token must name; any is accepted when absent.',
-      },
-      DATASTORE_JWT_ISSUER: {
-        kind: 'text',
-        example: 'https://data.example.com/auth/v1',
-        summary: 'The issuer (iss) that a token must name; any is accepted when absent.',
-      },
+      DATASTORE_JWT_AUDIENCE: text(
+        'authenticated',
+        'The audience (aud) that a token must name; any is accepted when absent.',
+      ),
+      DATASTORE_JWT_ISSUER: text(
+        'https://data.example.com/auth/v1',
+        'The issuer (iss) that a token must name; any is accepted when absent.',
+      ),
     },
     rules: [noVerifier('DATASTORE_JWT_AUDIENCE', 'audience'), noVerifier('DATASTORE_JWT_ISSUER', 'issuer')],
   },
@@ -505,25 +469,21 @@ export const baseGroups = {
     unlocks: 'your own budgets',
     absent: 'the default budgets',
     variables: {
-      ANALYTICS_TOTAL_MB: {
-        kind: 'integer',
-        example: '4096',
-        range: [1, 1_000_000],
-        summary:
-          'Megabytes of events that are kept; when they are used up, no more are stored until old ones expire.',
-      },
-      ANALYTICS_DAILY_MB: {
-        kind: 'integer',
-        example: '64',
-        range: [1, 1_000_000],
-        summary: 'Megabytes of events that are stored in a day (UTC); one client gets an eighth of them.',
-      },
-      EMAIL_CONFIRMATIONS_PER_DAY: {
-        kind: 'integer',
-        example: '10000',
-        range: [1, 10_000_000],
-        summary: 'Confirmations that the whole platform mails within 24 hours.',
-      },
+      ANALYTICS_TOTAL_MB: integer(
+        [1, 1_000_000],
+        '4096',
+        'Megabytes of events that are kept; when they are used up, no more are stored until old ones expire.',
+      ),
+      ANALYTICS_DAILY_MB: integer(
+        [1, 1_000_000],
+        '64',
+        'Megabytes of events that are stored in a day (UTC); one client gets an eighth of them.',
+      ),
+      EMAIL_CONFIRMATIONS_PER_DAY: integer(
+        [1, 10_000_000],
+        '10000',
+        'Confirmations that the whole platform mails within 24 hours.',
+      ),
       BODY_MEMORY_MB: {
         kind: 'integer',
         services: 'all',
@@ -606,15 +566,12 @@ export const baseGroups = {
         summary: 'The domain to sign for: that of MAILER_FROM, or one above it.',
       },
       MAILER_DKIM_SELECTOR: {
-        kind: 'text',
+        ...text('s2026', 'The name of the key: its DNS record is at SELECTOR._domainkey.DOMAIN.'),
         pattern: '[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?',
-        example: 's2026',
-        summary: 'The name of the key: its DNS record is at SELECTOR._domainkey.DOMAIN.',
       },
       MAILER_DKIM_KEY: {
-        kind: 'secret',
+        ...secret('The private RSA key as PEM; on one line, write its line ends as \\n.'),
         schema: privateRsaKey,
-        summary: 'The private RSA key as PEM; on one line, write its line ends as \\n.',
       },
     },
     rules: [

@@ -1,9 +1,7 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
-import { baseGroups as base, JOB_STORE_URL } from '../../core/env/groups.ts'
+import { baseGroups as base, JOB_STORE_URL, secret, text, url } from '../../core/env/groups.ts'
 
-const text = (example: string, summary: string) => ({ kind: 'text', example, summary }) as const
-const secret = (summary: string) => ({ kind: 'secret', summary }) as const
-const address = (example: string, summary: string) => ({ kind: 'url', base: true, example, summary }) as const
+const address = (example: string, summary: string) => ({ ...url(example, summary), base: true }) as const
 
 export const CLOUDQPU = [
   'CLOUDQPU_SUBSCRIPTION_ID',
@@ -28,11 +26,7 @@ const models = {
     MODEL_C_API_KEY: secret('Key of model provider C.'),
     MODEL_C_MODEL: text('tutor-small', 'Model of provider C.'),
     CLOUDMODEL_API_KEY: secret('Key of the cloud model.'),
-    CLOUDMODEL_API_ENDPOINT: {
-      kind: 'url',
-      example: 'https://models.example.com',
-      summary: 'Address of the cloud model.',
-    },
+    CLOUDMODEL_API_ENDPOINT: url('https://models.example.com', 'Address of the cloud model.'),
     CLOUDMODEL_API_DEPLOYMENT: text('tutor', 'Deployment of the cloud model.'),
     CLOUDMODEL_API_VERSION: text('2026-06-01', 'Version of the cloud model’s API.'),
   },
