@@ -1,27 +1,20 @@
 import { recordDays, type SampleHealth } from '../../src/cli/demo/sample-history.ts'
-import { HOUR_MS } from '../../src/core/durations.ts'
-import type { History } from '../../src/core/status/history.ts'
+import { MINUTE_MS } from '../../src/core/durations.ts'
+import { type History, type Observation, WHOLE_SERVICE } from '../../src/core/status/history.ts'
 
-const probes: SampleHealth['probes'] = {
-  web: {
-    datastore: 38,
-    payments: 120,
-    api: 6,
-    agent: 5,
-    models: 'off',
-    mail: 85,
-    store: 0.4,
-    sharedstore: 'off',
-    errortrack: 'off',
-    analytics: 'off',
-  },
-  api: { circuit: 0.9, job_store: 0.5, limiter: 'off', hardware_a: 'off', cloudb: 'off', cloudqpu: 'off' },
-  agent: { api: 4, course_index: 0.2, model_a: 'off', model_b: 'off', model_c: 'off', cloudmodel: 'off' },
+const NOT_CONFIGURED = {
+  web: ['models', 'sharedstore', 'errortrack', 'analytics'],
+  api: ['limiter', 'hardware_a', 'cloudb', 'cloudqpu'],
+  agent: ['model_a', 'model_b', 'model_c', 'cloudmodel'],
 }
 
 /** An installation with mail, payments and a data store. The API's fault is felt by its neighbors. */
 const learningSampleHealth: SampleHealth = {
-  probes,
+  probes: {
+    web: { datastore: 38, payments: 120, api: 6, agent: 5, mail: 85, store: 0.4 },
+    api: { circuit: 0.9, job_store: 0.5 },
+    agent: { api: 4, course_index: 0.2 },
+  },
   trouble: [
     {
       service: 'api',
@@ -46,7 +39,7 @@ const learningSampleHealth: SampleHealth = {
       probe: 'payments',
       state: 'failing',
       daysAgo: 12.5,
-      hours: 2.2,
+      hours: 2.1,
       reason: 'cannot be reached',
     },
     {
@@ -60,12 +53,46 @@ const learningSampleHealth: SampleHealth = {
   ],
 }
 
-/** Records the sample days of that installation, which end with its mail in that state. */
+/** Records the sample days of that installation, which end with its mail in that state for 15 minutes. */
 export function recordLearningDays(
   history: History,
   now: number,
-  { state = 'ok', ...rest }: { readonly state?: 'ok' | 'degraded' | 'failing'; readonly age?: number } = {},
+  {
+    state = 'ok',
+    age = 24_000,
+  }: { readonly state?: 'ok' | 'degraded' | 'failing'; readonly age?: number } = {},
 ): Promise<void> {
-  const ends = state === 'ok' ? {} : { ends: { service: 'web', probe: 'mail', state } }
-  return recordDays(history, now, { sample: learningSampleHealth, everyMs: 6 * HOUR_MS, ...ends, ...rest })
+  const last = now - age
+  const asEnding = (one: Observation): Observation => {
+    const isMail = one.probe === 'mail'
+    if (state === 'ok' || one.service !== 'web' || !(isMail || one.probe === WHOLE_SERVICE)) return one
+    const credit = one.credit && { ...one.credit, state }
+    return { ...one, state, credit, reason: isMail ? 'no answer in time' : undefined }
+  }
+  return recordDays(
+    {
+      ...history,
+      record: ({ at, observations }) => {
+        const isEnd = at > last - 20 * MINUTE_MS
+        const credit = observations[0]?.credit
+        const skipped = Object.entries(NOT_CONFIGURED).flatMap(([service, probes]) =>
+          probes.map((probe) => ({
+            service,
+            probe,
+            state: 'skipped' as const,
+            reason: 'not configured',
+            latencyMs: undefined,
+            credit: credit && { ...credit, state: 'skipped' as const },
+          })),
+        )
+        return history.record({
+          at,
+          observations: [...(isEnd ? observations.map(asEnding) : observations), ...skipped],
+          builds: { web: '4.2.0', api: '4.2.0', agent: '4.2.0' },
+        })
+      },
+    },
+    last,
+    learningSampleHealth,
+  )
 }

@@ -1,12 +1,12 @@
 import { seeded } from '../../core/analytics/sample.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
-import type { ProbeState } from '../../core/health/probe.ts'
-import { type History, type Observation, type Round, WHOLE_SERVICE } from '../../core/status/history.ts'
+import { fold, type ProbeState } from '../../core/health/probe.ts'
+import { type History, type Round, WHOLE_SERVICE } from '../../core/status/history.ts'
 
 /** Sample health of a platform, from which days for its status page are made up. */
 export interface SampleHealth {
-  /** By service and probe: the usual latency in milliseconds, or `off` if the probe is not configured. */
-  readonly probes: Readonly<Record<string, Readonly<Record<string, number | 'off'>>>>
+  /** By service and probe: the usual latency in milliseconds. */
+  readonly probes: Readonly<Record<string, Readonly<Record<string, number>>>>
   readonly trouble: readonly SampleTrouble[]
 }
 
@@ -45,8 +45,7 @@ export function withSampleDays(history: History): History {
     async record(round) {
       const before = last
       last = round
-      const days = { age: 0, everyMs: DAY_MS, build: 'demo' }
-      if (before === undefined) await recordDays(history, round.at, { sample: sampleOf(round), ...days })
+      if (before === undefined) await recordDays(history, round.at, sampleOf(round))
       else if (round.at - before.at > HOUR_MS && !before.observations.some(({ state }) => isTrouble(state)))
         await skip(history, before, round.at)
       else return history.record(round)
@@ -97,60 +96,36 @@ function sampleOf({ observations }: Round): SampleHealth {
   return { probes: Object.fromEntries(latencies), trouble }
 }
 
-/** Records eighty sample days, with outages and a gap, up to just before `now`: a look every ten minutes in trouble. */
-export async function recordDays(
-  history: History,
-  now: number,
-  input: {
-    readonly sample: SampleHealth
-    /** The probe that is in trouble in the last look, and since 20 minutes. */
-    readonly ends?: Pick<SampleTrouble, 'service' | 'probe' | 'state'>
-    /** How long ago the last look was, in milliseconds. */
-    readonly age?: number
-    /** Time between two looks while nothing is wrong. */
-    readonly everyMs?: number
-    readonly build?: string
-  },
-): Promise<void> {
-  const { sample, ends, age = 24_000, everyMs = HOUR_MS, build = '4.2.0' } = input
+/** Records eighty sample days, with outages and a gap: a look every ten minutes in trouble, each hour of the last day, and otherwise each day. */
+export async function recordDays(history: History, last: number, { probes, trouble }: SampleHealth) {
   const spread = variation()
-  const last = now - age
-  const within = (at: number, { daysAgo, hours }: { daysAgo: number; hours: number }) =>
-    at >= now - daysAgo * DAY_MS && at < now - daysAgo * DAY_MS + hours * HOUR_MS
-  const round = async (at: number, creditMs: number, final: boolean) => {
+  const within = (at: number, { daysAgo, hours }: { daysAgo: number; hours: number }, aroundMs = 0) => {
+    const start = last - daysAgo * DAY_MS
+    return at >= start - aroundMs && at < start + hours * HOUR_MS + aroundMs
+  }
+  const builds = Object.fromEntries(Object.keys(probes).map((service) => [service, 'demo']))
+  const look = async (at: number, creditMs: number) => {
     if (within(at, SILENT)) return
-    const observations: Observation[] = []
-    for (const [service, probes] of Object.entries(sample.probes)) {
-      const credit = (state: ProbeState) => ({ state, from: at - creditMs, to: at })
-      let whole: ProbeState = 'ok'
-      for (const [probe, typical] of Object.entries(probes)) {
-        const isEnd = final && service === ends?.service && probe === ends.probe
-        const trouble = isEnd
-          ? { state: ends.state, reason: 'no answer in time' }
-          : sample.trouble.find((one) => one.service === service && one.probe === probe && within(at, one))
-        const state: ProbeState = typical === 'off' ? 'skipped' : (trouble?.state ?? 'ok')
-        if (state === 'failing' || (state === 'degraded' && whole === 'ok')) whole = state
-        const reason = typical === 'off' ? 'not configured' : trouble?.reason
-        const latencyMs = typical === 'off' || state === 'failing' ? undefined : typical * spread()
-        observations.push({ service, probe, state, reason, latencyMs, credit: credit(state) })
+    const observations = Object.entries(probes).flatMap(([service, latencies]) => {
+      const observe = (probe: string, state: ProbeState, latencyMs?: number, reason?: string) => {
+        const credit = { state, from: at - creditMs, to: at }
+        return { service, probe, state, reason, latencyMs, credit }
       }
-      const facts = { reason: undefined, latencyMs: 40 * spread(), credit: credit(whole) }
-      observations.push({ service, probe: WHOLE_SERVICE, state: whole, ...facts })
-    }
-    const builds = Object.fromEntries(Object.keys(sample.probes).map((service) => [service, build]))
+      const own = Object.entries(latencies).map(([probe, typical]) => {
+        const now = trouble.find((one) => one.service === service && one.probe === probe && within(at, one))
+        const latencyMs = now?.state === 'failing' ? undefined : typical * spread()
+        return observe(probe, now?.state ?? 'ok', latencyMs, now?.reason)
+      })
+      return [...own, observe(WHOLE_SERVICE, fold(own), 40 * spread())]
+    })
     await history.record({ at, observations, builds })
   }
   let before = last - RECORDED_DAYS * DAY_MS
   for (let at = before; at <= last - HOUR_MS; at += 10 * MINUTE_MS) {
-    const near = sample.trouble.some(
-      ({ daysAgo, hours }) =>
-        at > now - daysAgo * DAY_MS - HOUR_MS && at < now - daysAgo * DAY_MS + (hours + 1) * HOUR_MS,
-    )
-    const pause = at > last - DAY_MS - HOUR_MS ? HOUR_MS : everyMs
-    if (!near && at - before < pause) continue
-    await round(at, at - before, false)
+    const pause = at > last - DAY_MS - HOUR_MS ? HOUR_MS : DAY_MS
+    if (at - before < pause && !trouble.some((one) => within(at, one, HOUR_MS))) continue
+    await look(at, at - before)
     before = at
   }
-  for (let at = last - 30 * MINUTE_MS; at <= last; at += 5 * MINUTE_MS)
-    await round(at, 5 * MINUTE_MS, at > last - 20 * MINUTE_MS)
+  for (let at = last - 30 * MINUTE_MS; at <= last; at += 5 * MINUTE_MS) await look(at, 5 * MINUTE_MS)
 }

@@ -77,7 +77,7 @@ export const failing = (reason: string): ProbeResult => ({ state: 'failing', che
 export const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
 
 /** A service is the worst of its probes; skipped counts as ok (CONTRACT §3). */
-export function fold(probes: Iterable<ProbeResult>): HealthReport['state'] {
+export function fold(probes: Iterable<Pick<ProbeResult, 'state'>>): HealthReport['state'] {
   let worst = 0
   for (const { state } of probes) worst = Math.max(worst, RANK[state])
   return worst === 2 ? 'failing' : worst === 1 ? 'degraded' : 'ok'
