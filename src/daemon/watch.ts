@@ -6,10 +6,10 @@ import { type Clock, type Host, systemClock, within } from '../core/host.ts'
 import { CONDITIONS } from '../core/incidents/advice.ts'
 import type { RoundReport } from '../core/incidents/causes.ts'
 import {
-  type CertificateCheck,
   conditionsReport,
   lateBefore,
   restartReason,
+  type SelfObservations,
 } from '../core/incidents/conditions.ts'
 import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
@@ -52,10 +52,14 @@ export function keepWatch(
       settings,
       store,
       dataFolder,
-      certificates: certificates.found,
       services,
       neighbours,
-      mailRefused: mailService.refused,
+      known: () => ({
+        certificates: certificates.found(),
+        mailRefused: mailService.refused(),
+        scheduleStalledMs: opened.scheduleStalledMs(),
+        starts,
+      }),
       mailFailure: mailService.failure,
       outcomes: metrics.watchOutcomes(),
       // A program that brings a clock of its own does not keep the time of the world.
@@ -63,8 +67,6 @@ export function keepWatch(
         clockAheadMs: platform.clockWatch.aheadMs,
         ...(store.kind === 'postgres' && { storeTime: store.time }),
       }),
-      scheduleStalledMs: opened.scheduleStalledMs,
-      starts,
       freeSpace,
     })
   const mailsVisitors = settings.mail !== undefined && isWeb
@@ -108,14 +110,12 @@ export function keepWatch(
   return recorder
 }
 
-export interface ConditionsOptions {
+export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'freeSpace'> {
   readonly settings: Settings
   readonly store: Pick<Store, 'course' | 'incidents' | 'persistent' | 'sending'>
-  readonly dataFolder: string
-  readonly certificates: () => readonly CertificateCheck[]
   readonly services: readonly Service[]
   readonly neighbours: ReadonlyMap<Service, string | null>
-  readonly mailRefused: () => string | undefined
+  readonly known: () => Pick<SelfObservations, 'certificates' | 'mailRefused'> & Partial<SelfObservations>
   readonly outcomes?: ReturnType<typeof watchOutcomes>
   /** Why the last message that was not sent was not. */
   readonly mailFailure?: () => string | undefined
@@ -123,10 +123,6 @@ export interface ConditionsOptions {
   readonly storeTime?: () => Promise<number>
   /** How far the clock is ahead of most servers; undefined: nobody knows. */
   readonly clockAheadMs?: () => number | undefined
-  /** Undefined: the schedule does not run here. */
-  readonly scheduleStalledMs?: () => number | undefined
-  readonly starts?: readonly number[]
-  readonly freeSpace?: DaemonOptions['freeSpace']
 }
 
 /** Checks what no health probe covers: certificates, late or paused lessons, disk, builds, configuration and refused mail. */
@@ -154,27 +150,24 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
     const ofStore = storeTime === undefined ? undefined : clock.now() - storeTime
     return conditionsReport(
       {
-        certificates: options.certificates(),
+        ...options.known(),
         lessonsDueSince,
         disk,
         writeMs,
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
-        mailRefused: options.mailRefused(),
         outcomes: outcomes && {
           ...outcomes,
           mail_failing:
             outcomes.mail_failing &&
             [outcomes.mail_failing, options.mailFailure?.()].filter(Boolean).join(': '),
         },
-        scheduleStalledMs: options.scheduleStalledMs?.(),
         clock:
           ofStore !== undefined
             ? { aheadMs: ofStore, of: 'the store’s' }
             : aheadMs === undefined
               ? undefined
               : { aheadMs, of: 'that of most servers it asks' },
-        starts: options.starts,
         holds,
         alerts: told?.messages,
       },

@@ -23,8 +23,13 @@ async function noted(
   {
     persistent = true,
     holds = [],
+    known = {},
     ...parts
-  }: Partial<ConditionsOptions> & { readonly persistent?: boolean; readonly holds?: readonly Hold[] } = {},
+  }: Partial<Omit<ConditionsOptions, 'known'>> & {
+    readonly persistent?: boolean
+    readonly holds?: readonly Hold[]
+    readonly known?: Partial<ReturnType<ConditionsOptions['known']>>
+  } = {},
 ) {
   const asked: unknown[] = []
   const course = {
@@ -44,10 +49,9 @@ async function noted(
       settings: readSettings(learning, env),
       store: { persistent, course, incidents, sending },
       dataFolder: '/data',
-      certificates: () => [],
+      known: () => ({ certificates: [], mailRefused: undefined, ...known }),
       services: ['web'],
       neighbours: new Map(),
-      mailRefused: () => undefined,
       freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
       ...parts,
     },
@@ -85,10 +89,9 @@ function counting() {
     settings: readSettings(learning, {}),
     store: { persistent: false } as Store,
     dataFolder: '/data',
-    certificates: () => [],
+    known: () => ({ certificates: [], mailRefused: undefined }),
     services: ['web'],
     neighbours: new Map(),
-    mailRefused: () => undefined,
     outcomes: metrics.watchOutcomes(),
     mailFailure: () => 'the mail server cannot take the message now (452)',
     freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
@@ -222,7 +225,7 @@ test('where there is a server of the store, its clock counts and no other', asyn
 })
 
 test('a schedule without progress for ten minutes is reported, where it runs', async () => {
-  const stalled = async (ms: number) => (await noted({}, { scheduleStalledMs: () => ms })).reasons
+  const stalled = async (ms: number) => (await noted({}, { known: { scheduleStalledMs: ms } })).reasons
   expect((await stalled(10 * 60_000 - 1)).schedule_stalled).toBeUndefined()
   expect((await stalled(11 * 60_000)).schedule_stalled).toBe('no progress for 11 minutes')
   expect((await noted({})).names).not.toContain('schedule_stalled')
@@ -230,8 +233,8 @@ test('a schedule without progress for ten minutes is reported, where it runs', a
 
 test('five starts within fifteen minutes are reported, until one of them is older', async () => {
   const starts = [-16, -15, -14, -9, -4, -2].map((minute) => NOW + minute * 60_000)
-  expect((await noted({}, { starts })).reasons.restart_loop).toBeUndefined()
-  expect((await noted({}, { starts: [...starts, NOW] })).reasons.restart_loop).toBe(
+  expect((await noted({}, { known: { starts } })).reasons.restart_loop).toBeUndefined()
+  expect((await noted({}, { known: { starts: [...starts, NOW] } })).reasons.restart_loop).toBe(
     'started 5 times within 15 minutes',
   )
 })
@@ -246,7 +249,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   const { names } = await noted(MAIL, {
     store: broken,
     freeSpace: () => Promise.reject(new Error('canary')),
-  } as Partial<ConditionsOptions>)
+  } as Partial<Omit<ConditionsOptions, 'known'>>)
   expect(names).not.toContain('lessons_late')
   expect(names).not.toContain('courses_paused')
   expect(names).not.toContain('alerts_unheard')
@@ -265,13 +268,17 @@ test('courses that the breaker paused are reported, and their lessons are not la
 })
 
 test('each condition is that of its part', async () => {
-  expect((await noted({}, { mailRefused: () => 'the key is refused' })).failing).toEqual(['mail_refused'])
+  expect((await noted({}, { known: { mailRefused: 'the key is refused' } })).failing).toEqual([
+    'mail_refused',
+  ])
   expect((await noted({}, { freeSpace: async () => ({ freeBytes: 1e8, bytes: 1e11 }) })).failing).toEqual([
     'disk_nearly_full',
   ])
   expect((await noted({ MAILER_API_KEY: 'mailer-key-value' })).failing).toEqual(['half_configured'])
   const certificate = { variable: 'API_URL', validFrom: NOW - DAY, validTo: NOW - 1, fault: undefined }
-  expect((await noted({}, { certificates: () => [certificate] })).failing).toEqual(['certificate_expiring'])
+  expect((await noted({}, { known: { certificates: [certificate] } })).failing).toEqual([
+    'certificate_expiring',
+  ])
 })
 
 test('the builds of this process and of its neighbors must be one', async () => {

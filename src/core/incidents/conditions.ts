@@ -21,6 +21,7 @@ export interface SelfObservations {
   readonly mailRefused: string | undefined
   readonly outcomes?: Readonly<Partial<Record<ConditionName, string | undefined>>> | undefined
   readonly holds?: readonly Hold[] | undefined
+  /** Undefined: the schedule does not run here. */
   readonly scheduleStalledMs?: number | undefined
   /** What channels were told of incidents that are not over. */
   readonly alerts?: readonly MessageRecord[] | undefined
