@@ -57,7 +57,7 @@ export function page(frame: Frame, title: string, body: string, extras: Extras =
 ${THEME}
 ${described(frame, title, extras.description)}
 <link rel="icon" href="${icon ?? letterIcon(name)}">${head}
-<style nonce="${nonce}">${compact(STYLE + frame.style + style)}</style>
+<style nonce="${nonce}">${compact(STYLE + frame.style + PRINT + style)}</style>
 </head>
 <body>
 <header class="brand"><a href="${escapeHtml(extras.start ?? `${pagesAt}/`)}">${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span></a>${aside}</header>
@@ -126,11 +126,15 @@ p { margin: 0 0 1rem; }
 .quiet { color: var(--quiet); font-size: .9rem; }
 a { color: var(--accent); }
 button { font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent); border: 0; border-radius: 8px; padding: .6rem 1.1rem; cursor: pointer; }
-button:focus-visible, a:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+:is(button, a, select, summary, input):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 table { width: 100%; border-collapse: collapse; }
 th, td { text-align: start; vertical-align: top; border-top: 1px solid var(--line); }
 th { font-weight: 600; }
 .ok { color: var(--ok); } .degraded { color: var(--degraded); } .failing { color: var(--failing); } .skipped { color: var(--quiet); }
+`
+/** After the colors of the brand, which are for screens. */
+const PRINT = `
+@media print { :root { --ground: #fff; --paper: #fff; --ink: #000; --quiet: #444; --line: #999; --accent: #3147a8; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; } }
 `
 
 /** Language, name and colors shared by all pages of a platform. */

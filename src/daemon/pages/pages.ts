@@ -146,7 +146,6 @@ export const SUBSCRIBE_STYLE = `
 .subscribe label { display: block; font-weight: 600; margin-bottom: .3rem; }
 .subscribe div { display: flex; flex-wrap: wrap; gap: .6rem; margin-bottom: .6rem; }
 .subscribe input[type=email] { flex: 1 1 14rem; min-width: 0; min-height: 44px; font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--quiet); border-radius: 8px; padding: .5rem .8rem; }
-.subscribe input:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .subscribe button { min-height: 44px; }
 .signup { max-width: 42rem; margin: 2rem auto 0; }
 @media print { .subscribe, .signup { display: none; } }

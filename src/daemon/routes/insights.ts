@@ -40,10 +40,10 @@ export function insightsPage(
 <div class="note" id="fresh" hidden><p>${T.fresh}</p><button type="button" id="show-sample">${T.showSample}</button></div>
 <div class="note" id="sample" role="status" hidden><p><strong>${T.sampleTitle}</strong> ${T.sample}</p><button type="button" class="second" id="hide-sample">${T.hideSample}</button></div>
 <form class="controls" aria-label="${T.controls}">
-<div><label for="range">${T.range}</label><select id="range" autocomplete="off">${ranges.map(([value, text]) => `<option value="${value}"${value === CHOSEN_RANGE ? ' selected' : ''}>${text}</option>`).join('')}</select></div>
-<div><label for="kind">${T.kind}</label><select id="kind" autocomplete="off"><option value="">${T.allKinds}</option></select></div>
+<div class="quiet"><label for="range">${T.range}</label><select id="range" autocomplete="off">${ranges.map(([value, text]) => `<option value="${value}"${value === CHOSEN_RANGE ? ' selected' : ''}>${text}</option>`).join('')}</select></div>
+<div class="quiet"><label for="kind">${T.kind}</label><select id="kind" autocomplete="off"><option value="">${T.allKinds}</option></select></div>
 </form>
-<dl class="tiles">${tiles.map(([id, text]) => `<div><dt>${escapeHtml(text)}</dt><dd id="${escapeHtml(id)}">–</dd></div>`).join('')}</dl>
+<dl class="tiles">${tiles.map(([id, text]) => `<div><dt class="quiet">${escapeHtml(text)}</dt><dd id="${escapeHtml(id)}">–</dd></div>`).join('')}</dl>
 <section class="figure" aria-labelledby="activity-head">
 <h2 id="activity-head">${T.activity}</h2>
 <div id="activity-chart" role="img" aria-label="${T.activityChart}"></div>

@@ -66,7 +66,7 @@ footer p { margin: 0; flex: 1 1 20rem; }
 .times path { fill: none; stroke-width: 3; } path.t95 { stroke: var(--none); } path.t50 { stroke: var(--accent); }
 .times figcaption { display: flex; flex-wrap: wrap; gap: 0 1.1rem; font-size: .8rem; color: var(--quiet); margin-bottom: .35rem; } .times figcaption span + span::before { content: ''; display: inline-block; width: .8em; height: .8em; margin-inline-end: .4em; background: var(--accent); } .times figcaption .t95::before { background: var(--none); }
 .times div { display: flex; gap: .6rem; } .scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.45em 0 -.5em; font-size: .75rem; line-height: 1.2; color: var(--quiet); white-space: nowrap; }
-[role=slider] { cursor: crosshair; touch-action: pan-y; } [role=slider]:focus-visible, summary:focus-visible, input:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
+[role=slider] { cursor: crosshair; touch-action: pan-y; } [role=slider]:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
 .tip { position: absolute; z-index: 2; padding: .45rem .7rem; border-radius: 8px; border: 1px solid transparent; background: var(--ink); color: var(--paper); font-size: .85rem; line-height: 1.4; pointer-events: none; overflow-wrap: anywhere; }
 details.service { margin-bottom: .45rem; } details.service > summary { display: flex; align-items: baseline; gap: .55rem; padding: .7rem 1.4rem; cursor: pointer; } details.service > summary::before { content: '▸' / ''; color: var(--quiet); } details.service[open] > summary::before { content: '▾' / ''; } details.service .head { flex: 1; margin: 0; } details.service > header { padding-top: .2rem; }
 .menu { position: relative; font-weight: 400; } .menu > summary { list-style: none; cursor: pointer; font-weight: 600; color: var(--on-accent); background: var(--accent); border-radius: 8px; padding: .45rem 1rem; min-height: 44px; display: flex; align-items: center; }
@@ -86,7 +86,7 @@ details.service { margin-bottom: .45rem; } details.service > summary { display: 
 }
 @media (forced-colors: active) { .bars, .sign, .times path, .times span::before { forced-color-adjust: none; } .menu > summary, button { color: ButtonText; background: ButtonFace; border: 1px solid ButtonBorder; } }
 @media print {
-  :root { --ground: #fff; --paper: #fff; --wash: #fff; --ink: #000; --quiet: #444; --line: #999; --none: #b9b6ad; --accent: #3147a8; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; }
+  :root { --wash: #fff; --none: #b9b6ad; }
   .service, .incident, .list li, .off { break-inside: avoid; } .bars, .times { print-color-adjust: exact; } footer a, .menu, .filter { display: none; }
 }
 `
