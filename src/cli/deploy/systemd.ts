@@ -29,6 +29,16 @@ SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
 SystemCallErrorNumber=EPERM`
 
+/** The end of a service that listens. */
+const ON_NETWORK = `UMask=0077
+
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+${HARDENING}
+
+[Install]
+WantedBy=multi-user.target
+`
+
 export function systemdFiles(subject: Subject): readonly DeployFile[] {
   const { definition, services, serverFolder, sources, tarballs } = subject
   const config = definition === undefined ? '' : ` --config ${serverFolder}/${definition}`
@@ -87,14 +97,7 @@ StateDirectoryMode=0700
 # Where commands find the daemon that runs here.
 RuntimeDirectory=platformctl
 RuntimeDirectoryPreserve=restart
-UMask=0077
-
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
-${HARDENING}
-
-[Install]
-WantedBy=multi-user.target
-`
+${ON_NETWORK}`
   const backup = `[Unit]
 Description=Back the platform's store up, and verify it
 Documentation=man:platformctl(1)
@@ -166,14 +169,7 @@ LimitCORE=0
 DynamicUser=yes
 StateDirectory=platformctl-witness
 StateDirectoryMode=0700
-UMask=0077
-
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
-${HARDENING}
-
-[Install]
-WantedBy=multi-user.target
-`
+${ON_NETWORK}`
   return [
     { path: 'platformctl.service', text: daemon },
     { path: 'platformctl-backup.service', text: backup },
