@@ -69,10 +69,8 @@ export async function listen(host: string, port: number) {
         if (handler === undefined) {
           // A connection that is kept would hold up a process whose start failed.
           outgoing.shouldKeepAlive = false
-          return rawResponse('unavailable', {
-            accept: request.headers.get('accept') ?? '',
-            message: 'The platform is starting; try again in a moment.',
-          })
+          const accept = request.headers.get('accept') ?? undefined
+          return rawResponse('unavailable', accept, 'The platform is starting; try again in a moment.')
         }
         running += 1
         try {

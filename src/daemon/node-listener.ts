@@ -38,9 +38,7 @@ export function lazyListener(load: () => Promise<Listener>): Listener {
     const known = listener ?? (await loaded().catch(() => undefined))
     if (known) await known(incoming, outgoing)
     else {
-      const { status, headers, body } = rawErrorResponse('unavailable', {
-        accept: incoming.headers.accept ?? '',
-      })
+      const { status, headers, body } = rawErrorResponse('unavailable', incoming.headers.accept)
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
     }
   }

@@ -69,13 +69,7 @@ export function quality(accept: string, wanted: RegExp): { readonly q: number; r
 const RETRY_AFTER = '1'
 
 /** The standard error for what is no request, or comes before anything can answer it; a plain page for browsers. */
-export function rawErrorResponse(
-  code: ErrorCode,
-  {
-    accept = '',
-    message = ERRORS[code].meaning,
-  }: { readonly accept?: string; readonly message?: string } = {},
-) {
+export function rawErrorResponse(code: ErrorCode, accept = '', message: string = ERRORS[code].meaning) {
   const { status } = ERRORS[code]
   const requestId = randomUUID()
   const html = prefersHtml(accept)
