@@ -19,13 +19,6 @@ const privateRsaKey: StandardSchema = {
   },
 }
 
-const PRICES = [
-  'PAYMENTS_PRICE_PRO_MONTHLY',
-  'PAYMENTS_PRICE_PRO_YEARLY',
-  'PAYMENTS_PRICE_TEAM_MONTHLY',
-  'PAYMENTS_PRICE_TEAM_YEARLY',
-] as const
-
 export const text = (example: string, summary: string) => ({ kind: 'text', example, summary }) as const
 export const url = (example: string, summary: string) => ({ kind: 'url', example, summary }) as const
 export const secret = (summary: string) => ({ kind: 'secret', summary }) as const
@@ -40,6 +33,12 @@ const price = (plan: string, each: string) =>
     example: `price_${plan}_${each}`,
     summary: `Price id of the ${each} ${plan} plan.`,
   }) as const
+const prices = {
+  PAYMENTS_PRICE_PRO_MONTHLY: price('pro', 'monthly'),
+  PAYMENTS_PRICE_PRO_YEARLY: price('pro', 'yearly'),
+  PAYMENTS_PRICE_TEAM_MONTHLY: price('team', 'monthly'),
+  PAYMENTS_PRICE_TEAM_YEARLY: price('team', 'yearly'),
+}
 
 /** An SMTP address that names a user, or none: without a user, a relay takes mail without a key. */
 const NO_OPEN_RELAY = /^\s*$|^smtps?:\/\/(?!:)[^/?#]+@/i
@@ -212,10 +211,7 @@ export const baseGroups = {
         prefixes: { live: ['whsec_'], test: ['whsec_'] },
         summary: 'Verifies the signature of payment events.',
       },
-      PAYMENTS_PRICE_PRO_MONTHLY: price('pro', 'monthly'),
-      PAYMENTS_PRICE_PRO_YEARLY: price('pro', 'yearly'),
-      PAYMENTS_PRICE_TEAM_MONTHLY: price('team', 'monthly'),
-      PAYMENTS_PRICE_TEAM_YEARLY: price('team', 'yearly'),
+      ...prices,
       PAYMENTS_API_URL: {
         kind: 'url',
         adjusts: true,
@@ -226,7 +222,7 @@ export const baseGroups = {
     rules: [
       {
         id: 'payments-without-price',
-        atLeastOne: PRICES,
+        atLeastOne: Object.keys(prices),
         when: ['PAYMENTS_SECRET_KEY'],
         cause: 'Payments have a secret key, but nothing to sell.',
         fix: 'Set at least one price id, or remove the key.',
@@ -241,7 +237,7 @@ export const baseGroups = {
       {
         id: 'payments-without-key',
         requires: ['PAYMENTS_SECRET_KEY'],
-        when: [...PRICES, 'PAYMENTS_WEBHOOK_SECRET', 'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'],
+        when: [...Object.keys(prices), 'PAYMENTS_WEBHOOK_SECRET', 'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'],
         cause: 'Payments are partly set up, but without their secret key checkout cannot work.',
         fix: 'Set PAYMENTS_SECRET_KEY, or remove the rest.',
       },

@@ -3,15 +3,16 @@ import { baseGroups as base, JOB_STORE_URL, secret, text, url } from '../../core
 
 const address = (example: string, summary: string) => ({ ...url(example, summary), base: true }) as const
 
-export const CLOUDQPU = [
-  'CLOUDQPU_SUBSCRIPTION_ID',
-  'CLOUDQPU_RESOURCE_GROUP',
-  'CLOUDQPU_WORKSPACE',
-  'CLOUDQPU_LOCATION',
-  'CLOUDQPU_TENANT_ID',
-  'CLOUDQPU_CLIENT_ID',
-  'CLOUDQPU_CLIENT_SECRET',
-] as const
+const cloudqpu = {
+  CLOUDQPU_SUBSCRIPTION_ID: text('00000000-0000-0000-0000-000000000000', 'Subscription of the cloud QPU.'),
+  CLOUDQPU_RESOURCE_GROUP: text('quantum', 'Resource group of the cloud QPU.'),
+  CLOUDQPU_WORKSPACE: text('quantum-workspace', 'Workspace of the cloud QPU.'),
+  CLOUDQPU_LOCATION: text('westeurope', 'Location of the cloud QPU.'),
+  CLOUDQPU_TENANT_ID: text('00000000-0000-0000-0000-000000000000', 'Tenant of the cloud QPU.'),
+  CLOUDQPU_CLIENT_ID: text('00000000-0000-0000-0000-000000000000', 'Client of the cloud QPU.'),
+  CLOUDQPU_CLIENT_SECRET: secret('Secret of that client.'),
+}
+export const CLOUDQPU = Object.keys(cloudqpu)
 
 const models = {
   services: ['web', 'agent'],
@@ -58,13 +59,7 @@ const hardware = {
     CLOUDB_SECRET_ACCESS_KEY: secret('Secret of that access key.'),
     CLOUDB_REGION: text('eu-west-2', 'Region of hardware provider B.'),
     CLOUDB_RESULTS_BUCKET: text('quantum-results', 'Bucket for results of hardware provider B.'),
-    CLOUDQPU_SUBSCRIPTION_ID: text('00000000-0000-0000-0000-000000000000', 'Subscription of the cloud QPU.'),
-    CLOUDQPU_RESOURCE_GROUP: text('quantum', 'Resource group of the cloud QPU.'),
-    CLOUDQPU_WORKSPACE: text('quantum-workspace', 'Workspace of the cloud QPU.'),
-    CLOUDQPU_LOCATION: text('westeurope', 'Location of the cloud QPU.'),
-    CLOUDQPU_TENANT_ID: text('00000000-0000-0000-0000-000000000000', 'Tenant of the cloud QPU.'),
-    CLOUDQPU_CLIENT_ID: text('00000000-0000-0000-0000-000000000000', 'Client of the cloud QPU.'),
-    CLOUDQPU_CLIENT_SECRET: secret('Secret of that client.'),
+    ...cloudqpu,
   },
   rules: [
     {
