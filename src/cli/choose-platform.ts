@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { pointerFolders, recordFile } from '../core/daemon-record.ts'
+import { attempt } from '../core/is-record.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { findDefinition, refuseForeignDefinition } from '../platform/find.ts'
 import { learning } from '../presets/learning/platform.ts'
@@ -94,13 +95,7 @@ const isAboutCommands = (words: readonly string[]) =>
   words[0] === 'completion' || words.includes('--help') || words.includes('-h')
 
 /** Looking for daemons loads much, so first see whether one may be there. */
-function holdsFiles(folder: string): boolean {
-  try {
-    return readdirSync(folder).length > 0
-  } catch {
-    return false
-  }
-}
+const holdsFiles = (folder: string) => (attempt(() => readdirSync(folder)) ?? []).length > 0
 
 async function load(folder: string, file: string): Promise<ResolvedPlatform> {
   const [{ loadPlatform }, { packageRoot }] = await Promise.all([

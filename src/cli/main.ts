@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os'
 import type { Operator } from '../core/audit.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { systemClock, systemRandom } from '../core/host.ts'
+import { attempt } from '../core/is-record.ts'
 import { useProxies } from '../core/network/proxy.ts'
 import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
@@ -20,13 +21,7 @@ export function currentOperator(env: Environment): Operator {
 }
 
 /** The user's name, or the id: a container may run under an id without a user. */
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`
-  }
-}
+const userName = () => attempt(() => userInfo().username) ?? `uid ${process.getuid?.() ?? 'unknown'}`
 
 const REPORT_MS = 1000
 
@@ -64,10 +59,8 @@ function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.W
 
 /** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
 export async function start(): Promise<void> {
-  let cwd: string
-  try {
-    cwd = process.cwd()
-  } catch {
+  const cwd = attempt(() => process.cwd())
+  if (cwd === undefined) {
     process.stderr.write('platformctl: the working directory is gone: change to another one.\n')
     process.exitCode = EXIT.usage
     return

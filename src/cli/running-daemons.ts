@@ -11,6 +11,7 @@ import {
 } from '../core/daemon-record.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { codeOf } from '../core/errors.ts'
+import { attempt } from '../core/is-record.ts'
 import { controlledByOthers } from '../platform/find.ts'
 import { wrongUsage } from './context.ts'
 
@@ -114,11 +115,8 @@ function foreignFile(files: readonly string[]): string | undefined {
 }
 
 /** A pipe that was read once, as `<(…)` makes it, is not there for a second reader. */
-function isReadable(file: string): boolean {
-  try {
+const isReadable = (file: string): boolean =>
+  attempt(() => {
     accessSync(file, constants.R_OK)
     return statSync(file).isFile()
-  } catch {
-    return false
-  }
-}
+  }) ?? false

@@ -1,6 +1,7 @@
-import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
+import { attempt } from '../core/is-record.ts'
 import { isTemplateFile } from '../core/mail/compile/files.ts'
 import { type Fault, type Place, placeIn, quoted } from './check/place.ts'
 import type { PlatformDefinition } from './definition.ts'
@@ -77,11 +78,8 @@ function readLogo(place: Place, written: string, folder: string): string | undef
       'Make it smaller.',
     )
   const type = TYPES[path.extname(file).toLowerCase()] ?? 'image/png'
-  try {
-    return `data:${type};base64,${readFileSync(file).toString('base64')}`
-  } catch {
-    return unreadable(place, written)
-  }
+  const bytes = attempt(() => readFileSync(file, 'base64'))
+  return bytes === undefined ? unreadable(place, written) : `data:${type};base64,${bytes}`
 }
 
 function unreadable(place: Place, written: string | undefined): undefined {
@@ -99,26 +97,14 @@ function namesIn(place: Place, folder: string, written: string | undefined): rea
 }
 
 function templatesIn(folder: string): readonly string[] | undefined {
-  let entries: readonly Dirent[]
-  try {
-    entries = readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return undefined
-  }
-  return entries
-    .filter((entry) => !entry.isDirectory() && isTemplateFile(entry.name) && entry.name !== 'layout.mjml')
+  return attempt(() => readdirSync(folder, { withFileTypes: true }))
+    ?.filter((entry) => !entry.isDirectory() && isTemplateFile(entry.name) && entry.name !== 'layout.mjml')
     .map(({ name }) => path.parse(name).name)
     .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
 }
 
 /** What is at a path; undefined if it leads nowhere, in a circle, or is too long. */
-export function statsOf(file: string): Stats | undefined {
-  try {
-    return statSync(file)
-  } catch {
-    return undefined
-  }
-}
+export const statsOf = (file: string): Stats | undefined => attempt(() => statSync(file))
 
 /**
  * Sorts by character, and runs of digits by their number: `2-clay` becomes `000000000002-clay`. Letters in lower case
@@ -182,13 +168,10 @@ function describe(definition: object): string {
 }
 
 /** Names and contents; a file that cannot be read is left out, as the compiler reports it. */
-function textsIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
+const textsIn = (folder: string): readonly string[] =>
+  attempt(() =>
+    readdirSync(folder)
       .filter(isTemplateFile)
       .sort()
-      .flatMap((name) => [name, readFileSync(path.join(folder, name), 'utf8')])
-  } catch {
-    return []
-  }
-}
+      .flatMap((name) => [name, readFileSync(path.join(folder, name), 'utf8')]),
+  ) ?? []

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, realpathSync, type Stats } from 'node:fs'
 import path from 'node:path'
+import { attempt } from '../core/is-record.ts'
 import type { Fault } from './check/place.ts'
 
 /** The names under which a definition is found, in the order in which documents list them. */
@@ -26,13 +27,7 @@ export function findDefinition(folder: string): string | undefined {
 }
 
 /** A link that leads nowhere is there too, or the default platform would run in place of the one that is meant. */
-function isThere(file: string): boolean {
-  try {
-    return lstatSync(file) !== undefined
-  } catch {
-    return false
-  }
-}
+const isThere = (file: string) => attempt(() => lstatSync(file)) !== undefined
 
 /** Throws one fault of the file as a whole. */
 export function refuse(file: string, cause: string, fix: string): never {

@@ -6,6 +6,7 @@ import { types } from 'node:util'
 import { compileFunction, runInThisContext } from 'node:vm'
 import { codeOf } from '../core/errors.ts'
 import { within } from '../core/host.ts'
+import { attempt } from '../core/is-record.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { statsOf } from './files.ts'
 import { refuse } from './find.ts'
@@ -114,13 +115,9 @@ const asModule: LoadHookSync = (url, context, next) => {
 }
 
 function isCommonJs(format: string, source: string): boolean {
-  try {
-    const plain = format === 'commonjs' ? source : stripTypeScriptTypes(source)
-    compileFunction(plain, ['exports', 'require', 'module', '__filename', '__dirname'])
-    return true
-  } catch {
-    return false
-  }
+  const plain = () => (format === 'commonjs' ? source : stripTypeScriptTypes(source))
+  const names = ['exports', 'require', 'module', '__filename', '__dirname']
+  return attempt(() => compileFunction(plain(), names)) !== undefined
 }
 
 async function loaded(full: string, deadlineMs: number, configModule: string | undefined) {

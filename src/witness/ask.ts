@@ -1,5 +1,5 @@
 import { causeOfStatus } from '../core/health/remote-report.ts'
-import { isRecord } from '../core/is-record.ts'
+import { isRecord, parsedJson } from '../core/is-record.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get, type Network } from '../core/network/get.ts'
 import { trimEnd } from '../core/trim-end.ts'
@@ -42,11 +42,8 @@ async function fetchJson(
   if (outcome.status === 401) return { reason: 'it refuses the WITNESS_SECRET of this witness' }
   const cause = causeOfStatus(outcome.status)
   if (cause !== undefined) return { reason: CAUSES[cause].meaning }
-  try {
-    if (outcome.status === 200) return { value: JSON.parse(outcome.body) }
-  } catch {
-    // Said below.
-  }
+  const value = outcome.status === 200 ? parsedJson(outcome.body) : undefined
+  if (value !== undefined) return { value }
   return { reason: `it answers with ${outcome.status}, and not as the platform does` }
 }
 
@@ -82,12 +79,7 @@ export function readVote(
   { nonce, keys }: { readonly nonce: string; readonly keys: Readonly<Record<string, string>> },
 ): Vote | { readonly reason: string } {
   const [vote, signature] = [textIn(value, 'vote'), textIn(value, 'signature')]
-  let said: unknown
-  try {
-    said = JSON.parse(vote)
-  } catch {
-    return { reason: 'it is no witness' }
-  }
+  const said = parsedJson(vote)
   if (!isRecord(said) || typeof said.name !== 'string') return { reason: 'it is no witness' }
   const key = Object.hasOwn(keys, said.name) ? keys[said.name] : undefined
   if (key === undefined) return { reason: 'the platform lists no witness of its name' }

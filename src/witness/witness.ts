@@ -4,6 +4,7 @@ import { writeWhole } from '../core/daemon-record.ts'
 import { faultName } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
 import { type Channel, createAlertLanes } from '../core/incidents/lanes.ts'
+import { attempt, jsonObject } from '../core/is-record.ts'
 import type { Network } from '../core/network/get.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
@@ -247,10 +248,6 @@ interface Kept {
 
 /** A file that cannot be read counts as none, and is replaced. */
 function read(file: string): Kept {
-  const none = { confirmedAt: 0, voting: NOTHING_SEEN }
-  try {
-    return { ...none, ...(JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>) }
-  } catch {
-    return none
-  }
+  const kept = jsonObject(attempt(() => readFileSync(file, 'utf8')) ?? '') as Partial<Kept>
+  return { confirmedAt: 0, voting: NOTHING_SEEN, ...kept }
 }

@@ -1,6 +1,7 @@
 import fs, { existsSync } from 'node:fs'
 import path from 'node:path'
 import { baseGroups } from '../../core/env/groups.ts'
+import { attempt } from '../../core/is-record.ts'
 import { checkDefinition } from '../../platform/check/check.ts'
 import { PRESETS } from '../../platform/contract.ts'
 import { DEFINITION_FILES } from '../../platform/find.ts'
@@ -27,12 +28,8 @@ export function writeNewFiles(folder: string, files: readonly Readonly<Record<'f
       }
     }
   } catch (error) {
-    for (const remove of made.reverse())
-      try {
-        remove()
-      } catch {
-        // A folder that somebody has put a file into cannot be removed, and stays.
-      }
+    // A folder that somebody has put a file into cannot be removed, and stays.
+    for (const remove of made.reverse()) attempt(remove)
     const { path: full } = (error ?? {}) as NodeJS.ErrnoException
     const name = full === undefined ? 'the files' : path.relative(folder, full)
     throw wrongUsage(`cannot write ${name}: ${writeRefusal(error)}, then try again. Nothing was written.`, {

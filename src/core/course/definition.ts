@@ -1,3 +1,5 @@
+import { attempt } from '../is-record.ts'
+
 export type Cadence =
   /** The first at confirmation, each of the others this many milliseconds after the one before. */
   | { readonly kind: 'every'; readonly ms: number }
@@ -43,20 +45,12 @@ export const NOTICES = 'status'
 export function isTimeZone(text: string): boolean {
   // Offsets are accepted by Intl as well, and know no summer time.
   if (text.length > 64 || /^[+-]/.test(text)) return false
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: text }) instanceof Intl.DateTimeFormat
-  } catch {
-    return false
-  }
+  return attempt(() => new Intl.DateTimeFormat('en', { timeZone: text })) !== undefined
 }
 
 /** Whether a text is a language tag that everything in `Intl` takes, as `de` or `pt-BR`. */
 export function isLanguage(text: string): boolean {
   if (!/^[a-z]{2,3}(?:-[a-z\d]{2,8}){0,3}$/i.test(text)) return false
-  try {
-    // `old-v2` has the form of a tag, and `Intl.DisplayNames` throws at it.
-    return Intl.getCanonicalLocales(text).length === 1
-  } catch {
-    return false
-  }
+  // `old-v2` has the form of a tag, and `Intl.DisplayNames` throws at it.
+  return attempt(() => Intl.getCanonicalLocales(text)) !== undefined
 }

@@ -1,17 +1,13 @@
 import { createRequire } from 'node:module'
 import type { Finding } from '../finding.ts'
+import { attempt } from '../is-record.ts'
 import type { GroupState } from './settings.ts'
 
 export const ERRORTRACK_SDK = '@sentry/node'
 
 /** Whether this package could be imported here. Loads none of it. */
-export function isInstalled(name: string): boolean {
-  try {
-    return createRequire(import.meta.url).resolve(name) !== ''
-  } catch {
-    return false
-  }
-}
+export const isInstalled = (name: string): boolean =>
+  attempt(() => createRequire(import.meta.url).resolve(name)) !== undefined
 
 /** Where an environment is validated, as far as warnings ask. */
 export interface Surroundings {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
-import { isRecord } from '../is-record.ts'
+import { isRecord, parsedJson } from '../is-record.ts'
 import type { Suppression } from '../mail/feedback/event.ts'
 import { counted } from '../sentences.ts'
 import { StoreMaintenanceError } from './errors.ts'
@@ -95,15 +95,11 @@ export const readJournal = (file: string): readonly JournalEntry[] | undefined =
   existsSync(file) ? entriesOf(readFileSync(file, 'utf8')) : undefined
 
 export function entryOf(line: string): JournalEntry | undefined {
-  try {
-    const entry: unknown = JSON.parse(line)
-    if (!isLike(entry, { what: '', at: 0 })) return undefined
-    // Like an entry in what all of them have.
-    const known = entry as JournalEntry
-    return Object.hasOwn(LIKE, known.what) && isLike(known, LIKE[known.what]) ? known : undefined
-  } catch {
-    return undefined
-  }
+  const entry = parsedJson(line)
+  if (!isLike(entry, { what: '', at: 0 })) return undefined
+  // Like an entry in what all of them have.
+  const known = entry as JournalEntry
+  return Object.hasOwn(LIKE, known.what) && isLike(known, LIKE[known.what]) ? known : undefined
 }
 
 /** Whether a journal has every change since a backup; of one made by a build without anchors, any is believed. */

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { UNKNOWN_CLIENT } from '../../core/access/client.ts'
 import { type ErrorCode, type Issue, PlatformError } from '../../core/errors.ts'
+import { parsedJson } from '../../core/is-record.ts'
 
 /** A schema under the name that it has in the document, with examples. */
 export interface Form<Value> {
@@ -99,14 +100,11 @@ export function parseJson<Schema extends z.ZodType>(body: Uint8Array | string, s
   if (values > MOST_VALUES)
     throw new PlatformError('bad_request', `The body holds more than ${MOST_VALUES} values.`)
   const text = typeof body === 'string' ? body : textOf(body)
-  let value: unknown
-  try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch {
+  const value = parsedJson(text.replace(/^\uFEFF/, ''))
+  if (value === undefined)
     throw new PlatformError('bad_request', 'The body is not JSON.', {
       issues: [{ path: '', message: 'not JSON' }],
     })
-  }
   return parseWith(schema, value)
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { bearerOf } from '../../core/access/identity.ts'
 import { MINUTE_MS, MOST_SKEW_MS } from '../../core/durations.ts'
 import { PlatformError } from '../../core/errors.ts'
+import { parsedJson } from '../../core/is-record.ts'
 import {
   isProof,
   parseWitnessSecrets,
@@ -35,14 +36,6 @@ const WitnessAnswer = z.strictObject({
     .describe('JSON: the nonce, and the signed snapshot if it is another than the witness has.'),
   proof: z.string().describe('HMAC-SHA256 over the answer under the secret of the witness.'),
 })
-
-function readAsk(text: string) {
-  try {
-    return WitnessAsk.parse(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
 
 /** A snapshot that says nothing new is signed again this often. */
 const SIGNED_AGAIN_MS = 5 * MINUTE_MS
@@ -98,7 +91,7 @@ export const route = () =>
       return async (c) => {
         if (witnesses.length === 0) throw new PlatformError('not_found', 'There is no such page or route.')
         const { text, proof } = readToken(bearerOf(c.request) ?? '')
-        const ask = readAsk(text)
+        const ask = WitnessAsk.safeParse(parsedJson(text)).data
         const witness = witnesses.find(({ name }) => name === ask?.name)
         if (!ask || !witness || !isProof(proof, text, witness.secret, 'asks'))
           throw refusal(site, c, 'witness', 'WITNESS_SECRET has no witness of this name with this secret.')

@@ -3,6 +3,7 @@ import type { CourseDefinition } from '../../core/course/definition.ts'
 import type { GroupDefinition } from '../../core/env/definition.ts'
 import type { ProbeDefinition } from '../../core/health/probe.ts'
 import { heartbeatProbeName } from '../../core/heartbeats.ts'
+import { attempt, isRecord } from '../../core/is-record.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { Fields } from './place.ts'
 
@@ -75,12 +76,7 @@ export function probesKept<Probe extends ProbeName>(
 
 /** The fields of an object, or why there are none. */
 export function fieldsOf(value: unknown): Fields | 'unreadable' | 'no object' {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'no object'
-  try {
-    return { ...value }
-  } catch {
-    return 'unreadable'
-  }
+  return isRecord(value) ? (attempt(() => ({ ...value })) ?? 'unreadable') : 'no object'
 }
 
 /** The entries of an object; an empty list for any other value, and for an object that cannot be read. */

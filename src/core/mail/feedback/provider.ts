@@ -1,4 +1,4 @@
-import { isRecord } from '../../is-record.ts'
+import { attempt, isRecord } from '../../is-record.ts'
 import type { SecretPair } from '../../secret.ts'
 import { type Feedback, type FeedbackEvent, type FeedbackKind, reasonFor } from './event.ts'
 
@@ -89,13 +89,8 @@ export const isRecent = (at: number, now: number) => Math.abs(now - at) <= TOLER
 export const unixTime = (text: string) => (/^\d{1,11}$/.test(text) ? Number(text) * 1000 : Number.NaN)
 
 /** The body as JSON; undefined when it is not valid UTF-8, starts with a byte order mark, or is not JSON. */
-export function parseBody(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body))
-  } catch {
-    return undefined
-  }
-}
+export const parseBody = (body: Uint8Array): unknown =>
+  attempt(() => JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)))
 
 export type Fields = Readonly<Record<string, unknown>>
 

@@ -2,6 +2,7 @@ import { type CssStylesheetAST, parse } from '@adobe/css-tools'
 import { selectAll } from 'css-select'
 import { type AnyNode, type Document, type Element, isTag, isText, type ParentNode } from 'domhandler'
 import { perObject } from '../../calls.ts'
+import { attempt } from '../../is-record.ts'
 
 export type Scheme = 'light' | 'dark'
 
@@ -99,14 +100,9 @@ function applies(media: string, scheme: Scheme): boolean {
   return wanted === undefined || wanted === scheme
 }
 
-function matches(selector: string, document: Document): Element[] {
-  try {
-    return selectAll<AnyNode, Element>(selector, document)
-  } catch {
-    // A selector for one client's quirks (`:-ms-…`) matches nothing elsewhere.
-    return []
-  }
-}
+/** A selector for one client's quirks (`:-ms-…`) matches nothing elsewhere. */
+const matches = (selector: string, document: Document): readonly Element[] =>
+  attempt(() => selectAll<AnyNode, Element>(selector, document)) ?? []
 
 function specificity(selector: string): number {
   const count = (pattern: RegExp) => selector.match(pattern)?.length ?? 0

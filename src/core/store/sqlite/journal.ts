@@ -14,6 +14,7 @@ import {
 import path from 'node:path'
 import { suppressionHashes } from '../../course/links.ts'
 import { codeError, codeOf } from '../../errors.ts'
+import { attempt } from '../../is-record.ts'
 import { secret } from '../../secret.ts'
 import { anchorOf, departures } from '../departures.ts'
 import * as journals from '../journal.ts'
@@ -62,12 +63,8 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
     anchor(now: number) {
       const before = perform(getMeta(journals.ANCHOR))
       const id = perform(anchorOf())
-      let written: readonly journals.JournalEntry[] | undefined
-      try {
-        written = journals.readJournal(file)
-      } catch {
-        // This user may not read it.
-      }
+      // This user may not be allowed to read it.
+      const written = attempt(() => journals.readJournal(file))
       if (journals.covers([...(written ?? []), ...journals.entriesOf(owedLines())], id)) return
       // One that was lost begins again with what the rows say, also if changes since have begun it.
       const isLost = !existsSync(file) || (before !== undefined && written !== undefined)

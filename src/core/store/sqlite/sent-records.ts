@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../errors.ts'
+import { attempt } from '../../is-record.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
@@ -14,14 +15,10 @@ const NEWER = `
 
 /** Lessons that the replaced store sent and the restored one would send again; undefined if they cannot be counted. */
 export function countRepeats(restored: SqliteDatabase, replaced: string): number | undefined {
-  try {
-    return beside(restored, replaced, () =>
-      Number(restored.prepare(`SELECT coalesce(sum(lessons), 0) FROM (${NEWER})`).pluck().get()),
-    )
-  } catch {
-    // The store that is replaced may be damaged: that is why it is replaced.
-    return undefined
-  }
+  const count = () =>
+    Number(restored.prepare(`SELECT coalesce(sum(lessons), 0) FROM (${NEWER})`).pluck().get())
+  // The store that is replaced may be damaged: that is why it is replaced.
+  return attempt(() => beside(restored, replaced, count))
 }
 
 /** Takes over what the replaced store has sent since the backup: the progress of enrolments, and their history. */
