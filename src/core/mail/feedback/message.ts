@@ -17,9 +17,12 @@ export type MessageReport =
       /** To whom the returned message says that it was addressed. */
       readonly recipients: readonly string[]
     }
-  /** Valid, but no news of a recipient: a delay, an automatic reply. */
-  | { readonly kind: 'ignored'; readonly reason: string }
-  | { readonly kind: 'not-understood'; readonly reason: string }
+  | ReturnType<typeof ignored>
+  | ReturnType<typeof notUnderstood>
+
+/** Valid, but no news of a recipient: a delay, an automatic reply. */
+const ignored = (reason: string) => ({ kind: 'ignored', reason }) as const
+const notUnderstood = (reason: string) => ({ kind: 'not-understood', reason }) as const
 
 /** The largest report that is taken; a returned message is rarely over 1 MB. */
 export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
@@ -37,11 +40,9 @@ const LONGEST_SUBJECT = 1000
  * qmail and older Exchange and Gmail servers return a message. A bounce is hard only for a status code that says so.
  */
 export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
-  if (raw.byteLength > LONGEST_REPORT_BYTES)
-    return { kind: 'not-understood', reason: 'it is larger than 4 MB' }
+  if (raw.byteLength > LONGEST_REPORT_BYTES) return notUnderstood('it is larger than 4 MB')
   const beginning = beginningOf(raw)
-  if (hasLongHead(beginning))
-    return { kind: 'not-understood', reason: 'its header is longer than that of any report' }
+  if (hasLongHead(beginning)) return notUnderstood('its header is longer than that of any report')
   let email: Email
   try {
     email = await PostalMime.parse(beginning, {
@@ -50,7 +51,7 @@ export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
       maxNestingDepth: 20,
     })
   } catch {
-    return { kind: 'not-understood', reason: 'it is not an email message' }
+    return notUnderstood('it is not an email message')
   }
   const parts = new Map(
     email.attachments.map(
@@ -102,28 +103,23 @@ function deliveryStatus(status: string, messageId: string | undefined): Reading 
   const reports = recipients.flatMap((block): ReportedMessage[] => {
     const action = block.get('action')?.toLowerCase()
     const code = enhancedCode(block.get('status'), block.get('diagnostic-code'))
-    const about = { address: recipientOf(block), messageId }
-    if (action === 'failed') {
-      const kind = bounceKind(code)
-      return [{ ...about, kind, reason: reasonFor(kind, code) }]
-    }
-    if (action === 'delivered') return [{ ...about, kind: 'delivered', reason: reasonFor('delivered', code) }]
-    return []
+    const kind = action === 'failed' ? bounceKind(code) : action === 'delivered' ? action : undefined
+    if (kind === undefined) return []
+    return [{ kind, address: recipientOf(block), messageId, reason: reasonFor(kind, code) }]
   })
   if (reports.length > 0) return { kind: 'report', reports }
   return recipients.length > 0
-    ? { kind: 'ignored', reason: 'the message is delayed, relayed or expanded, and not failed' }
-    : { kind: 'not-understood', reason: 'the delivery status names no recipient' }
+    ? ignored('the message is delayed, relayed or expanded, and not failed')
+    : notUnderstood('the delivery status names no recipient')
 }
 
 function abuseReport(report: string, messageId: string | undefined): Reading {
   const block = blocks(report)[0]
   const type = block?.get('feedback-type')?.toLowerCase()
-  if (type === undefined) return { kind: 'not-understood', reason: 'the feedback report has no type' }
-  if (type === 'not-spam')
-    return { kind: 'ignored', reason: 'the recipient said that the message is not spam' }
+  if (type === undefined) return notUnderstood('the feedback report has no type')
+  if (type === 'not-spam') return ignored('the recipient said that the message is not spam')
   if (type !== 'abuse' && type !== 'fraud' && type !== 'virus' && type !== 'other')
-    return { kind: 'ignored', reason: 'the feedback report is not about abuse' }
+    return ignored('the feedback report is not about abuse')
   const address = bareAddress(block?.get('original-rcpt-to') ?? '')
   const complaint = {
     kind: 'complaint',
@@ -148,17 +144,17 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
   const fromMailer = MAILER.test(email.from?.address ?? '')
   if (!fromMailer || !(failed !== undefined || RETURNED.test(subject) || RETURNED.test(text.slice(0, 2000))))
     return header('auto-submitted') !== undefined || header('x-autoreply') !== undefined
-      ? { kind: 'ignored', reason: 'it is an automatic reply' }
-      : { kind: 'not-understood', reason: 'it is neither a delivery status nor an abuse report' }
-  if (TEMPORARY.test(subject)) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
+      ? ignored('it is an automatic reply')
+      : notUnderstood('it is neither a delivery status nor an abuse report')
+  if (TEMPORARY.test(subject)) return ignored('the message is delayed, and not failed')
   // The returned message follows the notice; its text may hold anything.
   const notice =
     text.split(/^(?:-{2,} ?(?:this is a copy|original message|below this line)|-{3,} )/im)[0] ?? ''
   const code = enhancedCode(notice)
   const messageId = attachedId ?? messageIdIn(text)
   if (code === undefined || code.startsWith('2'))
-    return { kind: 'not-understood', reason: 'it returns a message, but gives no status code' }
-  if (code.startsWith('4')) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
+    return notUnderstood('it returns a message, but gives no status code')
+  if (code.startsWith('4')) return ignored('the message is delayed, and not failed')
   const address = bareAddress(failed ?? addressIn(notice) ?? '')
   const kind = bounceKind(code)
   return { kind: 'report', reports: [{ kind, address, messageId, reason: reasonFor(kind, code) }] }

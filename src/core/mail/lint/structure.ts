@@ -1,5 +1,6 @@
 import { type Element, isTag } from 'domhandler'
 import { blend, type Colour, contrast, parseColour } from '../../colour.ts'
+import { shortened } from '../../sentences.ts'
 import { cascade, elements, ownText, type Scheme, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
 import type { LintRule } from './rules.ts'
@@ -141,7 +142,7 @@ export function checkContrast(mail: LintedMail): void {
       if (ink === undefined || ground === undefined) continue
       const ratio = contrast(blend(ink, ground), ground)
       const needed = isLarge(above, declared) ? 3 : 4.5
-      const low = `The text “${shorten(text)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`
+      const low = `The text “${shortened(text.replace(/\s+/g, ' '), 40)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`
       const fix = scheme === 'dark' ? UNDER_DARK : undefined
       if (ratio < needed) mail.report('contrast-low', low, mail.place(text.slice(0, 40)), fix)
     }
@@ -191,9 +192,4 @@ function ancestors(element: Element): Element[] {
   const above: Element[] = []
   for (let at = element.parent; at !== null; at = at.parent) if (isTag(at)) above.push(at)
   return above
-}
-
-function shorten(text: string): string {
-  const words = text.replace(/\s+/g, ' ')
-  return words.length > 40 ? `${words.slice(0, 39)}…` : words
 }
