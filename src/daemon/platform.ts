@@ -35,7 +35,7 @@ export function openPlatform(options: OpenOptions) {
   const { settings, stores, mailService, course } = app
   const { mailer, held, tally } = mailService
   const services = serveAll(app)
-  const sendEmail = createSendEmail(mailer, clock, platform.mails, { held, kept: app.keptMail })
+  const sendEmail = createSendEmail(mailer, clock, platform.mails, held, app.keptMail)
   let closing: Promise<void> | undefined
   const operations: Operations = {
     sendEmail,

@@ -16,6 +16,7 @@ export interface Message {
   readonly key: string
   /** Without angle brackets; derived from the key. */
   readonly messageId: string
+  /** The Date header, to the second: stored with the first attempt, so that a retry has the same bytes. */
   readonly date: Date
   readonly from: Mailbox
   readonly to: Mailbox
@@ -73,7 +74,7 @@ export interface Transport {
 }
 
 /** A mail to send, before it is rendered. */
-export interface Mail {
+export interface Mail extends Pick<Message, 'to' | 'date' | 'attachments'> {
   readonly template: string
   /** Where it is counted; by its template's definition when left out. */
   readonly stream?: 'confirmation' | 'notice' | 'course'
@@ -82,18 +83,14 @@ export interface Mail {
   /** Compiled mail to fill in and send instead of the platform's template of that name. */
   readonly compiled?: CompiledMail
   readonly slots: Readonly<Record<string, string>>
-  readonly to: Mailbox
   /** Replaces the template's name in the key if the template may be renamed between two attempts. */
   readonly label?: string
   /** Unique name of this message (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
   readonly about: string
-  /** The Date header, to the second: stored with the first attempt, so that a retry has the same bytes. */
-  readonly date: Date
   /** In place of the configured sender. */
   readonly from?: Mailbox | undefined
   /** Further headers, checked by `checkedHeaders`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly attachments?: readonly Attachment[] | undefined
   /** Present on lessons and status notices: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
   readonly unsubscribeUrl?: string
 }
@@ -105,6 +102,12 @@ export type SendOutcome =
 
 /** Why a mail is not sent while no mailer is configured. */
 export const NOT_CONFIGURED = 'mail is not configured'
+/** The reason of whatever is not to be quoted: an error may hold an address or a slot. */
+export const NOT_MADE = 'the message could not be made'
+
+/** Why a message could not be made; only our own errors say it. */
+export const composeFault = (error: unknown): string =>
+  error instanceof Error && ['SlotError', 'TemplateError'].includes(error.name) ? error.message : NOT_MADE
 
 /** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
 export interface Mailer extends Pick<Transport, 'verify' | 'close'> {

@@ -6,6 +6,7 @@ import type { Network } from '../network/get.ts'
 import { dkimPrivateKey } from '../webhook-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import {
+  composeFault,
   LINES,
   type Mail,
   type Mailer,
@@ -55,7 +56,7 @@ export function openMailer({
     messageId: (mail) => `${digestOf(mail)}@${senderOf(mail.from ?? sender).domain}`,
     compose,
     async send(mail, signal, recorded) {
-      const message = await compose(mail).catch(faultOf)
+      const message = await compose(mail).catch(composeFault)
       if (typeof message === 'string') return { kind: 'not_composed', reason: message }
       const line = await transport().catch(() => undefined)
       if (line === undefined)
@@ -123,13 +124,6 @@ async function signerOf(dkim: DkimSettings | undefined): Promise<SignMessage | u
   if (key === undefined) throw new Error('MAILER_DKIM_KEY is not a private RSA key')
   const { createDkimSigner } = await import('./transports/mime.ts')
   return createDkimSigner(dkim, key)
-}
-
-/** Why a message could not be made, by our own errors only: another's text could contain an address. */
-function faultOf(error: unknown): string {
-  return error instanceof Error && (error.name === 'SlotError' || error.name === 'TemplateError')
-    ? error.message
-    : 'the message could not be made'
 }
 
 const LINE_END = /[\r\n\0]/

@@ -2,8 +2,8 @@ import { parseMailbox } from '../address.ts'
 import type { Clock, Random } from '../host.ts'
 import type { MailAnswer, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
-import { type Mail, type Mailer, NOT_CONFIGURED } from './mailer.ts'
-import { type KeptMail, NOT_MADE, notSent, sendOnce } from './send-once.ts'
+import { type Mail, type Mailer, NOT_CONFIGURED, NOT_MADE } from './mailer.ts'
+import { type KeptMail, notSent, sendOnce } from './send-once.ts'
 
 declare global {
   /** Your mails and their slots: `platformctl email types` writes the declaration that fills it. */
@@ -78,14 +78,9 @@ export function createSendEmail(
   mailer: Mailer,
   clock: Clock,
   mails: Pick<MailSet, 'definitions' | 'compiled'>,
-  {
-    held = async () => undefined,
-    kept = async () => undefined,
-  }: {
-    readonly held?: Held
-    /** A store that outlives the process. */
-    readonly kept?: () => Promise<KeptMail | undefined>
-  } = {},
+  held: Held = async () => undefined,
+  /** A store that outlives the process. */
+  kept: () => Promise<KeptMail | undefined> = async () => undefined,
 ): SendEmail {
   const { compiled } = mails
   /** The last call under each key: the next one waits to hear whether the mail was sent. */

@@ -3,7 +3,7 @@ import type { Identity } from '../access/identity.ts'
 import { mailboxKey } from '../address.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
-import type { Attachment, Mail, Mailer, SendOutcome } from './mailer.ts'
+import { type Attachment, composeFault, type Mail, type Mailer, type SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
 import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
 
@@ -97,8 +97,6 @@ export interface KeptMail {
 
 /** The largest mail that is queued, as it is stored. */
 const LARGEST_BYTES = 1_000_000
-/** The reason of whatever is not to be quoted: an error may hold an address or a slot. */
-export const NOT_MADE = 'the message could not be made'
 
 /** Sends a mail at most once under its key: stored first, to be sent for certain, or at once. */
 export async function sendOnce(
@@ -157,11 +155,8 @@ export async function sendOnce(
     const { template, language, about, to, from, headers, attachments, slots } = mail
     const pinned = mailIn(await compiled(), template, language)
     if (pinned === undefined) return 'there is no such template'
-    try {
-      await mailer.compose({ ...mail, compiled: pinned })
-    } catch (error) {
-      return error instanceof Error && error.name === 'SlotError' ? error.message : NOT_MADE
-    }
+    const composed = await mailer.compose({ ...mail, compiled: pinned }).catch(composeFault)
+    if (typeof composed === 'string') return composed
     const payload: MailPayload = {
       ...{ template, about, compiled: pinned, name: to.name, from, headers },
       attachments: attachments?.map((one) => ({ ...one, content: one.content.toString('base64') })),

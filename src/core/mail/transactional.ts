@@ -1,7 +1,7 @@
 import type { Identity } from '../access/identity.ts'
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../host.ts'
-import type { Directory, MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
+import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { type Mailer, NOT_CONFIGURED } from './mailer.ts'
 import { type KeptMail, notSent, sendOnce } from './send-once.ts'
@@ -65,11 +65,9 @@ export function openTransactionalMail(
     confirmAgain,
     siteUrl,
     clock,
-  }: {
+  }: Pick<MailContext, 'directory' | 'confirmAgain'> & {
     readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
-    readonly directory: Directory
     readonly held?: Held
-    readonly confirmAgain: MailContext['confirmAgain']
     readonly siteUrl: string
     readonly clock: Clock
   },
