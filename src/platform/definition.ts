@@ -2,7 +2,9 @@ import type { Challenge } from '../core/access/identity.ts'
 import type { InsightsSection } from '../core/analytics/insights.ts'
 import type { GroupDefinition, Readers, VariableDefinition } from '../core/env/definition.ts'
 import type { Kind } from '../core/env/kinds.ts'
+import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
 import type { ExpectedAnswer } from '../core/health/reach.ts'
+import type { MailContext, ResolvedMail } from '../core/mail/definition.ts'
 import type { HealthFormat } from '../core/service.ts'
 
 /** One variable of the environment. A malformed value behaves as absent, and is an error. */
@@ -37,23 +39,15 @@ export interface ServiceInput {
 }
 
 /** Parts that `check` may use. */
-export interface CheckContext {
-  /** Aborted when the deadline of the probe passes. */
-  readonly signal: AbortSignal
-  /** True when live checks were asked for. */
-  readonly deep: boolean
+export interface CheckContext extends ProbeContext {
   /** The value of a variable; undefined when it is absent or malformed. */
   readonly value: (name: string) => string | undefined
 }
 
-export interface CheckResult {
-  readonly state: 'ok' | 'degraded' | 'failing' | 'skipped'
-  /** One sentence, shown to operators; never a secret. */
-  readonly reason?: string
-}
+export type CheckResult = Pick<ProbeResult, 'state' | 'reason'>
 
 /** A check of something that a service depends on: one target, or `check` in code. */
-export interface ProbeInput {
+export interface ProbeInput extends Pick<ServiceInput, 'label' | 'dependsOn'> {
   readonly service: string
   /** The group that configures it: its absence skips the probe. */
   readonly group?: string
@@ -78,11 +72,8 @@ export interface ProbeInput {
   readonly deadline?: string
   /** Never red: degraded where it would be failing. */
   readonly optional?: boolean
-  readonly label?: string
   /** The consequence of a failure: one sentence. */
   readonly meaning?: string
-  /** Names of the probes and services that it needs: while one of them fails, it is listed there and raises no alert. */
-  readonly dependsOn?: readonly string[]
 }
 
 /** True for a target that names a variable: every other target has a dot or a colon. */
@@ -90,17 +81,6 @@ export const isVariableName = (target: string) => /^[A-Za-z_]\w*$/.test(target)
 
 /** The kinds of probe that need no code. */
 export const PROBE_TARGETS = ['http', 'tcp', 'tls', 'dns', 'smtp', 'postgres', 'redis'] as const
-
-/** Facts about the request, for `resolve`. */
-interface ResolveContext {
-  readonly asker:
-    | { readonly kind: 'person'; readonly subject: string; readonly email: string }
-    | { readonly kind: 'service' }
-  /** UTC milliseconds. */
-  readonly now: number
-  /** Turns a path of the site into an absolute address. */
-  readonly absolute: (path: string) => string
-}
 
 /** A mail of your own: what is filled in, and who may ask for it over HTTP. */
 export interface TemplateInput {
@@ -117,15 +97,8 @@ export interface TemplateInput {
 /** Makes a mail out of the inputs of a request. It never takes a recipient or an address from them. */
 export type Resolve<Slots> = (
   inputs: Readonly<Record<string, string>>,
-  context: ResolveContext,
-) => Resolved<Slots> | undefined | Promise<Resolved<Slots> | undefined>
-
-interface Resolved<Slots> {
-  readonly to: string
-  readonly slots: Slots
-  /** The record that this mail belongs to, as `booking.17`: it is mailed once for each. */
-  readonly about: string
-}
+  context: Pick<MailContext, 'asker' | 'now' | 'absolute'>,
+) => ResolvedMail<Slots> | undefined | Promise<ResolvedMail<Slots> | undefined>
 
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 

@@ -12,13 +12,15 @@ export type MailAnswer =
   /** The caller may ask, but the plan does not cover it. */
   | { readonly kind: 'locked'; readonly message: string }
 
+export interface ResolvedMail<Slots = Readonly<Record<string, string>>> {
+  readonly to: string
+  readonly slots: Slots
+  /** The record that this mail belongs to, as `booking.17`: it is mailed once for each. */
+  readonly about: string
+}
+
 export type MailResolution =
-  | {
-      readonly to: string
-      readonly slots: Readonly<Record<string, string>>
-      /** The record, as `invite.17`: one mail for each. */
-      readonly about: string
-    }
+  | ResolvedMail
   /** The caller may ask, but the plan does not cover it; the answer says so in this sentence. */
   | { readonly locked: string }
   /** The mail was dealt with elsewhere, with this answer. */

@@ -1,7 +1,7 @@
 import type { Identity } from '../access/identity.ts'
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../host.ts'
-import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
+import type { MailAnswer, MailContext, MailResolution, MailSet, ResolvedMail } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { type Mailer, NOT_CONFIGURED } from './mailer.ts'
 import { type KeptMail, notSent, sendOnce } from './send-once.ts'
@@ -48,8 +48,6 @@ export interface MailRequest {
 /** Mails that an asker is allowed to request. Recipient and link come from the server's own records (CONTRACT §4). */
 export type TransactionalMail = ReturnType<typeof openTransactionalMail>
 
-type Allowed = Extract<MailResolution, { readonly to: string }>
-
 /** A record's link is neither an absolute address nor a path on the site. */
 class BadLinkError extends Error {
   override readonly name = 'BadLinkError'
@@ -89,7 +87,7 @@ export function openTransactionalMail(
   }
 
   /** Makes text slots harmless, because they come from records that other people fill in. */
-  async function inert(template: string, slots: Allowed['slots']): Promise<Allowed['slots']> {
+  async function inert(template: string, slots: ResolvedMail['slots']): Promise<ResolvedMail['slots']> {
     // A template that does not compile is reported by the mailer.
     const types = (await mails.compiled().catch(() => undefined))?.[template]?.slots
     const made = (name: string, value: string) => (types?.[name]?.type === 'text' ? inertText(value) : value)
@@ -99,7 +97,7 @@ export function openTransactionalMail(
   /** Mails being sent. A second click while the first is in flight shares its outcome. */
   const underway = new Map<string, Promise<MailAnswer>>()
 
-  function shared(asker: Identity, asked: MailRequest, allowed: Allowed): Promise<MailAnswer> {
+  function shared(asker: Identity, asked: MailRequest, allowed: ResolvedMail): Promise<MailAnswer> {
     const key = `${asked.template}.${allowed.about}`
     const sending = underway.get(key) ?? send(key, allowed, asker, asked).finally(() => underway.delete(key))
     underway.set(key, sending)
@@ -108,7 +106,7 @@ export function openTransactionalMail(
 
   async function send(
     key: string,
-    { to, about, ...allowed }: Allowed,
+    { to, about, ...allowed }: ResolvedMail,
     asker: Identity,
     { template, inputs }: MailRequest,
   ): Promise<MailAnswer> {

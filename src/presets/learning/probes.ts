@@ -7,26 +7,23 @@ import {
 } from '../../core/health/engine-probes.ts'
 import type { ProbeDefinition, ProbeResult } from '../../core/health/probe.ts'
 import { degraded, failing, ok, skipped } from '../../core/health/probe.ts'
+import { jsonObject } from '../../core/is-record.ts'
 import { brokenCircuit } from './circuit.ts'
 import { agent, api } from './contract.ts'
 import { CLOUDQPU } from './groups.ts'
 
 /** Whether a text is an index of the course for the agent: one entry per lesson. */
 function isCourseIndex(text: string): boolean {
-  try {
-    const { version, lessons } = Object(JSON.parse(text))
-    return (
-      version === 1 &&
-      Array.isArray(lessons) &&
-      lessons.length > 0 &&
-      lessons.every(
-        (lesson) =>
-          Number.isInteger(lesson?.day) && typeof lesson?.title === 'string' && Array.isArray(lesson?.topics),
-      )
+  const { version, lessons } = jsonObject(text)
+  return (
+    version === 1 &&
+    Array.isArray(lessons) &&
+    lessons.length > 0 &&
+    lessons.every(
+      (lesson) =>
+        Number.isInteger(lesson?.day) && typeof lesson?.title === 'string' && Array.isArray(lesson?.topics),
     )
-  } catch {
-    return false
-  }
+  )
 }
 
 /** Services check each other in a chain, so each deadline is longer than the one it waits for. */
