@@ -73,8 +73,8 @@ export function writeWhole(file: string, text: string): void {
 }
 
 /** The last record of the daemon that owns a folder; undefined if there is none, or it cannot be read. */
-export function readRecord(folder: string): DaemonRecord | undefined {
-  try {
+export const readRecord = (folder: string): DaemonRecord | undefined =>
+  attempt(() => {
     // The record of an older build has no folder.
     type Kept = DaemonRecord & { readonly folder?: string }
     const { folder: before, ...record }: Kept = JSON.parse(readFileSync(recordFile(folder), 'utf8'))
@@ -84,10 +84,7 @@ export function readRecord(folder: string): DaemonRecord | undefined {
     return kind === 'sqlite' && path.dirname(location) === before
       ? { ...record, store: { kind, location: path.resolve(folder, path.basename(location)) } }
       : record
-  } catch {
-    return undefined
-  }
-}
+  })
 
 export function isRunning({ pid, stoppedAt }: Pick<DaemonRecord, 'pid' | 'stoppedAt'>): boolean {
   if (stoppedAt !== undefined || hasEnded(pid)) return false

@@ -8,6 +8,7 @@ import {
   type StoredIncident,
   UNATTENDED,
 } from '../core/incidents/incident.ts'
+import { attempt } from '../core/is-record.ts'
 import { openStore } from '../core/store/open.ts'
 
 /** Incidents, the messages about them, and the silence that holds: all that alerts need to go on elsewhere. */
@@ -22,16 +23,13 @@ export function keptAlerts(files: readonly string[]): KnownAlerts | undefined {
   return files.map(readKept).find((kept) => kept !== undefined)
 }
 
-function readKept(file: string): KnownAlerts | undefined {
-  try {
+const readKept = (file: string): KnownAlerts | undefined =>
+  attempt(() => {
     const { incidents, messages, silence } = JSON.parse(readFileSync(file, 'utf8')) as KnownAlerts
     // JSON leaves out what is undefined, and a statement wants each of its values.
     const none = { reason: undefined, ...UNATTENDED }
     return { incidents: incidents.map((one) => ({ ...none, ...one })), messages: [...messages], silence }
-  } catch {
-    return undefined
-  }
-}
+  })
 
 /** Starts with what is known, so that no alert is sent twice. */
 export async function openSpareAlerts(files: readonly string[], known: readonly KnownAlerts[], now: number) {

@@ -1,5 +1,5 @@
 import { parseMailbox } from '../address.ts'
-import type { Clock, Random } from '../host.ts'
+import { type Clock, newId, type Random } from '../host.ts'
 import type { MailAnswer, MailSet } from './definition.ts'
 import { type Held, heldReason, streamOf } from './holds.ts'
 import { type Mail, type Mailer, NOT_CONFIGURED, NOT_MADE } from './mailer.ts'
@@ -137,9 +137,8 @@ export function createSendEmail(
 }
 
 export function createSendMail(sendEmail: SendEmail, random: Random): SendsMail {
-  const newKey = () => Buffer.from(random.bytes(18)).toString('base64url')
   // Callers without types may leave the second argument out; what is missing is then a reason.
-  return { send: (template, mail) => sendEmail({ ...mail, template, about: mail?.key ?? newKey() }) }
+  return { send: (template, mail) => sendEmail({ ...mail, template, about: mail?.key ?? newId(random, 18) }) }
 }
 
 /** A file to attach, as code gives it. */

@@ -56,7 +56,7 @@ export function openMail(
     list: async () => ((await isKept()) ? suppressionList() : undefined),
     onSent: async (count) => ((await isKept()) ? tally.add(count) : undefined),
     onUrgent: async () => ((await isKept()) ? pacer?.passed() : undefined),
-    isSignIn: (template) => mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
+    isSignIn: (template) => streamOf(mails.definitions, template) === 'sign-in',
     clock,
   })
   const held = createHeld(
