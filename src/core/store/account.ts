@@ -2,7 +2,7 @@ import { EXPIRES_MS } from '../delivery/streams.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
 import { messageSteps as queue } from './messages.ts'
-import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql, scalar } from './sql.ts'
+import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, scalar } from './sql.ts'
 
 export const TEXTS = {
   invite: `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
@@ -43,8 +43,8 @@ export function sentMail({ one, write }: Sql): SentMailStore {
     begin: ({ key, now, recipient, caps, content, mail }) =>
       write(function* () {
         // One at a time for a mail, and for a recipient: two counts at once would each find room for one more.
-        yield* lock(4, key)
-        yield* lock(0, recipient)
+        yield* lock(SPACE.mail, key)
+        yield* lock(SPACE.recipient, recipient)
         type Begun = Omit<BegunMail, 'isQueued'> & { content: string | undefined }
         const known = yield* first<Begun>(TEXTS.begun, { key })
         if ((known?.content ?? content) !== content) return 'conflict'

@@ -6,7 +6,7 @@ import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { messageSteps as queue } from './messages.ts'
 import { keepPlan } from './plans.ts'
-import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
+import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
 import { enrolmentKey, subscriptions } from './subscriptions.ts'
 
 const TOKEN = `SELECT created_at, used_at, replaced, subscription, time_zone, language
@@ -54,13 +54,13 @@ export function confirmations(sql: Sql) {
         const { identity, mailboxKey = identity, course, id, tokenHash, now, message } = asked
         const { mostADay = Number.MAX_SAFE_INTEGER, suppressed = false, withoutMail = false } = asked
         // One at a time for a mailbox: two spellings at once would each find room for one more.
-        yield* lock(1, mailboxKey)
+        yield* lock(SPACE.mailbox, mailboxKey)
         const created = joining.newSubscription(asked)
         const isNew = yield* subscriptions.insert({ ...created, mailboxKey })
         const current = (yield* subscriptions.lockKey(enrolmentKey(identity, course))) ?? created
         yield* run(TEXTS.setMailboxKey, { mailboxKey, id: current.id })
         // One at a time for the platform from here on: all who ask at once would each find room in its budget.
-        yield* lock(2, 'confirmations')
+        yield* lock(SPACE.budget, 'confirmations')
         const window = { ...joining.recentWindow(now), mailboxKey, course, mostADay }
         const recent = yield* first<joining.RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}

@@ -8,7 +8,7 @@ import { leaving, leftOf } from './departures.ts'
 import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
-import { addAudit, all, first, journal, lock, ROWS_A_STEP, run, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, journal, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
 import { enrolmentKey, subscriptions } from './subscriptions.ts'
 
 export const TEXTS = {
@@ -59,7 +59,7 @@ export function enrolments(sql: Sql) {
     { now, dryRun, left }: { now: number; dryRun: boolean; left: ReadonlySet<string> },
   ): Steps<Admitted> {
     const { identity, mailboxKey, course } = arrival
-    yield* lock(1, mailboxKey)
+    yield* lock(SPACE.mailbox, mailboxKey)
     const key = enrolmentKey(identity, course)
     const known = yield* subscriptions.lockKey(key)
     const refusal = known ? joining.admitRefusal(known) : left.has(key) ? 'unsubscribed' : undefined
@@ -80,9 +80,9 @@ export function enrolments(sql: Sql) {
         const { identity, mailboxKey, course, timeZone, language, now } = who
         const suppressed = yield* mailboxes.suppressedOf([identity])
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
-        yield* lock(1, mailboxKey)
+        yield* lock(SPACE.mailbox, mailboxKey)
         if (key !== undefined) {
-          yield* lock(2, key)
+          yield* lock(SPACE.key, key)
           const before = yield* first<{ id: string; enrolment: number }>(TEXTS.requested, { key })
           if (before) return { enrolled: true, ...before }
         }

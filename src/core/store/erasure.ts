@@ -1,6 +1,6 @@
 import type { CourseStore } from '../course/store.ts'
 import { mailboxes } from './mailboxes.ts'
-import { addAudit, all, first, journal, lock, run, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, journal, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
 /** Tables beside the course with rows about a person. */
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
@@ -41,7 +41,7 @@ export function erasure({ one, write, scrub }: Sql) {
         // First, so that feedback about the address waits, and then finds it erased.
         yield* mailboxes.lockAll([identity])
         // A mail that is being asked for is erased whole, or asked for afterwards.
-        for (const recipient of recipients.toSorted()) yield* lock(0, recipient)
+        for (const recipient of recipients.toSorted()) yield* lock(SPACE.recipient, recipient)
         yield* run(TEXTS.suppress, { hash, now })
         yield* mailboxes.drop([identity])
         const subscriptions = yield* all<Held>(TEXTS.subscriptions, { identity })

@@ -11,7 +11,7 @@ import {
   type SharedHistory,
 } from '../status/history.ts'
 import { floor, followLook, type SeriesMark, STATE_BITS } from '../status/rounds.ts'
-import { all, assigned, insertRows, lock, run, type Sql, type Steps } from './sql.ts'
+import { all, assigned, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
 const MARK = 'at, counted_to, state, reason, recorder, state_at'
 const SERIES = `service, probe, first_at, ${MARK}`
@@ -82,7 +82,7 @@ function* put(series: readonly SeriesRow[], periods: readonly PeriodRow[], build
 export const health = {
   /** Adds what a machine saw, one at a time: each goes on from the counts of the one before. Gives the state of each probe. */
   *record({ at, observations, builds }: Round, recorder: string, now = at): Steps<readonly SeriesRow[]> {
-    yield* lock(3, 'health')
+    yield* lock(SPACE.health, 'health')
     const known = new Map((yield* listSeries()).map((row) => [keyOf(row), row]))
     const current = yield* listPeriods(floor(at, DAY_MS), floor(at, HOUR_MS))
     const latencies = new Map(current.map((row) => [periodKey(row), row.latency]))
@@ -130,7 +130,7 @@ export const health = {
   },
   /** Begins a record with what the machine `recorder` has on its own; false if that is nothing. */
   *begin({ series, builds }: Recorded, recorder: string): Steps<boolean> {
-    yield* lock(3, 'health')
+    yield* lock(SPACE.health, 'health')
     if (series.length === 0 || !(yield* health.isEmpty())) return false
     const rows = ({ service, probe }: Named, length: number, periods: readonly Period[]) =>
       periods.map(({ start, ms, seen, latency }): PeriodRow => {

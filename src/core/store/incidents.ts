@@ -8,7 +8,7 @@ import { FLAP_WINDOW_MS, plannedAlerts } from '../incidents/due.ts'
 import * as model from '../incidents/incident.ts'
 import { dueText, messageSteps as queue } from './messages.ts'
 import { noticeSteps as notices } from './notices.ts'
-import { addAudit, all, first, insertRows, lock, run, type Sql, type Steps } from './sql.ts'
+import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
@@ -215,7 +215,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
   /** An operator's change of an incident, and what comes next for the channels that hear of it. */
   const amend = (query: string, { audit, ...input }: { id: string; now: number; audit?: AuditEntry }) =>
     write(function* () {
-      yield* lock(4, 'incidents')
+      yield* lock(SPACE.alerts, 'incidents')
       if ((yield* run(query, input)) === 0) return false
       yield* addAudit(audit)
       const channels = yield* all<{ readonly channel: string }>(TEXTS.channels, input)
@@ -238,7 +238,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     follow: ({ now, channels, visitorsHear, decide }) =>
       write(function* () {
         // One at a time, so that no plan is made of what another one has changed.
-        yield* lock(4, 'incidents')
+        yield* lock(SPACE.alerts, 'incidents')
         const repaired = yield* rewind(now)
         const decided = decide(yield* found(all(TEXTS.list, { limit: 0 })))
         const { seen = [], opens = [], closes = [], told = [] } = decided

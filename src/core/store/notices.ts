@@ -2,7 +2,7 @@ import { NOTICES } from '../course/definition.ts'
 import { NOTICE_LIFE_MS } from '../course/notices.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Notice, NoticeMail } from '../incidents/incident.ts'
-import { first, lock, run, type Sql, type Steps } from './sql.ts'
+import { first, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
 export const TEXTS = {
   publish: `INSERT INTO notice (seq, subject, kind, at, facts)
@@ -35,7 +35,7 @@ export const TEXTS = {
 export const noticeSteps = {
   /** Queues a mail to each subscriber, unless its subject has a notice of its kind. */
   *publish({ facts, ...notice }: Notice): Steps<void> {
-    yield* lock(3, 'notice')
+    yield* lock(SPACE.notice, 'notice')
     yield* run(TEXTS.publish, { ...notice, facts: JSON.stringify(facts) })
     yield* this.queue()
     // Nobody wants to read that something failed which works again.
@@ -44,7 +44,7 @@ export const noticeSteps = {
   /** Queues the mails of notices that have none yet; an older build publishes such. */
   *queue(): Steps<void> {
     // One transaction at a time, so that none is numbered or queued twice.
-    yield* lock(3, 'notice')
+    yield* lock(SPACE.notice, 'notice')
     yield* run(TEXTS.queue)
     yield* run(TEXTS.queued)
   },

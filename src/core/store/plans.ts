@@ -2,13 +2,10 @@ import type { CourseStore } from '../course/store.ts'
 import type { PinnedPlan } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/definition.ts'
-import { all, first, lock, ROWS_A_STEP, run, type Sql, type Steps, scalar } from './sql.ts'
+import { all, first, LOCKS, lock, ROWS_A_STEP, run, type Sql, type Steps, scalar } from './sql.ts'
 
 /** An unused plan is deleted only after this time, so that an enrolment that begins meanwhile still finds it. */
 const UNUSED_KEPT_MS = DAY_MS
-
-/** The lock under which texts are deleted, so that none goes while a plan that names it is added. */
-const TEXTS_LOCK = 7_305_823_190_018
 
 const SAME = 'course = @course AND version = @version AND unused_since IS NOT DISTINCT FROM @unusedSince'
 
@@ -53,7 +50,8 @@ export function* keepPlan(course: string, { version, plan, texts }: PinnedPlan):
   // First: a transaction that deletes unused plans sees that this one is in use, or has ended before the insert.
   yield* run(TEXTS.use, { course, version })
   if ((yield* run(TEXTS.keep, { course, version, plan })) === 0 || texts.length === 0) return
-  yield* lock(TEXTS_LOCK)
+  // Under this lock texts are deleted, so that none goes while a plan that names it is added.
+  yield* lock(LOCKS.texts)
   yield* run(TEXTS.keepTexts, { rows: texts })
 }
 
@@ -78,7 +76,7 @@ export function plans({ one, write }: Sql) {
       if (others.length === 0) return
       const used = await followed(others.map(({ version }) => version))
       await write(function* () {
-        yield* lock(TEXTS_LOCK)
+        yield* lock(LOCKS.texts)
         let deleted = 0
         for (const plan of others) {
           const isUnused = plan.unusedSince !== undefined

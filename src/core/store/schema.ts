@@ -1,10 +1,8 @@
 import { StoreOpenError } from './errors.ts'
-import { first, getMeta, lock, type Sql, type Steps, scalar, setMeta } from './sql.ts'
+import { first, getMeta, LOCKS, lock, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
 const READABLE_FROM = 1
-/** The number of a lock is platformctl's own. */
-const MIGRATION_LOCK = 7_305_823_190_017
 
 export interface StoreSchema {
   readonly version: number
@@ -69,7 +67,7 @@ export function* assertReadable({ steps, place }: Schema): Steps<number> {
 export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, schema: Schema): Promise<void> {
   function* advance(): Steps<number> {
     // A second migration waits here, then finds the step done.
-    yield* lock(MIGRATION_LOCK)
+    yield* lock(LOCKS.migration)
     const version = yield* assertReadable(schema)
     const next = schema.steps.slice(version, version === 0 ? undefined : version + 1)
     if (version === 0) yield { script: '{newSchema}' }

@@ -3,10 +3,9 @@ import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
 import { addBatch, analytics } from '../analytics.ts'
-import { run, scalar } from '../sql.ts'
-import { createPool, orEnd, type Pool, transaction } from './connection.ts'
-import { explained } from './faults.ts'
-import { postgresSql } from './sql.ts'
+import { first, LOCKS, lock, run, type Steps, scalar } from '../sql.ts'
+import { createPool, orEnd } from './connection.ts'
+import { plainSql, postgresSql } from './sql.ts'
 
 /** Ingest is one statement a batch: more connections would only wait for the same disk. */
 const CONNECTIONS = 4
@@ -21,10 +20,8 @@ const LONGEST_NAME = 63
 /** Analytics in a schema of their own, laid out as in SQLite: a row of JSON for each batch, and views over them. */
 export async function openPostgresAnalytics(url: Secret, table: string, log?: Log): Promise<AnalyticsStore> {
   const pool = createPool({ url, size: CONNECTIONS, log, named: 'the store of analytics' })
-  await orEnd(
-    pool,
-    explained(() => createTables(pool, table)),
-  )
+  const made = plainSql(pool).write(() => createTables(table))
+  await orEnd(pool, made)
   const sql = postgresSql(pool)
   const [batches, bytes] = [named(table), named(table, '_bytes')]
   const append = `WITH stored AS (
@@ -46,10 +43,11 @@ function named(table: string, ending = ''): string {
 }
 
 /** Additive only, and by one process at a time: two that make a schema at once would both fail. */
-async function createTables(pool: Pool, table: string): Promise<void> {
+function* createTables(table: string): Steps<void> {
   const bytes = named(table, '_bytes')
-  await transaction(pool, async (connection) => {
-    await connection.query(`SELECT pg_advisory_xact_lock(7305823190018);
+  yield* lock(LOCKS.analytics)
+  yield {
+    script: `
       CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
       CREATE TABLE IF NOT EXISTS ${named(table)} (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, batch bytea UNIQUE, received_at bigint NOT NULL,
@@ -60,13 +58,14 @@ async function createTables(pool: Pool, table: string): Promise<void> {
         FROM ${named(table)} AS stored, json_array_elements(stored.counts) AS one GROUP BY 1, 2;
       CREATE OR REPLACE VIEW ${named(table, '_events')} AS
         SELECT stored.id AS batch, stored.received_at, one ->> 0 AS kind, (one ->> 1)::bigint AS at, one -> 2 AS properties
-        FROM ${named(table)} AS stored, json_array_elements(stored.events) AS one`)
-    const counted = await connection.query('SELECT 1 WHERE to_regclass($1) IS NOT NULL', [bytes])
-    if (counted.rowCount === 1) return
-    // Events stored by an earlier build are counted once, when the table of counts is created.
-    await connection.query(`
+        FROM ${named(table)} AS stored, json_array_elements(stored.events) AS one`,
+  }
+  if (yield* first('SELECT 1 WHERE to_regclass(@bytes) IS NOT NULL', { bytes })) return
+  // Events stored by an earlier build are counted once, when the table of counts is created.
+  yield {
+    script: `
       CREATE TABLE ${bytes} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot));
       INSERT INTO ${bytes}
-        SELECT received_at / ${DAY_MS}, 0, sum(octet_length(counts::text) + octet_length(events::text)) FROM ${named(table)} GROUP BY 1`)
-  })
+        SELECT received_at / ${DAY_MS}, 0, sum(octet_length(counts::text) + octet_length(events::text)) FROM ${named(table)} GROUP BY 1`,
+  }
 }
