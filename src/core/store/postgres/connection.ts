@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -5,6 +6,7 @@ import { postgresServers } from '../../env/values.ts'
 import { codeError, codeOf, PlatformError, POOL_BUSY } from '../../errors.ts'
 import { type Log, within } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
+import { UNAVAILABLE } from '../errors.ts'
 import * as faults from './faults.ts'
 
 type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(
@@ -186,11 +188,9 @@ export async function withPool<T>(url: Secret, work: (pool: Pool) => Promise<T>,
 /** Ends a pool. If the server does not close its side in time, closes this side alone. */
 async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }): Promise<void> {
   await pool.end()
-  // Not `once` of node:events: it rejects when the peer resets the connection, which also counts as closed.
-  const closed = [...sockets].map(
-    (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
-  )
-  await Promise.race([Promise.all(closed), sleep(GOODBYE_MS, undefined, { ref: false })])
+  // A connection that the peer resets counts as closed, too.
+  const closed = Promise.allSettled([...sockets].map((socket) => once(socket, 'close')))
+  await Promise.race([closed, sleep(GOODBYE_MS, undefined, { ref: false })])
   for (const socket of sockets) socket.destroy()
 }
 
@@ -238,11 +238,7 @@ async function assertWritable(connection: Connection): Promise<void> {
 }
 
 /** One transaction on one connection: committed whole, or not at all. Begun again if another one got in its way. */
-export function transaction<T>(
-  pool: Pool,
-  work: (connection: Queryable) => Promise<T>,
-  limitMs = pool.limitMs,
-): Promise<T> {
+export function transaction<T>(pool: Pool, work: (on: Queryable) => Promise<T>, limitMs = pool.limitMs) {
   return pool.using(CONFLICTS, async (connection) => {
     const on: Queryable = {
       query: (text, values) => connection.query(silenceAfter(limitMs), text, values),
@@ -275,15 +271,10 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof PlatformError) throw error
-    throw new PlatformError(
-      'store_unavailable',
-      'The store cannot be read or written now; try again later.',
-      // Its code says so; the package's error for a connection has none.
-      {
-        cause: faults.isSilent(error)
-          ? new faults.SilentServerError('no answer in time', { cause: error })
-          : error,
-      },
-    )
+    // Its code says so; the package's error for a connection has none.
+    const cause = faults.isSilent(error)
+      ? new faults.SilentServerError('no answer in time', { cause: error })
+      : error
+    throw new PlatformError('store_unavailable', UNAVAILABLE, { cause })
   }
 }

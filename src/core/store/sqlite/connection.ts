@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, readSync } from
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf, PlatformError, storeFault } from '../../errors.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { StoreMaintenanceError, StoreOpenError, UNAVAILABLE } from '../errors.ts'
 import { faultOf, makeFile, makeFolder, removeAbandoned } from './files.ts'
 
 export type SqliteDatabase = Database.Database
@@ -195,7 +195,6 @@ export function guard(database: SqliteDatabase, onLost?: Hears, onFault?: Hears)
   }
 }
 
-export const UNAVAILABLE = 'The store cannot be read or written now; try again later.'
 const LOST =
   'The disk did not confirm a write, so it may not have been recorded: the store was closed, and must be opened anew.'
 
