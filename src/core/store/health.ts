@@ -24,22 +24,16 @@ export const TEXTS = {
   periods: `SELECT * FROM health_period
     WHERE (length = ${DAY_MS} AND start >= @day) OR (length = ${HOUR_MS} AND start >= @hour) ORDER BY start`,
   builds: `SELECT ${BUILD} FROM health_build`,
-  putSeries: insertRows(
-    'health_series',
-    SERIES,
-    `ON CONFLICT (service, probe) DO UPDATE SET ${assigned(MARK, 'excluded')}`,
-  ),
+  putSeries: `${insertRows('health_series', SERIES)}
+    ON CONFLICT (service, probe) DO UPDATE SET ${assigned(MARK, 'excluded')}`,
   addPeriods: `INSERT INTO health_period AS p (${PERIOD}, latency)
     SELECT ${PERIOD}, {bytes latency} FROM {rows health_period: ${PERIOD}, latency} AS r WHERE true
     ON CONFLICT (length, start, service, probe) DO UPDATE SET
       ${STATES.map((state) => `${state} = p.${state} + excluded.${state}`).join(', ')}, seen = p.seen | excluded.seen,
       latency = CASE WHEN length(excluded.latency) = 0 THEN p.latency ELSE excluded.latency END`,
-  putBuilds: insertRows(
-    'health_build',
-    BUILD,
-    `ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build, since =
+  putBuilds: `${insertRows('health_build', BUILD)}
+    ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build, since =
       CASE WHEN health_build.build IS NOT DISTINCT FROM excluded.build THEN health_build.since ELSE excluded.since END`,
-  ),
   prune: `DELETE FROM health_period WHERE (length = ${DAY_MS} AND start < @day) OR (length = ${HOUR_MS} AND start < @hour)`,
 }
 

@@ -162,23 +162,16 @@ export function* toldBy(schema = ''): Steps<Told> {
 /** Puts what a replaced store told, and what waits there, in the place of the restored store's. */
 export function* takeTold(told: Told): Steps<void> {
   const isConfirmation = ({ stream }: CopiedRow) => stream === 'confirmation'
+  const waiting = told.get('message')?.filter(isConfirmation) ?? []
   // A link works only in the store that has its hash: of confirmations those go that have left since.
-  const ids = told
-    .get('message')
-    ?.filter(isConfirmation)
-    .map(({ id }) => id)
-  yield* run(
-    `DELETE FROM message WHERE stream <> 'confirmation' OR id NOT IN (SELECT value FROM {each @ids})`,
-    { ids },
-  )
+  const gone = `stream <> 'confirmation' OR id NOT IN (SELECT value FROM {each @ids})`
+  yield* run(`DELETE FROM message WHERE ${gone}`, { ids: waiting.map(({ id }) => id) })
   for (const [table, found] of told) {
     if (table !== 'message') yield* run(`DELETE FROM ${table}`)
     const rows = found.filter((row) => !isConfirmation(row))
-    const columns = Object.keys(rows[0] ?? {})
-      .map(snakeCase)
-      .join(', ')
+    const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
     const isKnown = 'AND (r.subscription IS NULL OR r.subscription IN (SELECT id FROM subscription))'
-    const insert = insertRows(table, columns, table === 'message' ? isKnown : '')
+    const insert = `${insertRows(table, columns.join(', '))} ${table === 'message' ? isKnown : ''}`
     for (let start = 0; start < rows.length; start += PAGE)
       yield* run(insert, { rows: rows.slice(start, start + PAGE) })
   }

@@ -53,8 +53,8 @@ export const TEXTS = {
 
 /** Adds counts to those that a table has under the same key. */
 function addTo(table: string, key: string): string {
-  const add = `ON CONFLICT (${key}) DO UPDATE SET count = ${table}.count + excluded.count`
-  return insertRows(table, `${key}, count`, add)
+  return `${insertRows(table, `${key}, count`)}
+    ON CONFLICT (${key}) DO UPDATE SET count = ${table}.count + excluded.count`
 }
 
 function newest(kinds: readonly string[]): string {

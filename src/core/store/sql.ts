@@ -13,7 +13,7 @@ export type Steps<T> = Generator<Step, T, Answer>
 
 export type Step = Statement | Script | Lock | Journaled
 /** `values`: by the names of the text's parameters. `raw`: its rows come as the driver reads them, with null. */
-export type Statement = { readonly text: string; readonly values: object; readonly raw?: boolean }
+type Statement = { readonly text: string; readonly values: object; readonly raw?: boolean }
 /** Several statements at once, without parameters, in the store's own words. */
 type Script = { readonly script: string }
 /** Waits until no other transaction holds the name, or the space itself; SQLite has one writer, so it needs no lock. */
@@ -72,7 +72,7 @@ export const LOCKS = { migration: 7_305_823_190_017, texts: 7_305_823_190_018, a
 export const SPACE = { recipient: 0, mailbox: 1, budget: 2, key: 2, health: 3, notice: 3, alerts: 4, mail: 4 }
 
 export function* lock(space: number, name?: string): Steps<void> {
-  yield { space, name }
+  yield { space, name: name && storableText(name) }
 }
 
 /** Journals changes before they are committed: a spare line does no harm, a missing one would be lost in a restore. */
@@ -84,8 +84,8 @@ export function* journal(...entries: readonly JournalEntry[]): Steps<void> {
 export const assigned = (columns: string, from = 'r') => columns.replace(/\w+/g, `$& = ${from}.$&`)
 
 /** Inserts `@rows` into a table; what follows says what happens to those that it has. */
-export const insertRows = (table: string, columns: string, otherwise = '') =>
-  `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM {rows ${table}: ${columns}} AS r WHERE true ${otherwise}`
+export const insertRows = (table: string, columns: string) =>
+  `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM {rows ${table}: ${columns}} AS r WHERE true`
 
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 

@@ -8,11 +8,9 @@ import {
   NOTHING,
   rowReader,
   type Sql,
-  type Statement,
   type Step,
   type Steps,
   scalar,
-  storableText,
 } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { explained, PLACE } from './faults.ts'
@@ -65,29 +63,29 @@ export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_ST
 /** Runs steps on a connection, within whatever transaction it has open. */
 export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
-  const query = async (on: Queryable, { text: source, values, raw }: Statement): Promise<Answer> => {
-    let statement = compiled.get(source)
+  const answer = async (on: Queryable, step: Step): Promise<Answer> => {
+    if ('journal' in step) return { rows: [], changes: 1 }
+    if ('script' in step) {
+      await on.query(spelled(step.script, 'postgres'))
+      return NOTHING
+    }
+    if ('space' in step) {
+      const { space, name } = step
+      if (name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [space])
+      else await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [name, space])
+      return NOTHING
+    }
+    let statement = compiled.get(step.text)
     if (statement === undefined) {
-      statement = { ...forPostgres(source, leaseClock ? undefined : NOW_MS), read: rowReader() }
-      compiled.set(source, statement)
+      statement = { ...forPostgres(step.text, leaseClock ? undefined : NOW_MS), read: rowReader() }
+      compiled.set(step.text, statement)
     }
     const { text, names, read } = statement
     const bound = names.map((name) =>
-      name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : boundValue(values, name),
+      name === 'leaseNow' && leaseClock ? Math.floor(leaseClock()) : boundValue(step.values, name),
     )
     const { rows, rowCount } = await on.query(text, bound)
-    return { rows: raw ? rows : rows.map(read), changes: rowCount ?? 0 }
-  }
-  const answer = async (on: Queryable, step: Step): Promise<Answer> => {
-    if ('text' in step) return query(on, step)
-    if ('journal' in step) return { rows: [], changes: 1 }
-    if ('script' in step) await on.query(spelled(step.script, 'postgres'))
-    else if (step.name === undefined) await on.query('SELECT pg_advisory_xact_lock($1)', [step.space])
-    else {
-      const values = [storableText(step.name), step.space]
-      await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', values)
-    }
-    return NOTHING
+    return { rows: step.raw ? rows : rows.map(read), changes: rowCount ?? 0 }
   }
   return async (on, steps) => {
     let next = steps.next()
