@@ -15,22 +15,19 @@ import { migrateFile, performer } from './sql.ts'
 export async function withSqliteSource<T>(file: string, work: (source: CopySource) => Promise<T>) {
   const database = opened(file)
   try {
-    // Handled here: the caller would report it as a fault of the other store.
-    const damaged = (error: unknown): never => {
-      throw explainDamage(file, error)
-    }
     try {
       assertMadeHere(database, { file, holds: 'course', done: 'copied' })
       await migrateFile(database, file)
       holdAlone(database, file, 'copied')
     } catch (error) {
-      damaged(error)
+      throw explainDamage(file, error)
     }
     return await work(function* (table) {
       try {
         yield* pagesOf(database, table)
       } catch (error) {
-        damaged(error)
+        // Here: the caller would report it as a fault of the other store.
+        throw explainDamage(file, error)
       }
     })
   } finally {

@@ -13,7 +13,7 @@ import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersio
 import { failed, faultOf, makeFolder, makeScratch, removeFolder, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
-import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
+import { countRepeats, reading, takeSentRecords } from './sent-records.ts'
 import { migrateFile, performer, sqliteSql } from './sql.ts'
 
 /** What a restore did; `kept` is where the store that was replaced is now, undefined when there was none. */
@@ -235,16 +235,12 @@ async function takeToldOf(files: readonly string[], key: string | undefined, sql
 
 /** What the replaced store says; undefined if it is too damaged to be read, or made by a build without it. Throws if it is in use. */
 function askReplaced<Value>(file: string, steps: () => Steps<Value>): Value | undefined {
-  let database: SqliteDatabase | undefined
   try {
-    database = openedForReading(file)
-    return performer(database)(steps())
+    return reading(file, (database) => performer(database)(steps()))
   } catch (error) {
     const refused = inUse(error, file, 'changed')
     if (refused instanceof StoreMaintenanceError) throw refused
     return undefined
-  } finally {
-    database?.close()
   }
 }
 

@@ -24,7 +24,7 @@ export function countRepeats(restored: SqliteDatabase, replaced: string): number
 /** Takes over what the replaced store has sent since the backup: the progress of enrolments, and their history. */
 export function takeSentRecords(restored: SqliteDatabase, replaced: string): number {
   try {
-    assertSameSchema(restored, replaced)
+    reading(replaced, (other) => assertSameSchema(restored, replaced, other))
     return beside(restored, replaced, () => restored.transaction(() => take(restored))())
   } catch (error) {
     if (error instanceof StoreMaintenanceError) throw error
@@ -35,18 +35,14 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
   }
 }
 
-function assertSameSchema(restored: SqliteDatabase, replaced: string): void {
-  const other = openedForReading(replaced)
-  try {
-    const [theirs, ours] = [schemaVersion(other), schemaVersion(restored)]
-    if (theirs !== ours)
-      throw new StoreMaintenanceError(
-        `${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
-      )
-    assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
-  } finally {
-    other.close()
-  }
+function assertSameSchema(restored: SqliteDatabase, replaced: string, other: SqliteDatabase): void {
+  const theirs = schemaVersion(other)
+  const ours = schemaVersion(restored)
+  if (theirs !== ours)
+    throw new StoreMaintenanceError(
+      `${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
+    )
+  assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
 }
 
 function take(restored: SqliteDatabase): number {
@@ -69,11 +65,15 @@ function take(restored: SqliteDatabase): number {
   return sent.reduce((taken, { lessons }) => taken + lessons, 0)
 }
 
-/** A file that is to be replaced, so in no use. Not read-only, which leaves its log; alone, for a disk without room. */
-export function openedForReading(file: string): SqliteDatabase {
+/** Lends a file that is to be replaced, so in no use. Not read-only, which leaves its log; alone, for a disk without room. */
+export function reading<T>(file: string, work: (database: SqliteDatabase) => T): T {
   const database = new Database(file, { fileMustExist: true, timeout: 0 })
-  database.pragma('locking_mode = EXCLUSIVE')
-  return database
+  try {
+    database.pragma('locking_mode = EXCLUSIVE')
+    return work(database)
+  } finally {
+    database.close()
+  }
 }
 
 /** Runs work while the restored store sees the replaced one under that name. */
