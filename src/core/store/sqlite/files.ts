@@ -1,62 +1,48 @@
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { codeOf, storeFault } from '../../errors.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
-const ownerOf = (store: string) => statSync(existsSync(store) ? store : path.dirname(path.resolve(store)))
+const ownerOf = (store: string) =>
+  fs.statSync(fs.existsSync(store) ? store : path.dirname(path.resolve(store)))
 
 /** The bytes of a file; 0 if there is none. */
-export const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+export const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** Whether a file belongs to another user than the store, whose daemon then cannot write it. */
 export function isForeign(file: string, store: string): boolean {
-  const found = statSync(file, { throwIfNoEntry: false })
+  const found = fs.statSync(file, { throwIfNoEntry: false })
   return found !== undefined && found.uid !== ownerOf(store).uid
 }
 
 /** A file made by the superuser stays usable by the user that the daemon runs as. */
 export function shareOwner(file: string, store: string): void {
   const { uid, gid } = ownerOf(store)
-  if (process.getuid?.() === 0) chownSync(file, uid, gid)
+  if (process.getuid?.() === 0) fs.chownSync(file, uid, gid)
 }
 
 /** Makes a folder for its owner only; gives those that it made, the outermost first. Node's own mkdir hangs in /proc. */
 export function makeFolder(folder: string): readonly string[] {
   const parent = path.dirname(folder)
   // A drive that is missing has no folder above it.
-  if (existsSync(folder) || parent === folder) return []
+  if (fs.existsSync(folder) || parent === folder) return []
   const above = makeFolder(parent)
   try {
-    mkdirSync(folder, { mode: 0o700 })
+    fs.mkdirSync(folder, { mode: 0o700 })
     shareOwner(folder, parent)
     return [...above, folder]
   } catch (error) {
     // Another process that starts beside this one may have made it.
-    if (!existsSync(folder)) throw error
+    if (!fs.existsSync(folder)) throw error
     return above
   }
 }
 
 /** Makes an empty file for its owner only; fails where there is anything of that name, links included. */
 export function makeFile(file: string): void {
-  closeSync(openSync(file, 'wx', 0o600))
+  fs.closeSync(fs.openSync(file, 'wx', 0o600))
   shareOwner(file, path.dirname(path.resolve(file)))
 }
 
@@ -69,16 +55,13 @@ const PREFIX = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-`
  */
 export function makeScratch(folder: string): string {
   removeAbandoned(folder)
-  return mkdtempSync(path.join(folder, `${PREFIX}${process.pid}-`))
+  return fs.mkdtempSync(path.join(folder, `${PREFIX}${process.pid}-`))
 }
 
-export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true })
+export const removeFolder = (folder: string): void => fs.rmSync(folder, { recursive: true, force: true })
 
 /** Makes a file that is complete when it gets its name; `work` gives the place where it made it, and a failure leaves nothing. */
-export async function making<T extends { made: string }>(
-  file: string,
-  work: (scratch: string) => Promise<T>,
-) {
+export async function making<T extends { made: string }>(file: string, work: (inside: string) => Promise<T>) {
   const folder = path.dirname(file)
   let scratch: string | undefined
   try {
@@ -95,12 +78,12 @@ export async function making<T extends { made: string }>(
 }
 
 export function removeAbandoned(folder: string): void {
-  for (const name of readdirSync(folder)) {
+  for (const name of fs.readdirSync(folder)) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN
     if (Number.isNaN(pid) || isRunning(pid)) continue
     const file = path.join(folder, name)
     // Not through a link, and nothing that another user put there.
-    const found = lstatSync(file, { throwIfNoEntry: false })
+    const found = fs.lstatSync(file, { throwIfNoEntry: false })
     if (found?.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid)) removeFolder(file)
   }
 }
@@ -122,7 +105,7 @@ const LEAST_FREE_BYTES = 256 * 1024
 
 export function isDiskFull(file: string): boolean {
   try {
-    const { bavail, bfree, bsize } = statfsSync(path.dirname(path.resolve(file)))
+    const { bavail, bfree, bsize } = fs.statfsSync(path.dirname(path.resolve(file)))
     // Some blocks may be kept for the superuser.
     return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES
   } catch {
@@ -134,22 +117,22 @@ export function isDiskFull(file: string): boolean {
 /** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
 export function moveIntoPlace(from: string, to: string): void {
   try {
-    linkSync(from, to)
+    fs.linkSync(from, to)
   } catch (error) {
     const code = codeOf(error)
     if (code === 'EEXIST')
       throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
-    renameSync(from, to)
+    fs.renameSync(from, to)
   }
 }
 
 /** Makes a rename durable; a folder cannot be opened on Windows, where a rename needs no such thing. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
-  const descriptor = openSync(folder, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
+  const descriptor = fs.openSync(folder, 'r')
+  fs.fsyncSync(descriptor)
+  fs.closeSync(descriptor)
 }
 
 /** Makes a fault of the disk a sentence about the file that met it; leaves any other error as it is. */
@@ -164,7 +147,7 @@ function sentence(file: string, cause: unknown): string | undefined {
   const folder = path.dirname(file)
   // Only what is there can belong to somebody else: a new file is refused by its folder.
   const met = cause instanceof Error && 'path' in cause ? String(cause.path) : ''
-  if (existsSync(met) && /^(?:EACCES|EPERM)$/.test(code))
+  if (fs.existsSync(met) && /^(?:EACCES|EPERM)$/.test(code))
     return `${met} cannot be read or written by this user: correct its owner.`
   if (storeFault(cause) === 'disk_full')
     return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`

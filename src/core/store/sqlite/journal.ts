@@ -1,16 +1,4 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import path from 'node:path'
 import { suppressionHashes } from '../../course/links.ts'
 import { codeError, codeOf } from '../../errors.ts'
@@ -53,7 +41,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
     /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
     catchUp() {
       try {
-        accessSync(existsSync(file) ? file : path.dirname(file), constants.W_OK)
+        fs.accessSync(fs.existsSync(file) ? file : path.dirname(file), fs.constants.W_OK)
         append('')
       } catch (error) {
         throw Object.assign(codeError(`JOURNAL_${codeOf(error)}`), { cause: error })
@@ -67,7 +55,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
       const written = attempt(() => journals.readJournal(file))
       if (journals.covers([...(written ?? []), ...journals.entriesOf(owedLines())], id)) return
       // One that was lost begins again with what the rows say, also if changes since have begun it.
-      const isLost = !existsSync(file) || (before !== undefined && written !== undefined)
+      const isLost = !fs.existsSync(file) || (before !== undefined && written !== undefined)
       this.add(...(isLost ? perform(departures()) : []), { what: 'anchor', at: now, id })
     },
   }
@@ -77,14 +65,14 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
 export function appendText(storeFile: string, text: string): void {
   if (text === '') return
   const file = journals.journalFile(storeFile)
-  const descriptor = openSync(file, 'a', 0o600)
+  const descriptor = fs.openSync(file, 'a', 0o600)
   try {
     // Before the first byte: a file that the superuser made would be closed to the daemon.
     shareOwner(file, storeFile)
-    writeSync(descriptor, text)
-    fsyncSync(descriptor)
+    fs.writeSync(descriptor, text)
+    fs.fsyncSync(descriptor)
   } finally {
-    closeSync(descriptor)
+    fs.closeSync(descriptor)
   }
 }
 
@@ -96,8 +84,8 @@ export function isErasedBy(database: SqliteDatabase, entries: readonly journals.
 }
 
 function dropLines(file: string, drops: (identity: string) => boolean): void {
-  if (!existsSync(file)) return
-  const lines = readFileSync(file, 'utf8').split('\n')
+  if (!fs.existsSync(file)) return
+  const lines = fs.readFileSync(file, 'utf8').split('\n')
   const kept = lines.filter((line) => {
     const entry = journals.entryOf(line)
     return !((entry?.what === 'suppressed' || entry?.what === 'released') && drops(entry.identity))
@@ -105,7 +93,7 @@ function dropLines(file: string, drops: (identity: string) => boolean): void {
   if (kept.length === lines.length) return
   // As a whole or not at all, keeping its owner and permissions.
   const fresh = `${file}.new`
-  writeFileSync(fresh, kept.join('\n'), { mode: statSync(file).mode, flush: true })
+  fs.writeFileSync(fresh, kept.join('\n'), { mode: fs.statSync(file).mode, flush: true })
   shareOwner(fresh, file)
-  renameSync(fresh, file)
+  fs.renameSync(fresh, file)
 }
