@@ -108,7 +108,6 @@ export const covers = (entries: readonly JournalEntry[] | undefined, anchor: str
 
 const isAnchor = (entry: JournalEntry, id: string | undefined) => entry.what === 'anchor' && entry.id === id
 
-/** Whom or what an entry is about. */
 function subjectOf(entry: JournalEntry): string {
   if ('identity' in entry) return entry.identity
   if ('enrolment' in entry) return `${entry.id} ${entry.enrolment}`
@@ -124,7 +123,6 @@ export function laterThan(journal: Entries, rows: Entries): Entries {
   return rows.filter((row) => row.at > (last.get(subjectOf(row)) ?? Number.NEGATIVE_INFINITY))
 }
 
-/** The entries of the journal that an operator names. */
 export function readNamedJournal(file: string | undefined): readonly JournalEntry[] | undefined {
   if (file === undefined) return undefined
   const found = statSync(file, { throwIfNoEntry: false })

@@ -35,7 +35,6 @@ function rowOf({ suppression, ...record }: MailboxRecord): MailboxRow {
   return { ...record, cause, suppressedAt: at, source, reason }
 }
 
-/** The steps that read and write what is known of mailboxes. */
 export const mailboxes = {
   *find(identity: string): Steps<MailboxRecord | undefined> {
     const row = yield* first<MailboxRow>(TEXTS.find, { identity })

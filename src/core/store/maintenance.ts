@@ -41,7 +41,6 @@ export interface StoreMaintenance extends Omit<Upkeep, 'status'> {
   close(): Promise<void>
 }
 
-/** Maintenance of the file with visitors' events, beside an SQLite store. */
 export type AnalyticsMaintenance = Pick<StoreMaintenance, 'verify' | 'backup' | 'close'>
 
 /** The statements of a step; one within a trigger ends in the middle of a line. */

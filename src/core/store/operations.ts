@@ -15,7 +15,6 @@ import { plans } from './plans.ts'
 import { sending } from './sending.ts'
 import { auditLog, getOrCreate, noteConfiguration, type Sql, storeOwner } from './sql.ts'
 
-/** The operations of a store, each written once. */
 export function operations(sql: Sql, rowByRow?: RowByRow) {
   const course: CourseStore = {
     ...confirmations(sql),

@@ -147,7 +147,6 @@ export const TEXTS = {
 export const getMeta = (name: string, schema = ''): Steps<string | undefined> =>
   scalar(`SELECT value FROM ${schema}meta WHERE name = @name`, { name })
 
-/** A time stored under a name. */
 export function* getTime(name: string): Steps<number | undefined> {
   const time = Number((yield* getMeta(name)) ?? Number.NaN)
   return isTime(time) ? time : undefined
@@ -220,7 +219,6 @@ export function storeOwner({ one, write }: Sql) {
   }
 }
 
-/** Refuses to act for one platform on the store of another. */
 export function assertOwner(owner: string | undefined, platform: string): void {
   if (owner === undefined || owner === platform) return
   const error = new StoreOpenError(

@@ -121,7 +121,6 @@ const daysOf = (value: unknown): readonly number[] | undefined =>
 const namesOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined
 
-/** The values that a change writes. */
 function changedOf(record: SubscriptionRecord): object {
   const { identity, address, course, createdAt, unreadableDays, sentDays, problem, consent, ...same } = record
   return {
@@ -148,7 +147,6 @@ function* findBy(query: string, values: object): Steps<SubscriptionRecord | unde
   return (yield* list(query, values))[0]
 }
 
-/** The steps that read and write enrolments. */
 export const subscriptions = {
   list,
   find: (id: string) => findBy(TEXTS.byId, { id }),

@@ -47,7 +47,6 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What is wrong with the server, by the code of the error. */
 const FAULTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection: check that it runs, and its host and port.',
   ENOTFOUND: 'has a host name that does not resolve.',
