@@ -16,13 +16,10 @@ export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS big
 export const IS_GENTLE = `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
 
 /** Both halves of the index of what is due: lessons that never failed, and those that did. */
-const bothHalves = (select: string, bounds: string) =>
-  ['{neverFailed}', '{failed}']
-    .map(
-      (half) =>
-        `${select} FROM subscription {by subscription_due} WHERE next_attempt_at IS NOT NULL AND ${half} AND ${bounds}`,
-    )
-    .join(' UNION ALL ')
+function bothHalves(select: string, bounds: string): string {
+  const planned = `${select} FROM subscription {by subscription_due} WHERE next_attempt_at IS NOT NULL`
+  return `${planned} AND {neverFailed} AND ${bounds} UNION ALL ${planned} AND {failed} AND ${bounds}`
+}
 const TROUBLED = 'FROM subscription {by subscription_problem} WHERE problem_kind IS NOT NULL'
 
 export const TEXTS = {

@@ -12,10 +12,8 @@ import { claimedAs, ROW_COLUMNS, type Row, recordOf, subscriptions } from './sub
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
 const NOTED_EVERY_MS = 10_000
 
-const due = (
-  which: string,
-  half: string,
-) => `SELECT ${ROW_COLUMNS}{rowid} FROM subscription {by subscription_due}
+const due = (which: string, half: string) => `SELECT ${ROW_COLUMNS}{rowid}
+  FROM subscription {by subscription_due}
   WHERE ${which} next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= @now AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM @call
   ORDER BY next_attempt_at LIMIT @most FOR UPDATE SKIP LOCKED`
 /** A lease that ends later than `longest` was taken before the clock of leases was set back, so it is over. */

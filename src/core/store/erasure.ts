@@ -18,8 +18,8 @@ export const TEXTS = {
   // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
   related: byTable(
     RELATED,
-    (table) =>
-      `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`,
+    (table) => `SELECT id, address FROM ${table}
+      WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`,
   ),
   drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM {each @ids})`),
 }

@@ -1,5 +1,5 @@
 import type { HourStore } from '../course/hours.ts'
-import { first, run, type Sql, scalar } from './sql.ts'
+import { first, run, type Sql, type Steps, scalar } from './sql.ts'
 
 export const TEXTS = {
   // A lease that ends much later than any new one could was taken before the clock of leases was set back.
@@ -15,14 +15,10 @@ export const TEXTS = {
   now: 'SELECT @leaseNow AS now',
 }
 
-export function hours({ one, read }: Sql): HourStore & {
-  lastHour(): Promise<string | undefined>
-  /** The clock that leases are measured by, in UTC milliseconds: the server's, where there is one. */
-  time(): Promise<number>
-} {
+export function hours({ one, read }: Sql) {
   return {
     claimHour: ({ hour, leaseMs }) =>
-      read(function* () {
+      read(function* (): Steps<'claimed' | 'handled' | 'busy'> {
         if ((yield* run(TEXTS.claim, { hour, leaseMs })) === 1) return 'claimed'
         return (yield* first(TEXTS.isHandled, { hour })) === undefined ? 'busy' : 'handled'
       }),
@@ -30,6 +26,7 @@ export function hours({ one, read }: Sql): HourStore & {
     forgetHoursAfter: (hour) => one(run(TEXTS.forgetAfter, { hour })),
     endHour: async (hour, done) => void (await one(run(TEXTS.end, { hour, until: done ? null : 0 }))),
     lastHour: () => one(scalar<string>(TEXTS.last)),
+    /** The clock that leases are measured by, in UTC milliseconds: the server's, where there is one. */
     time: async () => (await one(scalar<number>(TEXTS.now))) ?? Number.NaN,
-  }
+  } satisfies HourStore & Record<'lastHour' | 'time', unknown>
 }

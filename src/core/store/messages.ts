@@ -71,13 +71,13 @@ export const messageSteps = {
   /** Removes a queued confirmation if none is wanted, and otherwise the one before it that has not left. */
   *decide({ id, fence, subscription }: QueuedMessage, wanted: boolean): Steps<void> {
     if (wanted) yield* run(TEXTS.supersede, { id, subscription })
-    else yield* this.remove({ id, fence })
+    else yield* messageSteps.remove({ id, fence })
   },
   remove: ({ id, fence }: Pick<QueuedMessage, 'id' | 'fence'>) => run(TEXTS.remove, { id, fence, sent: 0 }),
   due: (input: Due, text = TEXTS.due) => all<{ id: string }>(text, { ...input, far: input.now + FAR_MS }),
   *claim<Message extends QueuedMessage>(input: Due, text?: string): Steps<readonly Message[]> {
     const claimed: Message[] = []
-    for (const { id } of yield* this.due(input, text)) {
+    for (const { id } of yield* messageSteps.due(input, text)) {
       yield* run(TEXTS.claim, { id, ...input })
       const row = yield* first<Message>(TEXTS.claimed, { id })
       if (row) claimed.push(row)

@@ -495,7 +495,7 @@ const inPostgres = (text: string) =>
     .replaceAll('json_object(', 'json_build_object(')
     .replace(TABLE_NAME, '$1 platformctl.')
 
-const stepsOf = (spelled: (part: string | Both) => string) =>
+const stepsOf = (spelled: (part: string | Both) => string): readonly string[] =>
   STEPS.map((step) => [step].flat().map(spelled).join('\n'))
 export const SQLITE_STEPS = stepsOf((part) => (typeof part === 'string' ? inSqlite(part) : part.sqlite))
 export const POSTGRES_STEPS = stepsOf((part) => inPostgres(typeof part === 'string' ? part : part.postgres))

@@ -37,7 +37,7 @@ export const noticeSteps = {
   *publish({ facts, ...notice }: Notice): Steps<void> {
     yield* lock(SPACE.notice, 'notice')
     yield* run(TEXTS.publish, { ...notice, facts: JSON.stringify(facts) })
-    yield* this.queue()
+    yield* noticeSteps.queue()
     // Nobody wants to read that something failed which works again.
     if (notice.kind === 'closed') yield* run(TEXTS.dropOpened, notice)
   },

@@ -10,21 +10,10 @@ import type { StoreMaintenance } from './maintenance.ts'
 import type { AfterRestoreOptions } from './postgres/maintenance.ts'
 import type { StoreSchema } from './schema.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
-import type { OnLost, Store } from './store.ts'
+import type { OnLost, Store, StoreOptions } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
-export async function openStore(
-  address: StoreAddress | undefined,
-  options: {
-    readonly poolSize?: number
-    readonly log?: Log
-    readonly onLost?: OnLost | undefined
-    /** Milliseconds by which leases are measured; default: a clock that everything that shares the store agrees on. */
-    readonly leaseClock?: (() => number) | undefined
-    /** Refuses a database without a store instead of making one. */
-    readonly mustExist?: boolean
-  } = {},
-): Promise<Store> {
+export async function openStore(address?: StoreAddress, options: StoreOptions = {}): Promise<Store> {
   if (address?.kind === 'postgres')
     return (await import('./postgres/open.ts')).openPostgres(address.url, options)
   return (await import('./sqlite/open.ts')).openSqlite(address?.file, options.onLost, options.leaseClock)

@@ -29,15 +29,13 @@ export const TEXTS = {
 /** A row of `course_plan`; the plan is JSON. */
 export type PlanRow = Record<'course' | 'version' | 'plan', string> & { unusedSince: number | undefined }
 
+type Pruning = Parameters<CourseStore['prunePlans']>[0]
+
 /** The plans to check for followers: not those that enrolments begin with, nor those marked less than a day ago. */
-export const plansToCheck = (
-  plans: readonly PlanRow[],
-  { keep, now }: Parameters<CourseStore['prunePlans']>[0],
-): readonly PlanRow[] =>
-  plans.filter(
-    ({ version, unusedSince: since }) =>
-      !keep.includes(version) && (since === undefined || now - since >= UNUSED_KEPT_MS),
-  )
+export function plansToCheck(plans: readonly PlanRow[], { keep, now }: Pruning): readonly PlanRow[] {
+  const isRecent = (since: number | undefined) => since !== undefined && now - since < UNUSED_KEPT_MS
+  return plans.filter(({ version, unusedSince }) => !keep.includes(version) && !isRecent(unusedSince))
+}
 
 export const listPlans = (): Steps<readonly PlanRow[]> => all(TEXTS.plans)
 export const listTexts = (): Steps<readonly LessonText[]> => all(TEXTS.texts)

@@ -1,3 +1,4 @@
+import type { Log } from '../host.ts'
 import type { operations } from './operations.ts'
 import type { StoreSchema } from './schema.ts'
 
@@ -17,6 +18,16 @@ interface StoreStatus extends Pick<StoreSchema, 'version' | 'latest'> {
   readonly bytes: number | undefined
   /** When `db backup` last made a backup of it, in UTC milliseconds. */
   readonly backupAt: number | undefined
+}
+
+export interface StoreOptions {
+  readonly poolSize?: number
+  readonly log?: Log
+  readonly onLost?: OnLost | undefined
+  /** Milliseconds by which leases are measured; default: a clock that everything that shares the store agrees on. */
+  readonly leaseClock?: (() => number) | undefined
+  /** Refuses a database without a store instead of making one. */
+  readonly mustExist?: boolean
 }
 
 /**

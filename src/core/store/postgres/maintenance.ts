@@ -3,15 +3,7 @@ import type { AuditEntry } from '../../audit.ts'
 import { postgresLocation } from '../../env/values.ts'
 import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import {
-  type CopiedRow,
-  type CopyResult,
-  type CopySource,
-  compareRows,
-  copyRows,
-  PAGE,
-  type TableDifference,
-} from '../copy.ts'
+import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { ANCHOR, assertRead, covers, readNamedJournal, uncovered } from '../journal.ts'
@@ -19,7 +11,7 @@ import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } f
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
 import { assertReadable, metaIn, readSchema, type StoreSchema, schemaVersion } from '../schema.ts'
-import { addAudit, all, getMeta, OWNER, rowReader, type Sql, scalar, setMeta } from '../sql.ts'
+import { addAudit, all, getMeta, OWNER, rowReader, type Sql, type Steps, scalar, setMeta } from '../sql.ts'
 import { createPool, type Pool, type Queryable, STATEMENT_MS, transaction, withPool } from './connection.ts'
 import { explained, PLACE, READ_ONLY } from './faults.ts'
 import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
@@ -66,17 +58,14 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
 }
 
 /** The schema of the store on a server, read and never changed; undefined when there is nothing of ours yet. */
-export const postgresSchema = (url: Secret): Promise<StoreSchema | undefined> =>
-  withPool(
-    url,
-    (pool) =>
-      plainSql(pool).read(function* () {
-        const { version, latest } = yield* readSchema(POSTGRES_STEPS.length)
-        if ((yield* scalar('SHOW transaction_read_only')) !== 'off') throw codeError(READ_ONLY)
-        return version === 0 ? undefined : { version, latest, owner: yield* metaIn(OWNER) }
-      }),
-    STATEMENT_MS,
-  )
+export const postgresSchema = (url: Secret) =>
+  withPool(url, (pool) => plainSql(pool).read(writableSchema), STATEMENT_MS)
+
+function* writableSchema(): Steps<StoreSchema | undefined> {
+  const { version, latest } = yield* readSchema(POSTGRES_STEPS.length)
+  if ((yield* scalar('SHOW transaction_read_only')) !== 'off') throw codeError(READ_ONLY)
+  return version === 0 ? undefined : { version, latest, owner: yield* metaIn(OWNER) }
+}
 
 /** Tells tables apart, from wherever they are reached; no row if there is none of this name. */
 const PLACE_OF = `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), current_database(), CAST(to_regclass(@table) AS oid)) AS place
@@ -194,15 +183,14 @@ const FOREIGN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON
     AND (c.relkind <> 'r' OR c.relhasrules OR c.relrowsecurity) LIMIT 1`
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
-export const copyIntoPostgres = (source: CopySource, url: Secret): Promise<CopyResult> =>
+export const copyIntoPostgres = (source: CopySource, url: Secret) =>
   withPool(url, async (pool) => {
     await migrate(pool)
     const run = performer()
     return explained(() => transaction(pool, (on) => copyRows(source, (steps) => run(on, steps))))
   })
 
-/** Compares each table of a source with the database's. */
-export const compareWithPostgres = (source: CopySource, url: Secret): Promise<readonly TableDifference[]> =>
+export const compareWithPostgres = (source: CopySource, url: Secret) =>
   withPool(url, (pool) => compareRows(source, plainSql(pool).one, POSTGRES_STEPS.length))
 
 /** Lends a PostgreSQL store to copy from: brought up to date, and held against writers. */

@@ -8,7 +8,7 @@ import { POSTGRES_STEPS } from '../migrations.ts'
 import { operations } from '../operations.ts'
 import { readSchema } from '../schema.ts'
 import { ping, scalar } from '../sql.ts'
-import type { Store } from '../store.ts'
+import type { Store, StoreOptions } from '../store.ts'
 import { createPool, guarded, orEnd, silentServer } from './connection.ts'
 import { assertThere, migrate, performer, plainSql, postgresSql, SIZE } from './sql.ts'
 
@@ -27,15 +27,7 @@ export function openPostgresHealth(url: Secret, log?: Log): SharedHistory {
 }
 
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
-export async function openPostgres(
-  url: Secret,
-  options: {
-    poolSize?: number
-    log?: Log
-    leaseClock?: (() => number) | undefined
-    mustExist?: boolean | undefined
-  },
-): Promise<Store> {
+export async function openPostgres(url: Secret, options: StoreOptions): Promise<Store> {
   const { poolSize: size = 10, log, leaseClock, mustExist } = options
   let full = false
   const onFault = (error: unknown) => {

@@ -7,10 +7,7 @@ import { type SqliteDatabase, schemaVersion } from './connection.ts'
 import { performer } from './sql.ts'
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
-export function verifyDatabase(
-  database: SqliteDatabase,
-  { now, holds }: { now: number; holds: StoreContent },
-) {
+export function verifyDatabase(database: SqliteDatabase, holds: StoreContent, now: number) {
   const faults: string[] = []
   let checked = 0
   let damaged = false

@@ -19,19 +19,16 @@ const APPLICATION_ID = 0x504c4154
 /** Where SQLite keeps what is to end with the process: a name that is no file. */
 export const IN_MEMORY = ':memory:'
 
-/** Opens an SQLite file without migrating it, and creates it if it is missing; refuses another program's file. */
-export function connect({
-  file,
-  synchronous = 'FULL',
-  busyMs = BUSY_MS,
-  alone = false,
-}: {
+interface Opening {
   file: string
   synchronous?: 'FULL' | 'NORMAL'
   busyMs?: number
   /** Without a file beside it, for which a full disk may have no room; nobody else can open it meanwhile. */
   alone?: boolean
-}): SqliteDatabase {
+}
+
+/** Opens an SQLite file without migrating it, and creates it if it is missing; refuses another program's file. */
+export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }: Opening): SqliteDatabase {
   let database: SqliteDatabase | undefined
   try {
     return asOpening(file, () => {
@@ -65,7 +62,7 @@ export function connect({
 }
 
 /** Opens a store that may lie on a full disk, where its daemon does not run. */
-export function connectAnyway(input: Parameters<typeof connect>[0]): SqliteDatabase {
+export function connectAnyway(input: Opening): SqliteDatabase {
   try {
     return connect(input)
   } catch (error) {

@@ -19,14 +19,7 @@ import { SQLITE_STEPS } from '../migrations.ts'
 import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../schema.ts'
 import { getMeta, OWNER, setMeta } from '../sql.ts'
 import { foreignObject, verifyDatabase } from './check.ts'
-import {
-  connect,
-  connectAnyway,
-  explainDamage,
-  type Guarded,
-  type SqliteDatabase,
-  schemaVersion,
-} from './connection.ts'
+import { connect, connectAnyway, explainDamage, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { faultOf, isDiskFull, isForeign, makeFile, making, sizeOf } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { openJournal } from './journal.ts'
@@ -42,7 +35,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   const journal = openJournal(database, file)
   const perform = performer(database)
   // Refuses work on a damaged file with a sentence; only `verify` reads further.
-  const sound: Guarded = (work) => {
+  const sound = <T>(work: () => T): T => {
     try {
       return work()
     } catch (error) {
@@ -71,7 +64,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     }),
     verify: async (now) => {
       perform(assertReadable(schema))
-      const found = verifyDatabase(database, { now, holds: 'course' })
+      const found = verifyDatabase(database, 'course', now)
       const fault = found.damaged ? undefined : journalFault()
       const result = fault === undefined ? found : { ...found, ok: false, faults: [...found.faults, fault] }
       if (result.ok) note(() => perform(setMeta(VERIFIED_AT, String(now))))
@@ -116,7 +109,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
 export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   const database = connectAnyway({ file, busyMs: BUSY_MS })
   return {
-    verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
+    verify: async (now) => verifyDatabase(database, 'analytics', now),
     backup: (to, now, options) => backup({ database, file, holds: 'analytics' }, to, { now, ...options }),
     close: async () => void database.close(),
   }

@@ -142,7 +142,7 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
   if (isStore) await migrateFile(database, from)
   const done = isStore ? await catchUp(database, { from, to, holds }, options) : NOTHING_DONE
   if (isStore) perform(addAudit(options.audit))
-  const { damaged, faults } = verifyDatabase(database, { now: options.now, holds })
+  const { damaged, faults } = verifyDatabase(database, holds, options.now)
   if (damaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
   // `faults` are rows that break an invariant of the course, restored as they were.
   return { version: schemaVersion(database), counts: perform(countRows()), faults, ...done }

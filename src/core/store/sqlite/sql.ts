@@ -66,11 +66,7 @@ function confirmLog(database: SqliteDatabase): void {
   }
 }
 
-export const migrateFile = (
-  database: SqliteDatabase,
-  place: string,
-  steps: readonly string[] = SQLITE_STEPS,
-): Promise<void> =>
+export const migrateFile = (database: SqliteDatabase, place: string, steps = SQLITE_STEPS): Promise<void> =>
   migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place })
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
