@@ -560,9 +560,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes no sent records at a restore of who came back by undoing an unsubscribe',
     file: 'store/sqlite/restore.ts',
-    find: 'const replayed = await replay(',
-    replace:
-      'if (sentFrom !== undefined) takeSentRecords(database, sentFrom)\n  sentFrom = undefined\n  const replayed = await replay(',
+    find: `const replayed = await replay(sql, entries)
+  // After the replay, which lets those go on who undid an unsubscribe that the backup has.
+  const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)`,
+    replace: `if (sentFrom !== undefined) takeSentRecords(database, sentFrom)
+  const replayed = await replay(sql, entries)
+  const taken = 0`,
   },
   {
     name: 'loses the turn of a lesson that is not handed over',
