@@ -80,7 +80,8 @@ export async function compareDialects(context: Context, file: string): Promise<A
     `${names.length - differing.length} of ${names.length} names are read alike by all${rejected.length > 0 ? ' others' : ''}\n`,
   ]
   const byReader = rows.map(({ name, readers }) => ({
-    ...{ name, readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])) },
+    name,
+    readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])),
   }))
   return {
     json: { refusing: rejected.map(({ dialect }) => dialect), names: byReader },

@@ -126,7 +126,8 @@ function shadowed(context: Context, { name, location, excerpt }: Assignment, win
     present: [name],
     cause: `This value of ${name} is not used: ${winner} sets it too and wins.`,
     fix: 'Keep one of the two.',
-    ...{ location, excerpt },
+    location,
+    excerpt,
   })
 }
 

@@ -185,7 +185,9 @@ function sum(total: DispatchResult, last: DispatchResult): DispatchResult {
   return {
     ...last,
     processed: processed + last.processed,
-    ...{ sent: sent + last.sent, failed: failed + last.failed, unknown: unknown + last.unknown },
+    sent: sent + last.sent,
+    failed: failed + last.failed,
+    unknown: unknown + last.unknown,
     results: [...results, ...last.results].slice(-MOST_RESULTS),
   }
 }

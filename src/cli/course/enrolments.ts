@@ -37,7 +37,10 @@ export const list = courseCommand({
       course.courses.map(async ({ id, title, lessons, cadence }) => {
         const deleted = await course.deletedLessons(id)
         return {
-          ...{ id, title, lessons: lessons.length, cadence: cadenceText(cadence) },
+          id,
+          title,
+          lessons: lessons.length,
+          cadence: cadenceText(cadence),
           ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
           ...(deleted.length > 0 && { deleted }),
         }

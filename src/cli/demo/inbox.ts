@@ -108,7 +108,11 @@ function pagesOf(mails: ReceivedMail[], events: LocalEvents, live: Hono = new Ho
         // The newest first.
         list: async () =>
           mails.toReversed().map(({ id, subject, from, to, date, text }) => ({
-            ...{ id: String(id), title: subject, subject, at: date, note: `to ${to}` },
+            id: String(id),
+            title: subject,
+            subject,
+            at: date,
+            note: `to ${to}`,
             words: [subject, from, to, text].join(' '),
           })),
         async message(id) {

@@ -70,7 +70,9 @@ export function describe(platform: ResolvedPlatform) {
     /** The definition, and the files and folders that it names or imports. */
     sources: [] as readonly string[],
     services: own.map(({ name, port, health }) => ({
-      ...{ name, port, health },
+      name,
+      port,
+      health,
       /** Variables in which it looks for the other services, with their addresses between containers. */
       addresses: own.flatMap((other) => {
         // Browsers see the others.

@@ -103,11 +103,21 @@ export function healthJson(verdict: Verdict, passed: boolean, now: number): Reco
   const { results, diagnosis, outcome, sentence, warnings } = verdict
   const { rootCauses, followers, builds, skew } = diagnosis
   const services = results.map((health) => ({
-    ...{ state: stateOf(health), because: followers.get(health.service) ?? [], ...health },
+    state: stateOf(health),
+    because: followers.get(health.service) ?? [],
+    ...health,
   }))
   return {
-    ...{ version: 1, passed, outcome, sentence, time: iso(now), services, rootCauses },
-    ...{ builds: Object.fromEntries(builds), skew, warnings },
+    version: 1,
+    passed,
+    outcome,
+    sentence,
+    time: iso(now),
+    services,
+    rootCauses,
+    builds: Object.fromEntries(builds),
+    skew,
+    warnings,
   }
 }
 

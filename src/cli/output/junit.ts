@@ -91,7 +91,10 @@ export function healthJunit(verdict: Verdict, passed: boolean): string {
     }
     const because = becauseOf(diagnosis, name)
     const probes = Object.entries(health.report.probes).map(([probe, result]) => ({
-      ...{ ...probeCase(result, because), name: probe, classname: name, ms: result.latencyMs },
+      ...probeCase(result, because),
+      name: probe,
+      classname: name,
+      ms: result.latencyMs,
     }))
     return { name, cases: [reached, ...probes] }
   })

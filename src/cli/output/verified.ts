@@ -64,7 +64,8 @@ const FIXES: Readonly<Record<string, string>> = {
 
 export function findingsOf({ platform }: Context, verified: Verified, origin: Origin): readonly Finding[] {
   const placed = (variable: string) => ({
-    ...{ group: platform.contract.find(variable)?.group ?? 'file', present: [variable] },
+    group: platform.contract.find(variable)?.group ?? 'file',
+    present: [variable],
     ...origin(variable),
   })
   const ofReplicas = verified.replicas.flatMap((replica) =>

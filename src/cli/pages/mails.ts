@@ -11,7 +11,10 @@ export async function readMail(source: Uint8Array) {
     from: from?.address ?? '',
     to: to?.[0]?.address ?? '',
     /** `date` in ISO 8601. */
-    ...{ subject, date, html, text },
+    subject,
+    date,
+    html,
+    text,
     headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) })),
     attachments: attachments.map(({ filename, mimeType, content }) => ({
       name: filename ?? '(no name)',

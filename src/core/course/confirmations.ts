@@ -117,7 +117,9 @@ export function createConfirmations(
       ...asked,
       tokenHash: hashToken(tokenWith(keys, id)),
       message: {
-        ...{ id, stream: 'confirmation', key: `confirmation.${id}` },
+        id,
+        stream: 'confirmation',
+        key: `confirmation.${id}`,
         expiresAt: now + CONFIRMATION_LIFE_MS,
       },
       mailboxKey: mailboxKey(identity),

@@ -213,7 +213,8 @@ function createLessons(
 }
 
 const jobOf = ({ dueAt, failures, problem }: Claim) => ({
-  ...{ dueAt, failures },
+  dueAt,
+  failures,
   unknownSince: problem?.kind === 'unknown' ? problem.since : undefined,
   wasTried: problem !== undefined,
 })
@@ -256,6 +257,8 @@ export function lessonOf(
 
 /** Puts a lesson off until the definition has what is missing. The message itself is not at fault. */
 const waitsFor = (reason: string): Delivery => ({
-  ...{ kind: 'transient', scope: 'connection', reason },
+  kind: 'transient',
+  scope: 'connection',
+  reason,
   retryAfterMs: HOUR_MS,
 })

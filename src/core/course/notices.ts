@@ -31,7 +31,8 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots }: Notic
   const current = ({ id }: QueuedMessage) => store.noticeMail({ id, now: clock.now() })
   // What an older build handed over keeps the name by which the provider recognizes a repeat.
   const nameOf = ({ key: about, payload }: QueuedMessage): Pick<Mail, 'template' | 'label' | 'about'> => ({
-    ...{ template: NOTICE_MAIL, about },
+    template: NOTICE_MAIL,
+    about,
     ...(JSON.parse(payload) as Partial<Pick<Mail, 'label' | 'about'>>),
   })
   const engine = messageEngine(host, {

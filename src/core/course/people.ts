@@ -50,10 +50,18 @@ export function exported(one: Subscription, sentLessons: readonly string[]): Exp
   const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
   const isGoing = isUnderWay(one)
   return {
-    ...{ address, course, state: state === 'confirmed' && !isGoing ? 'finished' : state },
-    ...{ language, timeZone, sent: sentDays.length, lessons, sentLessons },
-    ...{ lastSentAt: time(lastSentAt), nextAt: isGoing ? time(dueAt) : undefined },
-    ...{ consentAt: time(at), consentHow: how },
+    address,
+    course,
+    state: state === 'confirmed' && !isGoing ? 'finished' : state,
+    language,
+    timeZone,
+    sent: sentDays.length,
+    lessons,
+    sentLessons,
+    lastSentAt: time(lastSentAt),
+    nextAt: isGoing ? time(dueAt) : undefined,
+    consentAt: time(at),
+    consentHow: how,
   }
 }
 
@@ -160,9 +168,17 @@ function newcomer(
   if (consentAt > now + DAY_MS) return 'consent_at is in the future'
   if (how.length > LONGEST_HOW) return `consent_how has more than ${LONGEST_HOW} characters`
   return {
-    ...{ line, spelling: parsed.mailbox.address, identity: parsed.identity, course: course.id },
-    ...{ language: language || undefined, timeZone: timeZone || undefined },
-    ...{ sent, sentLessons, lastSentAt, nextAt, consent: { at: consentAt, how } },
+    line,
+    spelling: parsed.mailbox.address,
+    identity: parsed.identity,
+    course: course.id,
+    language: language || undefined,
+    timeZone: timeZone || undefined,
+    sent,
+    sentLessons,
+    lastSentAt,
+    nextAt,
+    consent: { at: consentAt, how },
   }
 }
 

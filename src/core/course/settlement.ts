@@ -22,7 +22,9 @@ export function settlementOf(
     case 'sent':
     case 'skipped':
       return {
-        ...{ ...settled, ...over, sent: true },
+        ...settled,
+        ...over,
+        sent: true,
         lessons: next?.lessons ?? claim.day,
         nextAttemptAt: next?.dueAt,
         ...(result === 'sent' && progress && { progress }),

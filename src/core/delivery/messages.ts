@@ -89,7 +89,8 @@ export function messageEngine<Settlement extends MessageSettlement>(
   const { name } = stream
   const event = name.replaceAll('-', '_')
   const source: Source<QueuedMessage> = {
-    ...{ pace, lastLook },
+    pace,
+    lastLook,
     stream: { ...stream, repeatsRarely: mailer.transport !== 'api' },
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,

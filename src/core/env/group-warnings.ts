@@ -35,7 +35,10 @@ export function* groupWarnings(
   const unchecked = Object.keys(CLAIMS).filter((name) => !isSet(name))
   if (stateOf('identity') !== undefined && verifiers.length > 0 && unchecked.length > 0)
     yield {
-      ...{ id: 'token-claims-unchecked', group: 'identity', present: verifiers, missing: unchecked },
+      id: 'token-claims-unchecked',
+      group: 'identity',
+      present: verifiers,
+      missing: unchecked,
       cause: `Tokens are accepted whatever ${unchecked.map((name) => CLAIMS[name]).join(' and ')} they name.`,
       fix: `Set ${unchecked.join(' and ')} as your data store writes them.`,
     }
@@ -49,26 +52,32 @@ export function* groupWarnings(
     }
     if (isByMail && (stateOf('mail') ?? 'configured') !== 'configured')
       yield {
-        ...{ id: 'alert-mail-off', ...common },
+        id: 'alert-mail-off',
+        ...common,
         cause: 'Alerts go out by mail alone, and mail is not configured, so none is sent.',
         fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
       }
     else if (isByMail && !isSet('ALERT_ESCALATION_URL'))
       yield {
-        ...{ id: 'alerts-by-mail-only', ...common },
+        id: 'alerts-by-mail-only',
+        ...common,
         cause: 'Alerts go out by mail alone, so a fault of mail itself sends none.',
         fix: 'Set ALERT_WEBHOOK_URL as well.',
       }
     else if (!isByMail && production)
       yield {
-        ...{ id: 'no-alert-channel', ...common },
+        id: 'no-alert-channel',
+        ...common,
         cause: 'This is production, and no alert is sent when something fails.',
         fix: 'Set ALERT_WEBHOOK_URL, ALERT_EMAIL_TO or both, then run: platformctl alert test.',
       }
   }
   if (stateOf('errortrack') === 'configured' && isInstalled?.(ERRORTRACK_SDK) === false)
     yield {
-      ...{ id: 'package-missing', group: 'errortrack', present: [dsn].filter(isSet), missing: [] },
+      id: 'package-missing',
+      group: 'errortrack',
+      present: [dsn].filter(isSet),
+      missing: [],
       cause: `${dsn} is set, but the package ${ERRORTRACK_SDK} is not installed here: the services report no errors.`,
       fix: `Install it beside platformctl (npm install ${ERRORTRACK_SDK}), or remove the DSN.`,
     }

@@ -48,7 +48,10 @@ const TELEGRAM_WITHOUT_CHAT = new RegExp(`${WITHOUT_CHAT.source}https?://api\\.t
 const PAGERDUTY_WITHOUT_KEY = /^(?!.*[?&]routing_key=\w)https?:\/\/events\.(?:eu\.)?pagerduty\.com(?:[/:?]|$)/
 /** Refuses an address of Telegram without a chat. */
 const noChat = (id: string, forbidden: string, value: RegExp, where?: RuleCondition) => ({
-  ...{ id, forbidden, value, ...(where && { where }) },
+  id,
+  forbidden,
+  value,
+  ...(where && { where }),
   cause: 'Telegram needs a chat: the address names none, so no alert would arrive.',
   fix: 'Set the address to https://api.telegram.org/botTOKEN/sendMessage?chat_id=CHAT.',
 })
@@ -59,7 +62,10 @@ const noRoutingKey = (
   value: string | RegExp,
   of: RuleCondition['of'] = [''],
 ) => ({
-  ...{ id, forbidden, value, where: { variable: 'ALERT_WEBHOOK_SECRET', of } },
+  id,
+  forbidden,
+  value,
+  where: { variable: 'ALERT_WEBHOOK_SECRET', of },
   cause: 'PagerDuty needs the routing key of a service, so no alert would arrive.',
   fix: 'Set ALERT_WEBHOOK_SECRET to the integration key of an Events API v2 integration, or add routing_key=KEY to the address.',
 })

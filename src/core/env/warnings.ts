@@ -61,7 +61,10 @@ function* warningsAbout(
   isMalformed: boolean,
 ): Generator<ValueFinding> {
   const warning = (id: string, cause: string, fix: string): ValueFinding => ({
-    ...{ id, severity: 'warning', cause: `${name} ${cause}.`, fix },
+    id,
+    severity: 'warning',
+    cause: `${name} ${cause}.`,
+    fix,
   })
   const { exposure }: KindOfValue = KINDS[kind]
   const isPublic = name.startsWith('NEXT_PUBLIC_') && looksSecret(value)

@@ -49,7 +49,12 @@ export function toHealthJson(report: HealthReport): Record<string, unknown> {
     const { state, checked } = probe
     const status = STATUS[state]
     const check = {
-      ...{ componentId: name, componentType: 'component', status, state, checked, time },
+      componentId: name,
+      componentType: 'component',
+      status,
+      state,
+      checked,
+      time,
       ...(probe.latencyMs !== undefined && { observedValue: probe.latencyMs, observedUnit: 'ms' }),
       ...(probe.reason !== undefined && { [status === 'pass' ? 'reason' : 'output']: probe.reason }),
     }
@@ -60,7 +65,9 @@ export function toHealthJson(report: HealthReport): Record<string, unknown> {
     ...(build !== null && { releaseId: build }),
     serviceId: service,
     description: `health of ${service}`,
-    ...{ startedAt, time, latencyMs },
+    startedAt,
+    time,
+    latencyMs,
     checks: Object.fromEntries(checks),
   }
 }

@@ -74,7 +74,10 @@ export function webhookChannel(
     }
   }
   return {
-    ...{ name, afterMs, lines: POSTS_AT_ONCE, patienceMs: ANSWER_MS },
+    name,
+    afterMs,
+    lines: POSTS_AT_ONCE,
+    patienceMs: ANSWER_MS,
     async tell(alert) {
       const outcome = await post(alert)
       // PagerDuty would keep a test open.
@@ -91,7 +94,9 @@ export function mailChannel(
   textOf: TextOf,
 ): Channel {
   return {
-    ...{ name: 'mail', lines, patienceMs },
+    name: 'mail',
+    lines,
+    patienceMs,
     async tell({ id: about, kind, incident, at }, signal) {
       const text = attempt(() => textOf(incident, kind))
       if (text === undefined) return NO_TEXT

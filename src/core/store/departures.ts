@@ -33,7 +33,10 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
   const hashOf = yield* leftHash()
   return people.map(({ id, enrolment, identity, course }) => ({
     what: 'unsubscribed',
-    ...{ at, id, enrolment, hash: hashOf(enrolmentKey(identity, course)) },
+    at,
+    id,
+    enrolment,
+    hash: hashOf(enrolmentKey(identity, course)),
   }))
 }
 

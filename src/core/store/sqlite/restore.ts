@@ -149,8 +149,13 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
 }
 
 const NOTHING_DONE: Awaited<ReturnType<typeof catchUp>> = {
-  ...{ replayed: NOTHING_REPLAYED, uncoveredSince: undefined, coveredTo: undefined },
-  ...{ repeats: undefined, taken: 0, owner: undefined, missing: [] },
+  replayed: NOTHING_REPLAYED,
+  uncoveredSince: undefined,
+  coveredTo: undefined,
+  repeats: undefined,
+  taken: 0,
+  owner: undefined,
+  missing: [],
 }
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
