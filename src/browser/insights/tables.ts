@@ -67,7 +67,8 @@ export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, 
     return
   }
   const most = Math.max(...rows.map((row) => amount(row[bar ?? 0])))
-  const table = element('table', { className: 'data', ariaLabel: caption })
+  const table = element('table', { className: 'data' })
+  Object.assign(table.createCaption(), { className: 'unseen', textContent: caption })
   const top = table.createTHead().insertRow()
   for (const [column, text] of head.entries())
     top.append(element('th', { scope: 'col', textContent: text, className: column > 0 ? 'number' : '' }))

@@ -124,6 +124,7 @@ h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .75rem; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 p { margin: 0 0 1rem; }
 .quiet { color: var(--quiet); font-size: .9rem; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 a { color: var(--accent); }
 button { font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent); border: 0; border-radius: 8px; padding: .6rem 1.1rem; cursor: pointer; }
 :is(button, a, select, summary, input):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
