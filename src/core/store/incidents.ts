@@ -288,6 +288,8 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       }),
     settleAlerts: (settlements) =>
       write(function* () {
+        // Not while a plan is made of what was told before.
+        yield* lock(SPACE.alerts, 'incidents')
         for (const settlement of settlements) {
           yield* queue.settle(settlement)
           const { claim, record, isTried, now, reason } = settlement

@@ -78,6 +78,12 @@ const FOUND: [string, string, string, boolean[]][] = [
     'erase its reader',
     turns('11011000010111'),
   ],
+  [
+    'an incident whose alert is out',
+    'record an alert as sent',
+    'open an incident',
+    turns('00000000000011111'),
+  ],
 ]
 
 /** What two actors may do to one person at the same moment. */
@@ -300,10 +306,14 @@ const SUBJECTS: [string, Scenes, Acts][] = [
   ['the platform', PLATFORMS, TO_THE_PLATFORM],
 ]
 
+/** The first acts without a pause after so many statements of the second, which chance alone hardly ever draws. */
+const IN_BETWEEN = fc
+  .tuple(fc.nat(16), fc.integer({ min: 1, max: 12 }))
+  .map(([waits, goes]) => [...Array<boolean>(waits).fill(false), ...Array<boolean>(goes).fill(true)])
+
 test.each(SUBJECTS)(
   'two who act on %s at once leave what one after the other would leave, in whatever order their statements come',
-  // Beside other work a waiting statement was once taken for a blocked one; its order alone could not be made to fail.
-  { timeout: 240_000, retry: 1 },
+  { timeout: 240_000 },
   async (_, scenes, acts) => {
     const { store, isBlocked, left, clear } = await openStage()
     /** What both answer, and what is left, under an order. */
@@ -351,7 +361,7 @@ test.each(SUBJECTS)(
         fc.constantFrom(...Object.keys(scenes)),
         fc.constantFrom(...Object.keys(acts)),
         fc.constantFrom(...Object.keys(acts)),
-        fc.array(fc.boolean(), { minLength: 8, maxLength: 24 }),
+        fc.oneof(fc.array(fc.boolean(), { minLength: 8, maxLength: 24 }), IN_BETWEEN),
         async (scene, first, second, order) => {
           const pair = [first, second] as const
           const found = await outcome(scene, pair, (one, other) =>
@@ -362,7 +372,8 @@ test.each(SUBJECTS)(
       ),
       {
         // Found by chance: a suppressed address that stayed enrolled, a mail without its record,
-        // and two answers that were a fault of the store.
+        // two answers that were a fault of the store,
+        // and an alert that was queued again while it was recorded as sent.
         examples: FOUND.filter(([scene]) => Object.hasOwn(scenes, scene)),
         numRuns: Number(process.env.INTERLEAVINGS ?? 60),
       },
