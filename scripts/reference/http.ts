@@ -72,7 +72,7 @@ function section(
   const own = errorsOf(operation).filter((code) => !everywhere.has(code))
   return [
     `### ${title}`,
-    `${operation.summary} (${serviceNames(operation)}).${operation.description === undefined ? '' : ` ${operation.description}`}`,
+    `${operation.summary}.${operation.description === undefined ? '' : ` ${operation.description}`} Served by ${serviceNames(operation)}.`,
     ...needs(list(operation.security).map(node)),
     ...(parameters.length === 0
       ? []

@@ -1,5 +1,3 @@
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for here
-// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each stands for itself
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Operator } from '../core/audit.ts'
@@ -167,6 +165,7 @@ let number: string | undefined
 export function ours(text: string): string {
   // In groups of four digits, which is what programs that measure text take for a sequence.
   number ??= [...crypto.getRandomValues(new Uint16Array(5))].map((one) => String(one % 10_000)).join(';')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   return text.replace(/\u001b\[([?\d;]*)([A-Za-z])/g, `\u001b[$1;${number}$2`)
 }
 
@@ -174,6 +173,7 @@ export function ours(text: string): string {
 export const workflowCommand = () => ours('\u001b[Z')
 
 /** An escape sequence with a number, which may be ours; or any control character but tab, line feed and the CR of a CRLF. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
 /** Characters that change the order or the look of others. Spelled out on a screen only; documents in files keep them. */
 const INVISIBLE =

@@ -71,7 +71,7 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   })
   const kept = tellFrom(store)
   let memory: Store | undefined
-  /** The outage that could not be recorded, and is told from memory. */
+  /** An outage that the disk does not take: its alerts are kept here until it does. */
   let unkept: (ReturnType<typeof tellFrom> & { readonly id: string }) | undefined
   let fault: string | undefined
   const ask = { monotonic: clock.monotonic, signal: over.signal, network }

@@ -32,7 +32,7 @@ const LONGEST_SUBJECT = 255
 /** The longest that the datastore lets a person's token live. Its service key, which the back end keeps, lives for years. */
 const LONGEST_LIFE_SECONDS = 7 * 24 * 3600
 /** With a key set the algorithm must be an asymmetric one: a public key taken for an HMAC secret is the classic forgery. */
-// biome-ignore format: short lines
+// biome-ignore format: a list of names is read as a text
 const KEY_SET_ALGORITHMS = [
   'ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'EdDSA', 'Ed25519',
 ]

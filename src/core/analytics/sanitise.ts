@@ -11,7 +11,7 @@ import {
 import { isPersonalKey } from './personal.ts'
 
 /** Why an event, or a property of one, is left out. The first four cost the event, the others a property. */
-// biome-ignore format: short lines
+// biome-ignore format: a list of names is read as a text
 export const DROP_REASONS = [
   'malformed', 'unknown_kind', 'time_out_of_range', 'opted_out',
   'property_name', 'property_personal', 'property_type', 'property_limit', 'property_unknown',

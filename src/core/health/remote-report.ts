@@ -152,7 +152,7 @@ function readAny({ status, body }: Answer): Reading | undefined {
 
 const WORST_FIRST: readonly State[] = ['failing', 'degraded', 'ok']
 /** draft-inadarei-api-health-check-06, section 3.1, with the words it allows for other conventions. */
-// biome-ignore format: short lines
+// biome-ignore format: a list of names is read as a text
 const HEALTH_JSON: Words = {
   pass: 'ok', ok: 'ok', up: 'ok', warn: 'degraded', fail: 'failing', error: 'failing', down: 'failing',
 }

@@ -61,7 +61,7 @@ export function conditionsReport(
   const { lessonsDueSince, disk, writeMs, holds, halfConfigured, outcomes = {} } = observed
   const { alerts, clock, starts = [], scheduleStalledMs: stalledMs } = observed
   const paused = holds && pauseReasons(holds)
-  // Paused lessons wait on purpose, and the pause itself is told.
+  // Lessons of a paused course are late on purpose, and the pause has an alert of its own.
   const due = holds?.some(({ stream }) => stream === 'course') ? undefined : lessonsDueSince
   return {
     service: WEB,

@@ -9,7 +9,7 @@ import type { Service } from '../service.ts'
 
 /** Groups, services but for the first (which asks the others), and `sender`, the domain that mail comes from. */
 export function liveTargetNames(services: readonly Service[]): readonly string[] {
-  // biome-ignore format: short lines
+  // biome-ignore format: a list of names is read as a text
   return [
     'datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site',
     'alerts', 'alert-mail', 'escalation', 'heartbeat',

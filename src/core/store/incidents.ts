@@ -133,7 +133,6 @@ const announcementOf = ({ translations, ...row }: AnnouncementRow): model.Announ
 })
 type Row = Omit<model.StoredIncident, 'affected'> & { readonly affected: string }
 
-/** What `alert_message` says of an attempt. */
 const outcomeOf = (result: JobRecord['result']): model.MessageRecord['outcome'] =>
   result === 'sent' ? 'sent' : result === 'waits' ? 'pending' : 'failed'
 type Told = { incidents: readonly model.StoredIncident[]; messages: readonly model.MessageRecord[] }

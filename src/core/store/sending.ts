@@ -3,7 +3,8 @@ import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
 import { LESSON_DUE, SENT_NOTE } from './counts.ts'
 import type { JournalEntry } from './journal.ts'
-import { addAudit, all, first, insertRows, journal, run, type Sql, type Steps, scalar } from './sql.ts'
+import type { Sql, Steps } from './sql.ts'
+import { addAudit, all, first, insertRows, journal, lock, run, SPACE, scalar } from './sql.ts'
 
 const NOW_US = '(@leaseNow * 1000)'
 /** The row of a stream's pause. Builds that know the pause of courses alone have it under "mail". */
@@ -132,6 +133,8 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
       }),
     resume: ({ streams, now, audit }) =>
       write(function* () {
+        // Of two who resume at once, one ends the pause and is in the audit log.
+        yield* lock(SPACE.budget, 'holds')
         const ended = yield* holds(streams)
         for (const { stream } of ended) {
           const name = rowOf(stream)
