@@ -98,6 +98,8 @@ const minify = { compress: false, mangle: false, codegen: { removeWhitespace: tr
 
 rmSync(`${root}dist`, { recursive: true, force: true })
 const build = await rolldown({
+  // What loads together is grouped below, whoever imports it statically too.
+  checks: { ineffectiveDynamicImport: false },
   cwd: root,
   input: {
     'cli/main': 'src/cli/main.ts',
