@@ -104,7 +104,7 @@ function rows(found: Subscription): (readonly [string, string])[] {
 
 const erase = courseCommand({
   summary:
-    'remove an address from the store, with its subscriptions, history, invites, sign-in requests and records of sent mail. What remains: a keyed hash, so that no course mails the address again; exam attempts; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
+    'remove an address from the store, with its subscriptions, history, invites, sign-in requests and records of sent mail. What remains: a keyed hash, so that no course mails the address again; what your own program stores; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
   examples: ['ada@example.com --yes    cannot be undone'],
   document: 'course erase',
   inputs: { '<address>': 'the address', '--yes': 'do it; without this nothing is changed' },
