@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { documentedTree } from '../../scripts/command-tree.ts'
 import { commandLines } from '../../scripts/markdown.ts'
@@ -26,3 +27,8 @@ test.each(commands.map((command) => [command.path.join(' '), command] as const))
     }
   },
 )
+
+test('no help of a command speaks of one platform: its words are those of every definition', async () => {
+  const pages = await readFile('docs/reference/commands.md', 'utf8')
+  expect(pages.match(/.*\b(?:exams?|qubits?|quantum|tutor|lesson\.viewed|course-day)\b.*/gi)).toBeNull()
+})
