@@ -192,9 +192,10 @@ export function statusText(
   ]
   if (!('fault' in store)) {
     const { counts, version, latest, backupAt, lastHour, paused, lastMail } = store
+    const unseen = store.kind === 'postgres' ? 'by PostgreSQL’s own tools' : 'never by platformctl db backup'
     rows.push(
       ['schema', version === latest ? `${version}, up to date` : `${version}; this build has ${latest}`],
-      ['backup', backupAt === undefined ? 'never by platformctl db backup' : agoText(backupAt, now)],
+      ['backup', backupAt === undefined ? unseen : agoText(backupAt, now)],
       ['schedule', scheduleText(daemon, lastHour, now)],
       ['backlog', backlogText(counts, now)],
       ['problems', problemsText(counts)],

@@ -113,6 +113,7 @@ test('schema, backup, alerts and env files are told as they are, and a store tha
     'never by platformctl db backup',
     '1 h ago',
   ])
+  expect(lines({ store: { kind: 'postgres' } })('backup')).toBe('by PostgreSQL’s own tools')
   expect(lines({ alerts: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'] })('alerts')).toBe(
     'ALERT_WEBHOOK_URL, ALERT_EMAIL_TO',
   )
