@@ -70,7 +70,7 @@ export function databasesOn(port: number, prefix = 'test_'): PostgresDatabases {
       databases += 1
       const name = `${prefix}${String(databases).padStart(5, '0')}`
       const like = template === undefined ? '' : ` TEMPLATE ${new URL(template).pathname.slice(1)}`
-      await query(urlOf('postgres'), `CREATE DATABASE ${name}${like}`)
+      await query(urlOf('postgres'), `CREATE DATABASE ${name}${like} STRATEGY FILE_COPY`)
       return urlOf(name)
     },
     query,
