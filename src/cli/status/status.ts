@@ -100,10 +100,8 @@ async function answerOf(
   if (!isRefused(deep)) return { ...target, health: deep }
   // Without the token, what a visitor may know is better than nothing: the shallow answer, and what the page says.
   const { exchange } = await import('../../core/network/exchange.ts')
-  const [page, get] = [
-    `${trimEnd(target.url, '/')}/status.json`,
-    { method: 'GET', headers: {}, signal } as const,
-  ]
+  const page = `${trimEnd(target.url, '/')}/status.json`
+  const get = { method: 'GET', headers: {}, signal } as const
   const [health, answer] = await Promise.all([
     probeRemote({ ...asked, deep: false }),
     exchange(page, get, LARGEST_PAGE_BYTES, PATIENCE_MS).catch(() => undefined),
