@@ -29,9 +29,14 @@ export function apiReference(input: {
     const again = found.filter((one) => !own.includes(one))
     sections.push(
       `## ${name}`,
-      ...[...own.filter(({ symbol }) => symbol.isValue), ...own.filter(({ symbol }) => !symbol.isValue)].map(
-        ({ as, symbol }) => entryOf(as, symbol),
-      ),
+      ...[...own.filter(({ symbol }) => symbol.isValue), ...own.filter(({ symbol }) => !symbol.isValue)]
+        .filter(({ symbol }) => !isField(symbol))
+        .map(({ as, symbol }) => entryOf(as, symbol)),
+      ...(own.some(({ symbol }) => isField(symbol))
+        ? [
+            `Parts of [a definition](definition.md): ${own.flatMap(({ as, symbol }) => (isField(symbol) ? `\`${as}\`` : [])).join(', ')}.`,
+          ]
+        : []),
       ...(again.length === 0
         ? []
         : [
@@ -41,8 +46,8 @@ export function apiReference(input: {
   }
   return `${[
     '# API reference',
-    '<!-- Made from the docstrings of the sources by `npm run make`; do not edit. -->',
-    'What each subpath exports. Your editor shows the types that these name and that no subpath exports; TypeScript infers them.',
+    '<!-- Made by `npm run make`. -->',
+    'What each subpath exports. Fields and lists are `readonly`, which is left out here. Your editor shows the types that these name and that no subpath exports; TypeScript infers them.',
     ...sections,
   ].join('\n\n')}\n`
 }
@@ -117,7 +122,9 @@ function declared(
       return [{ name: node.id.name, isValue: false, text: slice(node.end) }]
     case 'ClassDeclaration': {
       const fields = node.body.body.flatMap((member) =>
-        member.type === 'PropertyDefinition' ? `  ${source.slice(member.start, member.end).trim()}\n` : [],
+        member.type === 'PropertyDefinition' && member.key.type !== 'PrivateIdentifier'
+          ? `  ${source.slice(member.start, member.end).trim()}\n`
+          : [],
       )
       return [
         {
@@ -169,15 +176,20 @@ function find(file: string, name: string, load: (file: string) => Module): Sym |
   return imported && find(imported.file, imported.name, load)
 }
 
-/** Types whose fields stand on a page of their own, or are nobody's to use. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  'src/platform/definition.ts': 'Its fields are in [the definition](definition.md).',
-  'src/core/store/store.ts': 'Its parts are in the declarations (`dist/types`).',
-}
+/** Types whose fields stand on the page of the definition. */
+const isField = ({ file, isValue }: Sym) => !isValue && file === 'src/platform/definition.ts'
 
-function entryOf(as: string, { file, doc, text, isValue }: Sym): string {
-  const elsewhere = isValue ? undefined : ELSEWHERE[file]
-  return [`### ${as}`, ...(doc === '' ? [] : [doc]), elsewhere ?? `\`\`\`ts\n${text}\n\`\`\``].join('\n\n')
+/** Types whose parts are nobody's to use: those of the store, and what computes types from a definition. */
+const isInner = ({ file, isValue, text, doc }: Sym) =>
+  !isValue && (file === 'src/core/store/store.ts' || (doc !== '' && / extends [^{]*\?/.test(text)))
+
+function entryOf(as: string, symbol: Sym): string {
+  const { doc, text } = symbol
+  return [
+    `### ${as}`,
+    ...(doc === '' ? [] : [doc]),
+    ...(isInner(symbol) ? [] : [`\`\`\`ts\n${text.replaceAll(/\breadonly /g, '')}\n\`\`\``]),
+  ].join('\n\n')
 }
 
 /** A docstring as a paragraph, with links where it cites the contract. */

@@ -34,60 +34,74 @@ export async function commandsPage(): Promise<string> {
   )
   return `${[
     '# Commands',
-    `${SHOWN} \`platformctl help COMMAND\` prints the same with yours. Made from the command tree by \`npm run make\`. What \`--format json\` writes has [a JSON Schema for each command](schemas).`,
+    '<!-- Made by `npm run make`. -->',
+    `${SHOWN} \`platformctl help COMMAND\` prints the same with yours. What \`--format json\` writes has [a JSON Schema for each command](schemas).`,
     ['| Command | Does |', '|---|---|', ...index].join('\n'),
-    'Every command takes `--help`, `--no-color` (as `NO_COLOR` does), and `--config FILE` or `--no-config` ([where the definition is found](../guides/definition.md#where-it-is-found)). Only what was asked for goes to standard output; progress, warnings and faults go to standard error.',
+    'Every command takes `--help`, `--no-color` (as `NO_COLOR` does), and `--config FILE` or `--no-config` ([where the definition is found](../guides/definition.md#where-it-is-found)). Only what was asked for goes to standard output; progress, warnings and faults go to standard error. Arguments are listed before options, in `[ ]` if they may be left out.',
     [
       '| Exit code | Means |',
       '|---|---|',
       ...EXIT_CODES.map(([code, means]) => `| ${code} | ${means} |`),
     ].join('\n'),
-    '## Options of many commands',
+    '## Common options',
     ['| Option | Means |', '|---|---|', ...common].join('\n'),
-    ...commands.map((command) => section(command, new Set(common))),
+    ...commands.map((command) => section(command, new Set(common), examplesBelow(command, commands))),
   ].join('\n\n')}\n`
 }
 
-function section(command: CommandNode, common: ReadonlySet<string>): string {
+/** The examples of the commands below this one: they stand there. */
+function examplesBelow({ path }: CommandNode, commands: readonly CommandNode[]): ReadonlySet<string> {
+  const below = commands.filter((one) => one.path.length > path.length && one.path[0] === path[0])
+  return new Set(below.flatMap(({ after }) => after.split('\n').filter((line) => line.startsWith('  '))))
+}
+
+function section(command: CommandNode, common: ReadonlySet<string>, below: ReadonlySet<string>): string {
   const { commands } = command
   const inputs = inputRows(command)
   const shared = inputs.filter(({ text }) => common.has(text))
   const rows = inputs.flatMap(({ text }) => (common.has(text) ? [] : [text]))
-  const parts = [
-    `${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`,
-    command.description,
-    `\`\`\`\n${command.usage}\n\`\`\``,
-  ]
+  const parts = [`${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`, command.description]
   if (commands.length > 0)
     parts.push(`Commands: ${commands.map((one) => `[\`${one.path.at(-1)}\`](#${anchor(one)})`).join(', ')}.`)
-  if (rows.length > 0) parts.push(['| Argument or option | Means |', '|---|---|', ...rows].join('\n'))
+  if (rows.length > 0) parts.push(['| Option | Means |', '|---|---|', ...rows].join('\n'))
   if (shared.length > 0)
     parts.push(
-      `[As in many commands](#options-of-many-commands): ${shared.map(({ name }) => `\`${name}\``).join(', ')}.`,
+      `[Common](#common-options): ${shared
+        .map(
+          ({ name }) =>
+            `\`${name
+              .split(/ (?=<)/)[0]
+              ?.split(', ')
+              .at(-1)}\``,
+        )
+        .join(', ')}.`,
     )
-  if (command.after !== '') parts.push(...afterParts(command.after))
+  if (command.after !== '') parts.push(...afterParts(command, below))
   return parts.join('\n\n')
 }
 
 const inputRows = ({ args, options }: CommandNode) =>
-  [
-    ...args.map((arg) => ({ name: `<${arg.name}>`, arg })),
-    ...options.map((arg) => ({ name: arg.flags, arg })),
-  ].map(({ name, arg }) => ({ name, text: row(name, arg) }))
+  [...args, ...options].map((input) => ({ name: input.flags, text: row(input) }))
 
-function row(name: string, { help, words, byDefault }: InputNode): string {
+function row({ flags, help, words, byDefault }: InputNode): string {
   const one = words.length > 0 ? `; one of ${words.map((word) => `\`${word}\``).join(', ')}` : ''
   const otherwise = byDefault === undefined ? '' : ` (default: \`${byDefault}\`)`
-  return `| \`${name.replaceAll('|', '\\|')}\` | ${(help + one + otherwise).replaceAll('|', '\\|')} |`
+  return `| \`${flags.replaceAll('|', '\\|')}\` | ${(help + one + otherwise).replaceAll('|', '\\|')} |`
 }
 
-/** Examples stand in a block of their own, so that they can be copied; the rest is prose. */
-function afterParts(after: string): string[] {
-  return after.split(/\n\n/).map((part) => {
-    const [head = '', ...lines] = part.split('\n')
-    return lines.length === 0 || !/^ {2}/.test(lines[0] ?? '')
-      ? part
-      : `${head}\n\n\`\`\`sh\n${lines.map((line) => line.replace(/^ {2}/, '')).join('\n')}\n\`\`\``
+/**
+ * Examples stand in a block of their own, so that they can be copied; the rest is prose. Left out are those that show
+ * nothing new: the bare command, the same as JSON, and those of a command below.
+ */
+function afterParts(command: CommandNode, below: ReadonlySet<string>): string[] {
+  const plain = new Set([nameOf(command), `${nameOf(command)} --format json`])
+  return command.after.split(/\n\n/).flatMap((part) => {
+    const [, ...lines] = part.split('\n')
+    if (lines.length === 0 || !lines[0]?.startsWith('  ')) return part
+    const kept = lines.filter((line) => !below.has(line) && !plain.has(line.trim()))
+    return kept.length === 0
+      ? []
+      : `\`\`\`sh\n${kept.map((line) => line.replace(/^ {2}/, '')).join('\n')}\n\`\`\``
   })
 }
 

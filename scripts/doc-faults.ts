@@ -6,18 +6,18 @@ import { anchorsOf, codeOf, commandLines, linksOf } from './markdown.ts'
 /** The headings that every runbook must have, in this order. Others may come between them. */
 const FORM = ['What you see', 'Do', 'How to know that it worked', 'How to go back']
 
-/** How many words may be in the pages that match, counted as `wc -w` does. */
+/** How many words may be in the pages that match. */
 const LIMITS = [
-  { name: 'README.md', matches: /^README\.md$/, words: 600 },
+  { name: 'README.md', matches: /^README\.md$/, words: 557 },
   {
     name: 'docs and runbooks',
     matches: /^(?:docs\/(?!reference\/(?!definition|limits|mail-api))|runbooks\/).+\.md$/,
-    words: 30_000,
+    words: 26_600,
   },
   {
-    name: 'docs/reference, what is made',
-    matches: /^docs\/reference\/(?!definition|limits|mail-api|contract|performance).+\.md$/,
-    words: 27_500,
+    name: 'docs/reference',
+    matches: /^docs\/reference\/.+\.md$/,
+    words: 25_000,
   },
 ] as const
 
@@ -57,7 +57,9 @@ export function docFaults(input: {
       .filter((file) => matches.test(file))
       .reduce((sum, file) => sum + wordsIn(readFileSync(path.join(root, file), 'utf8')), 0)
     if (found > words)
-      faults.push(`${name}: ${found} words, and at most ${words} are allowed. Say the same in fewer.`)
+      faults.push(
+        `${name}: ${found} words (runs without white space that hold a letter or a digit), and at most ${words} are allowed. Say the same in fewer.`,
+      )
   }
 
   function checkForm(file: string, text: string): void {
@@ -131,6 +133,7 @@ export function docFaults(input: {
   return faults
 }
 
+/** The bars and rules of tables, and signs that stand alone, are no words. */
 function wordsIn(text: string): number {
-  return text.split(/\s+/).filter((word) => word !== '').length
+  return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }

@@ -29,7 +29,9 @@ export function eventsPage(): string {
   const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(', ')
   return `# Events
 
-Made from \`src/core/analytics\` by \`npm run make\`; not edited by hand. What it means for visitors is said in [privacy](../guides/privacy.md).
+<!-- Made by \`npm run make\`. -->
+
+What it means for visitors: [privacy](../guides/privacy.md).
 
 ## Kinds
 

@@ -4,9 +4,15 @@ import { learning } from '../src/presets/learning/platform.ts'
 
 /** `docs/reference/findings.md`: every finding by its id, each with an anchor of its own. */
 export function findingsPage(): string {
+  const told = new Map<string, string>()
   const errors = [...learning.contract.rules]
     .sort((a, b) => a.id.localeCompare(b.id))
-    .map(({ id, cause, fix }) => `### ${id}\n\n${cause} ${fix}`)
+    .map(({ id, cause, fix }) => {
+      const text = `${cause} ${fix}`
+      const before = told.get(text)
+      told.set(text, before ?? id)
+      return `### ${id}\n\n${before === undefined ? text : `As [\`${before}\`](#${before}).`}`
+    })
   const warnings = Object.entries(WARNINGS)
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([id, text]) => `### ${id}\n\n${text}`)
@@ -18,7 +24,8 @@ export function findingsPage(): string {
     .map(([id, { severity, meaning }]) => `### ${id}\n\n${meaning} (${severity})`)
   return `${[
     '# Findings',
-    'Made from the contract’s rules by `npm run make`. `platformctl env explain ID` prints the same. Ids are stable: match on them, not on the sentences.',
+    '<!-- Made by `npm run make`. -->',
+    '`platformctl env explain ID` prints the same. Ids are stable: match on them, not on the sentences.',
     '## Errors',
     'Half-configuration and the wildcard origin; of your own definition also [`required-missing`](#required-missing), [`malformed-value`](#malformed-value) and the rules in it. `preflight` exits 1, and the daemon does not start.',
     ...errors,

@@ -23,7 +23,9 @@ export function healthReference(services: readonly ServiceDefinition[]): string 
   )
   return `# Health
 
-${SHOWN} \`platformctl health --deep\` shows yours. Made from \`src/core/network/causes.ts\` by \`npm run make\`; not edited by hand.
+<!-- Made by \`npm run make\`. -->
+
+${SHOWN} \`platformctl health --deep\` shows yours.
 
 ## Endpoints
 
@@ -40,7 +42,7 @@ ${endpoints.join('\n')}
 | \`failing\` | 503 | Something that is configured does not work. |
 | \`skipped\` | – | Of a probe only: not configured. Counts as ok, and is never red. |
 
-A service is the worst of its probes. All run at once, each within half of one deadline; one that hangs is named and the others are kept. No answer comes from a run that began before its request: requests that arrive during a run share the next. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
+A service is the worst of its probes. All probes run at once; one that hangs is reported, and the others still count. An answer is never older than its request: requests that arrive during a run wait for the next run and share it. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
 
 ## platformctl health
 
@@ -48,12 +50,7 @@ Addresses come from \`--url\`, else from the files named with \`--env-file\` (${
 
 HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these requests, and for all others that leave over HTTP: webhooks, heartbeats, the APIs of mail and payments, key sets, the shared store. This machine is always asked directly. The checks of names, ports and certificates in \`preflight --deep\` connect directly, and say so.
 
-| Exit code | Means |
-|---|---|
-| 0 | Passed; degraded is allowed unless \`--strict\` is given. |
-| 1 | Failing, another build than expected, or not often enough in a row. With \`--quiet\` also what would be 3: a container's HEALTHCHECK knows 0 and 1. |
-| 2 | Wrong usage, or an unreadable file. |
-| 3 | A service was not reached, or refused; the cause code says how. |
+[Options and exit codes](commands.md#platformctl-health).
 
 | Format | Is |
 |---|---|

@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
+import { WEB } from '../../src/core/service.ts'
 import type { Security } from '../../src/daemon/http/route.ts'
 import { type Document, exampleError, type Json } from '../../src/daemon/routes/openapi.ts'
 import { SHOWN } from './platform.ts'
@@ -6,12 +7,11 @@ import { SHOWN } from './platform.ts'
 type Node = { readonly [key: string]: Json }
 const METHODS = ['get', 'post']
 const SECURITY_WORDS: Readonly<Record<Security, string>> = {
-  identity: 'a JWT of an account or of the service role (`Authorization: Bearer`)',
-  dispatchSecret: 'EMAIL_DISPATCH_SECRET (`Authorization: Bearer`)',
-  deepToken:
-    'HEALTH_DEEP_TOKEN (`Authorization: Bearer`) for deep checks, where it is set, and for the details of the status page',
-  witnessProof: 'proof of the witness’s secret (`Authorization: Bearer`)',
-  webhookSignature: 'the provider’s signature (`Stripe-Signature`)',
+  identity: 'a JWT of an account or of the service role',
+  dispatchSecret: 'EMAIL_DISPATCH_SECRET',
+  deepToken: 'HEALTH_DEEP_TOKEN, if it is set, for deep checks and details',
+  witnessProof: 'proof of the witness’s secret',
+  webhookSignature: 'the provider’s signature in `Stripe-Signature`',
   feedbackSignature: 'the mail provider’s signature under MAILER_FEEDBACK_SECRET',
 }
 
@@ -27,21 +27,35 @@ export function httpReference(document: Document): string {
     }),
   )
   const codes = operations.map(({ operation }) => errorsOf(operation))
-  const everywhere = new Set(codes[0]?.filter((code) => codes.every((others) => others.includes(code))))
+  const everywhere = inAll(codes)
+  const withBody = inAll(
+    operations
+      .filter(({ operation }) => operation.requestBody !== undefined)
+      .map(({ operation }) => errorsOf(operation)),
+  )
+  const answers = new Map<string, string>()
   const tags = list(document.tags).map((tag) => String(node(tag).name))
   const tagged = (tag: string) => operations.filter(({ operation }) => list(operation.tags)[0] === tag)
   return `${[
     '# HTTP reference',
-    '<!-- Made from src/daemon/routes by `npm run make`; do not edit. -->',
-    `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (\`Accept: text/html\`) gets them as a page. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Limited routes answer with \`RateLimit\` and \`RateLimit-Policy\`.`,
-    `Any operation can answer ${errorLinks([...everywhere])}; the others stand with each.`,
+    '<!-- Made by `npm run make`. -->',
+    `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (\`Accept: text/html\`) gets them as a page. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Limited routes answer with \`RateLimit\` and \`RateLimit-Policy\`. Tokens, secrets and proofs go into \`Authorization: Bearer\`. Unless it says otherwise, web serves a route.`,
+    `Any operation can answer ${errorLinks([...everywhere])}; one with a body also ${errorLinks([...withBody].filter((code) => !everywhere.has(code)))}. The others stand with each.`,
     ...tags.map((tag) => {
       const links = tagged(tag).map(({ title }) => `[\`${title}\`](#${anchor(title)})`)
       return `**${tag}**: ${links.join(', ')}`
     }),
     ...tags.flatMap((tag) => [
       `## ${tag}`,
-      ...tagged(tag).flatMap(({ title, operation }) => section(title, operation, schemas, everywhere)),
+      ...tagged(tag).flatMap(({ title, operation }) =>
+        section(
+          title,
+          operation,
+          schemas,
+          operation.requestBody === undefined ? everywhere : new Set([...everywhere, ...withBody]),
+          answers,
+        ),
+      ),
     ]),
   ].join('\n\n')}\n`
 }
@@ -53,7 +67,7 @@ export function errorReference(): string {
   )
   return `${[
     '# Errors',
-    '<!-- Made from src/core/errors.ts by `npm run make`; do not edit. -->',
+    '<!-- Made by `npm run make`. -->',
     'Every error of every route has this shape. `code` is stable: programs decide by it. `message` is a sentence for a person and may change. `requestId` is also in `X-Request-Id` and finds the request in the log. `issues` comes with a 400 and names each field.',
     json(exampleError('bad_request')),
     'A browser (`Accept: text/html` before JSON) gets the same as a page. A bad request never yields a 5xx.',
@@ -65,14 +79,16 @@ function section(
   title: string,
   operation: Node,
   schemas: Node,
-  everywhere: ReadonlySet<ErrorCode>,
+  said: ReadonlySet<ErrorCode>,
+  answers: Map<string, string>,
 ): string[] {
   const parameters = list(operation.parameters).map(node)
   const body = operation.requestBody === undefined ? undefined : node(operation.requestBody)
-  const own = errorsOf(operation).filter((code) => !everywhere.has(code))
+  const own = errorsOf(operation).filter((code) => !said.has(code))
+  const servedBy = serviceNames(operation)
   return [
     `### ${title}`,
-    `${operation.summary}.${operation.description === undefined ? '' : ` ${operation.description}`} Served by ${serviceNames(operation)}.`,
+    `${operation.summary}.${description(title, operation, answers)}${servedBy === WEB ? '' : ` Served by ${servedBy}.`}`,
     ...needs(list(operation.security).map(node)),
     ...(parameters.length === 0
       ? []
@@ -86,11 +102,18 @@ function section(
     ...(body ? bodySection(body, schemas) : []),
     ...Object.entries(node(operation.responses)).flatMap(([status, response]) =>
       Number(status) < 400 || isHealth503(status, node(response))
-        ? answerSection(status, node(response))
+        ? answerSection(title, status, node(response), answers)
         : [],
     ),
-    ...(own.length === 0 ? [] : [`**Errors** ${errorLinks(own)}.`]),
+    ...(own.length === 0 ? [] : [`**Errors** ${own.map((code) => `\`${code}\``).join(', ')}.`]),
   ]
+}
+
+function description(title: string, { description: text }: Node, answers: Map<string, string>): string {
+  if (text === undefined) return ''
+  const before = answers.get(String(text))
+  answers.set(String(text), before ?? title)
+  return before === undefined ? ` ${text}` : ` As [\`${before}\`](#${anchor(before)}).`
 }
 
 function needs(security: readonly Node[]): string[] {
@@ -101,11 +124,16 @@ function needs(security: readonly Node[]): string[] {
 }
 
 function bodySection(body: Node, schemas: Node): string[] {
+  const told = new Map<string, string>()
   return Object.entries(node(body.content)).flatMap(([type, media]) => {
     const { schema, examples } = node(media)
     const name = String(node(schema).$ref).split('/').at(-1) ?? ''
+    const fields = fieldsOf(node(schemas[name]))
+    const before = told.get(fields)
+    told.set(fields, type)
+    if (before !== undefined) return `**Body** \`${type}\`: the same fields.`
     return [
-      `**Body** \`${type}\` (${/\d+ [KM]B/.exec(String(body.description))?.[0]}${body.required === true ? '' : ', optional'}): ${fieldsOf(node(schemas[name]))}`,
+      `**Body** \`${type}\` (${/\d+ [KM]B/.exec(String(body.description))?.[0]}${body.required === true ? '' : ', optional'}): ${fields}`,
       ...examplesOf(examples, type),
     ]
   })
@@ -116,13 +144,23 @@ function isHealth503(status: string, response: Node): boolean {
   return status === '503' && !Object.keys(node(response.content)).includes('text/html')
 }
 
-function answerSection(status: string, response: Node): string[] {
+/** An answer that an operation before it gives too is told there. */
+function answerSection(
+  title: string,
+  status: string,
+  response: Node,
+  answers: Map<string, string>,
+): string[] {
   const content = response.content === undefined ? {} : node(response.content)
   const types = Object.keys(content).map((type) => `\`${type}\``)
-  return [
-    `**${status}**${types.length > 0 ? ` ${types.join(', ')}` : ''}: ${response.description}`,
-    ...Object.entries(content).flatMap(([type, media]) => examplesOf(node(media).examples, type)),
-  ]
+  const head = `**${status}**${types.length > 0 ? ` ${types.join(', ')}` : ''}: ${response.description}`
+  const form = JSON.stringify([head, Object.values(content).map((media) => node(media).schema ?? null)])
+  const before = answers.get(form)
+  if (before !== undefined) return [`**${status}**: as [\`${before}\`](#${anchor(before)}).`]
+  answers.set(form, title)
+  // The first form shows enough of a failing service.
+  const shown = Object.entries(content).slice(0, Number(status) < 400 ? undefined : 1)
+  return [head, ...shown.flatMap(([type, media]) => examplesOf(node(media).examples, type))]
 }
 
 function examplesOf(examples: Json | undefined, type: string): string[] {
@@ -142,6 +180,9 @@ function errorsOf({ responses }: Node): ErrorCode[] {
     )
   })
 }
+
+const inAll = (codes: readonly ErrorCode[][]) =>
+  new Set(codes[0]?.filter((code) => codes.every((others) => others.includes(code))))
 
 const errorLinks = (codes: readonly ErrorCode[]) =>
   codes.map((code) => `${ERRORS[code].status} [\`${code}\`](errors.md)`).join(', ')

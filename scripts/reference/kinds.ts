@@ -11,7 +11,9 @@ export function kindsReference(): string {
   })
   return `# Kinds of values
 
-Made from \`src/core/env/kinds.ts\` by \`npm run make\`; not edited by hand. For \`kind\` of [a variable](definition.md#variables).
+<!-- Made by \`npm run make\`. -->
+
+For \`kind\` of [a variable](definition.md#variables).
 
 | Kind | Takes | Example | Code gets |
 |---|---|---|---|

@@ -12,7 +12,9 @@ export function mailReference(definitions: readonly MailDefinition[]): string {
   )
   return `# Mail
 
-${SHOWN} \`platformctl email list\` shows yours. Made from \`src/core/mail\` by \`npm run make\`; not edited by hand. How templates are written: [templates](../guides/templates.md). What a mail API is sent: [mail API](mail-api.md). What lint finds: [findings](findings.md#mails).
+<!-- Made by \`npm run make\`. -->
+
+${SHOWN} \`platformctl email list\` shows yours. How to [write mails](../guides/templates.md), what a [mail API](mail-api.md) is sent, and what [lint](findings.md#mails) finds.
 
 ## The mails and what is filled in
 
@@ -22,7 +24,7 @@ ${mails.join('\n')}
 
 ## Outcomes over SMTP
 
-What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: sending stops until the next run, and lessons lose no attempt. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: your settings or account may be at fault, or the message; what becomes of the messages around it decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
+What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: sending stops until the next run, and lessons lose no attempt. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: either your settings or account are at fault, or this message: whether other messages are accepted meanwhile decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
 
 ${table(SMTP_OUTCOMES)}
 

@@ -2,18 +2,21 @@ import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 
 /** docs/reference/metrics.md: made from the catalog. */
 export function metricsReference(): string {
+  const told = new Set<string>()
   const rows = Object.entries(ROWS).map(([name, { type, help, labels = {}, personal = false }]) => {
-    const values = Object.entries(labels).map(
-      ([label, of]) =>
-        `\`${label}\`: ${typeof of === 'string' ? of : of.map((value) => `\`${value}\``).join(', ')}`,
-    )
+    const values = Object.entries(labels).map(([label, of]) => {
+      const text = typeof of === 'string' ? of : of.map((value) => `\`${value}\``).join(', ')
+      if (text === 'as above' || told.has(`${label} ${text}`)) return `\`${label}\``
+      told.add(`${label} ${text}`)
+      return `\`${label}\`: ${text}`
+    })
     return `| \`${name}\` | ${type} | ${personal ? '**Token.** ' : ''}${help} | ${values.join('<br>')} |`
   })
   return `# Metrics
 
-Made from \`src/daemon/metrics/catalog.ts\` by \`npm run make\`; not edited by hand.
+<!-- Made by \`npm run make\`. -->
 
-\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** could reveal on a small platform what one person did, and so could the counts for \`/api/email\` and below. A scrape gets them only with the HEALTH_DEEP_TOKEN. If you set no token, it gets them from the machine itself, not through a proxy. No series names a host, an address or a person, and every label has a closed set of values.
+\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** could reveal on a small platform what one person did, and so could the counts for \`/api/email\` and below. A scrape gets them only with the HEALTH_DEEP_TOKEN. If you set no token, it gets them from the machine itself, not through a proxy. No series names a host, an address or a person, and every label has a closed set of values; one without an explanation means what it means in a row above.
 
 \`\`\`yaml
 scrape_configs:

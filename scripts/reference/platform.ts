@@ -41,5 +41,4 @@ export const reference: ResolvedPlatform = {
 }
 
 /** The first sentence of each page that shows it; the page adds what shows the names of another platform. */
-export const SHOWN =
-  'The names here are of a sample platform: services web and api, and a course of two lessons.'
+export const SHOWN = 'Shown for a sample platform: services web and api, and a course of two lessons.'

@@ -67,7 +67,7 @@ export const define: Define = () => ({
       ],
       inputs: {
         ...STORE,
-        '<duration>': value('how long: 90s, 15m, 2h; 0 ends a silence', (text) =>
+        '<duration>': value('how long: 90s, 15m, at most 24h; 0 ends a silence', (text) =>
           /^0[smh]?$/.test(text) ? 0 : duration(text),
         ),
         '--reason <text>': required('why, as alert list shows it', reason),

@@ -85,7 +85,7 @@ export const define: Define = ({ platform }) => {
       'send-test': command({
         summary: 'send one mail with sample values through the configured transport',
         description:
-          'Send one mail, filled with its sample values, through the transport that the environment configures.',
+          'Send one mail, filled with its sample values, through the transport that the environment configures. A translation has its folder in its name: de/welcome.',
         examples: ['welcome --to you@example.com --env-file .env'],
         inputs: { '<template>': template(), '--to <address>': required('where to'), ...ENV_FILE },
         async run(context, { template: name, to: given, envFile }) {
@@ -124,7 +124,7 @@ const list = command({
       [name, subject] as const,
       ['', `slots: ${Object.keys(slots).join(', ')}`] as const,
     ])
-    return { json: { mails }, text: labelled(rows, 28, listColumns(context.stdout)) }
+    return { json: { mails }, text: labelled(rows, 30, listColumns(context.stdout)) }
   },
 })
 

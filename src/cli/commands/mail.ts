@@ -41,7 +41,7 @@ export const define: Define = () => ({
       },
     }),
     resume: storeCommand({
-      summary: 'send again what was paused and has not expired',
+      summary: 'end a pause: mail that waited is sent, unless it has expired',
       examples: ['', '--stream sign-in confirmation'],
       document: 'mail resume',
       inputs: { '--stream <name...>': streams('all that are paused') },

@@ -93,7 +93,8 @@ export const enrol = courseCommand({
 })
 
 export const set = courseCommand({
-  summary: 'change the language or time zone of a person, from the next lesson or mail on',
+  summary:
+    'change the language or time zone of a person, from the next lesson or mail on; the hour is the course’s',
   examples: ['ada@example.com --language de', 'SUBSCRIPTION --time-zone Europe/Vienna'],
   document: 'course set',
   inputs: {

@@ -47,7 +47,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'names-not-read':
     'The files hold names that no group of this platform has. Other programs may read them; the notice counts them so that you can spot a misspelled one.',
   'no-definition':
-    'No platform definition was found in the working directory, beside an env file, or where the data folder’s daemon had it, and the files hold names that the default platform does not know. They may belong to a definition that should be running. Or a daemon runs on this machine whose files this user may not rely on.',
+    'No platform definition was found in the working directory, beside an env file, or where the data folder’s daemon had it, and the files hold names that the default platform does not know. Your definition may be elsewhere: name it with --config. Or a daemon runs on this machine with files that another user could change.',
   'secret-set-twice':
     'A secret is set both by value and by file (NAME and NAME_FILE), so it is unclear which of the two is meant. Keep one.',
   'unreadable-secret-file':

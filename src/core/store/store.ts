@@ -2,7 +2,7 @@ import type { Log } from '../host.ts'
 import type { operations } from './operations.ts'
 import type { StoreSchema } from './schema.ts'
 
-/** Where the platform keeps what must outlive a process. Opened by `open.ts`, which alone names the adapters. */
+/** Where the platform keeps what must outlive a process. */
 export interface Store extends ReturnType<typeof operations> {
   readonly kind: 'memory' | 'sqlite' | 'postgres'
   /** False for the in-memory fallback: dispatch refuses it. */

@@ -27,7 +27,7 @@ export const route = () =>
     tag: 'Operations',
     summary: 'Metrics for Prometheus',
     description:
-      'All of them with the health token, or, where none is configured, for the machine itself; for everybody else those that tell nothing about one person.',
+      'A caller with the health token gets all; so does the machine itself while no token is configured. Everybody else gets those that reveal nothing about one person.',
     answers: [text('text/plain', 'The text format, 0.0.4.')],
     errors: ['unauthenticated'],
     handle: (site) => {
