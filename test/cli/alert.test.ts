@@ -239,6 +239,13 @@ test('silence reaches the running service from a machine without its store, and 
     by: 'ada',
   })
   expect((await silence(['20h', '--url', url])).stdout).toBe('silent until 2026-11-22T05:00:00.000Z\n')
+  // The endpoint takes a few digits of a unit: rather longer than asked for.
+  for (const seconds of [59, 9999, 10_001, 59_999, 60_001]) {
+    const { stdout } = await silence([`${seconds}s`, '--url', url])
+    const ms = Date.parse(stdout.trim().replace('silent until ', '')) - NOW
+    expect(ms).toBeGreaterThanOrEqual(seconds * 1000)
+    expect(ms).toBeLessThan(seconds * 1000 * 1.05)
+  }
   expect((await silence(['0', '--url', url])).stdout).toBe('no silence any more\n')
   expect((await silence(['15m', '--url', url], { EMAIL_DISPATCH_SECRET: `${SECRET}x` })).code).toBe(3)
   expect((await silence(['15m', '--url', url], {})).stderr).toContain('EMAIL_DISPATCH_SECRET is not set')

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import packageJson from '../../package.json' with { type: 'json' }
 import { yamlName } from '../../src/cli/deploy/subject.ts'
 import { platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -138,6 +139,39 @@ test('without a definition the files are those of the default platform, in the f
   expect(await readFile(path.join(cwd, 'files/platformctl.service'), 'utf8')).toContain(
     'platformctl daemon --env-file',
   )
+})
+
+test.each(['pottery', '.', 'ops', 'pottery/ops/images', 'ops/images'])(
+  'with --out %s, from the working directory, the files there name the folder of the definition',
+  async (out) => {
+    const { cwd, folder, run } = await pottery()
+    expect(await run(`init compose --out ${out}`)).toMatchObject({ exitCode: 0 })
+    const files = path.join(cwd, out)
+    const { services } = parse(await readFile(path.join(files, 'compose.yaml'), 'utf8'), { merge: true }) as {
+      services: { web: { build: { context: string; dockerfile: string } } }
+    }
+    const { context, dockerfile } = services.web.build
+    expect(path.resolve(files, context)).toBe(folder)
+    expect(path.resolve(folder, dockerfile)).toBe(path.join(files, 'Dockerfile'))
+  },
+)
+
+test('an image has each folder that the definition names once, whatever the beginning of its name', async () => {
+  const cwd = await emptyFolder()
+  const courses = ['lessons', 'lessons-2', 'lessons/more'].map((lessons, index) => [`c${index}`, { lessons }])
+  for (const name of ['lessons/more', 'lessons-2', 'less']) {
+    await mkdir(path.join(cwd, name), { recursive: true })
+    await writeFile(path.join(cwd, name, '1-clay.md'), '')
+  }
+  await writeFile(path.join(cwd, 'lessons/1-clay.md'), '')
+  const definition = { preset: 'base', mails: 'less', courses: Object.fromEntries(courses) }
+  await writeFile(path.join(cwd, 'platform.config.json'), JSON.stringify(definition))
+  expect(await command(['deploy', 'init', 'docker'], { cwd })).toMatchObject({ exitCode: 0 })
+  const dockerfile = await readFile(path.join(cwd, 'deploy/Dockerfile'), 'utf8')
+  expect([...dockerfile.matchAll(/^COPY ([a-z]\S*) /gm)].map(([, name]) => name)).toEqual([
+    `platformctl-${packageJson.version}.tgz`,
+    ...['platform.config.json', 'less', 'lessons', 'lessons-2'],
+  ])
 })
 
 test('where there is a lock file, images install what it names, with its tarballs', async () => {

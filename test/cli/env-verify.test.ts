@@ -49,15 +49,29 @@ function opened(env: Record<string, string>, platform = learning, files: string[
 const running = async (env: Record<string, string>, ...more: [typeof learning?, string[]?]) =>
   serve(nodeListener(opened(env, ...more).web))
 
-async function verify(file: Record<string, string>, args: readonly string[], platform = learning) {
-  return run(file, ['env', 'verify', '--env-file', '.env', ...args], platform)
+async function verify(
+  file: Record<string, string>,
+  args: readonly string[],
+  ...more: [typeof learning?, AbortSignal?]
+) {
+  return run(file, ['env', 'verify', '--env-file', '.env', ...args], ...more)
 }
 
-async function run(file: Record<string, string>, args: readonly string[], platform = learning) {
+async function run(
+  file: Record<string, string>,
+  args: readonly string[],
+  platform = learning,
+  signal = new AbortController().signal,
+) {
   const cwd = await emptyFolder()
   const lines = Object.entries(file).map(([name, value]) => `${name}=${value}\n`)
   await writeFile(path.join(cwd, '.env'), lines.join(''))
-  const { context, stdout, stderr } = testContext({ cwd, platform, env: { HEALTH_DEEP_TOKEN: TOKEN } })
+  const { context, stdout, stderr } = testContext({
+    cwd,
+    platform,
+    signal,
+    env: { HEALTH_DEEP_TOKEN: TOKEN },
+  })
   const code = await runProgram([...args], context)
   return { code, stdout: stdout(), stderr: stderr() }
 }
@@ -254,6 +268,13 @@ test.each<[why: string, start: () => Promise<string>, says: string]>([
 ])('a service that cannot be verified, because %s, is exit code 3', async (_, start, says) => {
   const { code, stdout } = await verify(ENV, ['--url', `web=${await start()}`])
   expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining(says) })
+})
+
+test('Ctrl-C ends the wait for a service that hangs', async () => {
+  const stop = new AbortController()
+  const url = await serve(() => stop.abort())
+  const args = ['--url', `web=${url}`, '--timeout', '1h']
+  expect(await verify(ENV, args, learning, stop.signal)).toMatchObject({ code: 3 })
 })
 
 test.each([

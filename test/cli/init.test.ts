@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { DEFINITION_FILES } from '../../src/platform/find.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
@@ -58,6 +59,14 @@ test.each([
   expect(stderr).toBe(
     `platformctl: cannot write ${name}: something else has this name. Move it away, then try again. Nothing was written.\n`,
   )
+})
+
+test.each(DEFINITION_FILES)('where there is a %s, init writes no second definition', async (name) => {
+  const { exitCode, stderr, before, after } = await begin(['--course', 'firing'], (folder) =>
+    writeFile(path.join(folder, name), '{}'),
+  )
+  expect({ exitCode, after }).toEqual({ exitCode: 2, after: before })
+  expect(stderr).toContain(`${name} already exists and was not overwritten`)
 })
 
 test.each(['de', 'de-AT', 'DE'])('init --language %s writes the first lesson in German', async (language) => {

@@ -89,6 +89,16 @@ test('an invalid address is shown again in the form, escaped, with its fault', a
   expect(recipients).toEqual([])
 })
 
+test('a form too has to pass the challenge of the host', async () => {
+  const { submit, recipients } = open({ challenge: ({ response }) => response === 'right' })
+  const answers = ['', '&challenge=wrong', '&challenge=right'].map(async (more, index) => {
+    const { status } = await submit(`email=${index}%40example.com${more}`)
+    return status
+  })
+  expect(await Promise.all(answers)).toEqual([400, 400, 202])
+  await expect.poll(() => recipients).toEqual(['2@example.com'])
+})
+
 test('the form’s page says so if no mail can be sent', async () => {
   const response = await open({ mail: false }).submit('email=ada%40example.com')
   expect(await response.text()).toContain('<h1>Not subscribed yet</h1>')

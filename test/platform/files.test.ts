@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { PlatformDefinition } from '../../src/platform/definition.ts'
 import { readDefinitionFiles } from '../../src/platform/files.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 /** A folder with these files, and what a definition in it finds. */
@@ -19,6 +20,33 @@ async function folderOf(files: Readonly<Record<string, string | Buffer>>) {
 
 const faultsIn = ({ faults }: ReturnType<typeof readDefinitionFiles>) =>
   faults.map(({ path: at, cause }) => `${at}: ${cause}`)
+
+test('the fingerprint is of every file of the mails and lessons, in each language, and of no other', async () => {
+  const files = [
+    'mails/welcome.md',
+    'mails/layout.mjml',
+    'mails/de/welcome.md',
+    'clay/1-kiln.md',
+    'clay/de/1-kiln.md',
+  ]
+  const { folder } = await folderOf(
+    Object.fromEntries([...files, 'mails/notes.txt'].map((file) => [file, file])),
+  )
+  const courses = { clay: { lessons: './clay', every: '1d' } }
+  const fingerprint = () =>
+    resolvePlatform(
+      { preset: 'base', mails: './mails', courses },
+      { folder, file: 'platform.config.ts' },
+    ).definition?.fingerprint()
+  const seen = [fingerprint()]
+  for (const file of files) {
+    await writeFile(path.join(folder, file), 'another text')
+    seen.push(fingerprint())
+  }
+  expect(new Set(seen).size).toBe(files.length + 1)
+  await writeFile(path.join(folder, 'mails/notes.txt'), 'another text')
+  expect(fingerprint()).toBe(seen.at(-1))
+})
 
 const KB = 1024
 

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { secret } from '../../src/core/secret.ts'
-import { openHistory } from '../../src/core/store/open.ts'
+import { openHistory, openStore } from '../../src/core/store/open.ts'
 import { parseWitnessSecrets, publicKeyOf, sign, signingKey } from '../../src/core/witness.ts'
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
@@ -187,6 +187,26 @@ test('a witness serves what the platform shows, and goes on when it is gone and 
   const again = await pages(second, clock)
   expect((await again('/')).text).toContain(heading.exec(page.text)?.[0] ?? 'no heading')
   expect(JSON.parse((await again('/health')).text)).toMatchObject({ ageSeconds: 600 })
+})
+
+test('what operators announce, and withdraw again, is on the page of a witness with its next round', async () => {
+  const clock = clockAt(Date.now())
+  const store = await openStore(undefined)
+  onTestFinished(() => store.close())
+  const home = await platform({ WITNESS_SECRET }, { store, clock: { ...systemClock, now: () => clock.at } })
+  const it = await witness({ name: 'a', platform: home.url, clock })
+  const ask = await pages(it, clock)
+  const shows = async () => {
+    clock.at += 30_000
+    await it.round()
+    return (await ask('/')).text.includes('The kiln is moved')
+  }
+  const announcement = { id: 'a1', text: 'The kiln is moved', from: clock.at, until: undefined, by: 'ops' }
+  expect(await shows()).toBe(false)
+  await store.incidents.announce(announcement, clock.at)
+  expect(await shows()).toBe(true)
+  await store.incidents.withdraw({ id: 'a1', now: clock.at })
+  expect(await shows()).toBe(false)
 })
 
 test('a witness answers GET and HEAD alone, keeps nothing secret to show, and says so before it knows anything', async () => {

@@ -276,6 +276,20 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual([])
   })
 
+  test('an announcement that ends while its mail waits for the next attempt is not mailed any more', async () => {
+    const { subscribe, round, says, pass, answer, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: clock.now() + 5 * MINUTE }
+    await store.incidents.announce({ ...announcement, by: 'ops' }, clock.now())
+    answer(() => ({ kind: 'transient', scope: 'message', reason: 'try later' }))
+    await round()
+    expect(says()).toHaveLength(1)
+    answer(SENT)
+    pass(10 * MINUTE)
+    await round()
+    expect(says()).toHaveLength(1)
+  })
+
   test('who leaves while a notice waits for its next attempt does not get it', async () => {
     const { subscribe, opens, round, says, pass, answer, course } = await world(kind)
     await subscribe('ada@example.com')

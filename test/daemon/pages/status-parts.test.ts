@@ -102,6 +102,16 @@ test('the feed is as new as its newest change, and as its first look without any
     '2026-11-22T11:30:00.000Z',
     '2026-11-22T12:29:00.000Z',
   ])
+  // A post-mortem comes after the end.
+  const update = {
+    id: 'u',
+    subject: 'i',
+    text: 'Why',
+    state: 'postmortem',
+    by: 'ada',
+    at: NOW - 30_000,
+  } as const
+  expect(updated(feed([{ ...over, updates: [update] }]))).toEqual(Array(2).fill('2026-11-22T12:29:30.000Z'))
   expect(updated(feed([]))).toEqual(['2026-11-21T12:30:00.000Z'])
   expect(updated(feed([], { since: undefined }))).toEqual(['2026-11-22T12:30:00.000Z'])
 })
