@@ -9,29 +9,11 @@ import type { Secret } from '../../secret.ts'
 import { UNAVAILABLE } from '../errors.ts'
 import * as faults from './faults.ts'
 
-type Query<Before extends readonly unknown[]> = <R extends pg.QueryResultRow>(
-  ...asked: [...Before, text: string, values?: readonly unknown[]]
-) => Promise<pg.QueryResult<R>>
-
+export type Pool = ReturnType<typeof createPool>
+type Connection = ReturnType<typeof connectionOf>
 /** Runs queries: the pool, or the one connection of a transaction. */
-export type Queryable = { readonly query: Query<[]> }
-
-/** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
-export interface Pool extends Queryable {
-  readonly limitMs: number
-  /** A statement under a limit of its own. */
-  readonly queryWithin: Connection['query']
-  /** Lends a connection to some work, which is done again if it fails with one of these codes. */
-  using<T>(again: readonly string[], work: (connection: Connection) => Promise<T>): Promise<T>
-  end(): Promise<void>
-}
-
-interface Connection {
-  readonly query: Query<[limitMs: number]>
-  /** Back to the pool, unless it is broken. */
-  release(): void
-  readonly broken: boolean
-}
+export type Queryable = Pick<Pool, 'query'>
+type Row = pg.QueryResultRow
 
 /** A statement of a request. The server ends it; when it is silent, this side gives up a little later. */
 export const STATEMENT_MS = 15_000
@@ -52,7 +34,10 @@ const CONFLICTS = ['40001', '40P01', '23503', faults.READ_ONLY]
 /** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-/** Connections to the one server that can be written, among those that the address names. */
+/**
+ * The connections of one process to the one server that can be written, among those that the address names. One that
+ * missed a time limit, or lost its server, is never used again.
+ */
 export function createPool(input: {
   url: Secret
   size: number
@@ -63,7 +48,7 @@ export function createPool(input: {
   onFault?: (error: unknown) => void
   limitMs?: number
   connectMs?: number
-}): Pool {
+}) {
   const { limitMs = STATEMENT_MS, connectMs = faults.CONNECT_MS, named = 'the store' } = input
   const servers = postgresServers(input.url.reveal()) ?? [input.url.reveal()]
   const mustAsk = servers.length > 1 || /[?&]target_session_attrs=(?!any)/.test(servers[0] ?? '')
@@ -141,7 +126,11 @@ export function createPool(input: {
     }
   }
 
-  const using: Pool['using'] = async (again, work) => {
+  /** Lends a connection to some work, which is done again if it fails with one of these codes. */
+  async function using<T>(
+    again: readonly string[],
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       const connection = await connect()
       try {
@@ -153,12 +142,14 @@ export function createPool(input: {
       }
     }
   }
-  const queryWithin: Pool['queryWithin'] = (most, text, values) =>
-    using([faults.READ_ONLY], (connection) => connection.query(most, text, values))
+  /** A statement under a limit of its own. */
+  const queryWithin = <R extends Row>(most: number, text: string, values?: readonly unknown[]) =>
+    using([faults.READ_ONLY], (connection) => connection.query<R>(most, text, values))
 
   return {
     limitMs,
-    query: (text, values) => queryWithin(silenceAfter(limitMs), text, values),
+    query: <R extends Row>(text: string, values?: readonly unknown[]) =>
+      queryWithin<R>(silenceAfter(limitMs), text, values),
     queryWithin,
     using,
     async end() {
@@ -202,7 +193,7 @@ function connectionOf(client: pg.PoolClient, onLost: () => void, onFailed?: (err
   }
   client.on('error', onFault)
   return {
-    async query<R extends pg.QueryResultRow>(limitMs: number, text: string, values: readonly unknown[] = []) {
+    async query<R extends Row>(limitMs: number, text: string, values: readonly unknown[] = []) {
       try {
         const answer = client.query<R>(text, [...values])
         return await (limitMs === UNLIMITED ? answer : within(limitMs, answer, silentServer))
@@ -217,6 +208,7 @@ function connectionOf(client: pg.PoolClient, onLost: () => void, onFailed?: (err
         throw error
       }
     },
+    /** Back to the pool, unless it is broken. */
     release() {
       client.off('error', onFault)
       client.release(broken)

@@ -20,7 +20,7 @@ const OLDEST_SERVER = 140_000
 const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
 
 /** `leaseClock` measures leases instead of the server's clock; `limitMs` is the time limit of a transaction. */
-type Runs = { leaseClock?: (() => number) | undefined; limitMs?: number; guard?: typeof guarded }
+type Runs = { leaseClock?: (() => number) | undefined; limitMs?: number | undefined; guard?: typeof guarded }
 
 /** Runs steps on a PostgreSQL, awaiting each. A transaction that another one got in the way of is begun again. */
 export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }: Runs = {}): Sql {
@@ -37,7 +37,7 @@ export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }
 }
 
 /** For an operator's command, which says what is wrong with the server. */
-export const plainSql = (pool: Pool, limitMs = pool.limitMs): Sql =>
+export const plainSql = (pool: Pool, limitMs?: number): Sql =>
   postgresSql(pool, { guard: explained, limitMs })
 
 /** The bytes that all tables of a store take. */
