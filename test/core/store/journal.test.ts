@@ -10,11 +10,13 @@ import {
 } from 'node:fs'
 import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { storeState } from '../../../src/core/health/engine-probes.ts'
 import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
+import { entryOf } from '../../../src/core/store/journal.ts'
 import { openMaintenance, openStore, readSchema, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { testContext } from '../../support/context.ts'
@@ -203,6 +205,24 @@ test('an unsubscribe counts while the journal cannot be written, health fails, a
     erased: 1,
   })
   expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', undefined])
+})
+
+test('a line of which the disk takes only the beginning is written again when there is room', async () => {
+  const it = await store()
+  await it.opened.close()
+  const most = 8 * 1024 * 1024
+  await writeFile(it.journal, 'x'.repeat(most - 40))
+  const unsubscribe = `
+    import { openStore } from ${JSON.stringify(new URL('../../../src/core/store/open.ts', import.meta.url))}
+    const store = await openStore({ kind: 'sqlite', file: ${JSON.stringify(it.file)} })
+    await store.course.unsubscribe({ id: 'ada', enrolment: 1, now: ${NOW + 1} })
+    await store.close()`
+  // No file grows beyond that size, as on a full disk.
+  const limited = `ulimit -f ${most / 1024}; trap "" XFSZ; exec "$0" --input-type=module --eval "$1"`
+  await execa('bash', ['-c', limited, process.execPath, unsubscribe])
+  await (await it.open()).ping()
+  const lines = (await readFile(it.journal, 'utf8')).slice(most).split('\n')
+  expect(lines.flatMap((line) => entryOf(line) ?? [])).toMatchObject([{ what: 'unsubscribed', id: 'ada' }])
 })
 
 test('what the replaced store could not write to its journal is replayed all the same', async () => {

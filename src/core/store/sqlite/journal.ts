@@ -65,15 +65,10 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
 export function appendText(storeFile: string, text: string): void {
   if (text === '') return
   const file = journals.journalFile(storeFile)
-  const descriptor = fs.openSync(file, 'a', 0o600)
-  try {
-    // Before the first byte: a file that the superuser made would be closed to the daemon.
-    shareOwner(file, storeFile)
-    fs.writeSync(descriptor, text)
-    fs.fsyncSync(descriptor)
-  } finally {
-    fs.closeSync(descriptor)
-  }
+  fs.appendFileSync(file, '', { mode: 0o600 })
+  // Before the first byte: a file that the superuser made would be closed to the daemon.
+  shareOwner(file, storeFile)
+  fs.appendFileSync(file, text, { flush: true })
 }
 
 /** Recognizes the people whom entries erase. */
