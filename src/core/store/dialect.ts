@@ -1,4 +1,4 @@
-import { TABLES } from './migrations.ts'
+import { qualified } from './migrations.ts'
 
 /** `$1` is the word's argument. */
 type Spelling = string | ((argument: string) => string)
@@ -89,7 +89,6 @@ export const spelled = (text: string, store: 'sqlite' | 'postgres'): string =>
 export type Compiled = { readonly text: string; readonly names: readonly string[] }
 
 const PARAMETER = /@([a-z]\w*)/gi
-const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')}|health_\\w+)\\b`, 'g')
 
 /** For SQLite: without row locks. The plus changes no value; without it, SQLite prepares a `LIMIT @x` again for each run. */
 export function forSqlite(source: string): Compiled {
@@ -102,9 +101,7 @@ export function forPostgres(source: string, leaseNow?: string): Compiled {
   const text = spelled(source, 'postgres').replaceAll('@leaseNow', leaseNow ?? 'CAST(@leaseNow AS bigint)')
   const names = namesOf(text)
   return {
-    text: text
-      .replace(TABLE_NAME, (_, verb: string, table: string) => `${verb} platformctl.${table}`)
-      .replace(PARAMETER, (_, name: string) => `$${names.indexOf(name) + 1}`),
+    text: qualified(text).replace(PARAMETER, (_, name: string) => `$${names.indexOf(name) + 1}`),
     names,
   }
 }

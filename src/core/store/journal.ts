@@ -40,6 +40,16 @@ export type JournalEntry = { readonly at: number } & (
   | { readonly what: 'unread'; readonly line: string }
 )
 
+/** How a restore of either store learns of what happened since. */
+export interface SinceOptions {
+  readonly now: number
+  /** A journal of the replaced store, from beside it or as `db journal` wrote it. */
+  readonly journal?: string | undefined
+  /** Restore although nobody knows who left since. */
+  readonly withoutJournal?: boolean | undefined
+  readonly audit?: AuditEntry | undefined
+}
+
 /** UTC milliseconds that a date can have. */
 export const isTime = (value: unknown): value is number =>
   typeof value === 'number' && !Number.isNaN(new Date(value).getTime())

@@ -12,9 +12,7 @@ export const VERIFIED_AT = 'verified_at'
 /** Content of a file: the course and all that belongs to it, or the visitors' events. */
 export type StoreContent = 'course' | 'analytics'
 
-type Upkeep = ReturnType<typeof upkeep>
-
-interface MaintenanceStatus extends Awaited<ReturnType<Upkeep['status']>> {
+interface Place {
   readonly kind: 'sqlite' | 'postgres'
   /** File or server, without credentials. */
   readonly location: string
@@ -30,8 +28,7 @@ export type BackupResult = { file: string; bytes: number; version: number; count
 export type BackupOptions = { readonly recipients: readonly string[] }
 
 /** An operator's maintenance of a store: its state, migrations, checks and backups. */
-export interface StoreMaintenance extends Omit<Upkeep, 'status'> {
-  status(): Promise<MaintenanceStatus>
+export interface StoreMaintenance extends ReturnType<typeof upkeep> {
   /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
@@ -85,19 +82,23 @@ export function* countRows(): Steps<Record<string, number>> {
   return counts
 }
 
+type Parts = { readonly place: () => Promise<Place>; readonly migrate: () => Promise<void> }
+
 /** What an operator does alike with both stores. The steps of `sql` say what is wrong with the store. */
-export function upkeep({ read }: Sql, schema: Schema, migrate: () => Promise<void>) {
+export function upkeep({ read }: Sql, schema: Schema, { place, migrate }: Parts) {
   const versionNow = () => read(schemaVersion)
   return {
-    status: () =>
-      read(function* () {
+    status: async () => ({
+      ...(await read(function* () {
         return {
           ...(yield* readSchema(schema.steps.length)),
           counts: yield* countRows(),
           /** When `verify` last passed, in UTC milliseconds. */
           verifiedAt: (yield* hasTable('meta')) ? yield* getTime(VERIFIED_AT) : undefined,
         }
-      }),
+      })),
+      ...(await place()),
+    }),
     /** The steps that `migrate` would run, with the beginnings of their statements (`CREATE TABLE subscription`). */
     async pending() {
       const from = await read(() => assertReadable(schema))

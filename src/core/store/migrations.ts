@@ -485,15 +485,16 @@ const TABLE_NAME = new RegExp(
   `\\b(FROM|INTO|JOIN|UPDATE|TABLE|ON|REFERENCES) (?=(?:${TABLES.join('|')}|health_\\w+)\\b)`,
   'g',
 )
+/** A text for PostgreSQL, whose tables are in the schema `platformctl`. */
+export const qualified = (text: string): string => text.replace(TABLE_NAME, '$1 platformctl.')
 
 const inSqlite = (text: string) =>
   text.replace(TYPE, (type) => SQLITE_TYPES[type] ?? 'INTEGER').replaceAll('DEFAULT false', 'DEFAULT 0')
 
 const inPostgres = (text: string) =>
-  text
+  qualified(text)
     .replaceAll(/ STRICT(?:, WITHOUT ROWID)?;/g, ';')
     .replaceAll('json_object(', 'json_build_object(')
-    .replace(TABLE_NAME, '$1 platformctl.')
 
 const stepsOf = (spelled: (part: string | Both) => string): readonly string[] =>
   STEPS.map((step) => [step].flat().map(spelled).join('\n'))

@@ -1,6 +1,7 @@
 import type { CourseStore } from '../course/store.ts'
 import type { PinnedPlan } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
+import { jsonObject } from '../is-record.ts'
 import { hashOf, type LessonText } from '../mail/definition.ts'
 import { all, first, LOCKS, lock, ROWS_A_STEP, run, type Sql, type Steps, scalar } from './sql.ts'
 
@@ -92,13 +93,9 @@ export function plans({ one, write }: Sql) {
 
 /** The hashes of the texts that a plan names; none for a plan from before there were any, or a damaged one. */
 function textsOf({ plan }: Pick<PlanRow, 'plan'>): readonly string[] {
-  try {
-    // Any value is possible: somebody may have edited the row.
-    const { texts }: { texts?: unknown } = JSON.parse(plan)
-    return Array.isArray(texts) ? texts.flatMap((lesson) => Object.values(Object(lesson))).map(String) : []
-  } catch {
-    return []
-  }
+  // Any value is possible: somebody may have edited the row.
+  const { texts } = jsonObject(plan)
+  return Array.isArray(texts) ? texts.flatMap((lesson) => Object.values(Object(lesson))).map(String) : []
 }
 
 /** Faults of the texts that enrolments keep, one sentence each. */

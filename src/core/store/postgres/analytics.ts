@@ -3,13 +3,12 @@ import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../host.ts'
 import type { Secret } from '../../secret.ts'
 import { addBatch, analytics } from '../analytics.ts'
-import { first, LOCKS, lock, run, type Steps, scalar } from '../sql.ts'
+import { first, LOCKS, lock, ROWS_A_STEP, run, type Steps, scalar } from '../sql.ts'
 import { createPool, orEnd } from './connection.ts'
 import { plainSql, postgresSql } from './sql.ts'
 
 /** Ingest is one statement a batch: more connections would only wait for the same disk. */
 const CONNECTIONS = 4
-const ROWS_A_STEP = 500
 /** Batches of a day are counted in several rows, so that commits seldom wait for each other's count. */
 const SLOTS = 16
 const SIZE = 'SELECT pg_total_relation_size(CAST(CAST(@table AS text) AS regclass)) AS bytes'

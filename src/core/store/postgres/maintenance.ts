@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AuditEntry } from '../../audit.ts'
 import { postgresLocation } from '../../env/values.ts'
 import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
-import { ANCHOR, assertRead, covers, readNamedJournal, uncovered } from '../journal.ts'
+import { ANCHOR, assertRead, covers, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
 import { replay, takeTold, toldBy } from '../replay.ts'
@@ -23,16 +22,12 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
   const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS })
   const sql = plainSql(pool)
   const schema = { steps: POSTGRES_STEPS, place: PLACE }
-  const alike = upkeep(sql, schema, () => migrate(pool))
+  const place = async () => {
+    const bytes = (await sql.one(scalar<number>(SIZE))) ?? 0
+    return { kind: 'postgres', location: postgresLocation(url.reveal()), bytes, walBytes: undefined } as const
+  }
   return {
-    ...alike,
-    status: async () => ({
-      ...(await alike.status()),
-      kind: 'postgres',
-      location: postgresLocation(url.reveal()),
-      bytes: (await sql.one(scalar<number>(SIZE))) ?? 0,
-      walBytes: undefined,
-    }),
+    ...upkeep(sql, schema, { place, migrate: () => migrate(pool) }),
     verify: (now) =>
       sql.read(function* () {
         yield* assertReadable(schema)
@@ -75,14 +70,9 @@ const RUNS = `SELECT id FROM audit WHERE action = 'restore' AND details = @detai
 const LAST_CHANGE = `SELECT greatest((SELECT greatest(max(created_at), max(confirmed_at), max(unsubscribed_at)) FROM subscription),
     (SELECT max(at) FROM subscription_event), (SELECT max(at) FROM audit), 0)`
 
-export interface AfterRestoreOptions {
+export interface AfterRestoreOptions extends SinceOptions {
   /** The replaced store: the address of its database, or the name of its schema in the restored one. */
   readonly from?: Secret | { readonly schema: string } | undefined
-  /** A journal of the replaced store, as `db journal` wrote it. */
-  readonly journal?: string | undefined
-  readonly withoutJournal?: boolean | undefined
-  readonly now: number
-  readonly audit?: AuditEntry | undefined
 }
 
 /** Does again in a restored database what people and operators ended since; gives up to when it, and all, is known. */

@@ -2,22 +2,13 @@ import { type Compiled, forPostgres, spelled } from '../dialect.ts'
 import { StoreOpenError } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { migrate as bringUpToDate, schemaVersion } from '../schema.ts'
-import {
-  type Answer,
-  boundValue,
-  NOTHING,
-  rowReader,
-  type Sql,
-  type Step,
-  type Steps,
-  scalar,
-} from '../sql.ts'
+import type { Answer, Sql, Step, Steps } from '../sql.ts'
+import { boundValue, NOTHING, rowReader, scalar } from '../sql.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { explained, PLACE } from './faults.ts'
 
 /** Older servers get no fixes. */
 const OLDEST_SERVER = 140_000
-const SERVER_VERSION = "SELECT current_setting('server_version_num')::int AS version"
 
 /** `leaseClock` measures leases instead of the server's clock; `limitMs` is the time limit of a transaction. */
 type Runs = { leaseClock?: (() => number) | undefined; limitMs?: number | undefined; guard?: typeof guarded }
@@ -55,7 +46,8 @@ export function* assertThere(): Steps<void> {
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
 export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {
   const sql = plainSql(pool, UNLIMITED)
-  if (((await sql.one(scalar<number>(SERVER_VERSION))) ?? 0) < OLDEST_SERVER)
+  const version = await sql.one(scalar<number>("SELECT current_setting('server_version_num')::int"))
+  if ((version ?? 0) < OLDEST_SERVER)
     throw new StoreOpenError(`${PLACE} is older than version 14: upgrade the server.`)
   await bringUpToDate(sql, { steps, place: PLACE })
 }

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { Duplex, Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { Decrypter, Encrypter } from 'age-encryption'
 import { StoreMaintenanceError } from '../errors.ts'
@@ -7,8 +7,8 @@ import { StoreMaintenanceError } from '../errors.ts'
 export const LARGEST_HEADER_BYTES = 256 * 1024
 const MOST_RECIPIENTS = 100
 
-/** Encrypts a stream for everybody whose public key (`age1…`) is named. */
-export async function encrypt(plain: Readable, recipients: readonly string[]): Promise<Readable> {
+/** Encrypts what passes for everybody whose public key (`age1…`) is named. */
+export function encrypting(recipients: readonly string[]): Duplex {
   if (recipients.length > MOST_RECIPIENTS)
     throw new StoreMaintenanceError(
       `a backup is encrypted for at most ${MOST_RECIPIENTS} public keys, and ${recipients.length} are named.`,
@@ -21,7 +21,9 @@ export async function encrypt(plain: Readable, recipients: readonly string[]): P
       const said = `${recipient} is not a public key of age (age1…): age-keygen prints one.`
       throw new StoreMaintenanceError(said, { cause: error })
     }
-  return fromWeb(await encrypter.encrypt(toWeb(plain)))
+  return Duplex.from(async function* (plain: AsyncIterable<Uint8Array>) {
+    yield* fromWeb(await encrypter.encrypt(toWeb(Readable.from(plain))))
+  })
 }
 
 /** Refuses an encrypted file whose header, which nothing authenticates before it is read, is too large. */

@@ -40,7 +40,7 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
       database = new Database(file, { timeout: busyMs })
       if (alone) database.pragma('locking_mode = EXCLUSIVE')
       const found = String(database.prepare('SELECT sqlite_version()').pluck().get())
-      if (rank(found) < rank(OLDEST_SQLITE))
+      if (found.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0)
         throw new StoreOpenError(
           `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`,
         )
@@ -58,6 +58,18 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
   } catch (error) {
     database?.close()
     throw error
+  }
+}
+
+/** Lends a file that is being made, and leaves it as one: what is left in a log would stay behind when it is moved. */
+export async function withImage<T>(file: string, work: (database: SqliteDatabase) => T | Promise<T>) {
+  const database = connect({ file })
+  try {
+    const result = await work(database)
+    database.pragma('journal_mode = DELETE')
+    return result
+  } finally {
+    database.close()
   }
 }
 
@@ -137,8 +149,6 @@ function isMarked(database: SqliteDatabase, file: string): boolean {
   return false
 }
 
-const rank = (version: string) => version.split('.').reduce((sum, part) => sum * 1000 + Number(part), 0)
-
 function sentence(file: string, error: unknown): string {
   const code = codeOf(error)
   if (code === 'SQLITE_NOTADB')
@@ -206,14 +216,8 @@ export function scrubFile(database: SqliteDatabase, file: string, texts: readonl
   const gone = () => ![file, `${file}-wal`].some((one) => holds(one, texts))
   emptied()
   if (gone()) return true
-  try {
-    database.exec('VACUUM')
-    // A file that was rewritten holds what is in the store and nothing else.
-    return emptied()
-  } catch {
-    // Another process holds the file.
-    return false
-  }
+  // Another process may hold the file. One that was rewritten holds what is in the store and nothing else.
+  return faultOf(() => database.exec('VACUUM')) === undefined && emptied()
 }
 
 const CHUNK = 1024 * 1024

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { codeOf, storeFault } from '../../errors.ts'
+import { attempt } from '../../is-record.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
@@ -60,14 +61,15 @@ export function makeScratch(folder: string): string {
 
 export const removeFolder = (folder: string): void => fs.rmSync(folder, { recursive: true, force: true })
 
-/** Makes a file that is complete when it gets its name; `work` gives the place where it made it, and a failure leaves nothing. */
-export async function making<T extends { made: string }>(file: string, work: (inside: string) => Promise<T>) {
+/** Makes a file that is complete when it gets its name: `work` makes it as `made`, and a failure leaves nothing. */
+export async function making<T>(file: string, work: (made: string) => Promise<T>): Promise<T> {
   const folder = path.dirname(file)
   let scratch: string | undefined
   try {
     scratch = makeScratch(folder)
-    const result = await work(scratch)
-    moveIntoPlace(result.made, file)
+    const made = path.join(scratch, 'made')
+    const result = await work(made)
+    moveIntoPlace(made, file)
     syncFolder(folder)
     return result
   } catch (error) {
@@ -90,13 +92,15 @@ export function removeAbandoned(folder: string): void {
 
 const isRunning = (pid: number) => (faultOf(() => process.kill(pid, 0)) ?? 'EPERM') === 'EPERM'
 
-/** The code of what kept some work from being done; undefined: it was done. */
-export function faultOf(work: () => void): string | undefined {
+/** The code of what kept some work from being done; undefined: it was done. Throws a fault whose code is another than `known`. */
+export function faultOf(work: () => void, known = /^/): string | undefined {
   try {
     work()
     return undefined
   } catch (error) {
-    return codeOf(error)
+    const code = codeOf(error)
+    if (!known.test(code)) throw error
+    return code
   }
 }
 
@@ -104,27 +108,19 @@ export function faultOf(work: () => void): string | undefined {
 const LEAST_FREE_BYTES = 256 * 1024
 
 export function isDiskFull(file: string): boolean {
-  try {
-    const { bavail, bfree, bsize } = fs.statfsSync(path.dirname(path.resolve(file)))
-    // Some blocks may be kept for the superuser.
-    return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES
-  } catch {
-    // A file system that does not say so is asked by writing.
-    return false
-  }
+  // A file system that does not say so is asked by writing.
+  const found = attempt(() => fs.statfsSync(path.dirname(path.resolve(file))))
+  if (found === undefined) return false
+  // Some blocks may be kept for the superuser.
+  return (process.getuid?.() === 0 ? found.bfree : found.bavail) * found.bsize < LEAST_FREE_BYTES
 }
 
 /** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
 export function moveIntoPlace(from: string, to: string): void {
-  try {
-    fs.linkSync(from, to)
-  } catch (error) {
-    const code = codeOf(error)
-    if (code === 'EEXIST')
-      throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
-    fs.renameSync(from, to)
-  }
+  const code = faultOf(() => fs.linkSync(from, to), /^(?:EEXIST|EPERM|ENOTSUP|ENOSYS)$/)
+  if (code === 'EEXIST')
+    throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
+  if (code !== undefined) fs.renameSync(from, to)
 }
 
 /** Makes a rename durable; a folder cannot be opened on Windows, where a rename needs no such thing. */

@@ -1,13 +1,7 @@
 import { DAY_MS } from '../../durations.ts'
 import type { ProbeState } from '../../health/probe.ts'
-import {
-  DAYS_KEPT,
-  type History,
-  INCIDENTS_KEPT_PER_PROBE,
-  type Incident,
-  SAME_INCIDENT_MS,
-  WHOLE_SERVICE,
-} from '../../status/history.ts'
+import type { History, Incident } from '../../status/history.ts'
+import { DAYS_KEPT, INCIDENTS_KEPT_PER_PROBE, SAME_INCIDENT_MS, WHOLE_SERVICE } from '../../status/history.ts'
 import { health } from '../health.ts'
 import { SQLITE_HEALTH } from '../migrations.ts'
 import { all, run, type Steps } from '../sql.ts'

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream, statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { Duplex, PassThrough, type Readable, type Transform, Writable } from 'node:stream'
+import { Duplex, type Readable, type Transform, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -49,14 +49,10 @@ export function packingOf(name: string): Packing {
 /** Packs a file into a new one, durably, for its owner only; gives the SHA-256 of what went in and of what was written. */
 export async function pack(from: string, to: string, packing: Packing, recipients: readonly string[]) {
   const [image, written] = [createHash('sha256'), createHash('sha256')]
-  const packed = new PassThrough()
-  // A fault of an earlier step ends `packed` with it, which the second pipeline reports.
-  pipeline([createReadStream(from), hashing(image), ...packing.pack.map((make) => make()), packed]).catch(
-    () => {},
-  )
-  const sealed =
-    recipients.length === 0 ? packed : await (await import('./age.ts')).encrypt(packed, recipients)
-  await pipeline(sealed, hashing(written), createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }))
+  const seal = recipients.length === 0 ? [] : [(await import('./age.ts')).encrypting(recipients)]
+  const steps = [hashing(image), ...packing.pack.map((make) => make()), ...seal, hashing(written)]
+  const sink = createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true })
+  await pipeline([createReadStream(from), ...steps, sink])
   return { image: image.digest('hex'), written: written.digest('hex') }
 }
 

@@ -4,22 +4,13 @@ import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../errors.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
-import {
-  type AnalyticsMaintenance,
-  BACKUP_AT,
-  type BackupOptions,
-  type BackupResult,
-  countRows,
-  type StoreContent,
-  type StoreMaintenance,
-  upkeep,
-  VERIFIED_AT,
-} from '../maintenance.ts'
+import type { AnalyticsMaintenance, BackupOptions, StoreContent, StoreMaintenance } from '../maintenance.ts'
+import { BACKUP_AT, countRows, upkeep, VERIFIED_AT } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../schema.ts'
 import { getMeta, OWNER, setMeta } from '../sql.ts'
 import { foreignObject, verifyDatabase } from './check.ts'
-import { connect, connectAnyway, explainDamage, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { connectAnyway, explainDamage, type SqliteDatabase, schemaVersion, withImage } from './connection.ts'
 import { faultOf, isDiskFull, isForeign, makeFile, making, sizeOf } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { openJournal } from './journal.ts'
@@ -43,25 +34,19 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     }
   }
   const sql = sqliteSql({ database, guarded: sound })
-  const alike = upkeep(sql, schema, () =>
+  const place = async () =>
+    ({ kind: 'sqlite', location: file, bytes: sizeOf(file), walBytes: sizeOf(`${file}-wal`) }) as const
+  const migrateAlone = () =>
     migrate(sql, schema).catch((error: unknown) => {
       if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
       throw new StoreMaintenanceError(
         `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
         { cause: error },
       )
-    }),
-  )
+    })
   const anchor = (now: number) => note(() => database.transaction(() => journal.anchor(now)).immediate())
   return {
-    ...alike,
-    status: async () => ({
-      ...(await alike.status()),
-      kind: 'sqlite',
-      location: file,
-      bytes: sizeOf(file),
-      walBytes: sizeOf(`${file}-wal`),
-    }),
+    ...upkeep(sql, schema, { place, migrate: migrateAlone }),
     verify: async (now) => {
       perform(assertReadable(schema))
       const found = verifyDatabase(database, 'course', now)
@@ -97,12 +82,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
 
   /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
   function note(write: () => void): void {
-    if (!sound(() => perform(hasTable('meta')))) return
-    try {
-      write()
-    } catch (error) {
-      if (!codeOf(error).startsWith('SQLITE_')) throw error
-    }
+    if (sound(() => perform(hasTable('meta')))) faultOf(write, /^SQLITE_/)
   }
 }
 
@@ -148,7 +128,7 @@ type Source = { readonly database: SqliteDatabase; readonly file: string; readon
  * Backs a store up while others write to it: a consistent copy (VACUUM INTO) is checked, packed, encrypted for the
  * recipients, read back and compared, and only then gets its name. A failure leaves nothing behind.
  */
-async function backup(source: Source, file: string, { recipients = [], now }: Asked): Promise<BackupResult> {
+async function backup(source: Source, file: string, { recipients = [], now }: Asked) {
   try {
     const packing = packingOf(file)
     const isSealed = recipients.length > 0
@@ -165,44 +145,37 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
       throw new StoreMaintenanceError(
         `${path.dirname(file)} does not exist: make the folder for backups first.`,
       )
-    const { version, counts } = await making(file, async (scratch) => {
-      const [image, made] = [path.join(scratch, 'image.sqlite'), path.join(scratch, 'packed')]
+    const checked = await making(file, async (made) => {
+      const image = `${made}.sqlite`
       makeFile(image)
       source.database.prepare('VACUUM INTO ?').run(image)
-      const checked = checkImage(image, source.holds, now)
+      const found = await withImage(image, (copy) => checkImage(copy, source.holds, now))
       const { image: hash, written } = await pack(image, made, packing, recipients)
       // Only its recipients can read an encrypted backup: then the bytes are compared.
       const same = isSealed ? (await hashOf(made)) === written : (await unpack(made, undefined)) === hash
       if (!same)
         throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
-      return { made, ...checked }
+      return found
     })
-    return { file, bytes: sizeOf(file), version, counts }
+    return { file, bytes: sizeOf(file), ...checked }
   } catch (error) {
     throw explainDamage(source.file, error)
   }
 }
 
-function checkImage(image: string, holds: StoreContent, now: number) {
-  const copy = connect({ file: image })
-  try {
-    const foreign = foreignObject(copy, holds)
-    if (foreign !== undefined)
-      throw new StoreMaintenanceError(
-        `the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`,
-      )
-    const found = copy.pragma('integrity_check(1)', { simple: true })
-    if (found !== 'ok')
-      throw new StoreMaintenanceError(
-        `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
-      )
-    const perform = performer(copy)
-    // A restore names the time since then.
-    if (holds === 'course' && schemaVersion(copy) > 0) perform(setMeta(BACKUP_AT, String(now)))
-    return { version: schemaVersion(copy), counts: perform(countRows()) }
-  } finally {
-    // Back to one file without a log of its own, as it is to be packed.
-    copy.pragma('journal_mode = DELETE')
-    copy.close()
-  }
+function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
+  const foreign = foreignObject(copy, holds)
+  if (foreign !== undefined)
+    throw new StoreMaintenanceError(
+      `the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`,
+    )
+  const found = copy.pragma('integrity_check(1)', { simple: true })
+  if (found !== 'ok')
+    throw new StoreMaintenanceError(
+      `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
+    )
+  const perform = performer(copy)
+  // A restore names the time since then.
+  if (holds === 'course' && schemaVersion(copy) > 0) perform(setMeta(BACKUP_AT, String(now)))
+  return { version: schemaVersion(copy), counts: perform(countRows()) }
 }

@@ -4,14 +4,12 @@ import { codeError, PlatformError, storeFault } from '../../errors.ts'
 import { forSqlite } from '../dialect.ts'
 import type { RowByRow } from '../dispatch.ts'
 import { UNAVAILABLE } from '../errors.ts'
-import { TEXTS as HISTORY } from '../history.ts'
 import { BACKUP_AT } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
-import { operations } from '../operations.ts'
 import { readSchema } from '../schema.ts'
 import { getTime, ping, storableText } from '../sql.ts'
-import type { OnLost, Store } from '../store.ts'
-import { dueColumn } from '../subscriptions.ts'
+import { type OnLost, operations, type Store } from '../store.ts'
+import { dueColumn, TEXTS as SUBSCRIPTIONS } from '../subscriptions.ts'
 import { closeFile, guard, IN_MEMORY, type SqliteDatabase } from './connection.ts'
 import { isDiskFull, sizeOf } from './files.ts'
 import { openJournal } from './journal.ts'
@@ -94,7 +92,7 @@ export function rowByRow(database: SqliteDatabase): RowByRow {
     INSERT OR IGNORE INTO subscription_event (subscription, at, kind, enrolment, day, outcome, reason, message_id, provider_id, source, attempt)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
       (SELECT count(*) + 1 FROM subscription_event WHERE subscription = ? AND kind = 'attempt' AND enrolment = ? AND day = ?))`)
-  const bound = database.prepare(forSqlite(HISTORY.bound).text)
+  const bound = database.prepare(forSqlite(SUBSCRIPTIONS.forget).text)
   return {
     claim({ nextAttemptAt, firstAttemptAt, claimedAt, leaseUntil, claimedBy, fence }, { rowid }) {
       claim.run(nextAttemptAt, firstAttemptAt, claimedAt, leaseUntil, claimedBy, fence, rowid)

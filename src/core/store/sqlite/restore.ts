@@ -1,15 +1,15 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import type { AuditEntry } from '../../audit.ts'
 import { codeOf, storeFault } from '../../errors.ts'
 import { departuresOf, storeKey } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import * as journals from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { NOTHING_REPLAYED, replay, takeTold, toldBy } from '../replay.ts'
-import { addAudit, getMeta, getTime, OWNER, type Sql, type Steps, setMeta } from '../sql.ts'
+import { addAudit, getMeta, getTime, OWNER, type Steps, setMeta } from '../sql.ts'
 import { assertMadeHere, verifyDatabase } from './check.ts'
-import { closeFile, connect, holdAlone, inUse, type SqliteDatabase, schemaVersion } from './connection.ts'
+import type { SqliteDatabase } from './connection.ts'
+import { closeFile, connect, holdAlone, inUse, schemaVersion, withImage } from './connection.ts'
 import { failed, faultOf, makeFolder, makeScratch, removeFolder, shareOwner, syncFolder } from './files.ts'
 import { unpack } from './image.ts'
 import { isErasedBy, openJournal } from './journal.ts'
@@ -23,17 +23,12 @@ type Checked = Awaited<ReturnType<typeof check>>
 /** A backup, and the file in whose place it is put. */
 type RestorePart = { readonly from: string; readonly to: string; readonly holds: StoreContent }
 
-export interface RestoreOptions {
+export interface RestoreOptions extends journals.SinceOptions {
   readonly force: boolean
-  readonly now: number
   /** Secret keys of age, for backups that are encrypted. */
   readonly identities?: readonly string[]
-  readonly journal?: string | undefined
-  /** Restore although nobody knows who left since the backup. */
-  readonly withoutJournal?: boolean | undefined
   /** The replaced store's file, to take the records of lessons sent since the backup from. */
   readonly sentFrom?: string | undefined
-  readonly audit?: AuditEntry | undefined
 }
 
 /**
@@ -106,14 +101,7 @@ function folderOf({ to }: RestorePart): readonly string[] {
 async function unpackAndCheck(part: RestorePart, image: string, options: RestoreOptions): Promise<Checked> {
   try {
     await unpack(part.from, image, options.identities)
-    const database = connect({ file: image })
-    try {
-      return await check(database, part, options)
-    } finally {
-      database.pragma('wal_checkpoint(TRUNCATE)')
-      database.pragma('journal_mode = DELETE')
-      database.close()
-    }
+    return await withImage(image, (database) => check(database, part, options))
   } catch (error) {
     throw refusal(error, part.from, image)
   }
@@ -198,7 +186,7 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const later = journals.laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
-  await takeToldOf([to, sentFrom ?? to], key, sql)
+  takeToldOf([to, sentFrom ?? to], key, database)
   const replayed = await replay(sql, entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
@@ -225,25 +213,26 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
 }
 
 /** From the first of these files that can be read whole; otherwise leaves what the backup has. */
-async function takeToldOf(files: readonly string[], key: string | undefined, sql: Sql): Promise<void> {
+function takeToldOf(files: readonly string[], key: string | undefined, database: SqliteDatabase): void {
   const ask = (file: string) =>
     askReplaced(file, function* () {
       return (yield* storeKey()) === key ? yield* toldBy() : undefined
     })
-  try {
-    const told = files.map(ask).find((found) => found !== undefined)
-    if (told) await sql.write(() => takeTold(told))
-  } catch (error) {
-    if (!codeOf(error).startsWith('SQLITE_')) throw error
-  }
+  const told = files.map(ask).find((found) => found !== undefined)
+  const take = database.transaction(() => told && performer(database)(takeTold(told)))
+  faultOf(() => take.immediate(), /^SQLITE_/)
 }
 
-/** What the replaced store says; undefined if it is too damaged to be read, or made by a build without it. Throws if it is in use. */
-function askReplaced<Value>(file: string, steps: () => Steps<Value>): Value | undefined {
+/** What the replaced store says. */
+const askReplaced = <Value>(file: string, steps: () => Steps<Value>): Value | undefined =>
+  unlessDamaged(file, () => reading(file, (database) => performer(database)(steps())))
+
+/** Undefined if a replaced store is too damaged for the work, or made by a build without it. Throws if it is in use. */
+function unlessDamaged<Value>(file: string, work: () => Value): Value | undefined {
   try {
-    return reading(file, (database) => performer(database)(steps()))
+    return work()
   } catch (error) {
-    const refused = inUse(error, file, 'changed')
+    const refused = inUse(error instanceof StoreOpenError ? error.cause : error, file, 'changed')
     if (refused instanceof StoreMaintenanceError) throw refused
     return undefined
   }
@@ -258,7 +247,8 @@ function putInPlace(to: string, image: string, now: number): string | undefined 
   let old: SqliteDatabase | undefined
   try {
     shareOwner(image, to)
-    old = existsSync(to) ? lockedOld(to) : undefined
+    // One that is too damaged to be locked is in no use.
+    old = existsSync(to) ? unlessDamaged(to, () => locked(to)) : undefined
     // SQLite would replay a leftover log into the new file.
     for (const end of ['-wal', '-shm'])
       if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
@@ -276,17 +266,14 @@ function putInPlace(to: string, image: string, now: number): string | undefined 
   return isFirst ? undefined : kept
 }
 
-/** The old store with every lock taken; undefined when it is too damaged to be locked, and so to be in use. */
-function lockedOld(file: string): SqliteDatabase | undefined {
-  let database: SqliteDatabase | undefined
+/** The old store with every lock taken. */
+function locked(file: string): SqliteDatabase {
+  const database = connect({ file, busyMs: 0 })
   try {
-    database = connect({ file, busyMs: 0 })
     holdAlone(database, file, 'changed')
     return database
   } catch (error) {
-    database?.close()
-    const refused = error instanceof StoreOpenError ? inUse(error.cause, file, 'changed') : error
-    if (refused instanceof StoreMaintenanceError) throw refused
-    return undefined
+    database.close()
+    throw error
   }
 }

@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3'
-import { codeOf } from '../../errors.ts'
 import { forSqlite, spelled } from '../dialect.ts'
 import type { JournalEntry } from '../journal.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { migrate } from '../schema.ts'
 import { type Answer, boundValue, NOTHING, rowReader, type Sql, type Step, type Steps } from '../sql.ts'
 import { asOpening, connect, type Guarded, type SqliteDatabase, scrubFile } from './connection.ts'
+import { faultOf } from './files.ts'
 
 /** What the steps of an SQLite file need. Without the rest, it is a file of which this process alone knows. */
 export interface SqliteParts {
@@ -47,22 +47,14 @@ export async function openDatabase(
 ): Promise<SqliteDatabase> {
   const database = connect({ file, synchronous })
   try {
-    // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it.
-    asOpening(file, () => confirmLog(database))
+    // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it. A
+    // process that has the file open already holds its lock, and answers for the log itself.
+    asOpening(file, () => faultOf(() => database.pragma('wal_checkpoint(PASSIVE)'), /^SQLITE_BUSY/))
     await migrateFile(database, file, steps)
     return database
   } catch (error) {
     database.close()
     throw error
-  }
-}
-
-/** A process that has the file open already holds its lock, and answers for the log itself. */
-function confirmLog(database: SqliteDatabase): void {
-  try {
-    database.pragma('wal_checkpoint(PASSIVE)')
-  } catch (error) {
-    if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
   }
 }
 
