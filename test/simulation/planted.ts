@@ -234,8 +234,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'stops for a record that it cannot read',
     file: 'store/subscriptions.ts',
-    find: '  } catch {\n    return value\n  }',
-    replace: "  } catch {\n    throw new SyntaxError('damaged')\n  }",
+    find: "=== 'string' ? parsedJson(value)",
+    replace: "=== 'string' ? JSON.parse(value)",
   },
   {
     name: 'counts a report as often as it is delivered',

@@ -2,12 +2,11 @@ import { TOKEN_LIFE_MS } from '../course/due.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Preferences } from '../course/subscription.ts'
 import * as joining from '../course/transitions/enrol.ts'
-import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { messageSteps as queue } from './messages.ts'
 import { keepPlan } from './plans.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
-import { enrolmentKey, subscriptions } from './subscriptions.ts'
+import { enrolmentKey, history, subscriptions } from './subscriptions.ts'
 
 const TOKEN = `SELECT created_at, used_at, replaced, subscription, time_zone, language
   FROM confirmation WHERE token_hash = @tokenHash`

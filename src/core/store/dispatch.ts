@@ -5,9 +5,8 @@ import type { Claim, Settlement, SubscriptionRecord } from '../course/subscripti
 import * as claiming from '../course/transitions/claim.ts'
 import { IS_GENTLE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
-import { history } from './history.ts'
 import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
-import { claimedAs, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
+import { claimedAs, history, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
 const NOTED_EVERY_MS = 10_000

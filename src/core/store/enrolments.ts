@@ -5,11 +5,10 @@ import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
 import { leaving, leftOf } from './departures.ts'
-import { history } from './history.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
 import { addAudit, all, first, journal, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
-import { enrolmentKey, subscriptions } from './subscriptions.ts'
+import { enrolmentKey, history, subscriptions } from './subscriptions.ts'
 
 export const TEXTS = {
   requested: 'SELECT subscription AS id, enrolment FROM enrol_request WHERE key = @key',

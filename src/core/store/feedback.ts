@@ -2,21 +2,15 @@ import type { HistoryEntry } from '../course/history.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
 import { endByFeedback } from '../course/transitions/leave.ts'
 import { newMailbox } from '../mail/feedback/event.ts'
-import {
-  type AppliedChange,
-  countsOf,
-  type FeedbackStore,
-  type MailboxChange,
-  type SuppressedAddress,
-} from '../mail/feedback/store.ts'
+import type { AppliedChange, FeedbackStore, MailboxChange } from '../mail/feedback/store.ts'
+import { countsOf } from '../mail/feedback/store.ts'
 import { leaving } from './departures.ts'
 import { TEXTS as ERASURE } from './erasure.ts'
-import { history } from './history.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addCounts } from './sending.ts'
 import { addAudit, all, deleteInSteps, first, journal, ROWS_A_STEP, type Sql, storableText } from './sql.ts'
-import { subscriptions } from './subscriptions.ts'
+import { history, subscriptions } from './subscriptions.ts'
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
@@ -116,9 +110,8 @@ export function feedback(sql: Sql): FeedbackStore {
     wasSent: async ({ recipients, ...asked }) =>
       (await one(first(TEXTS.wasSent, { ...asked, recipients }))) !== undefined,
     listSuppressed: async (limit, after = FIRST) =>
-      (await one(mailboxes.suppressed(limit, after))).flatMap(
-        ({ identity, suppression }): SuppressedAddress[] =>
-          suppression ? [{ identity, ...suppression }] : [],
+      (await one(mailboxes.suppressed(limit, after))).flatMap(({ identity, suppression }) =>
+        suppression ? [{ identity, ...suppression }] : [],
       ),
     prune: (before) => deleteInSteps(sql, TEXTS.prune, { before }),
   }

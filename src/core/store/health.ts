@@ -2,14 +2,8 @@ import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
 import type { Service } from '../service.ts'
 import { decode, encode, observe } from '../status/histogram.ts'
-import {
-  DAYS_KEPT,
-  HOURS_KEPT,
-  type Period,
-  type Recorded,
-  type Round,
-  type SharedHistory,
-} from '../status/history.ts'
+import type { Period, Recorded, Round, SharedHistory } from '../status/history.ts'
+import { DAYS_KEPT, HOURS_KEPT } from '../status/history.ts'
 import { floor, followLook, type SeriesMark, STATE_BITS } from '../status/rounds.ts'
 import { all, assigned, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 

@@ -81,21 +81,24 @@ export const TEXTS = {
         SELECT 1 FROM alert_message c
         WHERE c.incident = i.id AND c.kind = 'closed' AND c.channel = o.channel AND c.outcome <> 'pending'))
     ORDER BY opened_at DESC, id`,
-  rewindIncidents: `UPDATE incident SET
+  // In this order: what a clock that was set back dated later than any skew explains.
+  rewind: {
+    incidents: `UPDATE incident SET
       opened_at = CASE WHEN opened_at > @now THEN @now ELSE opened_at END,
       seen_at = CASE WHEN seen_at > @seenAt THEN @seenAt ELSE seen_at END,
       acknowledged_at = CASE WHEN acknowledged_at > @now THEN @now ELSE acknowledged_at END,
       closed_at = CASE WHEN closed_at > @now THEN @now ELSE closed_at END
-    WHERE opened_at > @latest OR seen_at > @latest OR closed_at > @latest`,
-  forgetReminders: "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
-  rewindQueue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0 AND EXISTS (
+      WHERE opened_at > @latest OR seen_at > @latest OR closed_at > @latest`,
+    reminders: "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
+    queue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0 AND EXISTS (
       SELECT 1 FROM alert_message a
       WHERE a.at > @latest AND a.outcome = 'pending' AND a.incident = message.subject AND a.channel = message.channel)`,
-  rewindMessages: `UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'`,
-  // Before the row that ended them is forgotten, silences that it ended are shortened to nothing, which still ends older ones.
-  endSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
+    messages: `UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'`,
+    // Before the row that ended them is forgotten, silences that it ended are shortened to nothing, which still ends older ones.
+    endedSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
       SELECT 1 FROM silence e WHERE e.until_at = e.from_at AND e.from_at > @latest AND e.from_at >= silence.from_at)`,
-  forgetSilences: 'DELETE FROM silence WHERE from_at > @latest',
+    silences: 'DELETE FROM silence WHERE from_at > @latest',
+  },
   prune: {
     incidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
       (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`,
@@ -148,7 +151,6 @@ const visitors = (hears: Hears): model.Hearing => ({
 })
 
 const NOTHING_SAID: model.AlertFacts = { reason: undefined, affected: [] }
-const planId = (incident: string, channel: string) => `alert.${incident}.${channel}`
 
 export function incidents({ one, read, write }: Sql): model.IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly model.StoredIncident[]> {
@@ -174,7 +176,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
   function* plan({ incidents: about, messages }: Told, channels: readonly model.Hearing[], now: number) {
     if (about.length === 0 || channels.length === 0) return
     const planned = plannedAlerts(about, messages, channels, now).map(({ incident, channel, kind, at }) => ({
-      id: planId(incident, channel),
+      id: `alert.${incident}.${channel}`,
       stream: 'alert',
       key: `alert.${incident}.${kind}.${channel}`,
       subject: incident,
@@ -226,12 +228,9 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     })
   function* rewind(now: number): Steps<number> {
     const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
-    let changed = yield* run(TEXTS.rewindIncidents, times)
-    changed += yield* run(TEXTS.forgetReminders, times)
-    yield* run(TEXTS.rewindQueue, times)
-    changed += yield* run(TEXTS.rewindMessages, times)
-    yield* run(TEXTS.endSilences, times)
-    return changed + (yield* run(TEXTS.forgetSilences, times))
+    let changed = 0
+    for (const text of Object.values(TEXTS.rewind)) changed += yield* run(text, times)
+    return changed
   }
   return {
     follow: ({ now, channels, visitorsHear, decide }) =>

@@ -4,9 +4,8 @@ import { LEASE_MS } from '../delivery/lease.ts'
 import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/messages.ts'
 import { DAY_MS } from '../durations.ts'
 import { leaving } from './departures.ts'
-import { history } from './history.ts'
 import { all, first, journal, run, type Sql, type Steps, scalar } from './sql.ts'
-import { subscriptions } from './subscriptions.ts'
+import { history, subscriptions } from './subscriptions.ts'
 
 /** An attempt planned further ahead was dated by a wrong clock. */
 const FAR_MS = DAY_MS

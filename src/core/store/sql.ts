@@ -170,51 +170,58 @@ export function* ping(more = 0): Steps<void> {
   if ((yield* getMeta('ping')) !== mark) throw new TypeError('what was written could not be read back')
 }
 
-/** The value stored under a name; the first caller makes it. */
-export const getOrCreate =
-  ({ write }: Sql) =>
-  (name: string, make: () => string): Promise<string> =>
-    write(function* () {
-      yield* run(TEXTS.make, { name, value: make() })
-      return (yield* getMeta(name)) ?? ''
-    })
-
 /** The names in `meta` of the configurations that replicas run with, and of the platform that has claimed a store. */
 export const CONFIGURATIONS = 'configurations'
 export const OWNER = 'platform'
 /** Three looks of a minute each: a replica that was stopped is forgotten, and a deploy has this time to end. */
 const RECENT_MS = 3 * MINUTE_MS
 
-/** Notes what a replica runs with, and gives what the others do that were seen lately. */
-export const noteConfiguration =
-  ({ write }: Sql) =>
-  (replica: string, configuration: string, now: number): Promise<readonly string[]> =>
-    write(function* () {
-      const held = yield* scalar<string>(TEXTS.hold, { name: CONFIGURATIONS })
-      const noted: Record<string, { at: number; configuration: string }> = JSON.parse(held ?? '{}')
-      const others = Object.entries(noted).filter(
-        ([name, { at }]) => name !== replica && Math.abs(now - at) < RECENT_MS,
-      )
-      const next = Object.fromEntries([...others, [replica, { at: now, configuration }]])
-      yield* setMeta(CONFIGURATIONS, JSON.stringify(next))
-      return others.map(([, other]) => other.configuration)
-    })
-
-/** The platform that a store belongs to, by its name, which every build can read and older ones ignore. */
-export function storeOwner({ one, write }: Sql) {
+/** What a store keeps about itself, by name, and the log of what operators did with it. */
+export function meta({ one, write }: Sql) {
   /** Undefined until a platform has claimed the store. */
-  const name = () => one(getMeta(OWNER))
+  const owner = () => one(getMeta(OWNER))
   return {
-    name,
-    /** The first platform to claim a store keeps it, until another adopts it. Gives the name of the one that has it. */
-    async claim(platform: string, { adopt = false }: { adopt?: boolean | undefined } = {}): Promise<string> {
-      // Read first: each start asks, and only the first one writes.
-      const owner = await name()
-      if (owner === platform || (owner !== undefined && !adopt)) return owner
-      return write(function* () {
-        yield* run(adopt ? TEXTS.set : TEXTS.make, { name: OWNER, value: platform })
-        return (yield* getMeta(OWNER)) ?? platform
-      })
+    /** The value stored under a name; the first caller makes it. */
+    getOrCreate: (name: string, make: () => string) =>
+      write(function* () {
+        yield* run(TEXTS.make, { name, value: make() })
+        return (yield* getMeta(name)) ?? ''
+      }),
+    /** Notes what a replica runs with, and gives what the others do that were seen lately. */
+    noteConfiguration: (replica: string, configuration: string, now: number) =>
+      write(function* (): Steps<readonly string[]> {
+        const held = yield* scalar<string>(TEXTS.hold, { name: CONFIGURATIONS })
+        const noted: Record<string, { at: number; configuration: string }> = JSON.parse(held ?? '{}')
+        const others = Object.entries(noted).filter(
+          ([name, { at }]) => name !== replica && Math.abs(now - at) < RECENT_MS,
+        )
+        const next = Object.fromEntries([...others, [replica, { at: now, configuration }]])
+        yield* setMeta(CONFIGURATIONS, JSON.stringify(next))
+        return others.map(([, other]) => other.configuration)
+      }),
+    /** The platform that a store belongs to, by its name, which every build can read and older ones ignore. */
+    owner: {
+      name: owner,
+      /** The first platform to claim a store keeps it, until another adopts it. Gives the name of the one that has it. */
+      async claim(
+        platform: string,
+        { adopt = false }: { adopt?: boolean | undefined } = {},
+      ): Promise<string> {
+        // Read first: each start asks, and only the first one writes.
+        const name = await owner()
+        if (name === platform || (name !== undefined && !adopt)) return name
+        return write(function* () {
+          yield* run(adopt ? TEXTS.set : TEXTS.make, { name: OWNER, value: platform })
+          return (yield* getMeta(OWNER)) ?? platform
+        })
+      },
+    },
+    /** Both stores refuse to change or delete an entry. */
+    audit: {
+      /** Records an action that has no transaction of its own. All others write their entry in theirs. */
+      record: (entry: AuditEntry) => write(() => addAudit(entry)),
+      /** The newest first. */
+      list: (limit: number) => one(listAudit(limit)),
     },
   }
 }
@@ -236,11 +243,3 @@ export function* addAudit(entry: AuditEntry | undefined): Steps<void> {
 
 export const listAudit = (limit: number): Steps<readonly AuditEntry[]> =>
   all<AuditEntry>(TEXTS.listAudit, { limit })
-
-/** The log of operators' actions on a store: both stores refuse to change or delete an entry. */
-export const auditLog = ({ one, write }: Sql) => ({
-  /** Records an action that has no transaction of its own. All others write their entry in theirs. */
-  record: (entry: AuditEntry) => write(() => addAudit(entry)),
-  /** The newest first. */
-  list: (limit: number) => one(listAudit(limit)),
-})

@@ -1,6 +1,21 @@
+import type { CourseStore } from '../course/store.ts'
 import type { Log } from '../host.ts'
-import type { operations } from './operations.ts'
+import { directory, paymentEvents, sentMail } from './account.ts'
+import { confirmations } from './confirmations.ts'
+import { counts } from './counts.ts'
+import { dispatch, type RowByRow } from './dispatch.ts'
+import { enrolments } from './enrolments.ts'
+import { erasure } from './erasure.ts'
+import { feedback } from './feedback.ts'
+import { heartbeats } from './heartbeats.ts'
+import { hours } from './hours.ts'
+import { incidents } from './incidents.ts'
+import { messages } from './messages.ts'
+import { notices } from './notices.ts'
+import { plans } from './plans.ts'
 import type { StoreSchema } from './schema.ts'
+import { sending } from './sending.ts'
+import { meta, type Sql } from './sql.ts'
 
 /** Where the platform keeps what must outlive a process. */
 export interface Store extends ReturnType<typeof operations> {
@@ -35,3 +50,28 @@ export interface StoreOptions {
  * `store_unavailable`, and only opening it anew (best in a new process) makes it usable again.
  */
 export type OnLost = (cause: unknown) => void
+
+export function operations(sql: Sql, rowByRow?: RowByRow) {
+  const course: CourseStore = {
+    ...confirmations(sql),
+    ...enrolments(sql),
+    ...messages(sql),
+    ...notices(sql),
+    ...counts(sql),
+    ...erasure(sql),
+    ...plans(sql),
+    ...dispatch(sql, rowByRow),
+  }
+  return {
+    course,
+    feedback: feedback(sql),
+    sending: sending(sql),
+    directory: directory(sql),
+    sentMail: sentMail(sql),
+    paymentEvents: paymentEvents(sql),
+    incidents: incidents(sql),
+    heartbeats: heartbeats(sql),
+    ...meta(sql),
+    ...hours(sql),
+  }
+}

@@ -1,6 +1,8 @@
 import { FIRST_COURSE } from '../course/definition.ts'
+import { type HistoryEntry, MOST_ENTRIES, mayExceed, type PastEntry } from '../course/history.ts'
 import type { Problem, SubscriptionRecord } from '../course/subscription.ts'
 import { DAY_MS } from '../durations.ts'
+import { parsedJson } from '../is-record.ts'
 import { closeTo } from './schema.ts'
 import { all, assigned, camelCase, first, run, type Steps } from './sql.ts'
 
@@ -28,6 +30,8 @@ const CHANGED = `state, enrolment, confirmed_at, unsubscribed_at, course_version
   last_sent_at, time_zone, language, sent_days, sent_lessons, next_attempt_at, first_attempt_at, claimed_at, lease_until,
   claimed_by, fence, failures, problem_kind, problem_reason, problem_since, consent_at, consent_how`
 
+const ENTRY = 'subscription, at, kind, enrolment, day, outcome, reason, message_id, provider_id, source'
+
 /** The columns of a row by the program's names: for a statement that is run for every lesson. */
 const named = (column: string) => `${column} AS "${camelCase(column)}"`
 export const ROW_COLUMNS = `${CREATED}, ${CHANGED}`.replace(/\w+/g, named)
@@ -44,6 +48,17 @@ export const TEXTS = {
     FROM {rows subscription: id, ${CHANGED}} AS r WHERE subscription.id = r.id`,
   anyCourse: 'SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1',
   anyNames: `SELECT 1 FROM subscription WHERE needs > ${COURSES} LIMIT 1`,
+  // An entry about a subscription that was erased meanwhile is left out.
+  remember: `INSERT INTO subscription_event (${ENTRY}, attempt)
+    SELECT ${ENTRY.replace(/\w+/g, 'r.$&')}, CASE WHEN r.kind = 'attempt' THEN (
+      SELECT count(*) + 1 FROM subscription_event e
+      WHERE e.subscription = r.subscription AND e.kind = 'attempt' AND e.enrolment = r.enrolment AND e.day = r.day) END
+    FROM {rows subscription_event: ${ENTRY}} AS r JOIN subscription s ON s.id = r.subscription WHERE true
+    ON CONFLICT DO NOTHING`,
+  forget: `DELETE FROM subscription_event WHERE subscription = @subscription AND at <= (
+    SELECT at FROM subscription_event WHERE subscription = @subscription ORDER BY at DESC LIMIT 1 OFFSET ${MOST_ENTRIES})`,
+  history: `SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source
+    FROM subscription_event WHERE subscription = @subscription ORDER BY at, kind, day`,
 }
 
 /** A row of the table; times are UTC milliseconds. */
@@ -105,15 +120,8 @@ export function recordOf(row: Row): SubscriptionRecord {
   }
 }
 
-/** A list as a store keeps it: SQLite in a text. A text that is no JSON stays the text that it is. */
-export function parsed(value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  try {
-    return JSON.parse(value)
-  } catch {
-    return value
-  }
-}
+/** A list as a store keeps it: SQLite in a text. */
+export const parsed = (value: unknown): unknown => (typeof value === 'string' ? parsedJson(value) : value)
 
 const daysOf = (value: unknown): readonly number[] | undefined =>
   Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
@@ -180,4 +188,16 @@ export const subscriptions = {
   *sayCourse(course: string): Steps<void> {
     if (course !== FIRST_COURSE) yield* closeTo(COURSES_FROM)
   },
+}
+
+export const history = {
+  /** In the transaction of the changes that the entries tell of. */
+  *remember(...entries: readonly (readonly [subscription: string, entry: HistoryEntry])[]): Steps<void> {
+    if (entries.length === 0) return
+    const rows = entries.map(([subscription, entry]) => ({ subscription, ...entry }))
+    yield* run(TEXTS.remember, { rows })
+    for (const [subscription, entry] of entries)
+      if (mayExceed(entry)) yield* run(TEXTS.forget, { subscription })
+  },
+  of: (subscription: string): Steps<readonly PastEntry[]> => all<PastEntry>(TEXTS.history, { subscription }),
 }

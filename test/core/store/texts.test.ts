@@ -14,7 +14,6 @@ import { TEXTS as erasure } from '../../../src/core/store/erasure.ts'
 import { TEXTS as feedback } from '../../../src/core/store/feedback.ts'
 import { TEXTS as health } from '../../../src/core/store/health.ts'
 import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
-import { TEXTS as history } from '../../../src/core/store/history.ts'
 import { TEXTS as hours } from '../../../src/core/store/hours.ts'
 import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
 import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
@@ -44,7 +43,6 @@ const SUBJECTS = {
   feedback,
   health,
   heartbeats,
-  history,
   hours,
   incidents,
   mailboxes,
