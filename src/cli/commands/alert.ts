@@ -121,7 +121,7 @@ async function silenceByWeb(context: Context, url: string, place: Values<typeof 
 function asked(ms: number): string {
   const seconds = Math.ceil(ms / 1000)
   if (seconds < 10_000) return seconds === 0 ? '0' : `${seconds}s`
-  return seconds < 60_000 ? `${Math.ceil(seconds / 60)}m` : `${Math.ceil(seconds / 3600)}h`
+  return seconds <= 59_940 ? `${Math.ceil(seconds / 60)}m` : `${Math.ceil(seconds / 3600)}h`
 }
 
 async function list(context: Context, { incidents: store, sending }: Store, env: Environment, all: boolean) {
