@@ -30,7 +30,7 @@ export function takeConfigWords(argv: readonly string[]) {
 }
 
 /** Commands that need no platform, or create one. */
-const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'init', 'runbook']
+const INDIFFERENT = [undefined, '--help', '-h', '--version', '-V', 'init', 'runbook']
 
 /** Commands that start something of their own, whatever else runs on the machine. */
 const STARTING = ['daemon', 'demo']
@@ -47,7 +47,7 @@ type Machine = Pick<Context, 'cwd' | 'env'> & {
  */
 export async function choosePlatform(words: ConfigWords, machine: Machine): Promise<Choice> {
   const { ignored, rest } = words
-  if (ignored || INDIFFERENT.includes(rest[0])) return { platform: learning }
+  if (ignored || INDIFFERENT.includes(rest[0] === 'help' ? rest[1] : rest[0])) return { platform: learning }
   try {
     return await choose(words, machine)
   } catch (error) {
@@ -81,8 +81,7 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
     unused = why
     say(why)
   }
-  const only = isKnown ? folder : undefined
-  const daemon = findRunningDaemon(pointers, only, rest, { say, skip })
+  const daemon = findRunningDaemon(pointers, isKnown ? folder : undefined, rest, { say, skip })
   const recorded = daemon === undefined ? definitionOfDaemon(folder, skip) : daemon.definition
   return {
     ...(recorded ? { platform: await load(cwd, recorded) } : { platform: learning, searched }),
@@ -92,7 +91,7 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
 }
 
 const isAboutCommands = (words: readonly string[]) =>
-  words[0] === 'completion' || words.includes('--help') || words.includes('-h')
+  ['completion', 'help'].includes(words[0] ?? '') || words.includes('--help') || words.includes('-h')
 
 /** Looking for daemons loads much, so first see whether one may be there. */
 const holdsFiles = (folder: string) => (attempt(() => readdirSync(folder)) ?? []).length > 0

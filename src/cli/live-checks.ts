@@ -60,8 +60,7 @@ export async function liveChecks(
         progress.show(`live checks: ${done} of ${all}${names}`)
       },
     })
-    const shown = results.map(({ place: _, ...one }) => one)
-    return { results: shown, findings: liveFindings(results, origin) }
+    return { results: results.map(({ place: _, ...one }) => one), findings: liveFindings(results, origin) }
   } finally {
     progress.end()
     // Not awaited: a connection that hangs must not hold the report back.

@@ -1,3 +1,4 @@
+import type { RuleDefinition } from '../core/env/definition.ts'
 import type { baseGroups } from '../core/env/groups.ts'
 import type { Kind, SecretKind, ValueOfKind } from '../core/env/kinds.ts'
 import type { Secret } from '../core/secret.ts'
@@ -33,12 +34,14 @@ type NamesIn<Groups> = { [Name in keyof Groups]: keyof Variables<Groups[Name]> &
 
 type GroupName<Definition> = (keyof Groups<Definition> & string) | PresetGroup<Preset<Definition>>
 
-type CheckedRule<Name extends string> =
-  | { readonly allOrNone: readonly Name[] }
-  | { readonly requires: readonly Name[]; readonly when: readonly Name[] }
-  | { readonly atLeastOne: readonly Name[]; readonly when: readonly Name[] }
-  | { readonly exclusive: readonly Name[] }
-  | { readonly forbidden: Name }
+type CheckedRule<Name extends string, Rule = RuleDefinition> = Rule extends unknown
+  ? { readonly [Field in keyof Rule as Exclude<Field, 'where'>]: CheckedNames<Rule[Field], Field, Name> }
+  : never
+type CheckedNames<Value, Field, Name> = Value extends readonly string[]
+  ? readonly Name[]
+  : Field extends 'forbidden'
+    ? Name
+    : Value
 
 /** What a definition has to be: its shape, with declared names only. */
 type Sound<Definition> = Omit<PlatformDefinition, keyof Checked<Definition>> & Checked<Definition>

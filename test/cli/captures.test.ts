@@ -37,7 +37,7 @@ function answered(service: 'web' | 'api', probes: Record<string, object>): Remot
   }
 }
 
-function silent(service: 'web' | 'agent', cause: CauseCode): RemoteHealth {
+function silent(service: string, cause: CauseCode): RemoteHealth {
   const { meaning, fix } = CAUSES[cause]
   return {
     service,
@@ -83,6 +83,14 @@ test.each([60, 80, 120])('health at %d columns', async (columns) => {
   await expect(plain).toMatchFileSnapshot(`captures/health-${columns}.txt`)
   for (const line of plain.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
   expect(stripVTControlCharacters(capture(TROUBLE, columns, await loadPaint(true)))).toBe(plain)
+})
+
+test('states begin in one column, however long the names of the services are', async () => {
+  const services = [answered('web', {}), silent('bookings', 'connect_refused')]
+  const lines = capture(services, 120, await loadPaint(false)).split('\n')
+  expect(
+    lines.filter((line) => /^[●✖] (?:web|bookings)/.test(line)).map((line) => line.slice(0, 16)),
+  ).toEqual(['● web      ok   ', '✖ bookings unrea'])
 })
 
 test('health shows what was not checked in gray, and never as ok', async () => {

@@ -368,6 +368,18 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
+test('the help of a command names what the definition has, asked for in either way', async () => {
+  await write(
+    'platform.config.json',
+    '{ "preset": "base", "services": { "web": {}, "kiosk": { "port": 4000 } } }',
+  )
+  for (const words of ['help daemon', 'daemon --help']) {
+    const { stdout } = await run(words.split(' '))
+    expect(stdout).toContain('--kiosk-port')
+    expect(stdout).not.toContain('--agent-port')
+  }
+})
+
 test('help and version are there whatever state the definition is in', async () => {
   await write('platform.config.ts', 'throw 1')
   for (const args of [['preflight', '--help'], ['--version'], ['help', 'env'], []])

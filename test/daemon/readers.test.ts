@@ -93,6 +93,15 @@ test('a page speaks the language of the link, else that of the browser, else tha
   expect((await it.ask('/lessons/1', 'fr')).html).toContain('Song 1 of open')
 })
 
+test('who subscribes on the page of a translated lesson gets the course in its language', async () => {
+  const it = await choir()
+  const LANGUAGE = '<input type="hidden" name="language" value="de">'
+  expect((await it.ask('/lessons/1', 'de-CH')).html).toContain(LANGUAGE)
+  expect((await it.ask('/lessons/1', 'fr')).html).not.toContain('name="language"')
+  const refused = await it.ask('/api/email/subscribe', 'de', { email: 'ada', language: 'de' })
+  expect(refused).toMatchObject({ status: 400, html: expect.stringContaining(LANGUAGE) })
+})
+
 test('the lessons of a course are pages for everybody, for the link of a mail, or for nobody', async () => {
   const it = await choir()
   for (const course of ['open', 'shy', 'shut'])

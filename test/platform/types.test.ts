@@ -25,7 +25,14 @@ const kiln = definePlatform({
       },
       rules: [
         { allOrNone: ['KILN_API_KEY', 'KILN_API_SECRET'] },
-        { requires: ['KILN_ACCOUNT'], when: ['KILN_API_KEY'] },
+        {
+          id: 'kiln-account',
+          cause: 'A key has an account.',
+          requires: ['KILN_ACCOUNT'],
+          when: ['KILN_API_KEY'],
+        },
+        { requires: ['KILN_REGION'], when: ['KILN_API_KEY', 'KILN_ACCOUNT'], match: 'all', fix: 'Set it.' },
+        { forbidden: 'KILN_ACCOUNT', value: /\*/ },
         { requires: ['KILN_API_KEY', 'STORE_URL'], when: ['KILN_ACCOUNT'] },
       ],
     },

@@ -113,7 +113,7 @@ const erase = courseCommand({
     if (!yes) throw wrongUsage('erasing cannot be undone: add --yes to confirm.')
     const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
     const erased = existed || related > 0
-    const more = related > 0 ? ` (with ${related} invites, sign-in requests or records of sent mail)` : ''
+    const more = related > 0 ? `, with ${plural(related, 'other record')} about it` : ''
     return {
       json: { erased, related, bytesGone, suppressed: true },
       text: erased

@@ -2,7 +2,7 @@ import { durationText } from '../../core/durations.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
 import { type Context, loadPaint, ours, type Paint, terminalColumns } from '../context.ts'
-import { healthText, LOOK, shownState } from '../output/health.ts'
+import { healthText, LOOK, nameCell, shownState } from '../output/health.ts'
 import { iso } from '../output/text.ts'
 
 export interface StateHistory {
@@ -82,14 +82,14 @@ function header({ now, nextInMs, intervalMs }: FrameInput): Line {
 
 const WORDS = 86
 
-function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: FrameInput): Line[] {
+function serviceLines(health: RemoteHealth, verdict: Verdict, input: FrameInput): Line[] {
   const state = shownState(health)
   const track = input.tracks.get(health.service)
-  const because = becauseOf(diagnosis, health.service)
+  const because = becauseOf(verdict.diagnosis, health.service)
   const width = Math.min(40, Math.max(8, input.columns - WORDS))
   const lasted = input.now - (track?.since ?? input.now)
   const head: Line = [
-    [`${LOOK[state][0]} ${health.service.padEnd(6)}${state.padEnd(11)}`, LOOK[state][1]],
+    [`${LOOK[state][0]} ${nameCell(health, verdict)}${state.padEnd(11)}`, LOOK[state][1]],
     [`${health.phases.total.toFixed(1).padStart(8)} ms  `],
     ...sparkline(track, width),
     [`  ${lasted < 1000 ? 'just now' : `for ${durationText(lasted)}`}`.padEnd(15)],

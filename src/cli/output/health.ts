@@ -46,10 +46,14 @@ export function healthText(verdict: Verdict, passed: boolean, paint: Paint, colu
   return `${[...blocks, ...(roots.length === 0 ? [] : [roots.join('\n')]), last].join('\n\n')}\n`
 }
 
-function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, columns: number): string {
+/** The name of a service, as wide as the longest, and the space behind it. */
+export const nameCell = ({ service }: RemoteHealth, { results }: Verdict) =>
+  service.padEnd(Math.max(6, ...results.map(({ service: other }) => other.length + 1)))
+
+function block(health: RemoteHealth, verdict: Verdict, paint: Paint, columns: number): string {
   const state = shownState(health)
   const [sign, style] = LOOK[state]
-  const because = becauseOf(diagnosis, health.service)
+  const because = becauseOf(verdict.diagnosis, health.service)
   const words = compact(
     because,
     health.reached &&
@@ -61,7 +65,7 @@ function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, colum
   const certificate = daysLeft !== undefined && daysLeft < 0 ? 'expired' : `valid for ${daysLeft} more days`
   const timing = compact(phasesText(health.phases), daysLeft !== undefined && `certificate ${certificate}`)
   return [
-    beside(paint[style](`${sign} ${health.service.padEnd(6)}${state.padEnd(10)} `), words, columns),
+    beside(paint[style](`${sign} ${nameCell(health, verdict)}${state.padEnd(10)} `), words, columns),
     paint.dim(beside('    ', timing.join(' · '), columns)),
     ...(health.reached ? probeLines(health.report.probes, paint, columns) : []),
   ].join('\n')

@@ -45,8 +45,7 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots }: Notic
       const found = await current(message)
       if (found === undefined) return undefined
       const { id, enrolment, language } = found
-      const named = { course: NOTICES, language }
-      const link = unsubscribeUrl(siteUrl, keys[0].reveal(), id, enrolment, named)
+      const link = unsubscribeUrl(siteUrl, keys[0].reveal(), id, enrolment, { course: NOTICES, language })
       return {
         ...nameOf(message),
         stream: 'notice',

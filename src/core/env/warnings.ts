@@ -79,7 +79,7 @@ function* warningsAbout(
   if (isMalformed) return
   if (prefixes && !isPublic) {
     const [live, test] = [prefixes.live, prefixes.test].map((all) => all.some((one) => value.startsWith(one)))
-    const all = [...new Set([...prefixes.live, ...prefixes.test])].join(', ')
+    const all = [...new Set([...prefixes.live, ...prefixes.test])].join(' or ')
     if (!live && !test)
       yield warning(
         'wrong-prefix',

@@ -76,8 +76,8 @@ export const en = {
     resubscribedTitle: 'Welcome back',
     resubscribed: 'If the link was valid, the lessons continue where they stopped.',
     lessons: 'Lessons',
-    lesson: (number: number) => `Day ${number}`,
-    lessonOf: (number: number, last: number) => `day ${number} of ${last}`,
+    lesson: (number: number) => `Lesson ${number}`,
+    lessonOf: (number: number, last: number) => `lesson ${number} of ${last}`,
     heading: 'The course',
     invitation: (title: string, lessons: number) =>
       `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail.`,

@@ -105,11 +105,12 @@ function courseWords({ messages }: Frame, course: string | undefined) {
 }
 
 /** The sign-up form of a course, the first when left out; it needs no script. `refused` is input that was no address. */
-export function subscribeForm(frame: Frame, course?: string, refused?: string): string {
+export function subscribeForm(frame: Frame, course?: string, language?: string, refused?: string): string {
   const T = courseWords(frame, course)
   const field = course === undefined ? 'subscribe' : `subscribe-${course}`
-  const hidden =
-    course === undefined ? '' : `<input type="hidden" name="course" value="${escapeHtml(course)}">`
+  const hidden = Object.entries({ course, language })
+    .map(([name, value = '']) => value && `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`)
+    .join('')
   const invalid =
     refused === undefined
       ? ''
@@ -124,12 +125,11 @@ ${why}<p class="quiet">${T.subscribeNote}</p>
 }
 
 /** The form again, with what is wrong with the address. */
-export function subscribeRefusedPage(frame: Frame, course: string | undefined, refused: string): Page {
-  const T = courseWords(frame, course)
-  const title = T.subscribeRefusedTitle
-  return page(frame, title, `<h1>${title}</h1>\n${subscribeForm(frame, course, refused)}`, {
-    style: SUBSCRIBE_STYLE,
-  })
+export function subscribeRefusedPage(frame: Frame, fields: Record<string, string | undefined>): Page {
+  const { course, language, email = '' } = fields
+  const title = courseWords(frame, course).subscribeRefusedTitle
+  const form = subscribeForm(frame, course, language, email)
+  return page(frame, title, `<h1>${title}</h1>\n${form}`, { style: SUBSCRIBE_STYLE })
 }
 
 /** The same for every address, known or not; `sent` is false when the platform can mail nobody. */

@@ -54,7 +54,7 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
         const texts = template === undefined ? {} : await mails.compiled()
         const { language, mail } = inLanguageOf(texts, template ?? '', languagesOf(request, url), ownLanguage)
         if (course === undefined || template === undefined || mail === undefined) {
-          const day = shown ? `There are lessons for day 1 to day ${course.lessons.length}.` : undefined
+          const day = shown ? `There are lessons 1 to ${course.lessons.length}.` : undefined
           throw new PlatformError('not_found', day ?? 'There is no such lesson.')
         }
         const T = frame.messages.course
@@ -72,7 +72,7 @@ export const route = ({ courses, mails, events, language: ownLanguage }: Resolve
         const above = shown ? `<a href="/lessons">${title}</a>` : title
         const signUp =
           takesSubscribers && shown
-            ? `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${subscribeForm(frame, named)}</section>`
+            ? `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${subscribeForm(frame, named, language)}</section>`
             : ''
         return htmlResponse(
           page(

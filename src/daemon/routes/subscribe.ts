@@ -49,10 +49,6 @@ const SubscribeAnswer = z.strictObject({
   reason: z.string().exactOptional(),
 })
 
-/** The course that a form must name: the first needs no name. */
-const coursePageOf = (courses: readonly string[], named: string | undefined) =>
-  courses.find((id, index) => id === named && (index > 0 || id === NOTICES))
-
 export const route = ({ courses: defined }: ResolvedPlatform) => {
   const ids = defined.map(({ id }) => id)
   return defineRoute({
@@ -89,8 +85,9 @@ export const route = ({ courses: defined }: ResolvedPlatform) => {
           throw new PlatformError('not_found', 'There is nothing to subscribe to here.')
         const fields = isOwnForm(c.request, c.frame.siteUrl) ? await c.form() : undefined
         if (fields !== undefined && c.wantsHtml && !request.shape.email.safeParse(fields.email).success) {
-          const course = coursePageOf(courses, fields.course)
-          return htmlResponse(subscribeRefusedPage(c.frame, course, fields.email ?? ''), 400)
+          // The first course needs no name.
+          const course = courses.find((id, at) => id === fields.course && (at > 0 || id === NOTICES))
+          return htmlResponse(subscribeRefusedPage(c.frame, { ...fields, course }), 400)
         }
         const {
           email,

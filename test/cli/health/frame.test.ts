@@ -51,6 +51,11 @@ test('no line is wider than the terminal, and none is too many for it', () => {
   expect(lines({ verdict: many, rows: 40 })).toHaveLength(13)
 })
 
+test('states begin in one column, however long the names of the services are', () => {
+  const [, , first, second] = lines({ verdict: verdict([health(), health({ service: 'bookings' })]) })
+  expect([first?.slice(0, 13), second?.slice(0, 13)]).toEqual(['● web      ok', '● bookings ok'])
+})
+
 test('a service shows its state, its time, since when, its build or why it is away', () => {
   const tracks = (since: number): ReadonlyMap<string, StateHistory> =>
     new Map([['web', { state: 'ok', since, points: [] }]])

@@ -92,8 +92,7 @@ ${facts(incident, view)}${latest(incident.updates, messages)}</article>`
 /** What operators announced: what goes on first, then what is planned, then what is over. */
 export function announcements({ summary, labels: { messages } }: StatusView): string[] {
   const T = messages.status
-  const kinds = ['current', 'planned', 'resolved'] as const
-  return kinds.flatMap((kind) =>
+  return (['current', 'planned', 'resolved'] as const).flatMap((kind) =>
     summary.announcements
       .filter((one) => announcementKind(one, summary.now) === kind)
       .map((one) => {
