@@ -12,7 +12,7 @@ export function nodeListener(
   handler: Handler,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
   // Programs whose host speaks Request and Response never load it.
-  const listener = lazyListener(async () => {
+  return lazyListener(async () => {
     const { getRequestListener } = await import('@hono/node-server')
     return getRequestListener((request, environment) => handler.fetch(request, environment), {
       overrideGlobalObjects: false,
@@ -20,21 +20,18 @@ export function nodeListener(
       errorHandler: () => rawResponse('bad_request'),
     })
   })
-  return async (incoming, outgoing) => {
-    await listener(incoming, outgoing)
-  }
 }
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<unknown>
 
 /** Loaded with its first request; one that cannot be, as while a build is replaced, costs that request a 503. */
-export function lazyListener(load: () => Promise<Listener>): Listener {
+export function lazyListener(load: () => Promise<Listener>) {
   let listener: Listener | undefined
   const loaded = once(async () => {
     listener = await load()
     return listener
   })
-  return async (incoming, outgoing) => {
+  return async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const known = listener ?? (await loaded().catch(() => undefined))
     if (known) await known(incoming, outgoing)
     else {

@@ -1,6 +1,7 @@
 import { ERRORTRACK_SDK } from '../core/env/group-warnings.ts'
 import { readSettings } from '../core/env/settings.ts'
 import { openErrortrack } from '../core/reporting/errortrack.ts'
+import { splitList } from '../core/secret.ts'
 import type { DaemonOptions } from './options.ts'
 
 /** Error reporting of a process of our own: what is in its way is a line in the log and no reason not to start. */
@@ -11,7 +12,9 @@ export async function openReporting(options: Pick<DaemonOptions, 'platform' | 'e
     dsn: errortrack?.dsn,
     build: site.buildStamp,
     environment: site.environment,
-    secrets: platform.contract.variables.flatMap(({ name, secret }) => (secret && env[name]?.trim()) || []),
+    secrets: platform.contract.variables
+      .flatMap(({ name, secret }) => (secret && env[name]) || [])
+      .flatMap((value) => [value.trim(), ...splitList(value)]),
   })
   if (reporting.outcome === 'missing')
     log.warn(

@@ -26,6 +26,7 @@ test('a fault is reported with its build and environment, without any secret of 
       BUILD_STAMP: 'build-7',
       DEPLOY_ENVIRONMENT: 'staging',
       EMAIL_DISPATCH_SECRET: '  canary-dispatch-secret-of-32-bytes ',
+      EMAIL_LINK_SECRET: 'canary-link-secret-now, canary-link-secret-before',
       MAILER_API_KEY: 'canary-mailer-key',
     },
     log: silentLog,
@@ -33,6 +34,8 @@ test('a fault is reported with its build and environment, without any secret of 
   onTestFinished(() => reporting.close(0))
   expect(reporting.outcome).toBe('on')
   reportError(new TypeError('lost canary-dispatch-secret-of-32-bytes and canary-mailer-key'))
+  reportError(new TypeError('lost canary-link-secret-now'))
+  reportError(new TypeError('lost canary-link-secret-before'))
   await reporting.close(5000)
   const sent = bodies.join('\n')
   expect(sent).toContain('"release":"build-7"')
