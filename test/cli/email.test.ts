@@ -13,6 +13,7 @@ import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { MAILS } from '../support/learning.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
+import { serve } from '../support/servers.ts'
 
 const templates = fileURLToPath(new URL('../../templates', import.meta.url))
 
@@ -152,6 +153,21 @@ test('send-test sends one mail through the configured transport', async () => {
     stderr: '',
   })
   expect(lines).toContain('RCPT TO:<ada@example.com>')
+})
+
+test('send-test of a lesson has the headers of a lesson, as render shows them', async () => {
+  const bodies: string[] = []
+  const url = await serve(async (incoming, response) => {
+    bodies.push((await incoming.toArray()).join(''))
+    response.end('{"id":"sent-1"}')
+  })
+  const env = { MAILER_API_KEY: 're_key', MAILER_API_URL: url, MAILER_FROM: 'course@example.com' }
+  expect(await sendTest(env)).toMatchObject({ code: 0 })
+  const { 'Message-ID': _, ...sent } = JSON.parse(bodies.join()).headers as Record<string, string>
+  expect(sent).toMatchObject({ 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' })
+  const { stdout } = await run(['email', 'render', 'course-day-1', '--format', 'eml'])
+  const rendered = new Map((await PostalMime.parse(stdout)).headers.map(({ key, value }) => [key, value]))
+  for (const [name, value] of Object.entries(sent)) expect(rendered.get(name.toLowerCase())).toBe(value)
 })
 
 test('a mail refused by the server exits with 3 and the reason, and unconfigured mail with 1', async () => {

@@ -119,8 +119,9 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     it.answer(() => DOWN)
     const first = it.open()
     const mail = { ...MAIL, ...PARTS }
-    expect(await first.mail.send('exam-passed', mail)).toMatchObject({ sent: true, queued: true })
+    const queued = await first.mail.send('exam-passed', mail)
     await first.deliver()
+    expect(queued).toEqual({ sent: true, queued: true, id: it.messages[0]?.messageId })
     it.pass(HOUR_MS)
     it.answer(() => ({ kind: 'sent', id: 'late' }))
     const next = it.open()
@@ -259,6 +260,27 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(await refused({ key: 'n6' })).toContain('enough mail')
     await deliver()
     expect(it.messages).toHaveLength(5)
+  })
+
+  test('a lesson that a program sends, queued or at once, has the headers of a lesson and goes to no suppressed address', async () => {
+    const it = await world(kind)
+    const { sendEmail, mailService, deliver } = it.open()
+    const link = 'https://www.example.com/end?s=1'
+    const slots = { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: link }
+    const lesson = { ...MAIL, template: 'course-day-1', slots }
+    const { store: list, erasureHashes } = await mailService.suppressionList()
+    const cause = { cause: 'complaint', at: NOW, source: 'operator', reason: 'asked' } as const
+    await list.apply([suppressionChange('eve@example.com', cause, erasureHashes)], NOW)
+    for (const durable of [true, false]) {
+      const to = 'eve@example.com'
+      expect(await sendEmail({ ...lesson, durable, to })).toMatchObject({ sent: false })
+      expect(await sendEmail({ ...lesson, durable, key: `lesson.${durable}` })).toMatchObject({ sent: true })
+    }
+    await deliver()
+    const headers = { 'List-Unsubscribe': `<${link}>`, 'List-Id': expect.stringMatching(/^<course\./) }
+    expect(it.messages.map((message) => message.headers)).toEqual(
+      [1, 2].map(() => expect.objectContaining(headers)),
+    )
   })
 
   test('an erasure removes what has not left, and a record that is gone ends its mail', async () => {

@@ -10,6 +10,7 @@ import {
 } from '../../core/course/people.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
+import { given } from '../../core/given.ts'
 import { checkPreferences, openCourses } from '../../daemon/courses.ts'
 import { courseCommand } from '../command.ts'
 import { failure, openProgress, operatorOf, whichPlatform, wrongUsage } from '../context.ts'
@@ -76,13 +77,7 @@ export const enrol = courseCommand({
   },
   async run(context, values, { course }) {
     const { address, course: id, timeZone, language, key } = values
-    const person = {
-      email: address,
-      ...(id !== undefined && { course: id }),
-      ...(timeZone !== undefined && { timeZone }),
-      ...(language !== undefined && { language }),
-      ...(key !== undefined && { idempotencyKey: key }),
-    }
+    const person = { email: address, ...given({ course: id, timeZone, language, idempotencyKey: key }) }
     const answer = await asked(openCourses(async () => course, operatorOf(context)).enrol(person))
     if (!answer.enrolled) {
       if (answer.reason === 'no_such_course') checkCourse(course, id)

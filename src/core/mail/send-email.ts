@@ -97,9 +97,12 @@ export function createSendEmail(
     const parts = readMailParts(input)
     if (typeof parts === 'string') return notSent(parts)
     const now = clock.now()
+    const { allowance, lesson } = mails.definitions.find(({ name }) => name === template) ?? {}
     const mail = {
       ...{ ...parts, template, slots, to: parsed.mailbox, about, date: date ?? new Date(now) },
       ...(language !== undefined && { language }),
+      // As its subscribers get it.
+      ...(lesson && slots.unsubscribeUrl !== undefined && { unsubscribeUrl: slots.unsubscribeUrl }),
     }
     if (!mailer.configured) return notSent(NOT_CONFIGURED)
     const store = await kept().catch(() => 'unavailable' as const)
@@ -107,7 +110,6 @@ export function createSendEmail(
     // What is queued waits; what is sent at once cannot.
     const hold = store && durable ? undefined : await held(streamOf(mails.definitions, template))
     if (hold) return notSent(heldReason(hold))
-    const allowance = mails.definitions.find(({ name }) => name === template)?.allowance
     const isStored = store !== undefined && durable
     if (isStored && allowance === 'sign-in') return notSent(SIGN_IN)
     const send = () =>

@@ -2,6 +2,7 @@ import { createHmac, hash } from 'node:crypto'
 import type { Identity } from '../access/identity.ts'
 import { mailboxKey } from '../address.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
+import { given } from '../given.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
 import { type Attachment, composeFault, type Mail, type Mailer, type SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
@@ -32,7 +33,8 @@ export interface QueuedMail {
  * What composes a queued mail: with the template as it was, so that every attempt has the same bytes. A sign-in mail
  * names its record in place of slots: its link is not stored a second time.
  */
-export interface MailPayload extends Pick<Mail, 'template' | 'about' | 'from' | 'headers'> {
+export interface MailPayload
+  extends Pick<Mail, 'template' | 'about' | 'from' | 'headers' | 'unsubscribeUrl'> {
   readonly compiled: CompiledMail
   readonly name?: string | undefined
   readonly slots?: Mail['slots']
@@ -152,13 +154,13 @@ export async function sendOnce(
   async function queueable(mail: Mail, record: MailPayload['record']): Promise<QueuedMail | string> {
     const refused = await queue?.refusal(mail)
     if (refused && refused.kind !== 'sent') return refused.reason
-    const { template, language, about, to, from, headers, attachments, slots } = mail
+    const { template, language, about, to, from, headers, attachments, slots, unsubscribeUrl } = mail
     const pinned = mailIn(await compiled(), template, language)
     if (pinned === undefined) return 'there is no such template'
     const composed = await mailer.compose({ ...mail, compiled: pinned }).catch(composeFault)
     if (typeof composed === 'string') return composed
     const payload: MailPayload = {
-      ...{ template, about, compiled: pinned, name: to.name, from, headers },
+      ...{ template, about, compiled: pinned, name: to.name, from, headers, ...given({ unsubscribeUrl }) },
       attachments: attachments?.map((one) => ({ ...one, content: one.content.toString('base64') })),
       ...(record ? { record } : { slots }),
     }

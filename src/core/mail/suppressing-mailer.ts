@@ -12,9 +12,11 @@ const REASONS: Readonly<Record<SuppressionCause, string>> = {
   manual: 'the address is suppressed by an operator',
 }
 
+const isOfSubscriber = ({ stream }: Pick<Mail, 'stream'>) => stream === 'course' || stream === 'notice'
+
 export interface SuppressingMailer extends Mailer {
   /** Why the address may not have this mail, without sending it; undefined: it may. */
-  refusal(mail: Pick<Mail, 'template' | 'to' | 'unsubscribeUrl'>): Promise<SendOutcome | undefined>
+  refusal(mail: Pick<Mail, 'template' | 'to' | 'stream'>): Promise<SendOutcome | undefined>
 }
 
 /**
@@ -45,7 +47,7 @@ export function createSuppressingMailer(
   }
 
   const refusal: SuppressingMailer['refusal'] = async (mail) => {
-    if (mail.unsubscribeUrl !== undefined) return undefined
+    if (isOfSubscriber(mail)) return undefined
     const identity = identityOf(mail)
     if (identity === undefined) return undefined
     const suppression = (await (await list())?.store.find(identity))?.suppression
@@ -71,13 +73,11 @@ export function createSuppressingMailer(
     refusal,
     async send(mail, signal, recorded) {
       if (!mailer.configured) return mailer.send(mail, signal, recorded)
-      try {
-        const refused = mail.unsubscribeUrl === undefined ? await refusal(mail) : undefined
-        if (refused) return refused
-      } catch {
-        return { kind: 'transient', scope: 'connection', reason: 'the suppression list could not be read' }
-      }
-      if (mail.unsubscribeUrl === undefined) await onUrgent().catch(() => {})
+      const reason = 'the suppression list could not be read'
+      const unread = { kind: 'transient', scope: 'connection', reason } as const
+      const refused = await refusal(mail).catch(() => unread)
+      if (refused) return refused
+      if (!isOfSubscriber(mail)) await onUrgent().catch(() => {})
       const outcome = await mailer.send(mail, signal, recorded)
       if (outcome.kind === 'sent') {
         // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.

@@ -26,7 +26,7 @@ const MAIL: Mail = {
   about: 'exam.1',
   date: new Date(NOW),
 }
-const LESSON: Mail = { ...MAIL, unsubscribeUrl: 'https://www.example.com/u' }
+const LESSON: Mail = { ...MAIL, stream: 'course', unsubscribeUrl: 'https://www.example.com/u' }
 
 /** A mailer over a real list, with a transport that answers as told; what was told of each mail. */
 async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sent', id: 'provider-1' })) {
