@@ -71,6 +71,20 @@ test('health never asks the shared store, and tells when it does not answer', as
   expect(await probes()).toMatchObject({ web: told, api: told })
 })
 
+test.each([
+  ['7', 7, 7],
+  ['1000', 1000, 30],
+])(
+  'RATE_LIMIT_PER_MINUTE=%s is the threshold of routes that have no lower one',
+  async (perMinute, most, least) => {
+    const { ask } = open({ RATE_LIMIT_PER_MINUTE: perMinute })
+    const policyOf = async (...asked: Parameters<typeof ask>) =>
+      (await ask(...asked)).headers.get('ratelimit-policy')
+    expect(await policyOf('/lessons/1')).toBe(`"default";q=${most};w=60`)
+    expect(await policyOf('/api/email/subscribe', { method: 'POST' })).toBe(`"subscribe";q=${least};w=60`)
+  },
+)
+
 test('a client without any request left can still unsubscribe', async () => {
   const { ask } = open({ RATE_LIMIT_PER_MINUTE: '1' })
   await ask('/lessons/1')

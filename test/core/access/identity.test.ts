@@ -131,6 +131,26 @@ test('with a key set its own keys are taken, and fetched once for many tokens', 
   expect(set.asked()).toBe(1)
 })
 
+test.each(['secret', 'key set'])(
+  'by a %s, a token is refused from its expiry on, however often it was taken',
+  async (by) => {
+    const set = await keySet()
+    const bySecret = by === 'secret'
+    const tokens = bySecret
+      ? ({ kind: 'secret', secret: pairOf(JWT_SECRET) } as const)
+      : ({ kind: 'jwks', url: set.url } as const)
+    let now = NOW
+    const identify = jwtIdentify({ now: () => now }, tokens)
+    const bearer = `Bearer ${bySecret ? await token() : await set.sign().sign(set.pair.privateKey)}`
+    expect(await identify(ask(bearer))).toEqual(ADA)
+    // Ten minutes, and what clocks may differ by.
+    now = NOW + 604_000
+    expect(await identify(ask(bearer))).toEqual(ADA)
+    now = NOW + 606_000
+    expect(await identify(ask(bearer))).toBeUndefined()
+  },
+)
+
 test('with a key set, rejects an HMAC made from the public key, and an unknown key', async () => {
   const set = await keySet()
   const identify = jwtIdentify(clock, { kind: 'jwks', url: set.url })

@@ -227,12 +227,15 @@ test.each(PROVIDERS)(
   async (provider) => {
     const limited = await api(provider, () => ({ status: 429, headers: { 'retry-after': '90' } }))
     expect(await limited.mailer.send(WELCOME)).toMatchObject({ scope: 'connection', retryAfterMs: 90_000 })
-    const stop = new AbortController()
-    const hanging = await api(provider, () => {
-      setImmediate(() => stop.abort())
-      return 'hang'
-    })
-    expect(await hanging.mailer.send(WELCOME, stop.signal)).toMatchObject({ kind: 'unknown' })
+    // By itself, and as one of many that are recorded one after the other.
+    for (const recorded of [undefined, async () => {}]) {
+      const stop = new AbortController()
+      const hanging = await api(provider, () => {
+        setImmediate(() => stop.abort())
+        return 'hang'
+      })
+      expect(await hanging.mailer.send(WELCOME, stop.signal, recorded)).toMatchObject({ kind: 'unknown' })
+    }
   },
 )
 
