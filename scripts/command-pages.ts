@@ -1,5 +1,5 @@
 import packageJson from '../package.json' with { type: 'json' }
-import { allNodes, type CommandNode, type InputNode } from '../src/cli/command.ts'
+import { allNodes, type CommandNode, descriptionOf, type InputNode } from '../src/cli/command.ts'
 import { documentedTree } from './command-tree.ts'
 import { SHOWN } from './reference/platform.ts'
 
@@ -7,7 +7,7 @@ const EXIT_CODES = [
   ['0', 'passed; warnings and degraded are allowed'],
   ['1', 'a check failed, or what was asked for was refused; with --strict also warnings and degraded'],
   ['2', 'wrong usage or unreadable input; an unknown command is this too'],
-  ['3', 'the remote side was not reached, or refused'],
+  ['3', 'something remote, or the store, was not reached or refused'],
   ['70', 'an internal fault (please report it); of the daemon also a disk that did not confirm a write'],
 ] as const
 
@@ -60,7 +60,13 @@ function section(command: CommandNode, common: ReadonlySet<string>, below: Reado
   const inputs = inputRows(command)
   const shared = inputs.filter(({ text }) => common.has(text))
   const rows = inputs.flatMap(({ text }) => (common.has(text) ? [] : [text]))
-  const parts = [`${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`, command.description]
+  // The table of commands says the summaries.
+  const isTold =
+    command.path.length === 1 && command.description === descriptionOf({ summary: command.summary })
+  const parts = [
+    `${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`,
+    ...(isTold ? [] : [command.description]),
+  ]
   if (commands.length > 0)
     parts.push(`Commands: ${commands.map((one) => `[\`${one.path.at(-1)}\`](#${anchor(one)})`).join(', ')}.`)
   if (rows.length > 0) parts.push(['| Option | Means |', '|---|---|', ...rows].join('\n'))

@@ -39,7 +39,7 @@ async function kilnSchool() {
 
 test('lists, prints, builds and sends a mail from a definition’s folder together with those of the preset', async () => {
   const { folder, platform, run } = await kilnSchool()
-  expect((await run('list')).stdout).toMatch(/^kiln-booked {17}Your kiln$/m)
+  expect((await run('list')).stdout).toMatch(/^kiln-booked {19}Your kiln$/m)
   expect((await run('render', 'kiln-booked', '--format', 'text')).stdout).toContain('The kiln is yours')
   expect(await run('build')).toEqual({
     code: 0,

@@ -22,8 +22,6 @@ const SHOWN = 200
 const INCIDENT = { '<incident>': 'its id, as alert list and the alert itself show it' } as const
 
 export const define: Define = () => ({
-  description:
-    'Alerts about incidents: list what was sent, try the channels, end reminders, close by hand, and keep quiet during a deploy.',
   examples: ['test --env-file .env', 'list --all', 'silence 15m --reason "deploy of 4.3"'],
   commands: {
     list: storeCommand({

@@ -174,8 +174,6 @@ const resolve = courseCommand({
 })
 
 export const define: Define = () => ({
-  description:
-    'Manage courses and the people in them: counts, one address, enrolment, erasure, and deliveries that need a decision.',
   examples: ['status --data /var/lib/platformctl', 'show ada@example.com', 'resolve SUBSCRIPTION retry'],
   commands: {
     status,

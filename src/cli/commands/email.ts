@@ -33,8 +33,6 @@ export const define: Define = ({ platform }) => {
   const names = platform.mails.definitions.map(({ name }) => name)
   const template = (help = 'which mail') => choice(help, names, { kind: 'template' })
   return {
-    description:
-      'Look at the mails, check them, print one, send one to yourself, and act on what comes back.',
     examples: ['preview', 'lint --strict', 'send-test welcome --to you@example.com --env-file .env'],
     commands: {
       list,

@@ -10,8 +10,6 @@ const EXPLAINED: Input<string> = {
 }
 
 export const define: Define = () => ({
-  description:
-    'The variables of the contract: list them with their state, explain one, or start an environment file.',
   examples: ['list --env-file .env', 'check .env.production --strict', 'explain MAILER_FROM'],
   commands: {
     check: command({
