@@ -202,6 +202,8 @@ export async function simulateAlerts(input: {
           const one = toldOf(claim.channel, claim.incident, claim.kind)
           held.delete(one)
           one.isOver ||= isTried && record.result !== 'waits'
+          if (claim.kind === 'closed' && isTried && record.result === 'over')
+            witness.violation('the end of an outage was given up', `${claim.incident} on ${claim.channel}`)
         }
       }, 40),
     }
@@ -307,7 +309,7 @@ export async function simulateAlerts(input: {
   for (const channel of channels)
     every(3 * HOUR, 12 * HOUR, () => {
       channel.isDown = true
-      time.after(random.pick([10 * MINUTE, HOUR, 2 * HOUR]), () => {
+      time.after(random.pick([10 * MINUTE, HOUR, 2 * HOUR, LIVES_MS]), () => {
         Object.assign(channel, { isDown: false, upSince: elapsed() })
       })
     })

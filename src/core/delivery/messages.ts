@@ -130,8 +130,9 @@ export function messageEngine<Settlement extends MessageSettlement>(
 
 const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
 
-export const messageJob = ({ createdAt: dueAt, attempts: failures, unknownSince }: QueuedMessage) => ({
-  dueAt,
+export const messageJob = ({ attempts: failures, unknownSince }: QueuedMessage) => ({
+  // A message is due at once; the clock may have been ahead when it was written.
+  dueAt: 0,
   failures,
   unknownSince,
   wasTried: failures > 0,

@@ -37,7 +37,7 @@ export function createAlertLanes(
   signal?: AbortSignal,
 ): readonly (() => Promise<number>)[] {
   const { clock, log } = host
-  const lane = (channel: Channel) => {
+  return channels.map((channel) => {
     const { name, lines, patienceMs } = channel
     async function isQuiet(): Promise<boolean> {
       if ((await store.silenceAt(clock.now())) !== undefined) return true
@@ -48,8 +48,11 @@ export function createAlertLanes(
       stream: ALERT,
       lines,
       patienceMs,
-      // Due as the plan says, which follows a clock that is set back.
-      jobOf: (claim) => ({ ...messageJob(claim), dueAt: 0 }),
+      // The end of what was told is tried until it is taken, or an attempt may have delivered it.
+      jobOf: ({ kind, attempts: most, ...claim }) => {
+        const attempts = kind === 'closed' && !claim.unknownSince ? Math.min(most, ALERT.most - 2) : most
+        return messageJob({ ...claim, attempts })
+      },
       claim: async (asked) => store.claimAlerts({ ...asked, channel: name, quiet: await isQuiet() }),
       keep: (messages, leaseMs) => store.keepAlerts({ messages, now: clock.now(), leaseMs }),
       async prepare({ incident: id, kind, createdAt: at, said }) {
@@ -75,9 +78,8 @@ export function createAlertLanes(
           })
       },
     }
-    return createEngine(host, source, signal)
-  }
-  return channels.map((channel) => lane(channel).wake)
+    return createEngine(host, source, signal).wake
+  })
 }
 
 /** Changed since it was queued: something else is queued in its place. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { systemClock } from '../../../src/core/host.ts'
 import type { Hold } from '../../../src/core/mail/holds.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
@@ -88,6 +89,18 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     it.pass(2 * DAY_MS)
     expect(await it.other.deliverMessages()).toBe(1)
     expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('one that was asked for while the clock was days ahead waits out its pauses all the same', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await it.ask(it.process({}, { clock: { ...systemClock, now: () => it.now() + 3 * DAY_MS } }))
+    for (let minute = 0; minute < 60; minute += 1) {
+      it.pass(MINUTE_MS)
+      await it.other.deliverMessages()
+    }
+    expect(it.messages.length).toBeGreaterThan(3)
+    expect(it.messages.length).toBeLessThan(8)
   })
 
   test('a confirmation that cannot be mailed while its link is of use is given up, and its history says so', async () => {

@@ -175,6 +175,35 @@ test('retries a failed message after 15 s, then with growing delays, and gives u
   expect((await it.store.messages(['one'])).map(({ kind }) => kind)).toContain('reminder-2')
 })
 
+test('the end of what was told is tried until it is taken, however long its channel is away', async () => {
+  let answer: SendOutcome = SENT
+  const it = await telling(() => answer)
+  await it.at(0)
+  answer = NO_ANSWER
+  await closeIncident(it.store, 'mail', NOW)
+  let tries = 0
+  for (let hour = 1; hour < 7 * 24; hour += 1) tries += await it.at(hour * HOUR)
+  // Every six hours in the end.
+  expect(tries).toBeGreaterThan(20)
+  expect(tries).toBeLessThan(40)
+  answer = SENT
+  expect([await it.at(7 * 24 * HOUR + 6 * HOUR), await it.at(8 * 24 * HOUR)]).toEqual([1, 0])
+  expect(await it.store.messages(['one'])).toContainEqual(
+    expect.objectContaining({ kind: 'closed', outcome: 'sent' }),
+  )
+})
+
+test('an end that may have arrived is not repeated for ever', async () => {
+  let answer: SendOutcome = SENT
+  const it = await telling(() => answer)
+  await it.at(0)
+  answer = { kind: 'unknown', reason: 'the connection broke' }
+  await closeIncident(it.store, 'mail', NOW)
+  let tries = 0
+  for (let hour = 1; hour < 7 * 24; hour += 1) tries += await it.at(hour * HOUR)
+  expect(tries).toBe(8)
+})
+
 test('an unknown outcome counts as a failed attempt, so that no alert is repeated for ever', async () => {
   const it = await telling(() => ({ kind: 'unknown', reason: 'the connection broke' }))
   for (let n = 0; n < 8; n += 1) await it.at(n)
