@@ -13,7 +13,7 @@ import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Step
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
 const IS_FREE =
-  '(message.lease_until IS NULL OR message.lease_until <= @leaseNow OR message.lease_until > @leaseNow + @leaseMs)'
+  '(message.lease_until IS NULL OR message.lease_until <= @leaseNow OR message.lease_until > @leaseNow + 2 * @leaseMs)'
 const MESSAGE_KEY = 'incident = @incident AND kind = @kind AND channel = @channel'
 /** Of an alert that an older build has in hand. */
 const ASK_AGAIN_MS = 15_000
@@ -150,8 +150,6 @@ const visitors = (hears: Hears): model.Hearing => ({
   takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && hears(cause)),
 })
 
-const NOTHING_SAID: model.AlertFacts = { reason: undefined, affected: [] }
-
 export function incidents({ one, read, write }: Sql): model.IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly model.StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) }))
@@ -160,7 +158,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
   const byId = (id: string) => found(all(TEXTS.byId, { id }))
   /** Keeps for all attempts at an alert what the incident is at the first. */
   function* pin({ id, fence }: QueuedMessage, key: model.MessageKey): Steps<model.AlertFacts> {
-    const [{ reason, affected } = NOTHING_SAID] = yield* byId(key.incident)
+    const [{ reason, affected } = { reason: undefined, affected: [] }] = yield* byId(key.incident)
     const said = { reason, affected }
     yield* run(TEXTS.pin, { id, fence, payload: JSON.stringify({ ...key, said }) })
     return said

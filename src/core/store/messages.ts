@@ -43,7 +43,7 @@ export function dueText(which: string, isDue: string): string {
   return `SELECT id FROM message
     WHERE ${which} AND done_at IS NULL
       AND CASE WHEN lease_until IS NULL THEN ${isDue}
-        ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + @leaseMs END
+        ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs END
       AND NOT EXISTS (SELECT 1 FROM message o
         WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL
           AND (o.created_at < message.created_at OR (o.created_at = message.created_at AND o.id < message.id)))

@@ -42,6 +42,22 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
   })
 
+  test('a mail in hand is taken by no other process when the clock of leases goes back a little, but after a reboot', async () => {
+    let elapsed = 1_000_000
+    const store = await openTestStore(await addressOf(kind), () => elapsed)
+    const mail = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
+    await store.sentMail.begin({ key: 'k', now: NOW, recipient: 'r', caps: [], content: 'c', mail })
+    const take = async () => {
+      const asked = { stream: 'mail', now: NOW, limit: 9, leaseMs: 90_000 } as const
+      return (await store.course.claimMessages(asked)).length
+    }
+    expect(await take()).toBe(1)
+    elapsed -= 50
+    expect(await take()).toBe(0)
+    elapsed = 1
+    expect(await take()).toBe(1)
+  })
+
   test('of many concurrent requests, no more than the cap begin', async () => {
     const address = await addressOf(kind)
     const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))
