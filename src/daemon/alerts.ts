@@ -200,7 +200,10 @@ export function startAlerts(
     const lanes = createAlertLanes(host, incidents, channels, held, stopping.signal)
     const work = [note, ...lanes.map((wake) => () => wake().then(note))]
     return () => {
-      telling = Promise.all(work.map((one) => one().catch(failed)))
+      const told = Promise.all(work.map((one) => one().catch(failed))).then(() => {
+        if (telling === told) telling = undefined
+      })
+      telling = told
     }
   }
   const tellOwn = teller(own, trailing(readKnown))
@@ -213,7 +216,8 @@ export function startAlerts(
     try {
       const idOf = () => newId(random, ID_BYTES)
       if (spare !== undefined) {
-        await telling
+        // What is in flight is recorded first, and holds up no round.
+        if (telling) throw new Error('alerts are in flight')
         const used = await spare
         await used.bringBack(own, clock.now())
         await used.close()

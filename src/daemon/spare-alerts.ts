@@ -48,7 +48,12 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
     async keep(now: number): Promise<void> {
       if (files.length === 0) return
       const kept: KnownAlerts = { ...(await all()), silence: await incidents.silenceAt(now) }
-      const written = files.find((file) => works(() => writeWhole(file, JSON.stringify(kept))))
+      const written = files.find((file) =>
+        attempt(() => {
+          writeWhole(file, JSON.stringify(kept))
+          return true
+        }),
+      )
       // The others are older; while none can be written, they are better than nothing.
       if (written !== undefined) remove(files.filter((file) => file !== written))
     },
@@ -77,16 +82,7 @@ export async function openSpareAlerts(files: readonly string[], known: readonly 
 /** An alert that was not sent is left to be sent. */
 const sentOf = (messages: readonly MessageRecord[]) => messages.filter(({ outcome }) => outcome === 'sent')
 
-function works(work: () => void): boolean {
-  try {
-    work()
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** A file that cannot be removed is brought back once more, which changes nothing. */
 function remove(files: readonly string[]): void {
-  for (const file of files) works(() => rmSync(file, { force: true }))
+  for (const file of files) attempt(() => rmSync(file, { force: true }))
 }

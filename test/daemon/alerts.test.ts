@@ -322,40 +322,45 @@ test('a cause that another machine saw fail 150 seconds ago or later stays open'
   expect(await well(seen + 150_000)).toBe(1)
 })
 
-test('a channel that hangs holds up no other', async () => {
-  const { promise: hanging, resolve: release } = Promise.withResolvers<SendOutcome>()
-  const told: string[] = []
-  const time = { now: Date.UTC(2026, 10, 21, 9) }
-  const alerts = startAlerts(
-    hostAt(() => time.now),
-    {
-      store: await (await openFile()).open(),
-      platform: learning,
-      settings: readSettings(learning, {}),
-      channels: [
-        channelOf('webhook', () => hanging),
-        channelOf('mail', async ({ id, kind, incident }) => {
-          told.push(`${incident.cause} ${kind}`)
-          return { kind: 'sent', id }
-        }),
-      ],
-    },
-  )
-  onTestFinished(async () => {
-    release({ kind: 'sent', id: 'x' })
-    await alerts.stop()
-  })
-  const rounds = async (states: Readonly<Record<string, ProbeState>>) => {
-    for (let n = 0; n < 3; n += 1) {
-      time.now += 60_000
-      await alerts.follow([report('web', states)])
+test.each(['no', 'all'] as const)(
+  'a channel that hangs holds up no other while %s of the store fail',
+  async (broken) => {
+    const { promise: hanging, resolve: release } = Promise.withResolvers<SendOutcome>()
+    const told: string[] = []
+    const time = { now: Date.UTC(2026, 10, 21, 9) }
+    const { store, state } = breakable(await (await openFile()).open())
+    state.broken = broken
+    const alerts = startAlerts(
+      hostAt(() => time.now),
+      {
+        store,
+        platform: learning,
+        settings: readSettings(learning, {}),
+        channels: [
+          channelOf('webhook', () => hanging),
+          channelOf('mail', async ({ id, kind, incident }) => {
+            told.push(`${incident.cause} ${kind}`)
+            return { kind: 'sent', id }
+          }),
+        ],
+      },
+    )
+    onTestFinished(async () => {
+      release({ kind: 'sent', id: 'x' })
+      await alerts.stop()
+    })
+    const rounds = async (states: Readonly<Record<string, ProbeState>>) => {
+      for (let n = 0; n < 3; n += 1) {
+        time.now += 60_000
+        await alerts.follow([report('web', states)])
+      }
     }
-  }
-  await rounds({ store: 'failing', mail: 'ok' })
-  await expect.poll(() => told).toEqual(['store opened'])
-  await rounds({ store: 'ok', mail: 'failing' })
-  await expect.poll(() => told.toSorted()).toEqual(['mail opened', 'store closed', 'store opened'])
-})
+    await rounds({ store: 'failing', mail: 'ok' })
+    await expect.poll(() => told).toEqual(['store opened'])
+    await rounds({ store: 'ok', mail: 'failing' })
+    await expect.poll(() => told.toSorted()).toEqual(['mail opened', 'store closed', 'store opened'])
+  },
+)
 
 test('a stop waits for the message in flight, and no round is taken after it', async () => {
   const { store } = breakable(await (await openFile()).open())
