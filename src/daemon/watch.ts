@@ -11,6 +11,7 @@ import {
   restartReason,
   type SelfObservations,
 } from '../core/incidents/conditions.ts'
+import type { Hearing } from '../core/incidents/incident.ts'
 import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { Store } from '../core/store/store.ts'
@@ -44,6 +45,7 @@ export function keepWatch(
   metrics.expectRounds(services)
   closing.eventLoop = metrics.watch()
   const isWeb = services.includes(WEB)
+  const channels = alertChannels(clock, definition, settings, placesOf(options))
   const certificates = isWeb ? watchCertificates(host, settings, definition.services, metrics) : undefined
   closing.certificates = () => certificates?.stop()
   const looks =
@@ -54,6 +56,7 @@ export function keepWatch(
       dataFolder,
       services,
       neighbours,
+      channels,
       known: () => ({
         certificates: certificates.found(),
         mailRefused: mailService.refused(),
@@ -74,7 +77,7 @@ export function keepWatch(
     store,
     platform: definition,
     settings,
-    channels: alertChannels(clock, definition, settings, placesOf(options)),
+    channels,
     ...(mailsVisitors && { visitorsHear: visitorsHear(definition) }),
     held: mailService.held,
     files: alertsFiles(dataFolder, pointerFolder),
@@ -115,6 +118,7 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
   readonly store: Pick<Store, 'course' | 'incidents' | 'persistent' | 'sending'>
   readonly services: readonly Service[]
   readonly neighbours: ReadonlyMap<Service, string | null>
+  readonly channels: readonly Pick<Hearing, 'name'>[]
   readonly known: () => Pick<SelfObservations, 'certificates' | 'mailRefused'> & Partial<SelfObservations>
   readonly outcomes?: ReturnType<typeof watchOutcomes>
   /** Why the last message that was not sent was not. */
@@ -127,7 +131,7 @@ export interface ConditionsOptions extends Pick<DaemonOptions, 'dataFolder' | 'f
 
 /** Checks what no health probe covers: certificates, late or paused lessons, disk, builds, configuration and refused mail. */
 export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsOptions) {
-  const { settings, store, services, neighbours, outcomes: judge, freeSpace = spaceOf } = options
+  const { settings, store, services, neighbours, channels, outcomes: judge, freeSpace = spaceOf } = options
   const own = settings.site.buildStamp ?? null
   const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
     state === 'half-configured' ? [name] : [],
@@ -169,7 +173,8 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
               ? undefined
               : { aheadMs, of: 'that of most servers it asks' },
         holds,
-        alerts: told?.messages,
+        // One that was taken out of the settings is waited for by nobody.
+        alerts: told?.messages.filter(({ channel }) => channels.some(({ name }) => name === channel)),
       },
       now,
     )

@@ -3,6 +3,7 @@ import { readSettings } from '../../src/core/env/settings.ts'
 import { storeProbe } from '../../src/core/health/engine-probes.ts'
 import type { ProbeParts } from '../../src/core/health/probe.ts'
 import { systemClock } from '../../src/core/host.ts'
+import type { MessageRecord } from '../../src/core/incidents/incident.ts'
 import type { Hold, StreamName } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
@@ -24,10 +25,12 @@ async function noted(
     persistent = true,
     holds = [],
     known = {},
+    told = [],
     ...parts
   }: Partial<Omit<ConditionsOptions, 'known'>> & {
     readonly persistent?: boolean
     readonly holds?: readonly Hold[]
+    readonly told?: readonly MessageRecord[]
     readonly known?: Partial<ReturnType<ConditionsOptions['known']>>
   } = {},
 ) {
@@ -40,7 +43,7 @@ async function noted(
     stalledSince: async () => undefined,
   } as unknown as Store['course']
   const incidents = {
-    unfinished: async () => ({ incidents: [], messages: [] }),
+    unfinished: async () => ({ incidents: [], messages: told }),
   } as unknown as Store['incidents']
   const sending = { holds: async () => holds } as unknown as Store['sending']
   const report = await createConditions(
@@ -52,6 +55,7 @@ async function noted(
       known: () => ({ certificates: [], mailRefused: undefined, ...known }),
       services: ['web'],
       neighbours: new Map(),
+      channels: [{ name: 'webhook' }],
       freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
       ...parts,
     },
@@ -92,6 +96,7 @@ function counting() {
     known: () => ({ certificates: [], mailRefused: undefined }),
     services: ['web'],
     neighbours: new Map(),
+    channels: [],
     outcomes: metrics.watchOutcomes(),
     mailFailure: () => 'the mail server cannot take the message now (452)',
     freeSpace: async () => ({ freeBytes: 50e9, bytes: 100e9 }),
@@ -255,6 +260,19 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   expect(names).not.toContain('alerts_unheard')
   expect(names).not.toContain('disk_nearly_full')
   expect(names).toContain('certificate_expiring')
+})
+
+test('a channel that takes no alerts is reported, until it is taken out of the settings', async () => {
+  const refused = {
+    incident: 'a',
+    kind: 'opened',
+    outcome: 'pending',
+    attempts: 5,
+    reason: 'no answer',
+  } as const
+  const told = [{ ...refused, channel: 'webhook', at: NOW }]
+  expect((await noted({}, { told })).reasons.alerts_unheard).toBe('by webhook: no answer')
+  expect((await noted({}, { told, channels: [{ name: 'mail' }] })).failing).toEqual([])
 })
 
 test('courses that the breaker paused are reported, and their lessons are not late', async () => {
