@@ -22,15 +22,10 @@ export function startDispatching(host: Host, platform: OpenedPlatform, store: St
   const { clock, log, timer } = host
   const { course, mailService } = platform
   const wakes = createWakes({
-    async course() {
-      const { dispatch } = await course()
-      return {
-        async dispatch(asked) {
-          const result = await dispatch(asked)
-          schedule.progressed()
-          return result
-        },
-      }
+    async dispatch(asked) {
+      const result = await (await course()).dispatch(asked)
+      schedule.progressed()
+      return result
     },
     isDue: async () =>
       (await mailService.held('course')) === undefined && (await store.course.isDue(clock.now())),

@@ -20,7 +20,7 @@ test('a slow pace holds back no hour: what one leaves the next goes on with at o
   })
   const pace = createPacer({ perSecond: 0.2, store: async () => it.store.sending, timer: time.clock })
   const course = it.open(it.store.course, { more: { pace } })
-  const wakes = createWakes({ course: async () => course, isDue: async () => false, clock: time.clock })
+  const wakes = createWakes({ dispatch: course.dispatch, isDue: async () => false, clock: time.clock })
   const done: [string, number][] = []
   const hours = createHours({
     store: it.store,

@@ -59,7 +59,7 @@ export async function simulateWakes(
       return { kind: 'sent', id: key }
     })
     const isDue = () => store.course.isDue(clock.now())
-    const wakes = core.createWakes({ course: async () => course, isDue, clock })
+    const wakes = core.createWakes({ dispatch: course.dispatch, isDue, clock })
     const hours = core.createHours({
       clock,
       log: silentLog,

@@ -85,16 +85,13 @@ export function openCourse(options: CourseOptions) {
   }
 
   const run = createDispatcher(host, options)
-  const calls = new Set<Promise<void>>()
+  const calls = new Set<Promise<unknown>>()
   const dispatch: Dispatch = ({ signal, ...call }) => {
     // Where no daemon runs, calls from outside are the only occasion.
     inBackground(deliverMessages())
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
     const running = reviewFollowers().then(() => run({ ...call, signal: both }))
-    const ended = running.then(
-      () => {},
-      () => {},
-    )
+    const ended = Promise.allSettled([running])
     calls.add(ended)
     void ended.then(() => calls.delete(ended))
     return running

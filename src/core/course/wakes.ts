@@ -9,11 +9,11 @@ const QUIET_MS = 5 * MINUTE_MS
 
 /** Decides when the schedule sends: what is due leaves within a minute, and of what is overdue one lesson an hour to each enrolment. */
 export function createWakes({
-  course,
+  dispatch,
   isDue,
   clock,
 }: {
-  readonly course: () => Promise<{ readonly dispatch: Dispatch }>
+  readonly dispatch: Dispatch
   readonly isDue: () => Promise<boolean>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }) {
@@ -21,7 +21,6 @@ export function createWakes({
   const hourNow = () => Math.floor(clock.now() / HOUR_MS)
 
   async function send(signal: AbortSignal): Promise<void> {
-    const { dispatch } = await course()
     const hour = hourNow()
     while (hourNow() === hour && !signal.aborted) {
       const forMs = Math.min(CALL_MS, HOUR_MS - (clock.now() % HOUR_MS))

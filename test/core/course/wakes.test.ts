@@ -17,7 +17,7 @@ describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
     }
     const clock = { now: it.now, monotonic: it.now }
     const isDue = () => it.store.course.isDue(it.now())
-    const wakes = createWakes({ course: async () => course, isDue, clock })
+    const wakes = createWakes({ dispatch: course.dispatch, isDue, clock })
     const { signal } = new AbortController()
     return {
       ...it,
@@ -78,7 +78,7 @@ test.each([
     return { ...none, ...(reason !== undefined && { reason }) }
   }
   const clock = { now: () => 0, monotonic: () => 0 }
-  const wakes = createWakes({ course: async () => ({ dispatch }), isDue: async () => true, clock })
+  const wakes = createWakes({ dispatch, isDue: async () => true, clock })
   for (let minute = 0; minute < 2; minute += 1) await wakes.minute(new AbortController().signal)
   expect(made).toBe(calls)
 })
