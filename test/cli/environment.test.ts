@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { loadEnvironment, readTextFile } from '../../src/cli/environment.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { writeReport } from '../../src/cli/report.ts'
+import { LIVE_FINDINGS } from '../../src/core/env/explanations.ts'
 import type { Finding } from '../../src/core/finding.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -66,9 +67,9 @@ test('the errors of a report come first, wherever they were found', async () => 
   expect(severities).toEqual(severities.toSorted((a, b) => rank[a] - rank[b]))
 })
 
-test('a comparison says which file lacks a name, and no value', async () => {
+test('a comparison says which file lacks a name, to which an empty value is none, and no value', async () => {
   const cwd = await folderWith({
-    a: 'API_URL=http://canary-a\nBUILD_STAMP=1\nOWN=x\n',
+    a: 'API_URL=http://canary-a\nBUILD_STAMP=1\nOWN=x\nLOG_LEVEL=\nSTORE_URL="  "\n',
     b: 'API_URL=http://canary-b\nAGENT_URL=http://canary\nOWN=x\n',
   })
   const { context, stdout } = testContext({ cwd })
@@ -81,6 +82,37 @@ test('a comparison says which file lacks a name, and no value', async () => {
   ])
   expect(stdout()).not.toContain('canary')
 })
+
+/** Where the other side was not reached, or refused us. */
+const REMOTE = [
+  'live-name',
+  'live-name-server',
+  'live-unreachable',
+  'live-unauthorised',
+  'configuration-unreached',
+]
+
+test.each([...new Set([...REMOTE, ...Object.keys(LIVE_FINDINGS)])])(
+  'the exit code of %s alone, and beside another error',
+  async (id) => {
+    const { context } = testContext({})
+    const code = (...ids: string[]) => {
+      const findings = ids.map((one) => ({
+        id: one,
+        severity: 'error',
+        services: ['web'],
+        present: [],
+        missing: [],
+        cause: 'c',
+        fix: 'f',
+      }))
+      const report = { version: 1, ok: false, services: ['web'], groups: [], findings } as never
+      return writeReport(context, 'preflight', report, { format: 'json' })
+    }
+    expect(await code(id)).toBe(REMOTE.includes(id) ? 3 : 1)
+    expect(await code(id, 'mail-without-sender')).toBe(1)
+  },
+)
 
 test('a baseline accepts the warnings that it has, in whatever order they name variables, and no error', async () => {
   const finding = (parts: Partial<Finding> = {}): Finding => ({

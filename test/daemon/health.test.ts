@@ -321,6 +321,18 @@ test.each([
   expect((await ask('agent')).body.probes.course_index).toMatchObject({ state, checked: true })
 })
 
+test('a course index is read for each question: one that is lost, broken or mended is noticed', async () => {
+  const file = path.join(await emptyFolder(), 'index.json')
+  const { ask } = await platform({ COURSE_INDEX_PATH: file })
+  const sound = '{"version":1,"lessons":[{"day":1,"title":"A","topics":[]}]}'
+  for (const text of [undefined, sound, '{', sound, undefined]) {
+    rmSync(file, { force: true })
+    if (text !== undefined) writeFileSync(file, text)
+    const state = text === sound ? 'ok' : 'failing'
+    expect((await ask('agent')).body.probes.course_index).toMatchObject({ state, checked: true })
+  }
+})
+
 test.skipIf(process.platform === 'win32')(
   'a course index whose reading hangs holds one thread, however often health is asked, and is read again afterwards',
   async () => {

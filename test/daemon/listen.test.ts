@@ -1,4 +1,5 @@
-import { connect } from 'node:net'
+import { Server as HttpServer } from 'node:http'
+import { connect, Server } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Poll } from '../../src/daemon/http/poll.ts'
 import { type Listener, listen } from '../../src/daemon/listen.ts'
@@ -37,6 +38,26 @@ const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 const statuses = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
+/** One answer with the standard error, whole, after which the connection ends. */
+function expectRefusal(text: string, status: number, code: string): void {
+  expect(statuses(text)).toEqual([status])
+  const [head = '', rest = ''] = text.split('\r\n\r\n')
+  const body = /\{.*\}/.exec(rest)?.[0] ?? ''
+  expect(JSON.parse(body)).toMatchObject({ code, status })
+  const fields = new Map(
+    head
+      .toLowerCase()
+      .split('\r\n')
+      .slice(1)
+      .map((line) => line.split(': ') as [string, string]),
+  )
+  expect(fields.get('connection')).toBe('close')
+  expect(fields.get('x-request-id')).toBe(JSON.parse(body).requestId)
+  expect(fields.get('transfer-encoding') ?? fields.get('content-length')).toMatch(
+    new RegExp(`^(?:chunked|${body.length})$`),
+  )
+}
+
 test.each([
   [
     'a long header',
@@ -56,23 +77,21 @@ test.each([
 ])('%s is refused with a whole answer, and the connection ends', async (_, bytes, status, code) => {
   // A handler that waits for a body which never comes whole.
   const listener = await listening(async (request) => new Response(await request.text()))
-  const text = await say(listener, bytes).end
-  expect(statuses(text)).toEqual([status])
-  const [head = '', rest = ''] = text.split('\r\n\r\n')
-  const body = /\{.*\}/.exec(rest)?.[0] ?? ''
-  expect(JSON.parse(body)).toMatchObject({ code, status })
-  const fields = new Map(
-    head
-      .toLowerCase()
-      .split('\r\n')
-      .slice(1)
-      .map((line) => line.split(': ') as [string, string]),
-  )
-  expect(fields.get('connection')).toBe('close')
-  expect(fields.get('x-request-id')).toBe(JSON.parse(body).requestId)
-  expect(fields.get('transfer-encoding') ?? fields.get('content-length')).toMatch(
-    new RegExp(`^(?:chunked|${body.length})$`),
-  )
+  expectRefusal(await say(listener, bytes).end, status, code)
+})
+
+test.each([
+  ['a head', 'GET / HTTP/1.1\r\nHost: x\r\n'],
+  ['a body', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na'],
+])('a request of which %s does not arrive in time is refused with 408', async (_, bytes) => {
+  const listens = vi.spyOn(Server.prototype, 'listen')
+  onTestFinished(() => listens.mockRestore())
+  const listener = await listening(async (request) => new Response(await request.text()))
+  const [server] = listens.mock.contexts
+  if (!(server instanceof HttpServer)) throw new TypeError('it listens by node:http')
+  // The limits, without the seconds: Node looks for what is late each second.
+  Object.assign(server, { headersTimeout: 1, requestTimeout: 1 })
+  expectRefusal(await say(listener, bytes).end, 408, 'request_timeout')
 })
 
 test('an expectation that nobody knows is no reason to refuse a request', async () => {

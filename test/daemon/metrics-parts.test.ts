@@ -216,6 +216,30 @@ test('a store and analytics that hang are waited for a second each, and what was
 const report = (probes: Record<string, ProbeResult>, service = 'web') =>
   ({ service, state: 'ok', probes }) as unknown as HealthReport
 
+test('each service has the states of its own probes, also of those that another has under the same name', async () => {
+  const { metrics, read } = metricsOf({})
+  const of = (service: string, state: ProbeResult['state']) =>
+    report({ api: { state, checked: true } }, service)
+  const answers = [of('web', 'ok'), of('agent', 'ok'), of('agent', 'failing')]
+  const health = metrics.health({ check: async () => answers.shift() ?? report({}) })
+  const states = async () => {
+    const value = await read()
+    const isIn = (service: string, state: string) =>
+      value(`probe_state{service="${service}",probe="api",state="${state}"}`)
+    return ['web', 'agent'].map((service) => ['ok', 'failing'].map((state) => isIn(service, state)))
+  }
+  for (let n = 0; n < 2; n += 1) await health.check({ deep: false })
+  expect(await states()).toEqual([
+    [1, 0],
+    [1, 0],
+  ])
+  await health.check({ deep: false })
+  expect(await states()).toEqual([
+    [1, 0],
+    [0, 1],
+  ])
+})
+
 test('a run that several requests share took its time once, and a store whose live check fails is not up', async () => {
   const { metrics, read } = metricsOf({})
   const shared: ProbeResult = { state: 'ok', checked: true, latencyMs: 40 }
