@@ -61,7 +61,7 @@ function show(): void {
     range: Number(range.value) || undefined,
     kind: kind.value || undefined,
     sections,
-    dayOf: localDay,
+    dayOf: tables.localDay,
   })
   part('fresh').hidden = own.length > 0 || showsSample
   part('sample').hidden = !showsSample
@@ -108,12 +108,6 @@ function showConsent(count: number): void {
   for (const id of ['export', 'delete']) (part(id) as HTMLButtonElement).disabled = count === 0
 }
 
-function localDay(time: number): string {
-  const date = new Date(time)
-  const two = (number: number) => String(number).padStart(2, '0')
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
-}
-
 function say(text: string): void {
   part('said').textContent = text
 }
@@ -123,7 +117,7 @@ function exportEvents(): void {
   const text = JSON.stringify({ version: 1, exportedAt: new Date().toISOString(), events }, null, 1)
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
-  link.download = `insights-${localDay(Date.now())}.json`
+  link.download = `insights-${tables.localDay(Date.now())}.json`
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
   say(fill(T.exported, { events: plural(events.length) }))

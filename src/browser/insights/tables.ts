@@ -60,6 +60,13 @@ function text(cell: number | undefined, rounded: boolean): string | number {
 
 const amount = (value: string | number | undefined) => (typeof value === 'number' ? Math.max(0, value) : 0)
 
+/** The calendar day where the visitor is, as `2026-11-21`. */
+export function localDay(time: number): string {
+  const date = new Date(time)
+  const two = (number: number) => String(number).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
+
 /** Fills `host` with the table; values are set as text, so nothing in them is markup. */
 export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, caption: string): void {
   if (rows.length === 0) {

@@ -77,7 +77,7 @@ export function insightsOf(input: {
   readonly range: number | undefined
   readonly kind: EventKind | undefined
   readonly sections: readonly InsightsSection[]
-  /** The calendar day of a time where the visitor is, as `2026-11-21`. */
+  /** The calendar day of a time where the visitor is. */
   readonly dayOf: (time: number) => string
 }): Insights {
   const { events, now, range, kind, sections, dayOf } = input

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
+import { type AnalyticsEvent, OPT_OUT_KEY } from '../../../src/core/analytics/events.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
 const load = (name: string) => import(`../../../src/browser/${name}.ts`)
@@ -87,6 +88,51 @@ const answered = (status: number, retryAfter?: string) =>
     status,
     headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
   })
+
+describe('a lesson page that is read to its end', () => {
+  test.each([
+    ['without an objection', () => {}, () => {}, ['viewed', 'completed']],
+    ['with an objection while it is open', () => {}, object, ['viewed']],
+    ['with an objection from before', object, () => {}, []],
+  ])('%s records what it may', async (_, before, later, recorded) => {
+    const { storage, buffer } = await device()
+    const end = {}
+    let see = (_: readonly { isIntersecting: boolean }[]) => {}
+    const observed: unknown[] = []
+    vi.stubGlobal('document', {
+      querySelector: (selector: string) =>
+        selector === '[data-lesson]'
+          ? { dataset: { lesson: '3' }, lastElementChild: end }
+          : { textContent: JSON.stringify(learning.events) },
+    })
+    const watching = {
+      observe: (element: unknown) => observed.push(element),
+      disconnect: () => observed.pop(),
+    }
+    vi.stubGlobal('IntersectionObserver', function (this: unknown, seen: typeof see) {
+      see = seen
+      return watching
+    })
+    before(storage)
+    vi.resetModules()
+    await load('lesson')
+    expect(observed).toEqual([end])
+    later(storage)
+    see([{ isIntersecting: false }])
+    expect(observed).toEqual([end])
+    see([{ isIntersecting: true }])
+    expect(observed).toEqual([])
+    const items = buffer.keys().map((key) => JSON.parse(buffer.read(key) ?? ''))
+    expect(items.map(([kind, , properties]) => [kind, properties.lesson])).toEqual(
+      recorded.map((what) => [`lesson.${what}`, '3']),
+    )
+  })
+})
+
+/** As another tab does. */
+function object(storage: ReturnType<typeof memory>): void {
+  storage.setItem(OPT_OUT_KEY, '1')
+}
 
 describe('a batch of events', () => {
   test.each([

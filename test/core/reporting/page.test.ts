@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { recordEnvelopes } from '../../support/envelopes.ts'
+
+const program = fileURLToPath(new URL('./page.ts', import.meta.url))
+
+async function visit(objection?: string) {
+  const { dsn, envelopes } = await recordEnvelopes()
+  const { stdout } = await execa(process.execPath, [program, dsn, ...(objection ? [objection] : [])])
+  const events = envelopes.flatMap(({ items }) => items.map(({ payload }) => payload))
+  const said = events.map(({ exception }) => (exception as { values: { value: string }[] }).values[0]?.value)
+  return { loaded: stdout, said }
+}
+
+test('an objection stops what a page reports and what the SDK itself catches, until it is taken back', async () => {
+  const { loaded, said } = await visit()
+  expect(loaded).toMatch(/browser-errortrack\.js$/)
+  expect(said).toEqual(['at first', 'after it was taken back', 'after it was taken back'])
+})
+
+test.each(['gpc', 'opt-out key'])('with an objection by %s the SDK is not even loaded', async (objection) => {
+  expect(await visit(objection)).toEqual({ loaded: '', said: [] })
+})
