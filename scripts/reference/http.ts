@@ -80,9 +80,9 @@ function section(
   operation: Node,
   schemas: Node,
   said: ReadonlySet<ErrorCode>,
+  /** What an operation said first, by its text: the others name that operation. */
   answers: Map<string, string>,
 ): string[] {
-  const parameters = list(operation.parameters).map(node)
   const body = operation.requestBody === undefined ? undefined : node(operation.requestBody)
   const own = errorsOf(operation).filter((code) => !said.has(code))
   const servedBy = serviceNames(operation)
@@ -90,15 +90,7 @@ function section(
     `### ${title}`,
     `${operation.summary}.${description(title, operation, answers)}${servedBy === WEB ? '' : ` Served by ${servedBy}.`}`,
     ...needs(list(operation.security).map(node)),
-    ...(parameters.length === 0
-      ? []
-      : [
-          `| Parameter | In | Form | Meaning |\n|---|---|---|---|\n${parameters
-            .map(({ name, in: place, schema, description, required }) => {
-              return `| \`${name}\`${required === true ? '' : ' (optional)'} | ${place} | ${formOf(node(schema))} | ${description} |`
-            })
-            .join('\n')}`,
-        ]),
+    ...parameterTable(title, list(operation.parameters).map(node), answers),
     ...(body ? bodySection(body, schemas) : []),
     ...Object.entries(node(operation.responses)).flatMap(([status, response]) =>
       Number(status) < 400 || isHealth503(status, node(response))
@@ -114,6 +106,22 @@ function description(title: string, { description: text }: Node, answers: Map<st
   const before = answers.get(String(text))
   answers.set(String(text), before ?? title)
   return before === undefined ? ` ${text}` : ` As [\`${before}\`](#${anchor(before)}).`
+}
+
+function parameterTable(
+  title: string,
+  parameters: readonly Node[],
+  answers: Map<string, string>,
+): readonly string[] {
+  if (parameters.length === 0) return []
+  const rows = parameters.map(
+    ({ name, in: place, schema, description, required }) =>
+      `| \`${name}\`${required === true ? '' : ' (optional)'} | ${place} | ${formOf(node(schema))} | ${description} |`,
+  )
+  const table = ['| Parameter | In | Form | Meaning |', '|---|---|---|---|', ...rows].join('\n')
+  const before = answers.get(table)
+  answers.set(table, before ?? title)
+  return [before === undefined ? table : `**Parameters**: as [\`${before}\`](#${anchor(before)}).`]
 }
 
 function needs(security: readonly Node[]): string[] {
@@ -149,6 +157,7 @@ function answerSection(
   title: string,
   status: string,
   response: Node,
+  /** What an operation said first, by its text: the others name that operation. */
   answers: Map<string, string>,
 ): string[] {
   const content = response.content === undefined ? {} : node(response.content)

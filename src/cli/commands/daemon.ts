@@ -39,7 +39,7 @@ const toAnHour = seconds(0, 3600)
 const INPUTS = {
   '--data <folder>': 'where the SQLite file lives when STORE_URL is not set (default: .platformctl)',
   ...ENV_FILE,
-  '--no-schedule': 'do not dispatch, because something else calls the dispatch endpoint',
+  '--no-schedule': 'send no lessons by itself: something else calls the dispatch endpoint',
   '--adopt': 'take the store over from a platform of another name, as after the platform was renamed',
   '--grace <seconds>': value(
     'keep serving while reporting unhealthy after SIGTERM, so that load balancers can drain; Ctrl-C skips this',

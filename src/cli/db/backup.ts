@@ -142,7 +142,7 @@ export const afterRestore = onStore({
   inputs: {
     '--from <store>': 'the replaced store: the URL of its database, or its schema’s name in this one',
     '--journal <file>': 'a journal of the replaced store',
-    '--without-journal': 'go on although nobody knows who left since; those people are mailed again',
+    '--without-journal': 'go on without it: people who left since are mailed again',
   },
   async run(context, { from, journal, withoutJournal }, { address }) {
     const { afterRestore: apply } = await import('../../core/store/open.ts')

@@ -53,7 +53,7 @@ const add = listCommand({
 })
 
 const remove = listCommand({
-  summary: 'let an address be mailed again; its ended subscriptions stay ended until it subscribes anew',
+  summary: 'let an address be mailed again; its subscriptions stay ended until the person subscribes again',
   examples: ['ada@example.com --reason "new mailbox"'],
   document: 'email suppressions remove',
   inputs: { ...ADDRESS, ...REASON },

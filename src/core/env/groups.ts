@@ -499,8 +499,7 @@ export const baseGroups = {
   feedback: {
     services: ['web'],
     unlocks: 'an automatic end of subscriptions after bounces and complaints',
-    absent:
-      'nobody hears of bounces and complaints, unless platformctl email feedback reads them from a pipe',
+    absent: 'bounces and complaints are ignored, unless platformctl email feedback reads them from a pipe',
     variables: {
       MAILER_FEEDBACK_PROVIDER: {
         kind: 'enum',
