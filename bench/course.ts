@@ -28,6 +28,7 @@ export function courseOver(store: Store, mailer: Mailer): Course {
     catalog,
     store: store.course,
     persistent: store.persistent,
+    limit: 100,
     mailer,
     clock: systemClock,
     random: systemRandom,

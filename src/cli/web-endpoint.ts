@@ -1,4 +1,5 @@
-import type { DispatchProgress, DispatchResult } from '../core/course/dispatch.ts'
+import type { DispatchOutcome, DispatchResult } from '../core/course/dispatch.ts'
+import { type DispatchRequest, requestIn } from '../core/course/dispatch-request.ts'
 import type { Subscription } from '../core/course/subscription.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { jsonObject } from '../core/is-record.ts'
@@ -95,8 +96,7 @@ const refused = () =>
     'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
   )
 
-export interface DispatchOptions {
-  readonly limit?: number | undefined
+export interface DispatchOptions extends DispatchRequest {
   readonly drain?: true | undefined
   readonly url?: string | undefined
   readonly local?: true | undefined
@@ -105,7 +105,7 @@ export interface DispatchOptions {
 
 export interface Source {
   /** One dispatch call; a remote one tells its progress only when it has ended. */
-  readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
+  readonly call: (onProgress: (outcome: DispatchOutcome) => void) => Promise<DispatchResult>
   readonly remaining?: () => Promise<number>
   readonly due?: () => Promise<readonly Subscription[]>
   readonly close: () => Promise<void>
@@ -116,7 +116,8 @@ const DISPATCH_PATIENCE_MS = 15 * 60 * 1000
 
 export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
   const { url, secret } = webEndpoint(env, options.url, PATHS.dispatch, context.daemon)
-  if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
+  for (const [name, value] of Object.entries(requestIn(options)))
+    if (value !== undefined) url.searchParams.set(name, String(value))
   // One name for all calls of a drain: no subscription gets two lessons in it.
   if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
   return { call: () => call(context, url, secret), close: async () => {} }

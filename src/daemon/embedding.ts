@@ -1,5 +1,6 @@
 import type { Challenge, Identify } from '../core/access/identity.ts'
 import type { DispatchResult } from '../core/course/dispatch.ts'
+import type { DispatchRequest } from '../core/course/dispatch-request.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { HealthReport } from '../core/health/probe.ts'
@@ -55,7 +56,7 @@ export interface Operations<Templates = unknown> {
   /** Never throws. */
   readonly sendEmail: SendEmail
   readonly mail: SendsMail<Templates>
-  dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
+  dispatch(request?: DispatchRequest & { readonly signal?: AbortSignal }): Promise<DispatchResult>
   readonly courses: Courses
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
   validate(): Report

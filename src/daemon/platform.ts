@@ -40,10 +40,11 @@ export function openPlatform(options: OpenOptions) {
   const operations: Operations = {
     sendEmail,
     mail: createSendMail(sendEmail, random),
-    async dispatch({ limit = settings.dispatch.limit, signal } = {}) {
+    async dispatch(request = {}) {
+      const { limit = 0 } = request
       if (!(Number.isInteger(limit) && limit >= 0) && limit !== Infinity)
         throw new RangeError('the limit of a dispatch is a whole number, or Infinity for none')
-      return (await course()).dispatch({ limit, ...(signal && { signal }) })
+      return (await course()).dispatch(request)
     },
     courses: openCourses(course),
     async health(service, { deep = false } = {}) {

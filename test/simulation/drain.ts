@@ -52,6 +52,7 @@ export async function dueStore({ core, time, start, seed }: Part, people: number
       }),
       store: over,
       persistent: true,
+      limit: 100,
       mailer: core.openMailer({
         mail: undefined,
         from: { name: undefined, address: 'course@example.com' },

@@ -167,6 +167,7 @@ export async function simulateMessages(input: {
       catalog: core.createCatalog(courses),
       store: faulty,
       persistent: true,
+      limit: 100,
       mailer: core.openMailer({
         mail: undefined,
         from: { name: undefined, address: 'course@example.com' },

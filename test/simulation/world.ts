@@ -168,6 +168,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
       }),
       store: over,
       persistent: true,
+      limit: 100,
       mailer: core.openMailer({
         mail: undefined,
         from: { name: undefined, address: 'course@example.com' },

@@ -64,6 +64,7 @@ export async function courseWith(
       catalog: courses,
       store: on,
       persistent: true,
+      limit: 100,
       mailer: openMailer({
         compiled: compiledMails,
         mail: undefined,

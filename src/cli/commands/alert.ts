@@ -173,19 +173,15 @@ async function test(context: Context, { envFile }: Values<typeof ENV_FILE>): Pro
   return told.every(({ kind }) => kind === 'sent') ? EXIT.passed : EXIT.remote
 }
 
-const CHANNELS: Readonly<Record<string, string>> = {
-  webhook: 'by webhook',
-  mail: 'by mail',
-  escalation: 'by escalation if nobody acknowledges',
-}
-
 export type AlertList = Omit<DocumentOf<'alert list'>, 'version'>
 
 export function alertsText({ incidents, channels, silence, pause }: AlertList, columns: number): string {
   const channelText =
     channels.length === 0
       ? 'none in this environment; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO, or name the daemon’s --env-file'
-      : channels.map((name) => CHANNELS[name] ?? name).join(' and ')
+      : channels
+          .map((name) => `by ${name}${name === 'escalation' ? ' if nobody acknowledges' : ''}`)
+          .join(' and ')
   const head = (name: string, text: string) => beside(name.padEnd(10), text, columns)
   const row = (name: string, text: string) => beside(`  ${name.padEnd(8)}`, text, columns)
   const lines = compact(

@@ -1,19 +1,25 @@
-import {
-  type DispatchProgress,
-  type DispatchResult,
-  OUT_OF_TIME,
-  STOPPED,
-} from '../../core/course/dispatch.ts'
+import * as z from 'zod'
+import type { DispatchOutcome, DispatchResult } from '../../core/course/dispatch.ts'
+import { OUT_OF_TIME, OUTCOMES, STOPPED } from '../../core/course/dispatch.ts'
+import { FIELDS, requestIn } from '../../core/course/dispatch-request.ts'
 import { nextDay } from '../../core/course/subscription.ts'
 import { shellWord } from '../../core/daemon-record.ts'
 import { durationText } from '../../core/durations.ts'
-import { type Environment, readSettings } from '../../core/env/settings.ts'
+import type { Environment } from '../../core/env/settings.ts'
 import { type Answer, command, type Define } from '../command.ts'
 import { type Context, EXIT, openProgress, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE, type Values, value, wholeNumber } from '../inputs.ts'
 import { compact, iso, thousands } from '../output/text.ts'
 import type { DispatchOptions, Source } from '../web-endpoint.ts'
+
+/** The fields of a request as options. `requestIn` reads them. */
+const REQUEST: Readonly<Record<never, never>> = Object.fromEntries(
+  FIELDS.map(({ option, help, form }) => [
+    option,
+    form instanceof z.ZodNumber ? value(help, wholeNumber(form.minValue ?? 0, form.maxValue ?? 0)) : help,
+  ]),
+)
 
 export const define: Define = () =>
   command({
@@ -28,7 +34,7 @@ export const define: Define = () =>
     ],
     document: 'dispatch',
     inputs: {
-      '--limit <n>': value('how many lessons one call sends at most (1 to 10000)', wholeNumber(1, MOST)),
+      ...REQUEST,
       '--drain':
         'send without a limit, at most one lesson to each subscription, with progress on standard error',
       '--dry-run': 'show what is due and send nothing (needs --local)',
@@ -56,21 +62,16 @@ export const define: Define = () =>
     },
   })
 
-/** Of one call, and of what a dry run lists. */
-const MOST = 10_000
-
 /** Dispatch from this machine's store: the same code path as the endpoint and the schedule. */
 async function localSource(context: Context, env: Environment, options: DispatchOptions): Promise<Source> {
   const { openLocal } = await import('../local.ts')
   const { platform, close } = await openLocal(context, env, options.data)
   const course = await platform.course()
-  const limit = options.drain
-    ? Number.POSITIVE_INFINITY
-    : (options.limit ?? readSettings(context.platform, env).dispatch.limit)
+  const request = { ...requestIn(options), ...(options.drain && { limit: Number.POSITIVE_INFINITY }) }
   return {
-    call: (onProgress) => course.dispatch({ limit, signal: context.signal, onProgress }),
-    remaining: async () => (await course.backlog()).due,
-    due: () => course.due(Math.min(limit, MOST)),
+    call: (onProgress) => course.dispatch({ ...request, signal: context.signal, onProgress }),
+    remaining: async () => (await course.backlog(request)).due,
+    due: () => course.due(request),
     close,
   }
 }
@@ -129,7 +130,6 @@ function nextStep(total: DispatchResult, options: NextOptions): string {
   return `Next: platformctl dispatch --drain${where} sends the rest.\n`
 }
 
-const OUTCOMES = ['sent', 'failed', 'unknown'] as const
 const BAR = 24
 /** How often a drain reports its progress when it does not run in a terminal. */
 const LINE_EVERY_MS = 10_000
@@ -151,7 +151,7 @@ export async function drain(context: Context, source: Source, options: DispatchO
     shownAt = now
     return true
   }
-  const onProgress = ({ outcome }: DispatchProgress) => {
+  const onProgress = (outcome: DispatchOutcome) => {
     done[outcome] += 1
     // An estimate: other dispatchers may work on the same backlog, and more lessons become due meanwhile.
     if (left !== undefined) left = Math.max(0, left - 1)
@@ -194,7 +194,7 @@ function sum(total: DispatchResult, last: DispatchResult): DispatchResult {
 
 /** `███████░░░ 70 %  7,000 sent, 3 failed, 3,000 left, 950/s, about 4 s` */
 export function progressLine(
-  at: Readonly<Record<(typeof OUTCOMES)[number] | 'seconds', number>> & { readonly left: number | undefined },
+  at: Readonly<Record<DispatchOutcome | 'seconds', number>> & { readonly left: number | undefined },
 ): string {
   const { sent, failed, unknown, left, seconds } = at
   const done = sent + failed + unknown

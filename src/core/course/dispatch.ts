@@ -1,6 +1,7 @@
 import { recent } from '../calls.ts'
 import { type Delivery, isAnswer, isForgotten } from '../delivery/delivery.ts'
 import { createEngine } from '../delivery/engine.ts'
+import type { RunOptions } from '../delivery/run.ts'
 import type { Attempted, Ready, Source } from '../delivery/source.ts'
 import { COURSE } from '../delivery/streams.ts'
 import { HOUR_MS } from '../durations.ts'
@@ -8,27 +9,21 @@ import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
+import type { DispatchRequest } from './dispatch-request.ts'
 import type { CourseHost } from './host.ts'
 import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
 import { settlementOf } from './settlement.ts'
 import type { Claim, Settlement } from './subscription.ts'
 
-export interface DispatchProgress {
-  readonly subscription: string
-  readonly day: number
-  readonly outcome: 'sent' | 'failed' | 'unknown'
-}
+export const OUTCOMES = ['sent', 'failed', 'unknown'] as const
+export type DispatchOutcome = (typeof OUTCOMES)[number]
 
-export interface DispatchCall {
-  readonly limit: number
+export interface DispatchCall extends DispatchRequest, Omit<RunOptions, 'limit'> {
   /** Calls of one run send at most one message per subscription together; default: a run of its own. */
-  readonly run?: string
+  readonly run?: string | undefined
   /** A lesson that was due already when the one before was sent waits for an hour, so that no outage ends in a burst. */
   readonly gentle?: boolean
-  /** Ends the call after this time, with the reason `OUT_OF_TIME` if lessons are left. */
-  readonly forMs?: number
-  readonly signal?: AbortSignal
-  readonly onProgress?: (result: DispatchProgress) => void
+  readonly onProgress?: (outcome: DispatchOutcome) => void
 }
 
 export interface DispatchResult {
@@ -63,14 +58,16 @@ export const STOPPED = 'it was stopped before all that is due was sent'
 /** CONTRACT §12: the reason of a call that sends nothing because its stream is paused. */
 export const PAUSED = 'paused'
 
-/** The most results that a run lists. */
-const MOST_RESULTS = 10_000
+/** The most that a run lists, or a look at what it would send. */
+export const MOST_LISTED = 10_000
 /** No call lasts longer, so only subscribers whose next lesson is due within this time are remembered. */
 const SOON_MS = 12 * HOUR_MS
 const PAUSE_ASKED_MS = 5000
 
 export interface DispatcherOptions {
   readonly persistent: boolean
+  /** Of calls that name none. */
+  readonly limit: number
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
   /** Asked before the first lesson and every few seconds: are courses paused? */
   readonly isPaused?: (() => Promise<boolean>) | undefined
@@ -83,13 +80,13 @@ export function createDispatcher(host: CourseHost, options: DispatcherOptions): 
   return async (call) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
-    const { limit, signal } = call
+    const { limit = options.limit, signal } = call
     const held = recent(PAUSE_ASKED_MS, timer.monotonic, async () =>
       (await isPaused()) ? PAUSED : undefined,
     )
     const { source, results, tally } = createLessons(host, call, { pace, held })
-    const ran = mailer.configured ? await createEngine(host, source).run(call) : undefined
-    const { due: remaining, waiting, nextTryAt } = await store.backlog(clock.now())
+    const ran = mailer.configured ? await createEngine(host, source).run({ ...call, limit }) : undefined
+    const { due: remaining, waiting, nextTryAt } = await store.backlog(clock.now(), call)
     const isCut = remaining > 0
     const reason = ran
       ? (ran.stopped ??
@@ -114,13 +111,9 @@ interface Lesson extends Ready {
 }
 
 /** The lessons that are due, for one dispatch call, and what it counts of them. */
-function createLessons(
-  host: CourseHost,
-  { run, gentle, onProgress }: DispatchCall,
-  paced: Pick<Source<Claim>, 'pace' | 'held'>,
-) {
+function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Source<Claim>, 'pace' | 'held'>) {
   const { clock, random, log, store, mailer, catalog } = host
-  const call = run ?? Buffer.from(random.bytes(9)).toString('base64url')
+  const call = request.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const results: DispatchResult['results'][number][] = []
   const tally = { sent: 0, failed: 0, unknown: 0 }
   /** Subscriptions that had a message in this call. The store forgets that at another's claim. */
@@ -182,8 +175,8 @@ function createLessons(
     const kind = outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed'
     const reason = outcome.kind === 'sent' ? {} : { reason: outcome.reason }
     tally[kind] += 1
-    if (results.length < MOST_RESULTS) results.push({ subscription, day, sent: kind === 'sent', ...reason })
-    onProgress?.({ subscription, day, outcome: kind })
+    if (results.length < MOST_LISTED) results.push({ subscription, day, sent: kind === 'sent', ...reason })
+    request.onProgress?.(kind)
     if (kind !== 'sent')
       log.warn('course_day_not_sent', 'a lesson was not sent', {
         subscription,
@@ -198,8 +191,8 @@ function createLessons(
     lines: mailer.lines,
     patienceMs: mailer.patienceMs,
     ...paced,
-    isDue: async () => (await store.listDue(clock.now(), 1)).length > 0,
-    claim: (asked) => store.claimDue({ ...asked, call, gentle }),
+    isDue: async () => (await store.listDue(clock.now(), 1, request)).length > 0,
+    claim: (asked) => store.claimDue({ ...request, ...asked, call }),
     keep: (claims, leaseMs) => store.keep({ claims, call, now: clock.now(), leaseMs }),
     jobOf,
     prepare,

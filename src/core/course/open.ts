@@ -8,8 +8,8 @@ import type { Held } from '../mail/holds.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import type { Secret } from '../secret.ts'
 import { createConfirmations } from './confirmations.ts'
-import type { Dispatch } from './dispatch.ts'
-import { createDispatcher, type DispatcherOptions, lessonOf } from './dispatch.ts'
+import { createDispatcher, type Dispatch, type DispatcherOptions, lessonOf, MOST_LISTED } from './dispatch.ts'
+import type { DispatchRequest } from './dispatch-request.ts'
 import { createEnrolments } from './enrolments.ts'
 import { audited, type CourseHost } from './host.ts'
 import { createNotices, type NoticesOptions } from './notices.ts'
@@ -131,18 +131,15 @@ export function openCourse(options: CourseOptions) {
         .map(([lesson, people]) => ({ lesson, people }))
     },
     /** Cheap enough for every scrape. */
-    backlog: () => store.backlog(clock.now()),
-    due: (limit: number) => store.listDue(clock.now(), limit),
+    backlog: (request?: DispatchRequest) => store.backlog(clock.now(), request),
+    /** What such a call would send, in its order. */
+    due: (request: DispatchRequest) =>
+      store.listDue(clock.now(), Math.min(request.limit ?? options.limit, MOST_LISTED), request),
     problems: (limit: number) => store.listProblems(limit),
     /** The history of a subscription, oldest entry first. */
     history: (id: string) => store.history(id),
     /** The Message-ID of the lesson in hand; undefined when there is none, or mail is not configured here. */
-    async messageIdOf(
-      one: Pick<
-        Subscription,
-        'id' | 'course' | 'courseVersion' | 'enrolment' | 'sentDays' | 'sentLessons' | 'lessons'
-      >,
-    ): Promise<string | undefined> {
+    async messageIdOf(one: Subscription): Promise<string | undefined> {
       const day = nextDay(one)
       const plan = day && (await catalog.plan({ ...one, day }, store))
       if (!plan || day > plan.lessons.length) return undefined

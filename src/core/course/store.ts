@@ -3,6 +3,7 @@ import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from 
 import type { Asked } from '../delivery/source.ts'
 import type { NoticeMail } from '../incidents/incident.ts'
 import type { LessonText } from '../mail/definition.ts'
+import type { DispatchRequest } from './dispatch-request.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
 import type {
   Admitted,
@@ -150,12 +151,13 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
    * not, then further failed ones. So neither starves the other.
    */
   claimDue(
-    input: Asked & {
-      /** Names the dispatch call: one message for each subscription a call. */
-      readonly call: string
-      /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
-      readonly gentle?: boolean | undefined
-    },
+    input: Asked &
+      DispatchRequest & {
+        /** Names the dispatch call: one message for each subscription a call. */
+        readonly call: string
+        /** Leaves out lessons that were due when the one before was sent, for an hour after that. */
+        readonly gentle?: boolean | undefined
+      },
   ): Promise<readonly Claim[]>
   /** Renews for `leaseMs` what `call` has out, even if the subscriber left or came back meanwhile. */
   keep(
@@ -166,8 +168,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   /** Records several outcomes in one durable commit; what came too late is left out. */
   settle(settlements: readonly Settlement[]): Promise<void>
   /** Cheap enough for every scrape: reads the indexes of what is due, claimed or in trouble, and no other row. */
-  backlog(now: number): Promise<Backlog>
-  listDue(now: number, limit: number): Promise<readonly Subscription[]>
+  backlog(now: number, request?: DispatchRequest): Promise<Backlog>
+  listDue(now: number, limit: number, request?: DispatchRequest): Promise<readonly Subscription[]>
   /** Whether a gentle claim would find a lesson now. One look into the index, unless much is overdue. */
   isDue(now: number): Promise<boolean>
   /** When every attempt began to fail, if by `before` and nobody's lesson was sent since: one mailbox is not enough. */

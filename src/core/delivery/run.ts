@@ -16,6 +16,7 @@ const RETRY_SHARE = 20
 
 export interface RunOptions {
   readonly limit?: number
+  /** The time after which it ends, out of time. */
   readonly forMs?: number | undefined
   /** Ends a run after the messages that are out. */
   readonly signal?: AbortSignal | undefined

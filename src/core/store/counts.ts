@@ -1,3 +1,4 @@
+import type { DispatchRequest } from '../course/dispatch-request.ts'
 import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
@@ -52,8 +53,8 @@ export const TEXTS = {
 }
 
 export function counts({ one, read }: Sql) {
-  function* backlog(now: number): Steps<Backlog> {
-    const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { now })
+  function* backlog(now: number, request?: DispatchRequest): Steps<Backlog> {
+    const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { ...request, now })
     type InHand = { waiting: number; next?: number; oldest?: number }
     const inHand = yield* first<InHand>(TEXTS.inHand, { now })
     const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
@@ -65,7 +66,7 @@ export function counts({ one, read }: Sql) {
     }
   }
   return {
-    backlog: (now) => read(() => backlog(now)),
+    backlog: (now, request) => read(() => backlog(now, request)),
     counts: (now, longest = 0) =>
       read(function* (): Steps<CourseCounts> {
         const states = yield* all<StateRow>(TEXTS.byState)
@@ -89,7 +90,7 @@ export function counts({ one, read }: Sql) {
           unknown: sum(problems, ({ kind }) => kind === 'unknown'),
         }
       }),
-    listDue: (now, limit) => one(subscriptions.list(TEXTS.listDue, { now, limit })),
+    listDue: (now, limit, request) => one(subscriptions.list(TEXTS.listDue, { ...request, now, limit })),
     isDue: async (now) => (await one(first(TEXTS.isDue, { now }))) !== undefined,
     listProblems: (limit, after = FIRST) => one(subscriptions.list(TEXTS.problems, { limit, ...after })),
     stalledSince: (at) => one(scalar(TEXTS.stalled, at)),

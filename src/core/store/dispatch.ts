@@ -11,25 +11,21 @@ import { claimedAs, history, ROW_COLUMNS, type Row, recordOf, subscriptions } fr
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
 const NOTED_EVERY_MS = 10_000
 
-const due = (which: string, half: string) => `SELECT ${ROW_COLUMNS}{rowid}
-  FROM subscription {by subscription_due}
-  WHERE ${which} next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= @now AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM @call
-  ORDER BY next_attempt_at LIMIT @most FOR UPDATE SKIP LOCKED`
-/** A lease that ends later than `longest` was taken before the clock of leases was set back, so it is over. */
-const INTERRUPTED = `SELECT ${ROW_COLUMNS}{rowid} FROM subscription {by subscription_claimed}
-  WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM @call
-    AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now ELSE lease_until <= @leaseNow OR lease_until > @longest END
-  ORDER BY first_attempt_at LIMIT @most FOR UPDATE SKIP LOCKED`
+/** The lessons of an index that a call may claim. */
+const lessons = (index: string, which: string, order: string) => `SELECT ${ROW_COLUMNS}{rowid}
+  FROM subscription {by ${index}}
+  WHERE next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM @call AND ${which}
+  ORDER BY ${order} LIMIT @most FOR UPDATE SKIP LOCKED`
 /** A claim moves the row's next attempt to the end of its lease, so the one index on it hides what is claimed. */
-const dueTexts = (which: string) => ({
-  interrupted: INTERRUPTED,
-  fresh: due(which, '{neverFailed}'),
-  failed: due(which, '{failed}'),
-})
+const DUE = `next_attempt_at <= @now AND claimed_at IS NULL AND (CAST(@gentle AS boolean) IS NOT TRUE OR ${IS_GENTLE})`
+/** A lease that ends later than `longest` was taken before the clock of leases was set back, so it is over. */
+const INTERRUPTED = `claimed_at IS NOT NULL
+    AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now ELSE lease_until <= @leaseNow OR lease_until > @longest END`
 
 export const TEXTS = {
-  lessons: dueTexts(''),
-  gentle: dueTexts(`${IS_GENTLE} AND`),
+  fresh: lessons('subscription_due', `{neverFailed} AND ${DUE}`, 'next_attempt_at'),
+  failed: lessons('subscription_due', `{failed} AND ${DUE}`, 'next_attempt_at'),
+  interrupted: lessons('subscription_claimed', INTERRUPTED, 'first_attempt_at'),
   leaseNow: 'SELECT @leaseNow AS now',
   // Without a next attempt the subscriber has left: don't give them a new one.
   keep: `UPDATE subscription SET lease_until = @leaseNow + @leaseMs,
@@ -53,20 +49,20 @@ export interface RowByRow {
 export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
   let notedAt = Number.NEGATIVE_INFINITY
   return {
-    async claimDue({ now, limit, retries, leaseMs, call: name, gentle = false }) {
-      const call = claimedAs(name)
-      const text = TEXTS[gentle ? 'gentle' : 'lessons']
+    async claimDue(asked) {
+      const { now, limit, retries, leaseMs } = asked
+      const call = claimedAs(asked.call)
       function* find(query: string, most: number, leaseUntil: number): Steps<readonly DueRow[]> {
         // The clock of a server may go back a little between two statements.
         const longest = leaseUntil + (rowByRow ? 0 : leaseMs)
-        return yield* all<DueRow>(query, { now, call, most, longest }, true)
+        return yield* all<DueRow>(query, { ...asked, call, most, longest }, true)
       }
       function* leaseEnd(): Steps<number> {
         return ((yield* scalar<number>(TEXTS.leaseNow)) ?? 0) + leaseMs
       }
       function* isAnyDue(): Steps<boolean> {
         const leaseUntil = yield* leaseEnd()
-        for (const query of [text.interrupted, text.fresh, text.failed])
+        for (const query of [TEXTS.interrupted, TEXTS.fresh, TEXTS.failed])
           if ((yield* find(query, 1, leaseUntil)).length > 0) return true
         return false
       }
@@ -95,10 +91,10 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
           yield* subscriptions.save(changed)
           yield* history.remember(...lost)
         }
-        yield* takeDue(text.interrupted, limit)
-        yield* takeDue(text.failed, Math.min(retries, limit - taken.length))
-        yield* takeDue(text.fresh, limit - taken.length)
-        yield* takeDue(text.failed, limit - taken.length)
+        yield* takeDue(TEXTS.interrupted, limit)
+        yield* takeDue(TEXTS.failed, Math.min(retries, limit - taken.length))
+        yield* takeDue(TEXTS.fresh, limit - taken.length)
+        yield* takeDue(TEXTS.failed, limit - taken.length)
         return taken.flatMap((one) => claiming.claimOf(one) ?? []).sort(claiming.compareClaims)
       })
     },

@@ -1,5 +1,5 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
-import { OUT_OF_TIME, STOPPED } from '../../core/course/dispatch.ts'
+import { OUT_OF_TIME, OUTCOMES, STOPPED } from '../../core/course/dispatch.ts'
 import type { Course } from '../../core/course/open.ts'
 import type { CourseCounts } from '../../core/course/store.ts'
 import type { FeedbackProviderName } from '../../core/env/settings.ts'
@@ -185,8 +185,7 @@ export function openMetrics(clock: Clock, options: MetricsOptions) {
         let result = 'failed'
         try {
           const done = await dispatch(asked)
-          for (const outcome of ['sent', 'failed', 'unknown'] as const)
-            metrics.platformctl_deliveries_total.inc({ outcome }, done[outcome])
+          for (const outcome of OUTCOMES) metrics.platformctl_deliveries_total.inc({ outcome }, done[outcome])
           const isWhole = [undefined, OUT_OF_TIME, STOPPED].includes(done.reason)
           result = isWhole ? 'completed' : mailConfigured ? 'paused' : 'off'
           return done

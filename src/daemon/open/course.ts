@@ -99,6 +99,7 @@ export function openCoursePart(
       random,
       log,
       siteUrl,
+      limit: settings.dispatch.limit,
       confirmationsPerDay: settings.budgets.confirmationsPerDay,
       onExhausted() {
         metrics.series.platformctl_confirmations_refused_total.inc()

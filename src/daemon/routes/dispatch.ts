@@ -1,22 +1,26 @@
 import * as z from 'zod'
+import { DispatchRequest, FIELDS } from '../../core/course/dispatch-request.ts'
 import { parseWith } from '../http/body.ts'
+import type { RouteContext } from '../http/context.ts'
 import { defineRoute, json, jsonBody, OPTIONAL, query } from '../http/route.ts'
 
-const ONE_TO_TEN_THOUSAND = 'a whole number from 1 to 10,000'
-const Limit = z.int(ONE_TO_TEN_THOUSAND).min(1, ONE_TO_TEN_THOUSAND).max(10_000, ONE_TO_TEN_THOUSAND)
-const DispatchRequest = z.strictObject({ limit: Limit.optional() })
-const Query = z.object({
-  limit: z
-    .string()
-    .regex(/^\d{1,6}$/, ONE_TO_TEN_THOUSAND)
-    .transform(Number)
-    .pipe(Limit)
-    .optional(),
+const Query = DispatchRequest.strip().extend({
   run: z
     .string()
     .regex(/^[A-Za-z0-9_-]{8,64}$/, '8 to 64 letters, digits, hyphens and underscores')
     .optional(),
 })
+
+/** The fields that are in the query. A parameter is text, and stands for a number or for `true` where the field is one. */
+const fieldsIn = (c: RouteContext) =>
+  Object.fromEntries(
+    Object.entries(Query.shape).flatMap(([name, field]) => {
+      const text = c.query(name)
+      if (text === undefined) return []
+      const value = text === 'true' || Number(text)
+      return [[name, /^(?:\d{1,6}|true)$/.test(text) && field.safeParse(value).success ? value : text]]
+    }),
+  )
 
 const count = z.int().min(0)
 export const DispatchAnswer = z.strictObject({
@@ -53,7 +57,7 @@ export const route = () =>
     description:
       'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
     security: 'dispatchSecret',
-    parameters: [query('limit', 'How many lessons at most.', 100, Limit)],
+    parameters: FIELDS.map(({ name, meaning, example, form }) => query(name, meaning, example, form)),
     body: jsonBody(8 * 1024, 'DispatchRequest', DispatchRequest, { limited: { limit: 100 } }, OPTIONAL),
     answers: [
       json('What became of each.', 'DispatchAnswer', DispatchAnswer, {
@@ -68,14 +72,12 @@ export const route = () =>
     ],
     errors: ['store_not_persistent', 'store_unavailable'],
     handle:
-      ({ course, settings: { dispatch } }) =>
+      ({ course }) =>
       async (c) => {
         const body = await c.json()
-        const asked = parseWith(Query, { limit: c.query('limit'), run: c.query('run') })
-        const limit = asked.limit ?? body.limit ?? dispatch.limit
+        const request = { ...body, ...parseWith(Query, fieldsIn(c)) }
         // A caller that disconnects does not stop the run, which its limit and its time bound.
-        const run = asked.run && { run: asked.run }
-        const result = await (await course()).dispatch({ limit, forMs: CALL_MS, ...run })
+        const result = await (await course()).dispatch({ ...request, forMs: CALL_MS })
         return { ...result, results: [...result.results] }
       },
   })

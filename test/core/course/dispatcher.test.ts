@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { DispatchProgress } from '../../../src/core/course/dispatch.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import type { Log } from '../../../src/core/host.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
@@ -70,7 +69,7 @@ test('a call counts, lists, logs and reports each message by what became of it',
     return { kind: 'sent', id: message.key }
   })
   const { lines, log } = keptLog()
-  const progress: DispatchProgress[] = []
+  const progress: string[] = []
   const result = await it
     .open(it.store.course, { more: { log } })
     .dispatch({ limit: 3, onProgress: (one) => void progress.push(one) })
@@ -84,11 +83,7 @@ test('a call counts, lists, logs and reports each message by what became of it',
     { subscription: 'person-1', day: 1, sent: false, reason: 'no such address' },
     { subscription: 'person-2', day: 1, sent: false, reason: 'the line broke' },
   ])
-  expect(progress.sort(by)).toEqual([
-    { subscription: 'person-0', day: 1, outcome: 'sent' },
-    { subscription: 'person-1', day: 1, outcome: 'failed' },
-    { subscription: 'person-2', day: 1, outcome: 'unknown' },
-  ])
+  expect(progress.sort()).toEqual(['failed', 'sent', 'unknown'])
   const notSent = (subscription: string, outcome: string, reason: string) => [
     'warn',
     'course_day_not_sent',

@@ -223,6 +223,7 @@ test('a subscription follows the specification through any sequence of changes',
           catalog,
           store: store.course,
           persistent: true,
+          limit: 100,
           mailer: openMailer({
             compiled: compiledMails,
             mail: undefined,

@@ -61,6 +61,7 @@ async function world(kind: StoreKind) {
       catalog: createCatalog(learning.courses),
       store: store.course,
       persistent: true,
+      limit: 100,
       mailer: openMailer({
         compiled: compiledMails,
         mail: undefined,

@@ -133,6 +133,7 @@ test('recognizes an address erased under an earlier secret during the rotation t
   const options = {
     store: store.course,
     persistent: true,
+    limit: 100,
     mailer: openMailer({ mail: undefined, compiled: compiledMails }),
     clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
     random: systemRandom,

@@ -74,6 +74,7 @@ async function dispatcherWithHeldCommits(
       },
     },
     persistent: true,
+    limit: 100,
     mailer,
     clock: { now: it.now, monotonic: it.now, sleep: async () => {} },
     timer: systemClock,

@@ -216,6 +216,7 @@ test('a confirmation is in the language of the request, and one that is mailed a
   const course = openCourse({
     store: store.course,
     persistent: true,
+    limit: 100,
     catalog: createCatalog(courses),
     mailer: openMailer({
       mail: undefined,
