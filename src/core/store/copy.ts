@@ -17,13 +17,11 @@ export type CopySource = (table: string) => Pages
 
 type Perform = <T>(steps: Steps<T>) => Promise<T>
 
-export type CopyResult = { readonly counts: Readonly<Record<string, number>> }
-
 /** A table that is not the same in two stores, and how many rows each side has. */
 export type TableDifference = { readonly table: string; readonly from: number; readonly to: number }
 
 /** Fills an empty store with every row of another. */
-export async function copyRows(source: CopySource, perform: Perform): Promise<CopyResult> {
+export async function copyRows(source: CopySource, perform: Perform) {
   const counts: Record<string, number> = {}
   for (const table of TABLES) {
     if ((await perform(countOf(table))) > 0)

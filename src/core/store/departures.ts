@@ -31,13 +31,10 @@ type Enrolment = Pick<SubscriptionRecord, 'id' | 'enrolment' | 'identity' | 'cou
 export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<readonly JournalEntry[]> {
   if (people.length === 0) return []
   const hashOf = yield* leftHash()
-  return people.map(({ id, enrolment, identity, course }) => ({
-    what: 'unsubscribed',
-    at,
-    id,
-    enrolment,
-    hash: hashOf(enrolmentKey(identity, course)),
-  }))
+  return people.map(({ id, enrolment, identity, course }) => {
+    const hash = hashOf(enrolmentKey(identity, course))
+    return { what: 'unsubscribed', at, id, enrolment, hash }
+  })
 }
 
 /** Of the keys of enrolments those that somebody left before a restore forgot them: only they themselves begin again. */

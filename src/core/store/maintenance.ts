@@ -21,8 +21,6 @@ interface Place {
   readonly walBytes: number | undefined
 }
 
-export type VerifyResult = ReturnType<typeof verifyResult>
-
 export type BackupResult = { file: string; bytes: number; version: number; counts: Record<string, number> }
 /** `recipients`: public keys of age, for all of which the backup is encrypted. None: it is not encrypted. */
 export type BackupOptions = { readonly recipients: readonly string[] }
@@ -30,7 +28,7 @@ export type BackupOptions = { readonly recipients: readonly string[] }
 /** An operator's maintenance of a store: its state, migrations, checks and backups. */
 export interface StoreMaintenance extends ReturnType<typeof upkeep> {
   /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
-  verify(now: number): Promise<VerifyResult>
+  verify(now: number): Promise<ReturnType<typeof verifyResult>>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
   backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
   /** Who left the store, to be kept apart from it: a restore of an older state needs this. */

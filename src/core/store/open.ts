@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import type { Log } from '../host.ts'
 import type { History } from '../status/history.ts'
-import type { CopyResult, CopySource } from './copy.ts'
+import type { CopySource } from './copy.ts'
 import { StoreMaintenanceError } from './errors.ts'
 import type { StoreMaintenance } from './maintenance.ts'
 import type { AfterRestoreOptions } from './postgres/maintenance.ts'
@@ -23,7 +22,7 @@ export async function openStore(address?: StoreAddress, options: StoreOptions = 
 export async function openAnalyticsStore(
   address: StoreAddress,
   { table, log, onLost }: { table: string; log?: Log; onLost?: OnLost | undefined },
-): Promise<AnalyticsStore> {
+) {
   if (address.kind === 'postgres')
     return (await import('./postgres/analytics.ts')).openPostgresAnalytics(address.url, table, log)
   const { openSqliteAnalytics } = await import('./sqlite/analytics.ts')
@@ -111,7 +110,7 @@ export async function compareStores(from: StoreAddress, to: StoreAddress) {
 }
 
 /** Copies a file's store into an empty database, or a database's into a new file: all of it, or nothing. */
-export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<CopyResult> {
+export async function copyStore(from: StoreAddress, to: StoreAddress) {
   if (from.kind === to.kind) throw sameKind()
   if (to.kind === 'postgres') {
     const { copyIntoPostgres } = await import('./postgres/maintenance.ts')

@@ -203,10 +203,7 @@ export function meta({ one, write }: Sql) {
     owner: {
       name: owner,
       /** The first platform to claim a store keeps it, until another adopts it. Gives the name of the one that has it. */
-      async claim(
-        platform: string,
-        { adopt = false }: { adopt?: boolean | undefined } = {},
-      ): Promise<string> {
+      async claim(platform: string, adopt = false): Promise<string> {
         // Read first: each start asks, and only the first one writes.
         const name = await owner()
         if (name === platform || (name !== undefined && !adopt)) return name

@@ -85,7 +85,7 @@ export async function openOwnedStore(
 ): Promise<Store> {
   const store = await openStore(address, options)
   try {
-    assertOwner(await store.owner.claim(platform, { adopt }), platform)
+    assertOwner(await store.owner.claim(platform, adopt), platform)
     return store
   } catch (error) {
     await store.close()

@@ -253,7 +253,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(new Set(claims).size).toBe(1)
     expect(await owner.name()).toBe(claims[0])
     expect(await owner.claim('Another')).toBe(claims[0])
-    expect(await owner.claim('Another', { adopt: true })).toBe('Another')
+    expect(await owner.claim('Another', true)).toBe('Another')
     expect(await owner.claim('Another')).toBe('Another')
     expect(await owner.name()).toBe('Another')
   })

@@ -127,10 +127,7 @@ export function createPool(input: {
   }
 
   /** Lends a connection to some work, which is done again if it fails with one of these codes. */
-  async function using<T>(
-    again: readonly string[],
-    work: (connection: Connection) => Promise<T>,
-  ): Promise<T> {
+  async function using<T>(again: readonly string[], work: (connection: Connection) => Promise<T>) {
     for (let attempt = 1; ; attempt += 1) {
       const connection = await connect()
       try {

@@ -53,7 +53,7 @@ export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_ST
 }
 
 /** Runs steps on a connection, within whatever transaction it has open. */
-export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: Steps<T>) => Promise<T> {
+export function performer(leaseClock?: () => number) {
   const compiled = new Map<string, Compiled & { readonly read: ReturnType<typeof rowReader> }>()
   const answer = async (on: Queryable, step: Step): Promise<Answer> => {
     if ('journal' in step) return { rows: [], changes: 1 }
@@ -79,7 +79,7 @@ export function performer(leaseClock?: () => number): <T>(on: Queryable, steps: 
     const { rows, rowCount } = await on.query(text, bound)
     return { rows: step.raw ? rows : rows.map(read), changes: rowCount ?? 0 }
   }
-  return async (on, steps) => {
+  return async <T>(on: Queryable, steps: Steps<T>): Promise<T> => {
     let next = steps.next()
     while (next.done !== true) next = steps.next(await answer(on, next.value))
     return next.value

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs'
 import path from 'node:path'
-import { type CopiedRow, type CopyResult, type CopySource, copyRows, PAGE } from '../copy.ts'
+import { type CopiedRow, type CopySource, copyRows, PAGE } from '../copy.ts'
 import { departures } from '../departures.ts'
 import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { linesOf } from '../journal.ts'
@@ -64,7 +64,7 @@ export function assertNoFile(file: string): void {
 }
 
 /** Makes the file of a store from another one: it has its name when all of it is there, or does not exist. */
-export async function copyIntoSqlite(source: CopySource, file: string): Promise<CopyResult> {
+export async function copyIntoSqlite(source: CopySource, file: string) {
   makeFolder(path.dirname(path.resolve(file)))
   return making(file, (made) =>
     withImage(made, async (database) => {

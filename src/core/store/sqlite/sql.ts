@@ -62,10 +62,8 @@ export const migrateFile = (database: SqliteDatabase, place: string, steps = SQL
   migrate(sqliteSql({ database, guarded: (work) => asOpening(place, work) }), { steps, place })
 
 /** Runs steps at once, within whatever transaction is open. Statements are prepared when they are first used. */
-export function performer(
-  database: SqliteDatabase,
-  { leaseClock = () => 0, journal }: Pick<SqliteParts, 'leaseClock' | 'journal'> = {},
-): <T>(steps: Steps<T>) => T {
+export function performer(database: SqliteDatabase, parts: Partial<SqliteParts> = {}) {
+  const { leaseClock = () => 0, journal } = parts
   const prepared = new Map<string, ReturnType<typeof prepare>>()
   const answer = (step: Step): Answer => {
     if ('space' in step) return NOTHING
@@ -85,7 +83,7 @@ export function performer(
     }
     return execute(step.values, step.raw)
   }
-  return (steps) => {
+  return <T>(steps: Steps<T>): T => {
     let next = steps.next()
     while (next.done !== true) next = steps.next(answer(next.value))
     return next.value
