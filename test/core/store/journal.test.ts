@@ -225,6 +225,15 @@ test('a line of which the disk takes only the beginning is written again when th
   expect(lines.flatMap((line) => entryOf(line) ?? [])).toMatchObject([{ what: 'unsubscribed', id: 'ada' }])
 })
 
+test('an erasure takes the rest of a torn line out of the journal too', async () => {
+  const it = await store()
+  await it.suppress('grace')
+  await appendFile(it.journal, '\n{"what":"suppressed","at":1,"identity":"ada@example.com","suppr')
+  expect(await it.erase('ada')).toMatchObject({ bytesGone: true })
+  expect(await readFile(it.journal, 'utf8')).not.toContain('ada@')
+  expect(await readFile(it.journal, 'utf8')).toContain('grace@')
+})
+
 test('what the replaced store could not write to its journal is replayed all the same', async () => {
   const it = await store()
   await it.suppress('joan')
