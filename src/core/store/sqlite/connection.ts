@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, readSync } from
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf, PlatformError, storeFault } from '../../errors.ts'
+import { attempt } from '../../is-record.ts'
 import { StoreMaintenanceError, StoreOpenError, UNAVAILABLE } from '../errors.ts'
 import { faultOf, makeFile, makeFolder, removeAbandoned } from './files.ts'
 
@@ -217,7 +218,7 @@ export function scrubFile(database: SqliteDatabase, file: string, texts: readonl
   emptied()
   if (gone()) return true
   // Another process may hold the file. One that was rewritten holds what is in the store and nothing else.
-  return faultOf(() => database.exec('VACUUM')) === undefined && emptied()
+  return attempt(() => database.exec('VACUUM') && emptied()) ?? false
 }
 
 const CHUNK = 1024 * 1024

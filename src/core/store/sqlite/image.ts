@@ -17,14 +17,9 @@ const PACKINGS: readonly Packing[] = [
     ending: '.zst',
     magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
     pack: [() => createZstdCompress(CHECKED)],
-    unpack: [() => createZstdDecompress()],
+    unpack: [createZstdDecompress],
   },
-  {
-    ending: '.gz',
-    magic: Buffer.from([0x1f, 0x8b]),
-    pack: [() => createGzip()],
-    unpack: [() => createGunzip()],
-  },
+  { ending: '.gz', magic: Buffer.from([0x1f, 0x8b]), pack: [createGzip], unpack: [createGunzip] },
   { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: [], unpack: [] },
 ]
 type Made = readonly (() => Transform)[]
