@@ -129,11 +129,9 @@ export function enrolments(sql: Sql) {
         const { language, timeZone } = wanted
         const said = [language && `language ${language}`, timeZone && `time zone ${timeZone}`]
         const entry = { kind: 'set', reason: said.filter(Boolean).join(', ') } as const
-        const changed = yield* change({ id, now, audit }, entry, (one) =>
-          joining.prefer(one, wanted, moved(one)),
-        )
-        if (changed) yield* run(TEXTS.ask, { id, language, timeZone })
-        return changed !== undefined
+        const set = yield* change({ id, now, audit }, entry, (one) => joining.prefer(one, wanted, moved(one)))
+        if (set) yield* run(TEXTS.ask, { id, language, timeZone })
+        return set !== undefined
       }),
     resolve: ({ as, next, progress, ...input }) =>
       write(function* () {

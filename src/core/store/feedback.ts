@@ -107,8 +107,7 @@ export function feedback(sql: Sql): FeedbackStore {
     },
     note: async (key, now) => void (await one(note([key], now))),
     find: (identity) => one(mailboxes.find(identity)),
-    wasSent: async ({ recipients, ...asked }) =>
-      (await one(first(TEXTS.wasSent, { ...asked, recipients }))) !== undefined,
+    wasSent: async (asked) => (await one(first(TEXTS.wasSent, asked))) !== undefined,
     listSuppressed: async (limit, after = FIRST) =>
       (await one(mailboxes.suppressed(limit, after))).flatMap(({ identity, suppression }) =>
         suppression ? [{ identity, ...suppression }] : [],

@@ -238,5 +238,4 @@ export function* addAudit(entry: AuditEntry | undefined): Steps<void> {
   yield* run(TEXTS.addAudit, entry)
 }
 
-export const listAudit = (limit: number): Steps<readonly AuditEntry[]> =>
-  all<AuditEntry>(TEXTS.listAudit, { limit })
+export const listAudit = (limit: number) => all<AuditEntry>(TEXTS.listAudit, { limit })

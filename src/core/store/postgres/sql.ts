@@ -28,8 +28,7 @@ export function postgresSql(pool: Pool, { leaseClock, limitMs, guard = guarded }
 }
 
 /** For an operator's command, which says what is wrong with the server. */
-export const plainSql = (pool: Pool, limitMs?: number): Sql =>
-  postgresSql(pool, { guard: explained, limitMs })
+export const plainSql = (pool: Pool, limitMs?: number) => postgresSql(pool, { guard: explained, limitMs })
 
 /** The bytes that all tables of a store take. */
 export const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('platformctl.%I', tablename)::regclass)), 0) AS bigint) AS bytes

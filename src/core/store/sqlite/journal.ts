@@ -36,8 +36,7 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
       perform(setMeta(journals.OWED, owedLines() + lines))
     },
     /** Takes out every line that names the address; false if it must wait until the file can be written. */
-    forget: (identity: string): boolean =>
-      faultOf(() => dropLines(file, (named) => named === identity)) === undefined,
+    forget: (identity: string) => faultOf(() => dropLines(file, (named) => named === identity)) === undefined,
     /** Appends what could not be written; throws while the file still cannot be. Like `add`, within a transaction. */
     catchUp() {
       try {

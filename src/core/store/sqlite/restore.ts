@@ -175,9 +175,7 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const known = new Set(own?.map((entry) => JSON.stringify(entry)))
   // A copy was made before what could not be written.
   const owedNow = journals.entriesOf(askReplaced(to, () => getMeta(journals.OWED)) ?? '')
-  const others = [...owedThen, ...(named ?? []), ...owedNow].filter(
-    (entry) => !known.has(JSON.stringify(entry)),
-  )
+  const others = [...owedThen, ...(named ?? []), ...owedNow].filter((one) => !known.has(JSON.stringify(one)))
   // The journal itself may be an older copy: what happened later, the rows of the replaced store say.
   const key = perform(storeKey())
   const rows = askReplaced(sentFrom ?? to, () => departuresOf(key))
