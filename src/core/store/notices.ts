@@ -8,10 +8,12 @@ export const TEXTS = {
   publish: `INSERT INTO notice (seq, subject, kind, at, facts)
     SELECT coalesce(max(seq), 0) + 1, @subject, @kind, @at, @facts FROM notice WHERE true
     ON CONFLICT (subject, kind) DO NOTHING`,
-  // A subscription that an older build confirmed says how many notices there were before it.
+  // A subscription that an older build confirmed says how many notices there were before it. Numbers begin again after
+  // a restore, and keys must not.
   queue: `INSERT INTO message (id, stream, key, subscription, subject, channel, payload, created_at, expires_at, next_attempt_at)
-    SELECT r.id, 'notice', r.id, r.subscription, r.subject, r.kind, '{}', r.at, r.at + ${NOTICE_LIFE_MS}, r.at FROM (
-      SELECT 'notice.' || n.seq || '.' || s.id AS id, s.id AS subscription, n.subject, n.kind, n.at
+    SELECT r.id, 'notice', r.key, r.subscription, r.subject, r.kind, '{}', r.at, r.at + ${NOTICE_LIFE_MS}, r.at FROM (
+      SELECT 'notice.' || n.seq || '.' || s.id AS id, 'notice.' || n.subject || '.' || n.kind || '.' || s.id AS key,
+        s.id AS subscription, n.subject, n.kind, n.at
       FROM notice n JOIN subscription s ON s.course = '${NOTICES}' AND s.state = 'confirmed'
         AND (s.course_version IS NULL OR {integer s.course_version} < n.seq)
       WHERE NOT n.queued) AS r WHERE true

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
@@ -640,6 +641,27 @@ test('a restored backup keeps subscribers to incidents, and who left since the b
   await opens('store', restored.store)
   await restored.round()
   expect(says().slice(3)).toEqual(['ada@example.com opened store-2'])
+})
+
+test('after a restore no notice has the key of another that was mailed since the backup', async () => {
+  const { address, store, open, subscribe, opens, round, arrived, clock } = await world('sqlite')
+  if (address?.kind !== 'sqlite') throw new Error('this store has no file')
+  await subscribe('ada@example.com')
+  const backup = path.join(await emptyFolder(), 'platform.sqlite.zst')
+  const maintenance = await openMaintenance(address)
+  await maintenance.backup(backup, clock.now())
+  await maintenance.close()
+  await opens('mail')
+  await round()
+  await store.close()
+  // The disk is lost, and of the store only its journal is left.
+  await rm(address.file)
+  await restoreStore(address, { from: backup, force: true, now: clock.now() })
+  const restored = await open()
+  await opens('store', restored.store)
+  await restored.round()
+  expect(arrived.map(({ says }) => says)).toEqual(['opened mail-1', 'opened store-2'])
+  expect(new Set(arrived.map(({ key }) => key)).size).toBe(2)
 })
 
 test('a store copied into PostgreSQL and back keeps its subscribers to incidents, and repeats no notice', async () => {
