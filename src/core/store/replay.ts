@@ -1,6 +1,7 @@
 import { parseAddress } from '../address.ts'
 import { suppressionHashes } from '../course/links.ts'
 import type { Subscription } from '../course/subscription.ts'
+import { EXPIRES_MS } from '../delivery/streams.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { secret } from '../secret.ts'
 import { type CopiedRow, PAGE } from './copy.ts'
@@ -148,14 +149,23 @@ async function listAgain({ apply, find }: FeedbackStore, listing: Listing, hashe
 /** What was told and what waits to leave: in an older state it would be said twice, or its end never. */
 const TOLD = [
   ...(['incident', 'alert_message', 'status_update', 'announcement'] as const),
-  ...(['silence', 'notice', 'heartbeat', 'message'] as const),
+  ...(['silence', 'notice', 'heartbeat', 'message', 'sent_mail'] as const),
 ]
+/** What is added to that of the restored store, and how. */
+const ADDED: Partial<Record<(typeof TOLD)[number], string>> = {
+  message: 'AND (r.subscription IS NULL OR r.subscription IN (SELECT id FROM subscription))',
+  sent_mail: 'ON CONFLICT (key) DO UPDATE SET sent_id = excluded.sent_id',
+}
 type Told = Map<(typeof TOLD)[number], readonly CopiedRow[]>
 
-/** `schema`: with a dot, where it is another than the store's. */
-export function* toldBy(schema = ''): Steps<Told> {
+/** Of sent mails, those that may have left since. `schema`: with a dot, where it is another than the store's. */
+export function* toldBy(since: number, schema = ''): Steps<Told> {
   const told: Told = new Map()
-  for (const table of TOLD) told.set(table, yield* all<CopiedRow>(`SELECT * FROM ${schema}${table}`))
+  for (const table of TOLD) {
+    const which = table === 'sent_mail' ? ' WHERE first_attempt_at > @after' : ''
+    const rows = all<CopiedRow>(`SELECT * FROM ${schema}${table}${which}`, { after: since - EXPIRES_MS.mail })
+    told.set(table, yield* rows)
+  }
   return told
 }
 
@@ -167,11 +177,10 @@ export function* takeTold(told: Told): Steps<void> {
   const gone = `stream <> 'confirmation' OR id NOT IN (SELECT value FROM {each @ids})`
   yield* run(`DELETE FROM message WHERE ${gone}`, { ids: waiting.map(({ id }) => id) })
   for (const [table, found] of told) {
-    if (table !== 'message') yield* run(`DELETE FROM ${table}`)
+    if (ADDED[table] === undefined) yield* run(`DELETE FROM ${table}`)
     const rows = found.filter((row) => !isConfirmation(row))
     const columns = Object.keys(rows[0] ?? {}).map(snakeCase)
-    const isKnown = 'AND (r.subscription IS NULL OR r.subscription IN (SELECT id FROM subscription))'
-    const insert = `${insertRows(table, columns.join(', '))} ${table === 'message' ? isKnown : ''}`
+    const insert = `${insertRows(table, columns.join(', '))} ${ADDED[table] ?? ''}`
     for (let start = 0; start < rows.length; start += PAGE)
       yield* run(insert, { rows: rows.slice(start, start + PAGE) })
   }

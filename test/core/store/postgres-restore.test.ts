@@ -64,6 +64,8 @@ async function dumped() {
   await store.feedback.apply([suppressionChange('grace@example.com', suppression, () => [])], NOW + 1)
   const audit = auditEntry({ action: 'pause', operator: PROGRAM, now: NOW + 1, random: systemRandom })
   await store.sending.pause({ streams: ['notice'], reason: 'wrong texts', now: NOW + 1, audit })
+  await store.sentMail.begin({ key: 'welcome', now: NOW + 1, recipient: 'r', caps: [], content: 'c' })
+  await store.sentMail.recordSent({ key: 'welcome', id: 'sent' })
   await store.close()
   /** Puts the dump in the place of the store; `kept` is the schema that holds the replaced one. */
   const restore = async (kept?: string) => {
@@ -133,6 +135,7 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
     const incidents = await it.sql('SELECT closed_at FROM platformctl.incident')
     expect(incidents.rows).toEqual([{ closed_at: twice === 0 ? null : '5' }])
     await it.sql('UPDATE platformctl.incident SET closed_at = 5')
+    expect((await it.sql('SELECT sent_id FROM platformctl.sent_mail')).rows).toEqual([{ sent_id: 'sent' }])
   }
   const maintenance = await openMaintenance({ kind: 'postgres', url: secret(it.url) })
   onTestFinished(() => maintenance.close())

@@ -213,14 +213,19 @@ test('a restore tells the end of what was told after the backup, and repeats and
       message,
     })
   }
+  const mail = { now: NOW, recipient: 'r', caps: [], content: 'c' }
+  await store.sentMail.begin({ ...mail, key: 'before' })
   const maintenance = await openMaintenance({ kind: 'sqlite', file })
   await maintenance.backup(from, NOW + 1)
   await maintenance.close()
+  await store.sentMail.recordSent({ key: 'before', id: 'later' })
   await store.incidents.silence({ from: NOW, until: NOW, reason: 'done', by: 'ci' })
   await store.incidents.withdraw({ id: 'off', now: NOW })
   await store.heartbeats.beat({ name: 'backup', now: NOW + 5, failed: undefined })
   await openIncident(store.incidents, incidentWith({ openedAt: NOW }))
   await tell(store)
+  await store.sentMail.begin({ ...mail, key: 'welcome', now: NOW + 5 })
+  await store.sentMail.recordSent({ key: 'welcome', id: 'sent' })
   await store.close()
   const left = new Database(file)
   left.exec(`DELETE FROM message WHERE id = 'ada'`)
@@ -231,6 +236,9 @@ test('a restore tells the end of what was told after the backup, and repeats and
     const again = await opened(file)
     expect(await again.incidents.silenceAt(NOW)).toBeUndefined()
     expect(await again.incidents.announcements(NOW)).toEqual([])
+    expect(await again.sentMail.begin({ ...mail, key: 'welcome' })).toMatchObject({ sentId: 'sent' })
+    expect(await again.sentMail.begin({ ...mail, key: 'before' })).toMatchObject({ sentId: 'later' })
+    expect(await again.sentMail.begin({ ...mail, key: 'welcome', content: 'd' })).toBe('conflict')
     expect(await again.heartbeats.expect({ name: 'backup', now })).toMatchObject({ beatAt: NOW + 5 })
     const mails = { now: NOW + 9, limit: 9, leaseMs: 1, stream: 'confirmation' } as const
     expect((await again.course.claimMessages(mails)).map(({ id }) => id).toSorted()).toEqual([

@@ -112,7 +112,7 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
     // Once: what happened since an earlier run is newer.
     if (runs.every(({ id }) => audited.has(id)))
       await ofReplaced(async () => {
-        const told = await other.read(() => toldBy(`${schema}.`))
+        const told = await other.read(() => toldBy(restoredTo, `${schema}.`))
         await sql.write(() => takeTold(told))
       }).catch((error: unknown) => {
         // A build that has other tables, or other columns, made the replaced store.

@@ -184,7 +184,7 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const later = journals.laterThan(journaled, rows ?? [])
   const entries = [...journaled, ...later]
   // First, so that nothing waits for somebody who was erased, as a journal may know.
-  takeToldOf([to, sentFrom ?? to], key, database)
+  takeToldOf([to, sentFrom ?? to], madeAt, key, database)
   const replayed = await replay(sql, entries)
   // After the replay, which lets those go on who undid an unsubscribe that the backup has.
   const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
@@ -211,10 +211,15 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
 }
 
 /** From the first of these files that can be read whole; otherwise leaves what the backup has. */
-function takeToldOf(files: readonly string[], key: string | undefined, database: SqliteDatabase): void {
+function takeToldOf(
+  files: readonly string[],
+  madeAt: number,
+  key: string | undefined,
+  database: SqliteDatabase,
+): void {
   const ask = (file: string) =>
     askReplaced(file, function* () {
-      return (yield* storeKey()) === key ? yield* toldBy() : undefined
+      return (yield* storeKey()) === key ? yield* toldBy(madeAt) : undefined
     })
   const told = files.map(ask).find((found) => found !== undefined)
   const take = database.transaction(() => told && performer(database)(takeTold(told)))
