@@ -98,7 +98,7 @@ export function programName(env: Context['env']): string {
   const isThere = folders.some((folder) =>
     ['platformctl', 'platformctl.cmd'].some((file) => existsSync(path.join(folder, file))),
   )
-  return isThere ? 'platformctl' : (embedded?.root ?? 'npx platformctl')
+  return isThere ? 'platformctl' : (embedded?.root ?? 'npx -- platformctl')
 }
 
 /** Exit codes (CONTRACT §7). */

@@ -34,7 +34,7 @@ test('init --course writes the definition and the first lesson', async () => {
   ])
   expect(stdout).toContain('Wrote the first lesson, courses/firing/1-welcome.md.')
   // The PATH is empty, so the commands name npx.
-  expect(stdout).toContain('while npx platformctl email preview shows them')
+  expect(stdout).toContain('while npx -- platformctl email preview shows them')
   expect(await lesson()).toContain('# Welcome\n')
 })
 

@@ -123,7 +123,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string) {
     complain(
       'runtime-variable',
       assignment,
-      `${assignment.name} configures Node and not the platform: platformctl ignores it here, but Docker, systemd and node --env-file pass it to Node.`,
+      `${assignment.name} configures Node and not the platform: platformctl ignores it here, but Docker, systemd, npx and node --env-file pass it to Node.`,
       'Set it where the program is started, and remove the line.',
       // Harmless, and in most env files.
       assignment.name === 'NODE_ENV' ? 'notice' : 'warning',

@@ -11,12 +11,12 @@ const commands = (parts: Partial<Parameters<typeof nextSteps>[0]>) =>
   nextSteps({ services: learning.services, urls, env: {}, free, ...parts }).map(([command]) => command)
 
 test('on the usual ports health needs the address of one service', () => {
-  expect(commands({})[0]).toBe('npx platformctl health --url web=http://127.0.0.1:3000')
+  expect(commands({})[0]).toBe('npx -- platformctl health --url web=http://127.0.0.1:3000')
 })
 
 test('a service on another port is named, because health would ask the usual one', () => {
   expect(commands({ urls: { ...urls, api: 'http://127.0.0.1:8001' } })[0]).toBe(
-    'npx platformctl health --url web=http://127.0.0.1:3000 api=http://127.0.0.1:8001',
+    'npx -- platformctl health --url web=http://127.0.0.1:3000 api=http://127.0.0.1:8001',
   )
 })
 
@@ -26,11 +26,11 @@ test('a command on the path is printed by its name, unless npm or npx has put it
   const env = { PATH: `/nowhere${path.delimiter}${folder}` }
   expect(commands({ env }).every((command) => command.startsWith('platformctl '))).toBe(true)
   const underNpm = commands({ env: { ...env, npm_lifecycle_event: 'npx' } })
-  expect(underNpm.every((command) => command.startsWith('npx platformctl '))).toBe(true)
+  expect(underNpm.every((command) => command.startsWith('npx -- platformctl '))).toBe(true)
 })
 
 test('the daemon and the preview are printed with ports that the demo does not hold', () => {
   const printed = commands({ free: { ...free, preview: 8027 } })
-  expect(printed).toContain('npx platformctl email preview --port 8027')
+  expect(printed).toContain('npx -- platformctl email preview --port 8027')
   expect(printed.at(-1)).toContain('--web-port 3001 --api-port 8001 --agent-port 8101')
 })

@@ -266,8 +266,13 @@ test('lint says what stays in English on a platform in a language that the engin
     'status-notice is in English, and the platform is in French: every reader gets it in English.',
     'subscription-confirmation is in English, and the platform is in French: every reader gets it in English.',
   ])
-  expect(findings.filter(({ id }) => id === 'language-unspoken')).toMatchObject([
-    { fix: expect.stringContaining('unsubscribe: in French') },
+  const unspoken = (all: typeof findings) => all.filter(({ id }) => id === 'language-unspoken')
+  expect(unspoken(findings)).toMatchObject([{ fix: expect.stringContaining('action: in French') }])
+  await write('mails/de/welcome.md', '---\nsubject: Willkommen\n---\n\nGuten Tag.')
+  await write('mails/pl/welcome.md', '---\nsubject: Witamy\n---\n\nDzień dobry.')
+  expect(unspoken(await lint()).map(({ cause }) => cause)).toEqual([
+    'platformctl does not speak French: to readers of French, its pages and what it adds to a mail are in English.',
+    'platformctl does not speak Polish: to readers of Polish, its pages and what it adds to a mail are in English.',
   ])
 })
 

@@ -39,11 +39,15 @@ export async function lintMails(set: Templates, shown: Shown, pages: readonly st
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
   }
+  const translations = set.definitions.flatMap(({ name, translates }) =>
+    translates ? [name.split('/')] : [],
+  )
+  const languages = [...new Set(translations.flatMap(([folder = '']) => folder))]
   const findings = [
     ...seen.values(),
     ...(await unusedFiles(set, shown)),
-    ...(await missingTranslations(set, shown)),
-    ...unspokenLanguage(language),
+    ...(await missingTranslations(set, languages, shown)),
+    ...[...new Set([language, ...languages])].flatMap(unspokenLanguage),
   ].sort(bySeverityAndPlace)
   return { version: 1 as const, ok: findings[0]?.severity !== 'error', mails, findings }
 }
@@ -73,11 +77,9 @@ async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
 }
 
 /** Mails that are not in every language of the platform. */
-async function missingTranslations(set: Templates, shown: Shown): Promise<readonly Finding[]> {
+async function missingTranslations(set: Templates, languages: readonly string[], shown: Shown) {
   const { definitions } = set
   const names = new Set(definitions.map(({ name }) => name))
-  const translations = definitions.filter(({ translates }) => translates !== undefined)
-  const languages = [...new Set(translations.map(({ name }) => name.split('/')[0] ?? ''))]
   const findings = definitions
     .filter(({ translates }) => translates === undefined)
     .map(async (definition): Promise<readonly Finding[]> => {
@@ -96,12 +98,12 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
   return (await Promise.all(findings)).flat()
 }
 
-/** A finding if the platform has a language that the engine has no texts in. */
+/** A finding for a language of the mails that the engine has no texts in. */
 function unspokenLanguage(language: string): readonly Finding[] {
   const [own, its] = [language, messagesOf(language).language].map(languageName)
   if (own === its) return []
-  const cause = `The platform is in ${own}, which platformctl does not speak: its pages, and the footer that it adds to a mail, are in ${its}.`
-  const fix = `Write because: and unsubscribe: in ${own} in the front matter of each mail. The pages stay ${its}.`
+  const cause = `platformctl does not speak ${own}: to readers of ${own}, its pages and what it adds to a mail are in ${its}.`
+  const fix = `Write because:, unsubscribe: and action: in ${own} in the front matter of each mail. The pages stay ${its}.`
   return [lintFinding('language-unspoken', cause, undefined, fix)]
 }
 

@@ -19,7 +19,7 @@ export const LINT_RULES = {
     'The platform has mails in this language, and this one is not among them: its readers get the original. Or the package ships the mail, and not in the language of the platform.',
   ),
   'language-unspoken': notice(
-    'The platform’s language is one that platformctl has no texts in. Its pages and the words that it adds to mails are in English; your own texts stay as they are.',
+    'The platform, or a translation of its mails, is in a language that platformctl has no texts in. Its pages and the words that it adds to mails are then in English; your own texts stay as they are.',
   ),
   'link-without-route': error(
     'A link points to a path that the platform does not serve, so readers would get an error page.',
