@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { systemClock } from '../../../src/core/host.ts'
+import { WHOLE_SERVICE } from '../../../src/core/status/history.ts'
+import { openHistory } from '../../../src/core/store/open.ts'
+import { openLearning } from '../../support/learning.ts'
+import { openPage, PageElement } from '../../support/page-dom.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const NOW = Date.UTC(2026, 10, 21, 7, 26)
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'Date'], now: NOW })
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+/** The status page of a platform whose record the test writes, with its script. */
+async function visit() {
+  const history = await openHistory(undefined)
+  const platform = openLearning({ env: {}, history, clock: { ...systemClock, now: Date.now } })
+  onTestFinished(async () => {
+    await platform.close()
+    await history.close()
+  })
+  const look = async (state: 'ok' | 'failing', ago = 0) => {
+    const at = Date.now() - ago
+    const credit = { state, from: at - MINUTE, to: at }
+    const seen = { service: 'web', state, reason: undefined, latencyMs: 5, credit }
+    const observations = [WHOLE_SERVICE, 'mail'].map((probe) => ({ ...seen, probe }))
+    await history.record({ at, observations, builds: {} })
+  }
+  const ask = async (target: string) =>
+    platform.web.fetch(
+      new Request(new URL(target, 'http://web.example'), { headers: { Accept: 'text/html' } }),
+    )
+  for (let day = 89; day >= 0; day -= 1) await look('ok', day * DAY)
+  const { page, fire } = openPage(await (await ask('/')).text(), ask)
+  vi.resetModules()
+  // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
+  const script = '../../../src/browser/status.ts'
+  await import(script)
+  const bars = page.querySelector('[data-line="web/mail"]')
+  if (!(bars instanceof PageElement)) throw new Error('the page has no bars')
+  return {
+    page,
+    look,
+    /** What is said of a day once the reader has pressed a key. */
+    async says(key: string, text: RegExp) {
+      const said = () => {
+        fire('keydown', { key, target: bars })
+        return bars.getAttribute('aria-valuetext')
+      }
+      await expect.poll(said).toMatch(text)
+    },
+  }
+}
+
+test('a bar is a day in UTC, wherever its reader is, and times are in the zone of the reader', async () => {
+  const { page, says } = await visit()
+  await says('End', /^21 Nov 2026: /)
+  await says('Home', /^24 Aug 2026: /)
+  const here = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+  for (const time of page.querySelectorAll('time:not(.ago)')) {
+    const at = Date.parse(time.getAttribute('datetime') ?? '')
+    expect(time.textContent).toContain(here.format(at))
+    expect(time.getAttribute('title')).toContain('UTC')
+  }
+})
+
+test('after a refresh a day says what was seen since', async () => {
+  const { says, look } = await visit()
+  await says('End', /^21 Nov 2026: no trouble$/)
+  vi.setSystemTime(NOW + MINUTE)
+  await look('failing')
+  await vi.advanceTimersByTimeAsync(MINUTE)
+  await says('End', /^21 Nov 2026: failing for 1 min/)
+})
