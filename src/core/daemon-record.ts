@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Environment, StoreAddress } from './env/settings.ts'
@@ -63,8 +63,9 @@ export function writeRecord(folder: string, record: DaemonRecord): void {
 export function writeWhole(file: string, text: string): void {
   const scratch = `${file}.${process.pid}`
   try {
-    writeFileSync(scratch, text, { mode: 0o600 })
-    chmodSync(scratch, 0o600)
+    // What a crash left, or a link that another user put there.
+    rmSync(scratch, { force: true })
+    writeFileSync(scratch, text, { flag: 'wx', mode: 0o600 })
     renameSync(scratch, file)
   } catch (error) {
     rmSync(scratch, { force: true })

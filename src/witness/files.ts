@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { MINUTE_MS } from '../core/durations.ts'
 import type { Clock } from '../core/host.ts'
@@ -7,6 +6,7 @@ import { awsRegion, awsSigned, sha256 } from '../core/network/aws-signature.ts'
 import { CAUSES } from '../core/network/causes.ts'
 import { get, type Network } from '../core/network/get.ts'
 import type { Secret } from '../core/secret.ts'
+import { makeFolder } from '../core/store/sqlite/files.ts'
 import { trimEnd } from '../core/trim-end.ts'
 import type { StatusContent } from '../core/witness.ts'
 
@@ -96,22 +96,13 @@ export function publisher(clock: Clock, target: string, key?: BucketKey, network
   }
 }
 
-/** Makes a folder and those above it. Node's own way to do that says ENOENT of a disk that is read-only. */
-async function makeFolder(folder: string): Promise<void> {
-  if (existsSync(folder)) return
-  await makeFolder(path.dirname(folder))
-  await mkdir(folder).catch((error: unknown) => {
-    // Another process may have made it meanwhile.
-    if (!existsSync(folder)) throw error
-  })
-}
-
 function intoFolder(folder: string) {
   return async (name: string, text: string) => {
     const file = path.join(folder, name)
-    await makeFolder(path.dirname(file))
+    makeFolder(path.dirname(file), 0o777)
     try {
-      await writeFile(`${file}.new`, text)
+      await rm(`${file}.new`, { force: true })
+      await writeFile(`${file}.new`, text, { flag: 'wx' })
       await rename(`${file}.new`, file)
     } catch (error) {
       await rm(`${file}.new`, { force: true })

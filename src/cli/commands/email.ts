@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseAddress, parseMailbox } from '../../core/address.ts'
 import { codeOf } from '../../core/errors.ts'
@@ -240,7 +240,8 @@ const build = command({
     })
     const file = path.join(mails.build, BUILD_FILE)
     await mkdir(path.dirname(file), { recursive: true })
-    await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`)
+    await rm(`${file}.new`, { force: true })
+    await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`, { flag: 'wx' })
     await rename(`${file}.new`, file)
     const count = Object.keys(made.mails).length
     return `${count} mails in ${path.relative(context.cwd, file)}\n`

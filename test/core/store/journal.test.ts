@@ -44,8 +44,8 @@ async function store() {
     await opened.course.confirm({ begin, tokenHash: name, now: NOW })
   }
   for (const name of ['ada', 'grace', 'joan']) await confirm(name)
-  const erase = (name: string) =>
-    opened.course.erase({
+  const erase = (name: string, within = opened) =>
+    within.course.erase({
       identity: `${name}@example.com`,
       spellings: [`${name}@example.com`],
       recipients: [],
@@ -406,6 +406,38 @@ test.each(['deleted', 'emptied'])(
     await it.opened.close()
     await elsewhere('new/platform.sqlite')
     expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'unsubscribed', undefined])
+  },
+)
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a link that the owner of the folder puts in the place of a file has the superuser write and give away nothing',
+  async () => {
+    const it = await store()
+    await it.suppress('joan')
+    await it.opened.close()
+    for (const file of [path.dirname(it.file), it.file, it.journal]) chownSync(file, 65534, 65534)
+    const theirs = await emptyFolder()
+    const secret = path.join(theirs, 'secret')
+    await writeFile(secret, 'of the superuser')
+    symlinkSync(secret, `${it.journal}.new`)
+    const opened = await it.open()
+    await it.erase('joan', opened)
+    await rename(it.journal, it.at('aside'))
+    symlinkSync(secret, it.journal)
+    await opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 2 })
+    await rm(it.journal)
+    symlinkSync(path.join(theirs, 'planted'), it.journal)
+    await opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 2 })
+    expect(readdirSync(theirs)).toEqual(['secret'])
+    expect([await readFile(secret, 'utf8'), statSync(secret).uid]).toEqual(['of the superuser', 0])
+    // What could not be written is owed, and comes after.
+    await rm(it.journal)
+    await rename(it.at('aside'), it.journal)
+    await opened.course.unsubscribe({ id: 'joan', enrolment: 1, now: NOW + 3 })
+    await opened.ping()
+    const text = await readFile(it.journal, 'utf8')
+    expect(text).toMatch(/"ada".*"grace"/s)
+    expect(text).not.toContain('joan@')
   },
 )
 

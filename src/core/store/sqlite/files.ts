@@ -18,20 +18,20 @@ export function isForeign(file: string, store: string): boolean {
   return found !== undefined && found.uid !== ownerOf(store).uid
 }
 
-/** A file made by the superuser stays usable by the user that the daemon runs as. */
+/** A file made by the superuser stays usable by the user that the daemon runs as; what a link in its place leads to is not given away. */
 export function shareOwner(file: string, store: string): void {
   const { uid, gid } = ownerOf(store)
-  if (process.getuid?.() === 0) fs.chownSync(file, uid, gid)
+  if (process.getuid?.() === 0) fs.lchownSync(file, uid, gid)
 }
 
-/** Makes a folder for its owner only; gives those that it made, the outermost first. Node's own mkdir hangs in /proc. */
-export function makeFolder(folder: string): readonly string[] {
+/** Makes a folder; gives those that it made, the outermost first. Node's own mkdir hangs in /proc, and says ENOENT of a disk that is read-only. */
+export function makeFolder(folder: string, mode = 0o700): readonly string[] {
   const parent = path.dirname(folder)
   // A drive that is missing has no folder above it.
   if (fs.existsSync(folder) || parent === folder) return []
-  const above = makeFolder(parent)
+  const above = makeFolder(parent, mode)
   try {
-    fs.mkdirSync(folder, { mode: 0o700 })
+    fs.mkdirSync(folder, { mode })
     shareOwner(folder, parent)
     return [...above, folder]
   } catch (error) {

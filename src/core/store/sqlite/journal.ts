@@ -64,10 +64,17 @@ export function openJournal(database: SqliteDatabase, storeFile: string) {
 export function appendText(storeFile: string, text: string): void {
   if (text === '') return
   const file = journals.journalFile(storeFile)
-  fs.appendFileSync(file, '', { mode: 0o600 })
-  // Before the first byte: a file that the superuser made would be closed to the daemon.
-  shareOwner(file, storeFile)
-  fs.appendFileSync(file, text, { flush: true })
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = fs.constants
+  // A link may be the owner's of the folder, who would have the superuser write to what is somebody else's.
+  const direct = process.getuid?.() === 0 ? O_NOFOLLOW : 0
+  const descriptor = fs.openSync(file, O_WRONLY | O_APPEND | O_CREAT | direct, 0o600)
+  try {
+    // Before the first byte: a file that the superuser made would be closed to the daemon.
+    shareOwner(file, storeFile)
+    fs.appendFileSync(descriptor, text, { flush: true })
+  } finally {
+    fs.closeSync(descriptor)
+  }
 }
 
 /** Recognizes the people whom entries erase. */
@@ -89,7 +96,8 @@ function dropLines(file: string, drops: (identity: string) => boolean): void {
   if (kept.length === lines.length) return
   // As a whole or not at all, keeping its owner and permissions.
   const fresh = `${file}.new`
-  fs.writeFileSync(fresh, kept.join('\n'), { mode: fs.statSync(file).mode, flush: true })
+  fs.rmSync(fresh, { force: true })
+  fs.writeFileSync(fresh, kept.join('\n'), { flag: 'wx', mode: fs.statSync(file).mode, flush: true })
   shareOwner(fresh, file)
   fs.renameSync(fresh, file)
 }

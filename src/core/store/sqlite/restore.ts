@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf, storeFault } from '../../errors.ts'
 import { departuresOf, storeKey } from '../departures.ts'
@@ -256,7 +256,8 @@ function putInPlace(to: string, image: string, now: number): string | undefined 
     for (const end of ['-wal', '-shm'])
       if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
     // A second name first, so that at no time the store has none.
-    if (existsSync(to) && faultOf(() => linkSync(to, kept)) !== undefined) copyFileSync(to, kept)
+    if (existsSync(to) && faultOf(() => linkSync(to, kept)) !== undefined)
+      copyFileSync(to, kept, constants.COPYFILE_EXCL)
     // Windows renames over no open file; elsewhere the locks are held to the end.
     if (process.platform === 'win32') old?.close()
     renameSync(image, to)
