@@ -103,7 +103,7 @@ async function readBytes(context: Context, file: string | undefined, most: numbe
 }
 
 const BAD: readonly CountedKind[] = ['hard-bounce', 'soft-bounce', 'complaint']
-const KINDS: readonly CountedKind[] = ['sent', 'delivered', ...BAD, 'unsubscribed']
+const COLUMNS: readonly CountedKind[] = ['sent', 'delivered', ...BAD, 'unsubscribed']
 
 export function feedbackStatusText(counts: readonly MailDayCount[], paused: Pause | undefined): string {
   const pause = paused && `courses are paused: ${paused.reason}; platformctl course resume goes on\n`
@@ -124,9 +124,9 @@ function countsTable(title: string, counts: readonly MailDayCount[], keyOf: (cou
     .map(([key, of]) => {
       // A source that only reports, such as a provider's webhook, sent nothing itself: compare it with everything sent.
       const sent = sumOf(of, 'sent') || sumOf(counts, 'sent')
-      return [key, ...KINDS.map((kind) => cell(sumOf(of, kind), kind, sent))]
+      return [key, ...COLUMNS.map((kind) => cell(sumOf(of, kind), kind, sent))]
     })
-  const names = KINDS.map((kind) => (BAD.includes(kind) ? `${kind.replace('-', ' ')}s` : kind))
+  const names = COLUMNS.map((kind) => (BAD.includes(kind) ? `${kind.replace('-', ' ')}s` : kind))
   return table([[title, ...names], ...rows], { numbers: true })
 }
 

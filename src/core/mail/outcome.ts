@@ -25,10 +25,10 @@ export interface SmtpFault {
   readonly handedOver: boolean
 }
 
-const connection = (reason: string): Failure => ({ kind: 'transient', scope: 'connection', reason })
-const transient = (reason: string): Failure => ({ kind: 'transient', scope: 'message', reason })
+const connection = (reason: string) => ({ kind: 'transient', scope: 'connection', reason }) as const
+const transient = (reason: string) => ({ kind: 'transient', scope: 'message', reason }) as const
 /** A refusal that may not be about this message. */
-const sender = (reason: string): Failure => ({ kind: 'transient', scope: 'sender', reason })
+const sender = (reason: string) => ({ kind: 'transient', scope: 'sender', reason }) as const
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
 
 const NOT_RECORDED = 'the message before it was sent, and the store could not record that'

@@ -18,15 +18,15 @@ const forbiddenValue: Check = (place, value) =>
       )
 
 /** The kinds of rule, each with the fields it has beside its own and the texts. */
-const KINDS = {
+const RULES = {
   allOrNone: [],
   requires: ['when', 'match'],
   atLeastOne: ['when'],
   exclusive: [],
   forbidden: ['value'],
 } as const satisfies Readonly<Record<string, readonly ('when' | 'match' | 'value')[]>>
-type Kind = keyof typeof KINDS
-const KIND_NAMES = Object.keys(KINDS) as readonly Kind[]
+type RuleName = keyof typeof RULES
+const RULE_NAMES = Object.keys(RULES) as readonly RuleName[]
 
 type FieldsOf<Rule> = Rule extends unknown ? keyof Rule : never
 type RuleFields = Omit<Record<FieldsOf<RuleDefinition>, unknown>, 'where'>
@@ -47,15 +47,15 @@ const rule = object<RuleFields>(
     fix: text(),
   },
   (place, fields, names) => {
-    const [kind, second] = KIND_NAMES.filter((name) => fields[name] !== undefined)
+    const [kind, second] = RULE_NAMES.filter((name) => fields[name] !== undefined)
     if (kind === undefined)
       return void place.fault(
         'The rule says nothing about its variables.',
-        `Give it one of ${KIND_NAMES.join(', ')}.`,
+        `Give it one of ${RULE_NAMES.join(', ')}.`,
       )
     if (second !== undefined)
       return void place.fault(`The rule is ${kind} and ${second} at once.`, 'Write two rules.')
-    const allowed: readonly string[] = KINDS[kind]
+    const allowed: readonly string[] = RULES[kind]
     for (const name of ['when', 'match', 'value'] as const)
       if (fields[name] !== undefined && !allowed.includes(name))
         place.fault(`A rule of the kind ${kind} has no ${name}.`, 'Remove it.', name)
