@@ -95,6 +95,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
+test('the people of one course are exported also behind a page that has none of them', async () => {
+  const it = await courseWith(500, { kind: 'memory' })
+  const late = { identity: 'late@example.com', address: 'late@example.com', tokenHash: 'hash-late' }
+  await it.store.course.requestConfirmation({ ...late, course: 'choir', id: 'person-late', now: START })
+  expect(await all(it.course.people('choir'))).toMatchObject([{ address: 'late@example.com' }])
+  expect(await all(it.course.people())).toHaveLength(501)
+})
+
 test('a list with a fault says each by its line, and no message holds an address', () => {
   const text = `address,course,${CONSENT},language,time_zone,sent,state,next_at
 ada@example.com,choir,2026-01-02,form,de,Europe/Vienna,2,,

@@ -83,6 +83,29 @@ test('lessons that wait for a decision are resolved together, all of them or by 
   expect(await it.course.counts()).toMatchObject({ parked: 0 })
 })
 
+test('a lesson that waits for a decision is found behind a page of those that come back by themselves', async () => {
+  const it = await courseWith(502, { kind: 'memory' })
+  // The last of all in the order of ids, which begin at the same moment.
+  it.answer(({ to }) =>
+    to.address === 'p99@example.com'
+      ? { kind: 'permanent', hardBounce: false, reason: 'refused' }
+      : { kind: 'transient', scope: 'message', reason: 'busy' },
+  )
+  await it.course.dispatch({ limit: 10_000 })
+  expect((await it.course.problems(502)).at(-1)).toMatchObject({ id: 'person-99' })
+  let pages = 0
+  const course = it.open({
+    ...it.store.course,
+    listProblems(...asked) {
+      pages += 1
+      if (pages > 4) throw new Error('it reads the same page again and again')
+      return it.store.course.listProblems(...asked)
+    },
+  })
+  expect(await course.resolveAll('retry')).toBe(1)
+  expect(await course.resolveAll('retry')).toBe(0)
+})
+
 test('an erased address stays erased, and links go on working, when EMAIL_LINK_SECRET is set, rotated or lost', async () => {
   const address = await addressOf('sqlite')
   const store = await openTestStore(address)
