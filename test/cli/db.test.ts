@@ -1,6 +1,7 @@
 import { copyFile, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { currentOperator } from '../../src/cli/main.ts'
 import { runProgram } from '../../src/cli/program.ts'
@@ -281,6 +282,18 @@ test('a copy from an unreachable server names STORE_URL, also when the copy is c
     expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
   }
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a restore does not wait for a pipe that nobody writes to',
+  async () => {
+    const { cwd, db } = await operator()
+    await execa('mkfifo', [path.join(cwd, 'pipe')])
+    expect(await db('restore', 'pipe', '--data', 'other')).toMatchObject({
+      code: 2,
+      stderr: 'platformctl: cannot read pipe: it is a pipe or a device; name the file of a backup.\n',
+    })
+  },
+)
 
 test('a backup below a file, and the restore of a folder, say which name is wrong', async () => {
   const { cwd, db } = await operator()

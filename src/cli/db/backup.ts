@@ -98,8 +98,10 @@ export const restore = onPlace({
     const { file: name, force, identity, journal, withoutJournal, sentFrom } = values
     const from = path.resolve(context.cwd, name)
     if (!existsSync(from)) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
-    if (statSync(from).isDirectory())
-      throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
+    const found = statSync(from)
+    if (found.isDirectory()) throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
+    if (!found.isFile())
+      throw wrongUsage(`cannot read ${name}: it is a pipe or a device; name the file of a backup.`)
     const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
     const { analytics, ...result } = await restoreStore(address, {
       from,

@@ -274,6 +274,12 @@ test('a mail whose HTML clients would clip does not compile', async () => {
   )
 })
 
+test.each(['> ', '- ', '1. '])('a mail that nests %j too deeply does not compile', async (level) => {
+  await expect(compile(`${TEMPLATE}\n${level.repeat(5_000)}a`)).rejects.toThrow(
+    /^mail\.md:1: it is nested too deeply$/,
+  )
+})
+
 test('a plain text of one’s own takes the place of the one that is made', async () => {
   const mail = await compile(TEMPLATE.replace('because:', 'text: "Dear {{name}}, hello."\nbecause:'))
   const { text } = renderMail(mail, { name: 'Ada', link: 'https://www.example.com/' })

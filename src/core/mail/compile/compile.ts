@@ -67,6 +67,16 @@ export interface CompileInput extends Pick<TemplateFiles, 'file' | 'source' | 'l
 
 /** Evaluates none of the template's code. An unknown, missing, misplaced or unused slot is a TemplateError. */
 export async function compileTemplate(input: CompileInput): Promise<CompiledMail> {
+  try {
+    return await compiled(input)
+  } catch (error) {
+    // What reads Markdown calls itself for each level.
+    if (error instanceof RangeError) throw new TemplateError(input.file, 1, 'it is nested too deeply')
+    throw error
+  }
+}
+
+async function compiled(input: CompileInput): Promise<CompiledMail> {
   const lines = input.source.split(/\r?\n/)
   const { language = 'en' } = input
   const read = readTemplate(input.file, input.source)
