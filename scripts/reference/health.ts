@@ -38,7 +38,7 @@ ${endpoints.join('\n')}
 | State | HTTP | Means |
 |---|---|---|
 | \`ok\` | 200 | Everything that is configured works. |
-| \`degraded\` | 200 | It serves with limits: half-configured, or on a fallback. |
+| \`degraded\` | 200 | It serves with limits: on a fallback, paused or half-configured, for example. |
 | \`failing\` | 503 | Something that is configured does not work. |
 | \`skipped\` | – | Of a probe only: not configured. Counts as ok, and is never red. |
 

@@ -18,7 +18,7 @@ export const define: Define = () => ({
   commands: {
     pause: storeCommand({
       summary:
-        'hold mail until somebody resumes it; alerts go on unless they are named, and the alert about the pause always leaves',
+        'hold mail until somebody resumes it; alerts go on unless they are named, and the alert about the pause is always sent',
       examples: [
         '--reason "wrong prices in all mails"',
         '--stream course notice --reason "the provider throttles us"',

@@ -26,7 +26,7 @@ const status = platformCommand({
 export const feedback = command({
   summary: 'read one bounce or complaint from a pipe, and act on it',
   description:
-    'Read one message that a mail server sent back, a delivery status notification (RFC 3464) or an abuse report (RFC 5965), and do what it says: suppress the address, end its subscriptions. A bounce is believed only if it names the envelope sender of MAILER_BOUNCE_ADDRESS or the Message-ID of a message that was sent to its recipient.',
+    'Read one message that a mail server sent back, a delivery status notification (RFC 3464), an abuse report (RFC 5965) or the plain text of an older server, and do what it says: suppress the address, end its subscriptions. A bounce is believed only if it names the envelope sender of MAILER_BOUNCE_ADDRESS or the Message-ID of a message that was sent to its recipient.',
   exits:
     '0 recorded or nothing to record, 1 not understood or not about our mail, 2 wrong usage, 3 the store was not reached.',
   examples: [
