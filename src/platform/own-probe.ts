@@ -17,7 +17,7 @@ export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
   }
 }
 
-function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
+function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target' | 'variable'> {
   const { check, group } = probe
   const always = async () => ok(false)
   const kind = PROBE_TARGETS.find((one) => probe[one] !== undefined) ?? 'http'
@@ -25,6 +25,7 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
   const target = ({ value }: Settings) => (isVariableName(written) ? value(written) : written)
   return {
     ...(check === undefined && { target }),
+    ...(check === undefined && isVariableName(written) && { variable: written }),
     open: (parts) => {
       const { settings } = parts
       const configuration = group === undefined ? always : configured(settings, group)

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { chown, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
@@ -392,6 +393,50 @@ test('another program’s health is read in its own format', async () => {
     }),
   )
   expect(states).toEqual(['passed', 'warning', 'failed'].map((state) => `bookings, health: ${state}`))
+})
+
+test('a probe that looks where a variable says is asked too', async () => {
+  const server = createServer((socket) => socket.once('data', () => socket.end('S')))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const names = ['REPAIRS_URL', 'STOCK_URL', 'SPARE_URL', 'UNSET_URL']
+  const probe = (postgres: string, optional = false) => ({ service: 'web', postgres, optional })
+  const platform = resolvePlatform(
+    {
+      preset: 'base',
+      without: ['payments'],
+      groups: {
+        shop: {
+          ...{ unlocks: 'the shop', absent: 'none' },
+          variables: Object.fromEntries(names.map((name) => [name, { kind: 'postgres-url' }])),
+        },
+      },
+      probes: {
+        repairs: probe('REPAIRS_URL'),
+        stock: probe('STOCK_URL'),
+        spare: probe('SPARE_URL', true),
+        unset: probe('UNSET_URL'),
+      },
+    },
+    { folder: '/' },
+  )
+  const [there, gone] = [`postgres://shop@127.0.0.1:${port}/shop`, 'postgres://shop:hunter2@127.0.0.1:1/shop']
+  const env = { REPAIRS_URL: there, STOCK_URL: gone, SPARE_URL: gone }
+  const { code, report, told } = await checks({ platform, env })
+  expect(told.filter((line) => /^(?:repairs|stock|spare)/.test(line))).toEqual([
+    'repairs, reachability: passed',
+    'stock, reachability: failed',
+    'spare, reachability: warning',
+  ])
+  expect(report.live.map(({ target }) => target)).toContain('unset')
+  expect(report.live.map(({ target }) => target)).not.toContain('payments')
+  expect(report.findings.filter(({ severity }) => severity !== 'notice')).toMatchObject([
+    { severity: 'error', cause: 'STOCK_URL cannot be reached: the connection is refused.' },
+    { severity: 'warning', cause: 'SPARE_URL cannot be reached: the connection is refused.' },
+  ])
+  expect(JSON.stringify(report)).not.toContain('hunter2')
+  expect(code).toBe(3)
 })
 
 test('a service that identifies as another one is an error of its own', async () => {

@@ -105,6 +105,7 @@ test('keeps the definition’s fields of a probe, and no others', () => {
   expect(ownProbe('kiln', { service: 'web', check: async () => ({ state: 'ok' }) })).toEqual({
     name: 'kiln',
     service: 'web',
+    variable: 'KILN_URL',
     open,
   })
   const texts = { group: 'kiln', label: 'Kiln', optional: false, meaning: 'no firings' }

@@ -24,7 +24,8 @@ export const define: Define = ({ platform: { contract } }) =>
       ...ENV_FILE,
       ...serviceInput(contract.services),
       ...READERS,
-      '--deep': 'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
+      '--deep':
+        'live checks too, of what is configured: names, certificates, keys, mail records, migrations, probes',
       '--timeout <duration>': value(
         'with --deep: how long all live checks may take (10s, 1m); with --against: how long each service may',
         duration,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Contract } from '../../core/env/contract.ts'
 import { DIALECTS } from '../../core/env/dialects/read.ts'
-import { LIVE_CHECKS, LIVE_STATES, liveTargetNames } from '../../core/live/live.ts'
+import { LIVE_CHECKS, LIVE_STATES } from '../../core/live/live.ts'
 import { SOURCES } from '../../daemon/routes/configuration.ts'
 import { count, list, listOf, members, optional, text, time, versioned } from './parts.ts'
 
@@ -58,7 +58,7 @@ export function reportSchema({ services, groups }: Contract) {
     }),
     findings: list(findingOf(service)).describe('Errors first, then warnings, then notices.'),
     live: listOf({
-      target: z.enum(liveTargetNames(services)),
+      target: words.describe('A group, a service, a probe, or `sender`, the domain that mail comes from.'),
       check: z.enum(LIVE_CHECKS),
       state: z.enum(LIVE_STATES).describe('skipped: not tried, and `detail` says why.'),
       detail: words.describe('A predicate, such as "does not resolve".'),

@@ -2,6 +2,7 @@ import { DAY_MS } from '../durations.ts'
 import type { Contract } from '../env/contract.ts'
 import type { MailRoute, Settings } from '../env/settings.ts'
 import { given } from '../given.ts'
+import type { ProbeDefinition } from '../health/probe.ts'
 import { CERTIFICATE_DAYS } from '../health/verdict.ts'
 import type { SendOutcome } from '../mail/mailer.ts'
 import { portOf } from '../network/connect.ts'
@@ -147,6 +148,7 @@ export interface LiveDependencies {
   readonly name: string
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]
+  readonly probes: readonly ProbeDefinition[]
   readonly settings: Settings
   readonly network: LiveNetwork
   /** UTC milliseconds. */

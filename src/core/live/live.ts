@@ -7,15 +7,6 @@ import { type Clock, untilAborted, within } from '../host.ts'
 import { isCauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
 
-/** Groups, services but for the first (which asks the others), and `sender`, the domain that mail comes from. */
-export function liveTargetNames(services: readonly Service[]): readonly string[] {
-  // biome-ignore format: a list of names is read as a text
-  return [
-    'datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site',
-    'alerts', 'alert-mail', 'escalation', 'heartbeat',
-  ]
-}
-
 /** Each check with what comes before its variables as the subject of a finding; the step's detail is the predicate. */
 const SUBJECTS = {
   configuration: '',

@@ -1,7 +1,9 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
+import type { Settings } from '../env/settings.ts'
 import { codeError, codeOf } from '../errors.ts'
 import { given } from '../given.ts'
+import type { ProbeDefinition } from '../health/probe.ts'
 import { probeRemote } from '../health/prober.ts'
 import { systemClock } from '../host.ts'
 import type { CertificateCheck } from '../incidents/conditions.ts'
@@ -125,6 +127,11 @@ export function openNetwork(
         signal,
         network,
       }),
+    /** Asks a probe that looks at an address, which needs no more of the process than this. */
+    probe: ({ open }: ProbeDefinition, settings: Settings, signal: AbortSignal) => {
+      const parts = { settings, network, clock: systemClock } as Parameters<typeof open>[0]
+      return abortable(signal, 'tcp', open(parts)({ deep: true, signal }))
+    },
     async connect(url: URL, signal: AbortSignal) {
       const socket = await abortable(signal, 'tcp', connectTo(url, { lookup, signal }))
       socket.destroy()

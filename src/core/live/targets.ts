@@ -1,6 +1,7 @@
 import type { Settings } from '../env/settings.ts'
 import { postgresServers } from '../env/values.ts'
 import { codeOf, storeFault, storeFaultReason } from '../errors.ts'
+import type { ProbeDefinition } from '../health/probe.ts'
 import { jsonObject } from '../is-record.ts'
 import { isCauseCode } from '../network/causes.ts'
 import { PATHS } from '../paths.ts'
@@ -101,7 +102,7 @@ function webhookStep({ network, settings }: LiveDependencies, provider: string):
 
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {
-  const { contract, services, settings, network, isSet, storeSchema, sendTest } = dependencies
+  const { contract, services, probes, settings, network, isSet, storeSchema, sendTest } = dependencies
   const { datastore, payments, sharedStore, mail, alerts, heartbeatPing } = settings
   const readersOf = (names: readonly string[]) =>
     contract.services.filter((service) =>
@@ -132,6 +133,15 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     ]
     return [target(name, variable ?? address[0] ?? '', steps || undefined, readersOf(address))]
   })
+  const own = probes.flatMap((probe) => {
+    const { name, service, variable } = probe
+    if (variable === undefined) return []
+    return [
+      target(name, variable, isSet(variable) ? [probeStep(dependencies, probe, variable)] : undefined, [
+        service,
+      ]),
+    ]
+  })
   /** A channel for alerts: what must be known before an incident is that it takes a message. */
   const alertTarget = (name: string, variable: string, channel: string, isOn: boolean, url?: Secret) => {
     const message = step('test message', variable, async () => {
@@ -146,8 +156,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
   }
   const { webhook, escalation, mailTo } = alerts
   const targets: readonly Target[] = [
-    target('datastore', DATASTORE, datastore && datastoreSteps(dependencies, datastore), [WEB]),
-    target('payments', 'PAYMENTS_API_URL', payments && paymentsSteps(dependencies, payments), [WEB]),
+    target('datastore', DATASTORE, datastore && datastoreSteps(dependencies, datastore)),
+    target('payments', 'PAYMENTS_API_URL', payments && paymentsSteps(dependencies, payments)),
     target(
       'sharedstore',
       limits,
@@ -168,6 +178,7 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
       order: 'fan',
     },
     ...neighbours,
+    ...own,
     target('store', 'STORE_URL', storeSchema && storeSteps(dependencies, storeSchema)),
     target('site', SITE, isSet(SITE) ? siteSteps(dependencies) : undefined, [WEB]),
     alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', webhook !== undefined, webhook?.url),
@@ -238,6 +249,17 @@ function healthStep(network: LiveNetwork, service: ServiceDefinition, url: strin
     const { state } = health.report
     if (state === 'failing') return failed('live-unhealthy', 'is failing')
     return state === 'degraded' ? warning('live-unhealthy', 'is degraded') : passed('is ok')
+  })
+}
+
+function probeStep({ network, settings }: LiveDependencies, probe: ProbeDefinition, variable: string): Step {
+  return step('reachability', variable, async (signal) => {
+    const asked = network.probe(probe, settings, signal).then(({ state, reason = 'answers' }) => {
+      if (state === 'skipped') return skipped(reason)
+      return state === 'ok' ? passed(reason) : failed('live-unhealthy', reason)
+    })
+    const outcome = await asked.catch(outcomeOfFault)
+    return probe.optional && outcome.state === 'failed' ? warning(outcome.id, outcome.detail) : outcome
   })
 }
 

@@ -42,6 +42,7 @@ function outside(answers: Partial<Record<keyof LiveNetwork, unknown>> = {}) {
       return give('get', { status: 200, body: '' })()
     },
     health: give('health', { reached: true, report: { state: 'ok' } }),
+    probe: give('probe', { state: 'ok', checked: true }),
     connect: give('connect', undefined),
   }
   return { network, asked }
@@ -178,6 +179,7 @@ describe('targets', () => {
         name: learning.name,
         contract: learning.contract,
         services: learning.services,
+        probes: learning.probes,
         settings,
         network,
         now: NOW,
