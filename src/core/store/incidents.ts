@@ -224,18 +224,14 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       yield* publish(about, () => false, input.now)
       return true
     })
-  function* rewind(now: number): Steps<number> {
-    const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
-    let changed = 0
-    for (const text of Object.values(TEXTS.rewind)) changed += yield* run(text, times)
-    return changed
-  }
   return {
     follow: ({ now, channels, visitorsHear, decide }) =>
       write(function* () {
         // One at a time, so that no plan is made of what another one has changed.
         yield* lock(SPACE.alerts, 'incidents')
-        const repaired = yield* rewind(now)
+        const times = { now, seenAt: now - MOST_SKEW_MS, latest: now + MOST_SKEW_MS }
+        let repaired = 0
+        for (const text of Object.values(TEXTS.rewind)) repaired += yield* run(text, times)
         const decided = decide(yield* found(all(TEXTS.list, { limit: 0 })))
         const { seen = [], opens = [], closes = [], told = [] } = decided
         for (const { at, ...one } of seen) yield* run(TEXTS.seen, { ...one, now: at })

@@ -103,18 +103,15 @@ async function unpackAndCheck(part: RestorePart, image: string, options: Restore
     await unpack(part.from, image, options.identities)
     return await withImage(image, (database) => check(database, part, options))
   } catch (error) {
-    throw refusal(error, part.from, image)
+    const { from } = part
+    const isOpening = error instanceof StoreOpenError
+    const code = codeOf(isOpening ? error.cause : error)
+    if (/^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code))
+      throw new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })
+    if (!isOpening) throw error
+    // Its sentence names the unpacked copy; the operator named the backup.
+    throw new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
   }
-}
-
-/** Says what is wrong with a backup. The sentence of another fault names the unpacked copy; the operator named the backup. */
-function refusal(error: unknown, from: string, image: string): unknown {
-  const isOpening = error instanceof StoreOpenError
-  const code = codeOf(isOpening ? error.cause : error)
-  if (/^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code))
-    return new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })
-  if (!isOpening) return error
-  return new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
 }
 
 async function check(database: SqliteDatabase, { from, to, holds }: RestorePart, options: RestoreOptions) {
