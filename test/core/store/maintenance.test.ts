@@ -7,7 +7,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../../src/core/durations.ts'
 import { statementsOf } from '../../../src/core/store/maintenance.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
-import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import {
+  openAnalyticsMaintenance,
+  openAnalyticsStore,
+  openMaintenance,
+  openStore,
+  restoreStore,
+} from '../../../src/core/store/open.ts'
 import { backupsUnderLoad } from '../../support/backups-under-load.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -137,6 +143,25 @@ test('a restore is refused while a process has the store open, and then nothing 
   expect((await readdir(folder)).sort()).toEqual(
     ['b.sqlite', 'platform-journal.jsonl', path.basename(file)].sort(),
   )
+})
+
+test('a restore is refused while a process has the events of visitors open, and then the store is not changed either', async () => {
+  const { maintenance, address, in: at, change, folder } = await stored()
+  await (await openAnalyticsStore(address, { table: 'events' })).close()
+  const events = await openAnalyticsMaintenance(address)
+  await events?.backup(at('b-analytics.sqlite'), NOW)
+  await events?.close()
+  await maintenance.backup(at('b.sqlite'), Date.now())
+  await maintenance.close()
+  change("UPDATE subscription SET address = 'grace@example.com'")
+  const before = (await readdir(folder)).sort()
+  const open = await openAnalyticsStore(address, { table: 'events' })
+  await expect(restoreStore(address, { from: at('b.sqlite'), force: true, now: NOW })).rejects.toThrow(
+    /platform-analytics\.sqlite is open in another process: .* nothing was changed/,
+  )
+  await open.close()
+  expect(await namesOf(address.file)).toEqual(['grace@example.com'])
+  expect((await readdir(folder)).sort()).toEqual(before)
 })
 
 test('replaces a damaged store by its backup', async () => {

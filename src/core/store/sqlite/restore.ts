@@ -46,6 +46,7 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
   }
   const made = parts.flatMap(folderOf)
   const scratches: string[] = []
+  const locks = new Map<string, SqliteDatabase | undefined>()
   try {
     const ready: (Checked & { part: RestorePart; image: string })[] = []
     for (const part of parts)
@@ -57,14 +58,22 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
       } catch (error) {
         throw failed(part.to, error)
       }
+    // Every file before any is replaced; one that is too damaged to be locked is in no use.
+    for (const { to } of parts)
+      if (existsSync(to))
+        locks.set(
+          to,
+          unlessDamaged(to, () => locked(to)),
+        )
     return ready.map(({ part: { to, holds }, image, missing, ...result }) => {
-      const kept = putInPlace(to, image, now)
+      const kept = putInPlace(to, image, now, locks.get(to))
       const audited = audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []
       // Known to the restore after this one too.
       if (holds === 'course') addToJournal(to, [...missing, ...audited])
       return { ...result, kept }
     })
   } finally {
+    for (const lock of locks.values()) lock?.close()
     scratches.forEach(removeFolder)
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
     for (const folder of made.toReversed()) faultOf(() => rmdirSync(folder))
@@ -238,17 +247,14 @@ function unlessDamaged<Value>(file: string, work: () => Value): Value | undefine
   }
 }
 
-/** Swaps the files while holding every lock on the old one, so that no process can be writing to either; gives its new name. */
-function putInPlace(to: string, image: string, now: number): string | undefined {
+/** Swaps the files while `old` has every lock, so that no process can be writing to either; gives its new name. */
+function putInPlace(to: string, image: string, now: number, old: SqliteDatabase | undefined) {
   // `20261121T072600Z` sorts, and is a file name everywhere.
   const kept = `${to}.before-${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}`
   const isFirst = !isPresent(to)
   if (existsSync(kept)) throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
-  let old: SqliteDatabase | undefined
   try {
     shareOwner(image, to)
-    // One that is too damaged to be locked is in no use.
-    old = existsSync(to) ? unlessDamaged(to, () => locked(to)) : undefined
     // SQLite would replay a leftover log into the new file.
     for (const end of ['-wal', '-shm'])
       if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
@@ -261,8 +267,6 @@ function putInPlace(to: string, image: string, now: number): string | undefined 
     syncFolder(path.dirname(to))
   } catch (error) {
     throw failed(to, error)
-  } finally {
-    old?.close()
   }
   return isFirst ? undefined : kept
 }
