@@ -30,8 +30,10 @@ export const TEXTS = {
   token: `${TOKEN} FOR UPDATE`,
   look: TOKEN,
   use: 'UPDATE confirmation SET used_at = @now WHERE token_hash = @tokenHash',
+  // Not in place of a newer link: where an older build mailed that, this one's message still waits.
   renew: `UPDATE confirmation SET token_hash = @tokenHash
-    WHERE subscription = @id AND used_at IS NULL AND NOT replaced AND created_at > @after`,
+    WHERE subscription = @id AND used_at IS NULL AND NOT replaced AND created_at > @after
+      AND NOT EXISTS (SELECT 1 FROM confirmation o WHERE o.token_hash = @tokenHash)`,
   prune: `DELETE FROM subscription WHERE id IN (
     SELECT id FROM subscription AS old WHERE state = 'unconfirmed' AND created_at < @before AND NOT EXISTS
       (SELECT 1 FROM confirmation WHERE subscription = old.id AND created_at >= @before)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import { PlatformError } from '../../../src/core/errors.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import type { Hold } from '../../../src/core/mail/holds.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
@@ -101,6 +102,21 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     }
     expect(it.messages.length).toBeGreaterThan(3)
     expect(it.messages.length).toBeLessThan(8)
+  })
+
+  test('a link that an older build mailed since works, and the one that waits for its mail holds up no other', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await it.ask()
+    it.pass(2 * HOUR_MS)
+    const tokenHash = 'the hash of the token that it mailed itself'
+    const who = { course: 'quantum', identity: ADA.identity, address: ADA.spelling, id: 'other' }
+    await it.store.course.requestConfirmation({ ...who, tokenHash, now: it.now() })
+    await it.ask(it.other, { spelling: 'grace@example.com', identity: 'grace@example.com' })
+    it.pass(HOUR_MS)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    expect(await it.other.deliverMessages()).toBe(1)
+    expect(await it.store.course.checkToken({ tokenHash, now: it.now() })).toBe('use')
   })
 
   test('a confirmation that cannot be mailed while its link is of use is given up, and its history says so', async () => {
@@ -218,7 +234,8 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
 
   test('a store that cannot be read after the answer loses nothing', async () => {
     const it = await world(kind)
-    const failing = it.process({ checkToken: () => Promise.reject(new TypeError('no connection')) })
+    const away = new PlatformError('store_unavailable', 'The store cannot be read.')
+    const failing = it.process({ checkToken: () => Promise.reject(away) })
     expect(await it.ask(failing)).toEqual({ status: 'pending', sent: true })
     it.pass(LEASE_MS)
     expect(await it.other.deliverMessages()).toBe(1)
