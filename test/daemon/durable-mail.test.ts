@@ -31,6 +31,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
   let [now, elapsed] = [NOW, 1_000_000]
   const store = await openTestStore(address, () => elapsed)
   const messages: Message[] = []
+  const broken = new Set<string>()
   const { promise: hanging, resolve: release } = Promise.withResolvers<Outcome>()
   let answer: () => Outcome | Promise<Outcome> = () => ({ kind: 'sent', id: 'provider-1' })
   const open = (env: Record<string, string> = {}, compiled = learning.mails.compiled) => {
@@ -51,8 +52,10 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
       }),
       directory: {
         ...store.directory,
-        findLoginRequest: async ({ id }) =>
-          id === 'gone' ? undefined : { address: 'alan@example.org', url: LINK },
+        async findLoginRequest({ id }) {
+          if (broken.has(id)) throw new TypeError('the record is no longer there')
+          return id === 'gone' ? undefined : { address: `${id}@example.org`, url: LINK }
+        },
       },
     })
     onTestFinished(() => {
@@ -77,6 +80,7 @@ async function world(kind: 'memory' | 'sqlite' | 'postgres') {
     address,
     store,
     messages,
+    broken,
     hang: () => hanging,
     open,
     answer: (next: typeof answer) => {
@@ -281,6 +285,22 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(it.messages.map((message) => message.headers)).toEqual(
       [1, 2].map(() => expect.objectContaining(headers)),
     )
+  })
+
+  test('a record that its own program fails to look up holds up no other sign-in mail', async () => {
+    const it = await world(kind)
+    const platform = it.open()
+    it.answer(() => DOWN)
+    for (const id of ['alan', 'joan', 'rose'])
+      expect(await platform.signIn(id)).toMatchObject({ queued: true })
+    await expect.poll(() => it.messages.length).toBe(3)
+    it.broken.add('alan')
+    it.answer(() => ({ kind: 'sent', id: 'provider-1' }))
+    it.pass(10 * MINUTE_MS)
+    expect(await platform.deliver()).toBe(2)
+    it.broken.clear()
+    it.pass(10 * MINUTE_MS)
+    expect(await platform.deliver()).toBe(1)
   })
 
   test('an erasure removes what has not left, and a record that is gone ends its mail', async () => {

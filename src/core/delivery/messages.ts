@@ -1,6 +1,7 @@
+import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { type Held, heldReason } from '../mail/holds.ts'
-import type { Mail, Mailer } from '../mail/mailer.ts'
+import { composeFault, type Mail, type Mailer } from '../mail/mailer.ts'
 import type { MailPayload } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import { type Delivery, isForgotten, type JobRecord } from './delivery.ts'
@@ -106,9 +107,15 @@ export function messageEngine<Settlement extends MessageSettlement>(
       if (now >= message.expiresAt) return { kind: 'over', reason: expired }
       if (isForgotten(message, mailer, now))
         return { kind: 'over', reason: 'the provider may have it, and no longer knows its key' }
-      const mail = await mailOf(message)
-      if (mail === undefined) return { kind: 'over', reason: gone }
-      return { handOver: (signal, recorded) => mailer.send(mail, signal, recorded) }
+      try {
+        const mail = await mailOf(message)
+        if (mail === undefined) return { kind: 'over', reason: gone }
+        return { handOver: (signal, recorded) => mailer.send(mail, signal, recorded) }
+      } catch (error) {
+        // A store that fails holds up all; a definition's own code that fails for one mail holds up that one.
+        if (error instanceof PlatformError && error.code === 'store_unavailable') throw error
+        return { kind: 'not_composed', reason: composeFault(error) }
+      }
     },
     settle: (attempted) =>
       store.settleMessages(attempted.map((one) => settlementOf(messageSettlement(one), one))),
