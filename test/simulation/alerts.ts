@@ -306,13 +306,20 @@ export async function simulateAlerts(input: {
     })
   }
   for (const probe of NAMES) time.after(random.between(MINUTE, 3 * HOUR), () => breakOne(probe))
-  for (const channel of channels)
-    every(3 * HOUR, 12 * HOUR, () => {
+  for (const channel of channels) {
+    const leave = () => {
       channel.isDown = true
-      time.after(random.pick([10 * MINUTE, HOUR, 2 * HOUR, LIVES_MS]), () => {
-        Object.assign(channel, { isDown: false, upSince: elapsed() })
+    }
+    // One may be away for so long that attempts end.
+    if (random.oneIn(4)) time.after(random.between(10 * MINUTE, HOUR), leave)
+    else
+      every(3 * HOUR, 12 * HOUR, () => {
+        leave()
+        time.after(random.pick([10 * MINUTE, HOUR, 2 * HOUR]), () => {
+          Object.assign(channel, { isDown: false, upSince: elapsed() })
+        })
       })
-    })
+  }
   every(HOUR, 5 * HOUR, () => {
     const from = clock.now()
     const isEnd = random.oneIn(3)

@@ -40,6 +40,8 @@ export interface Job {
   readonly unknownSince: number | undefined
   /** It has a problem that an attempt left behind, so it is no first attempt. */
   readonly wasTried: boolean
+  /** The end of what was told: given up only once an attempt may have delivered it. */
+  readonly untilTaken?: boolean
 }
 
 /** What is written of an attempt, whatever the job is. */
@@ -140,9 +142,10 @@ const RECORD: Rules = {
     const failures = job.failures + (scope === 'message' || stream.countsAll ? 1 : 0)
     const kind = unknownSince === undefined ? 'failed' : 'unknown'
     const problem = { kind, reason, since: unknownSince ?? now } as const
+    const isLast = !job.untilTaken && failures >= stream.most
     // A transport from outside may ask for anything.
     const leastMs = retryAfterMs > 0 ? Math.min(retryAfterMs, HOUR_MS) : 0
-    return retried(job, { problem, failures, leastMs, isLast: failures >= stream.most }, at)
+    return retried(job, { problem, failures, leastMs, isLast }, at)
   },
 }
 

@@ -48,11 +48,7 @@ export function createAlertLanes(
       stream: ALERT,
       lines,
       patienceMs,
-      // The end of what was told is tried until it is taken, or an attempt may have delivered it.
-      jobOf: ({ kind, attempts: most, ...claim }) => {
-        const attempts = kind === 'closed' && !claim.unknownSince ? Math.min(most, ALERT.most - 2) : most
-        return messageJob({ ...claim, attempts })
-      },
+      jobOf: (claim) => ({ ...messageJob(claim), untilTaken: claim.kind === 'closed' }),
       claim: async (asked) => store.claimAlerts({ ...asked, channel: name, quiet: await isQuiet() }),
       keep: (messages, leaseMs) => store.keepAlerts({ messages, now: clock.now(), leaseMs }),
       async prepare({ incident: id, kind, createdAt: at, said }) {
