@@ -79,7 +79,7 @@ test('a file that is there stays, and the printed command shows the difference',
     expect(exitCode).toBe(1)
     expect(stdout).toContain(`${state}  pottery/deploy/compose.secrets.yaml`)
     const [, asked = ''] =
-      /differs {2}pottery\/deploy\/compose\.yaml\n +(?:npx )?platformctl (.*)\n/.exec(stdout) ?? []
+      /differs {2}pottery\/deploy\/compose\.yaml\n +(?:npx -- )?platformctl (.*)\n/.exec(stdout) ?? []
     const [words2 = '', rest = ''] = asked.split(' | ')
     const printed = await command(words2.split(' '), { cwd })
     const difference = await execa('sh', ['-c', rest], { cwd, input: `${printed.stdout}\n`, reject: false })
@@ -172,6 +172,19 @@ test('an image has each folder that the definition names once, whatever the begi
     `platformctl-${packageJson.version}.tgz`,
     ...['platform.config.json', 'less', 'lessons', 'lessons-2'],
   ])
+})
+
+test('an image has the modules that the definition imports, directly or not, once each', async () => {
+  const { folder, made, put, run } = await pottery()
+  await mkdir(path.join(folder, 'shop'))
+  await put('services.ts', "export { shop } from './shop/shop.ts'\n")
+  await put('shop/shop.ts', "import { port } from '../port.mts'\nexport const shop = { shop: { port } }\n")
+  await put('port.mts', "import './services.ts'\nexport const port = 4000\n")
+  expect(await run('init docker')).toMatchObject({ exitCode: 0 })
+  const modules = ['port.mts', 'services.ts', 'shop/shop.ts']
+  const copied = [...(await made('Dockerfile')).matchAll(/^COPY (\S+\.m?ts) /gm)].map(([, name]) => name)
+  expect(copied.toSorted()).toEqual(['platform.config.ts', ...modules])
+  for (const one of modules) expect(await made('Dockerfile.dockerignore')).toContain(`!${one}\n`)
 })
 
 test('where there is a lock file, images install what it names, with its tarballs', async () => {

@@ -136,10 +136,10 @@ test('events and sections of a definition come after those of its preset, each k
   } as const
   const { events, insights } = base({
     events: { 'kiln.booked': { cones: 'number' } },
-    insights: { labels: { 'kiln.booked': 'Booked' }, sections: [section] },
+    insights: { labels: { 'kiln.booked': 'Booked', 'page.viewed': 'Looks' }, sections: [section] },
   })
   expect(events).toEqual([
-    ...base().events,
+    ...base().events.map((one) => (one.name === 'page.viewed' ? { ...one, label: 'Looks' } : one)),
     { name: 'kiln.booked', properties: { cones: 'number' }, label: 'Booked' },
   ])
   expect(insights.sections).toEqual([section])

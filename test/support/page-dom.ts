@@ -35,7 +35,7 @@ class PageNode {
 }
 
 /** An element, as far as the scripts of pages use one. It has no size, and its look is not known. */
-export class PageElement extends PageNode {
+class PageElement extends PageNode {
   declare readonly raw: Tag
   readonly style = {}
   readonly offsetWidth = 0
@@ -77,7 +77,8 @@ export class PageElement extends PageNode {
   querySelectorAll = (selector: string) => elements(selectAll<AnyNode, Tag>(selector, this.raw.children))
   querySelector(selector: string) {
     const found = selectOne<AnyNode, Tag>(selector, this.raw.children)
-    return found && wrap(found)
+    // What is selected is an element.
+    return found && (wrap(found) as PageElement)
   }
   matches(selector: string): boolean {
     return selector === ':focus-visible' || is<AnyNode, Tag>(this.raw, selector)

@@ -21,6 +21,7 @@ import { emptyFolder } from '../support/folder.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve } from '../support/servers.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const SECRETS = {
   a: 'secret-of-a-0123456789abcdef',
@@ -187,6 +188,37 @@ test('a witness serves what the platform shows, and goes on when it is gone and 
   const again = await pages(second, clock)
   expect((await again('/')).text).toContain(heading.exec(page.text)?.[0] ?? 'no heading')
   expect(JSON.parse((await again('/health')).text)).toMatchObject({ ageSeconds: 600 })
+})
+
+test('a page that a witness keeps has no form, as forms work on the platform alone', async () => {
+  const history = await openHistory(undefined)
+  onTestFinished(() => history.close())
+  const mailer = testTransport(async ({ key }) => ({ kind: 'sent', id: key }))
+  const home = await platform({ WITNESS_SECRET }, { history, mailer })
+  const shown = await (await home.web.fetch(new Request('http://any.example/'))).text()
+  expect(shown.match(/<form/g)).toHaveLength(2)
+  const clock = clockAt(Date.now())
+  const ask = await pages(await witness({ name: 'a', platform: home.url, clock }), clock)
+  expect((await ask('/')).text).not.toContain('<form')
+})
+
+test('the platform and the other witnesses may be behind a path', async () => {
+  const home = await platform()
+  const asked: string[] = []
+  home.bend((request, response) => {
+    asked.push(request.url ?? '')
+    request.url = request.url?.replace('/school', '')
+    home.real(request, response)
+  })
+  const peer = await serve((request, response) => {
+    asked.push(request.url?.replace(/\?.*/, '') ?? '')
+    response.end()
+  })
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: `${home.url}/school/`, peers: [`${peer}/b`], clock })
+  await it.round()
+  expect(it.known().view).toBe('reachable')
+  expect([...new Set(asked)].toSorted()).toEqual(['/b/vote', '/school/api/witness'])
 })
 
 test('what operators announce, and withdraw again, is on the page of a witness with its next round', async () => {

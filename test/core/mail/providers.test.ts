@@ -71,38 +71,42 @@ async function api(provider: Provider, answer: (request: Received) => Answer | '
   return { mailer, received, origin }
 }
 
-test('Postmark gets the message in its own form, with its stream and our Message-ID', async () => {
-  const { mailer, received } = await api('postmark', () => ({
-    status: 200,
-    body: { MessageID: 'b7bc', ErrorCode: 0 },
-  }))
-  expect(await mailer.send(WELCOME)).toEqual({ kind: 'sent', id: 'b7bc' })
-  const { html, text, messageId } = await mailer.compose(WELCOME)
-  expect(received[0]).toMatchObject({
-    method: 'POST',
-    url: '/email',
-    headers: {
-      'x-postmark-server-token': 'pm-token',
-      accept: 'application/json',
-      'content-type': 'application/json',
-    },
-  })
-  expect(JSON.parse(received[0]?.body ?? '')).toEqual({
-    From: '"Grüße" <course@example.com>',
-    To: 'ada@example.com',
-    ReplyTo: 'help@example.com',
-    MessageStream: 'broadcast',
-    Subject: 'Welcome',
-    HtmlBody: html,
-    TextBody: text,
-    Headers: expect.arrayContaining([
-      { Name: 'X-Case', Value: 'é' },
-      { Name: 'Message-ID', Value: `<${messageId}>` },
-      { Name: 'X-PM-KeepID', Value: 'true' },
-    ]),
-    Attachments: [{ Name: 'Rechnung „7“.pdf', ContentType: 'application/pdf', Content: 'JVBERg==' }],
-  })
-})
+test.each(['X-PM-Message-Stream', 'x-pm-message-stream'])(
+  'Postmark gets the message in its own form, with its stream (%s) and our Message-ID',
+  async (stream) => {
+    const mail = { ...WELCOME, headers: { 'X-Case': 'é', [stream]: 'broadcast' } }
+    const { mailer, received } = await api('postmark', () => ({
+      status: 200,
+      body: { MessageID: 'b7bc', ErrorCode: 0 },
+    }))
+    expect(await mailer.send(mail)).toEqual({ kind: 'sent', id: 'b7bc' })
+    const { html, text, messageId } = await mailer.compose(mail)
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      url: '/email',
+      headers: {
+        'x-postmark-server-token': 'pm-token',
+        accept: 'application/json',
+        'content-type': 'application/json',
+      },
+    })
+    expect(JSON.parse(received[0]?.body ?? '')).toEqual({
+      From: '"Grüße" <course@example.com>',
+      To: 'ada@example.com',
+      ReplyTo: 'help@example.com',
+      MessageStream: 'broadcast',
+      Subject: 'Welcome',
+      HtmlBody: html,
+      TextBody: text,
+      Headers: expect.arrayContaining([
+        { Name: 'X-Case', Value: 'é' },
+        { Name: 'Message-ID', Value: `<${messageId}>` },
+        { Name: 'X-PM-KeepID', Value: 'true' },
+      ]),
+      Attachments: [{ Name: 'Rechnung „7“.pdf', ContentType: 'application/pdf', Content: 'JVBERg==' }],
+    })
+  },
+)
 
 test('SES gets the whole message as MIME, in a request that its key signed for the region of the address', async () => {
   const { mailer, received, origin } = await api('ses', () => ({ status: 200, body: { MessageId: '0100' } }))

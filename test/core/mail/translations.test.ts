@@ -10,6 +10,7 @@ import { mailIn } from '../../../src/core/mail/template.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
+import { mailTypes } from '../../../src/platform/env-types.ts'
 import { resolvePlatform } from '../../../src/platform/resolve.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -99,6 +100,8 @@ test('the preset’s own translations are used in the languages of the platform,
     'de/firing-1-clay',
   ])
   const compiled = await platform().mails.compiled()
+  // Code names a mail, and the language beside it.
+  expect(mailTypes(platform().mails.definitions, compiled)).not.toMatch(/de\//)
   expect(mailIn(compiled, 'welcome', 'de-CH')?.html[0]).toContain('lang="de"')
   expect(mailIn(compiled, 'welcome', 'fr')?.html[0]).toContain('lang="en"')
   await write('firing/en/1-clay.md', lesson('Clay'))

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/core/host.ts'
 import { WHOLE_SERVICE } from '../../../src/core/status/history.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
 import { openLearning } from '../../support/learning.ts'
-import { openPage, PageElement } from '../../support/page-dom.ts'
+import { openPage } from '../../support/page-dom.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -37,16 +37,20 @@ async function visit() {
       new Request(new URL(target, 'http://web.example'), { headers: { Accept: 'text/html' } }),
     )
   for (let day = 89; day >= 0; day -= 1) await look('ok', day * DAY)
-  const { page, fire } = openPage(await (await ask('/')).text(), ask)
+  let answer: (target: string) => Promise<Response> = ask
+  const { page, fire } = openPage(await (await ask('/')).text(), (target) => answer(target))
   vi.resetModules()
   // The browser's files need the types of the DOM, which tests of servers do without: they are imported by name.
   const script = '../../../src/browser/status.ts'
   await import(script)
   const bars = page.querySelector('[data-line="web/mail"]')
-  if (!(bars instanceof PageElement)) throw new Error('the page has no bars')
+  if (!bars) throw new Error('the page has no bars')
   return {
     page,
     look,
+    answers: (next: typeof answer) => {
+      answer = next
+    },
     /** What is said of a day once the reader has pressed a key. */
     async says(key: string, text: RegExp) {
       const said = () => {
@@ -76,5 +80,20 @@ test('after a refresh a day says what was seen since', async () => {
   vi.setSystemTime(NOW + MINUTE)
   await look('failing')
   await vi.advanceTimersByTimeAsync(MINUTE)
-  await says('End', /^21 Nov 2026: failing for 1 min/)
+  // The incident goes on.
+  await says('End', /^21 Nov 2026: failing for 1 min\. Mail \(Web\)/)
+})
+
+test.each<[what: string, answer: () => Promise<Response>]>([
+  ['nothing answers', () => Promise.reject(new TypeError('no connection'))],
+  ['the server is down', async () => new Response('<main id="main"></main>', { status: 503 })],
+  ['a proxy answers with a page of its own', async () => new Response('<main id="main">Sign in</main>')],
+])('if %s, the page stays and says how old it is', async (_, answer) => {
+  const { page, answers } = await visit()
+  answers(answer)
+  const stale = page.querySelector('#stale')
+  await vi.advanceTimersByTimeAsync(3 * MINUTE)
+  await expect.poll(() => stale?.textContent).toContain('This page is 3 min old')
+  expect(stale).toMatchObject({ hidden: false })
+  expect(page.querySelectorAll('[data-line="web/mail"]')).toHaveLength(1)
 })
