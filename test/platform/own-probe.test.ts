@@ -105,7 +105,6 @@ test('keeps the definition’s fields of a probe, and no others', () => {
   expect(ownProbe('kiln', { service: 'web', check: async () => ({ state: 'ok' }) })).toEqual({
     name: 'kiln',
     service: 'web',
-    variable: 'KILN_URL',
     open,
   })
   const texts = { group: 'kiln', label: 'Kiln', optional: false, meaning: 'no firings' }
@@ -115,6 +114,7 @@ test('keeps the definition’s fields of a probe, and no others', () => {
     ...texts,
     deadlineMs: 1500,
     target: open,
+    variable: 'KILN_URL',
     open,
   })
   const target = (tcp: string, env: Record<string, string>) =>
