@@ -5,7 +5,7 @@ import { given } from '../given.ts'
 import type { ProbeDefinition } from '../health/probe.ts'
 import { CERTIFICATE_DAYS } from '../health/verdict.ts'
 import type { SendOutcome } from '../mail/mailer.ts'
-import { portOf } from '../network/connect.ts'
+import { isHere, portOf } from '../network/connect.ts'
 import { proxyOf } from '../network/proxy.ts'
 import { counted } from '../sentences.ts'
 import type { ServiceDefinition } from '../service.ts'
@@ -62,9 +62,8 @@ export function keyedEndpoint(
   url: string,
   variable: string,
 ): readonly [Step, Step, Step] {
-  const { hostname } = new URL(url)
-  const here = hostname === 'localhost' || hostname === '[::1]' || /^127\.[\d.]+$/.test(hostname)
-  return endpointSteps(context, url, variable, here ? 'allowed' : plainHttpIn(context.settings))
+  const plainHttp = isHere(new URL(url)) ? 'allowed' : plainHttpIn(context.settings)
+  return endpointSteps(context, url, variable, plainHttp)
 }
 
 /** Whether an address that visitors or keys use may be plain http: not in production. */
@@ -74,6 +73,8 @@ export function plainHttpIn({ site }: Pick<Settings, 'site'>): PlainHttp {
 
 /** The certificate of an address; of http://, whether it may be without. */
 export function encryptionStep(context: StepContext, url: URL, variable: string, plainHttp: PlainHttp): Step {
+  if (url.protocol === 'smtp:' && isHere(url))
+    return skip('certificate', variable, 'on this machine none is needed')
   if (url.protocol !== 'http:') return certificateStep(context, url, variable)
   const fault = 'is absent: http:// is not encrypted, and DEPLOY_ENVIRONMENT is production'
   return plainHttp === 'allowed'

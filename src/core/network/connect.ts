@@ -100,6 +100,12 @@ export function connectFirst(
 /** The host of an address as resolvers and sockets take it: without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1')
 
+/** Whether an address is of this machine: between its programs there is nobody to listen or to intervene. */
+export const isHere = (url: URL): boolean => {
+  const host = hostOf(url)
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
 const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'smtps:': 465, 'smtp:': 587 }
 export const portOf = ({ port, protocol }: URL) => Number(port || (PORTS[protocol] ?? 80))
 

@@ -86,7 +86,7 @@ const CASES: readonly Case[] = [
     'a certificate for another name, behind STARTTLS',
     async () => {
       trustTestAuthority()
-      return `smtp://localhost:${await tlsServer({})}`
+      return `smtp://0.0.0.0:${await tlsServer({})}`
     },
   ],
   [

@@ -1,4 +1,6 @@
 import { getEventListeners } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
 import { readSettings } from '../../../src/core/env/settings.ts'
@@ -47,6 +49,22 @@ test('a relay that asks for no user takes mail with nothing configured but its a
   await opened.verify()
   expect(await opened.send(LESSON)).toMatchObject({ kind: 'sent' })
   expect(inbox.mails[0]?.from).toBe('course@example.com')
+})
+
+test('a mail server on this machine takes mail under the certificate that its package made', async () => {
+  // Its own certificate is for `localhost` and signed by itself, as that of Debian's Postfix.
+  const server = new SMTPServer({
+    authOptional: true,
+    onData: (stream, _, done) => stream.resume().on('end', done),
+  })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  const { port } = server.server.address() as AddressInfo
+  const opened = mailer(`smtp://127.0.0.1:${port}`)
+  await opened.verify()
+  expect(await opened.send(LESSON)).toMatchObject({ kind: 'sent' })
+  expect(await mailer(`smtp://0.0.0.0:${port}`).send(LESSON)).toMatchObject({ kind: 'transient' })
 })
 
 test('a lesson arrives with both parts, the sender, and the headers that one-click unsubscribing needs', async () => {
