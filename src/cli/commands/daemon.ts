@@ -96,7 +96,7 @@ interface Options extends Values<typeof INPUTS> {
 
 async function runDaemon(context: Context, options: Options): Promise<ExitCode> {
   const { platform, clock, random } = context
-  const { services, host, ports, schedule, adopt } = options
+  const { services } = options
   const { startDaemon } = await import('../../daemon/start.ts')
   const loaded = await loadEnvironment(context, options.envFile)
   const { env } = loaded
@@ -117,7 +117,12 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
   })
   try {
     const daemon = await startDaemon({
-      ...{ env, platform, services, host, ports, schedule, adopt, clock, random, log },
+      ...options,
+      env,
+      platform,
+      clock,
+      random,
+      log,
       dataFolder: dataFolder(context, options.data),
       pointerFolder: ownPointerFolder(context.env),
       envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),

@@ -49,13 +49,14 @@ export const feedback = command({
     const { BY_MAIL } = await import('../../core/mail/feedback/sending.ts')
     return withPlatform(context, place, async ({ platform }) => {
       const list = await platform.mailService.suppressionList()
-      const { store, sending, erasureHashes } = list
       const now = context.clock.now()
       const text = Buffer.from(raw).toString('latin1')
       const { events, unmatched } = await matchReports(report, text, { ...list, now })
       const { counts, pause } = await applyFeedback({
+        ...list,
         feedback: { events, ignored: 0 },
-        ...{ source: BY_MAIL, store, sending, erasureHashes, now },
+        source: BY_MAIL,
+        now,
       })
       if (pause)
         context.stderr.write(`courses are paused: ${pause.reason}; platformctl course resume goes on\n`)

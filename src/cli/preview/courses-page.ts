@@ -288,7 +288,11 @@ export function timelineOf(
     const repeated = repeatOf(at, zone)
     const isSkipped = cadence.kind === 'at' && at === planned && minuteAt(at, zone) !== cadence.minute
     steps.push({
-      ...{ kind: 'lesson', day, lesson, at, zone },
+      kind: 'lesson',
+      day,
+      lesson,
+      at,
+      zone,
       ...(at > planned && { spacedFrom: planned }),
       ...(isSkipped && { skipped: cadence.minute }),
       ...(repeated && { repeated }),

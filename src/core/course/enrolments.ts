@@ -46,7 +46,15 @@ export function createEnrolments(host: CourseHost) {
       ? catalog.arrival(course, one, now)
       : { ...start, confirmedAt: now, progress: undefined }
     return {
-      ...{ line, course: id, timeZone, language, consent, lastSentAt, address, confirmedAt, progress },
+      line,
+      course: id,
+      timeZone,
+      language,
+      consent,
+      lastSentAt,
+      address,
+      confirmedAt,
+      progress,
       id: randomId(host),
       identity: await storedForm(host, identity),
       mailboxKey: mailboxKey(identity),
@@ -84,7 +92,12 @@ export function createEnrolments(host: CourseHost) {
         return { enrolled: false, reason: 'no_such_course' }
       if (await isErased(host, identity)) return { enrolled: false, reason: 'erased' }
       return store.enrol({
-        ...{ begin: await catalog.begin(), address, course, timeZone, language, key },
+        begin: await catalog.begin(),
+        address,
+        course,
+        timeZone,
+        language,
+        key,
         identity: await storedForm(host, identity),
         mailboxKey: mailboxKey(identity),
         id: randomId(host),

@@ -40,11 +40,14 @@ export type Course = ReturnType<typeof openCourse>
 
 /** Opens the course over a store and a mailer; nothing is sent before it is asked to. */
 export function openCourse(options: CourseOptions) {
-  const { store, mailer, clock, timer = systemClock, random, log, catalog, siteUrl } = options
+  const { store, mailer, clock, timer = systemClock, log, catalog } = options
   const { linkKey, oldLinkKeys = [], addressKey = linkKey, held = async () => undefined, again } = options
   const closing = new AbortController()
   const host: CourseHost = {
-    ...{ clock, timer, random, log, store, mailer, held, catalog, siteUrl, addressKey },
+    ...options,
+    timer,
+    held,
+    addressKey,
     keys: [linkKey, ...oldLinkKeys],
     signal: closing.signal,
   }

@@ -85,7 +85,10 @@ function isOutcome(value: unknown): value is Outcome {
 }
 
 const noMailer: Mailer = {
-  ...{ configured: false, transport: undefined, lines: 0, patienceMs: 0 },
+  configured: false,
+  transport: undefined,
+  lines: 0,
+  patienceMs: 0,
   prepare: async () => {},
   messageId: () => undefined,
   compose: () => Promise.reject(new Error(NOT_CONFIGURED)),
@@ -137,7 +140,7 @@ export function composeMessage(
 ): Message {
   const { unsubscribeUrl: link, slots, template, label = template, date, to, attachments } = mail
   const list = link === undefined ? 'account' : (mail.stream ?? 'course')
-  const { subject, html, text } = renderMail(compiled, slots)
+  const rendered = renderMail(compiled, slots)
   const { domain, id: sender } = senderOf(from)
   const digest = digestOf(mail)
   // Usually this is the link in the body, which was already checked with the slots.
@@ -154,12 +157,18 @@ export function composeMessage(
     ...mail.headers,
   }
   // Slots, addresses and the link are checked where they are parsed.
-  if (LINE_END.test(subject) || LINE_END.test(from.name ?? '') || LINE_END.test(to.name ?? ''))
+  if (LINE_END.test(rendered.subject) || LINE_END.test(from.name ?? '') || LINE_END.test(to.name ?? ''))
     throw new Error('a header field holds a line end')
   return {
     key: `${label}.${digest}`,
     messageId: `${digest}@${domain}`,
-    ...{ date, from, to, replyTo, subject, html, text, headers, attachments },
+    date,
+    from,
+    to,
+    replyTo,
+    ...rendered,
+    headers,
+    attachments,
     source: { compiled, slots },
   }
 }

@@ -99,7 +99,12 @@ export function createSendEmail(
     const now = clock.now()
     const { allowance, lesson } = mails.definitions.find(({ name }) => name === template) ?? {}
     const mail = {
-      ...{ ...parts, template, slots, to: parsed.mailbox, about, date: date ?? new Date(now) },
+      ...parts,
+      template,
+      slots,
+      to: parsed.mailbox,
+      about,
+      date: date ?? new Date(now),
       ...(language !== undefined && { language }),
       // As its subscribers get it.
       ...(lesson && slots.unsubscribeUrl !== undefined && { unsubscribeUrl: slots.unsubscribeUrl }),

@@ -160,7 +160,13 @@ export async function sendOnce(
     const composed = await mailer.compose({ ...mail, compiled: pinned }).catch(composeFault)
     if (typeof composed === 'string') return composed
     const payload: MailPayload = {
-      ...{ template, about, compiled: pinned, name: to.name, from, headers, ...given({ unsubscribeUrl }) },
+      template,
+      about,
+      compiled: pinned,
+      name: to.name,
+      from,
+      headers,
+      ...given({ unsubscribeUrl }),
       attachments: attachments?.map((one) => ({ ...one, content: one.content.toString('base64') })),
       ...(record ? { record } : { slots }),
     }

@@ -100,7 +100,11 @@ export function confirmations(sql: Sql) {
         if (start.pinned) yield* keepPlan(current.course, start.pinned)
         const suppression = (yield* mailboxes.find(current.identity))?.suppression
         const enrolled = joining.enrol(current, {
-          ...{ now, start, timeZone, language, suppression },
+          now,
+          start,
+          timeZone,
+          language,
+          suppression,
           consent: { at: now, how: joining.BY_LINK },
         })
         yield* subscriptions.save([enrolled])

@@ -81,10 +81,10 @@ export const route = () =>
           })
           return { events: 0, repeated: 0, ignored: 0 }
         }
-        const { store, sending, erasureHashes } = await mailService.suppressionList()
+        const list = await mailService.suppressionList()
         const { feedback } = reading
         await mailService.tally.flush().catch(() => {})
-        const taken = await applyFeedback({ feedback, source: provider, store, sending, erasureHashes, now })
+        const taken = await applyFeedback({ ...list, feedback, source: provider, now })
         if (reading.kind === 'not-understood') {
           metrics.feedback(provider, 'not_understood')
           log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })

@@ -101,7 +101,11 @@ async function compiled(input: CompileInput): Promise<CompiledMail> {
       actionUrl: tokens(template.action?.url ?? ''),
       actionLabel: escapeHtml(tokens(template.action?.label ?? '')),
       platformName: token('platformName', 1),
-      ...{ footer, language, direction, start, end },
+      footer,
+      language,
+      direction,
+      start,
+      end,
       ...Object.fromEntries(STAND_INS),
     },
   )

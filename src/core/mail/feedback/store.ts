@@ -22,8 +22,8 @@ export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed'
 export const FEEDBACK_EVENTS_KEPT_MS = 90 * DAY_MS
 
 export interface MailboxChange {
-  /** Takes effect once for each key; undefined: each time. */
-  readonly key: string | undefined
+  /** Takes effect once for each key; without one, each time. */
+  readonly key?: string | undefined
   readonly identity: string
   /** Hashes that an erasure of the address would leave: if one is stored, nothing is kept. */
   readonly erasureHashes: readonly string[]
@@ -36,8 +36,8 @@ export interface MailboxChange {
   readonly entry:
     | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId?: string | undefined }
     | undefined
-  /** Added to the counts in the same commit; undefined: not counted. */
-  readonly counted: MailCount | undefined
+  /** Added to the counts in the same commit, if there is one. */
+  readonly counted?: MailCount
 }
 
 /** `repeated`: its key took effect before. `erased`: its address is one that was erased. */
@@ -116,7 +116,9 @@ export function suppressionChange(
 ): MailboxChange {
   const { at, reason, source } = suppression
   return {
-    ...{ key: undefined, identity, at, reason, counted: undefined },
+    identity,
+    at,
+    reason,
     erasureHashes: erasureHashes(identity),
     change: (mailbox) => suppressed(mailbox, suppression),
     entry: { kind: 'suppressed', source },
@@ -128,7 +130,10 @@ export function releaseChange(
   { at, reason, source }: Omit<Suppression, 'cause'>,
 ): MailboxChange {
   return {
-    ...{ key: undefined, identity, at, reason, counted: undefined, erasureHashes: [] },
+    identity,
+    at,
+    reason,
+    erasureHashes: [],
     change: released,
     entry: { kind: 'released', source },
   }
