@@ -8,9 +8,10 @@ import { type LiveDependencies, step } from './endpoint.ts'
 import { failed, type LiveCheck, passed, type Step, type StepOutcome, skipped, warning } from './live.ts'
 import { MOST_LOOKUPS, readSpf, readTags, type Txt } from './records.ts'
 
-/** A DMARC record as receivers read it (RFC 7489 §6.3). */
+type Policy = 'none' | 'quarantine' | 'reject'
+/** A DMARC record as receivers read it (RFC 7489 §6.3); `below` is the policy for sub-domains. */
 type DmarcReading =
-  | { readonly kind: 'sound'; readonly policy: 'none' | 'quarantine' | 'reject' }
+  | { readonly kind: 'sound'; readonly policy: Policy; readonly below: Policy }
   | { readonly kind: 'broken'; readonly fault: string }
 
 const broken = (fault: string) => ({ kind: 'broken', fault }) as const
@@ -43,8 +44,12 @@ export function readDmarc(text: string): DmarcReading | undefined {
   for (const [tag, value] of read.tags)
     if (FORMS[tag]?.test(value) === false)
       return broken(`has a DMARC record whose ${tag}= has no valid value`)
-  // Checked against its form above.
-  return { kind: 'sound', policy: policy.toLowerCase() as 'none' | 'quarantine' | 'reject' }
+  // Checked against their forms above.
+  const [own, below] = [policy, read.tags.get('sp') ?? policy].map((one) => one.toLowerCase()) as [
+    Policy,
+    Policy,
+  ]
+  return { kind: 'sound', policy: own, below }
 }
 
 /** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */
@@ -195,7 +200,7 @@ async function dmarc(txt: Txt, domain: string): Promise<StepOutcome> {
     if (reading === undefined) continue
     if (more.length > 0) return failed('sender-dmarc', 'has several DMARC records, which counts as none')
     if (reading.kind === 'broken') return failed('sender-dmarc', reading.fault)
-    const { policy } = reading
+    const policy = from === 0 ? reading.policy : reading.below
     return passed(policy === 'none' ? 'policy none: reports only' : `policy ${policy}`)
   }
   return warning('sender-dmarc', 'has no DMARC record')

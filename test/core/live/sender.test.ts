@@ -194,6 +194,12 @@ test('a sub-domain follows the DMARC record above it, and an internationalised d
     { address: 'a@mail.example.com' },
   )
   expect(below.DMARC).toBe('passed: policy quarantine')
+  // A record may say another policy for what is below it (RFC 7489 §6.3, sp).
+  const apart = { '_dmarc.example.com': 'v=DMARC1; p=reject; sp=None' }
+  expect((await look(apart)).DMARC).toBe('passed: policy reject')
+  expect((await look(apart, { address: 'a@mail.example.com' })).DMARC).toBe(
+    'passed: policy none: reports only',
+  )
   const other = await look(
     { '_dmarc.xn--bcher-kva.example': 'v=DMARC1; p=reject' },
     { address: 'a@bücher.example' },
