@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { DAY_MS } from '../durations.ts'
 import type { Log } from '../host.ts'
+import { attempt } from '../is-record.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/definition.ts'
 import { type CourseDefinition, NOTICES, type Plan } from './definition.ts'
 import { arrivalAt, dueAt, type Enrolment, movedDue, nextLesson, type Zones } from './due.ts'
@@ -88,10 +89,10 @@ export function createCatalog(
       if ((await load()).pinned.get(id)?.version === version) return course
       let asked = kept.get(version)
       if (asked === undefined) {
-        // Written by `pinnedOf`, and kept under the hash of its text.
+        // Written by `pinnedOf`, and kept under the hash of its text. A damaged one holds up no other enrolment.
         asked = store
           .pinnedPlan({ course: id, version })
-          .then((text) => (text === undefined ? undefined : (JSON.parse(text) as Plan)))
+          .then((text = '') => attempt(() => JSON.parse(text) as Plan))
         kept.set(version, asked)
         asked.then(
           (plan) => plan ?? kept.delete(version),

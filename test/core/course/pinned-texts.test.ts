@@ -153,6 +153,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire, revised' })
   })
 
+  test('a plan that is damaged holds up nobody: its readers go on with the course as it is', async () => {
+    const it = await school(kind)
+    await it.enrol('ada')
+    await it.write('firing/2-fire.md', lesson('Fire, revised'))
+    await it.enrol('bert')
+    await it.query("UPDATE course_plan SET plan = '{'")
+    expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay', bert: 'Clay' })
+  })
+
   test('a lesson without any text left waits until its file is back, and blocks no other', async () => {
     const it = await school(kind)
     for (const name of ['ada', 'bert', 'carl', 'dora', 'emil', 'fred']) await it.enrol(name)
