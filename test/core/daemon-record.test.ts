@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -93,5 +93,16 @@ test.runIf(posix)(
     expect(readdirSync(folder).sort()).toEqual(
       [`${process.pid}@elsewhere.json`, `${ended}@elsewhere.json`].sort(),
     )
+  },
+)
+
+test.skipIf(process.platform === 'win32')(
+  'a record is not written through a link under its scratch name',
+  async () => {
+    const [folder, elsewhere] = [await emptyFolder(), path.join(await emptyFolder(), 'file')]
+    symlinkSync(elsewhere, `${recordFile(folder)}.${process.pid}`)
+    writeRecord(folder, recordOf(process.pid))
+    expect(readRecord(folder)?.pid).toBe(process.pid)
+    expect(existsSync(elsewhere)).toBe(false)
   },
 )

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, openSync, statSync, writeSync } from 'node:fs'
-import { copyFile, readdir, stat } from 'node:fs/promises'
+import { copyFile, readdir, stat, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
@@ -70,6 +70,10 @@ test.skipIf(process.platform === 'win32')('a new store and its folder are for th
   const folder = path.join(await emptyFolder(), 'new')
   await openTestStore({ kind: 'sqlite', file: path.join(folder, 'store.sqlite') })
   const rights = async (name: string) => ((await stat(path.join(folder, name))).mode & 0o777).toString(8)
+  // On another disk.
+  await symlink('../elsewhere.sqlite', path.join(folder, 'link.sqlite'))
+  await openTestStore({ kind: 'sqlite', file: path.join(folder, 'link.sqlite') })
+  expect(await rights('../elsewhere.sqlite')).toBe('600')
   expect(
     await Promise.all(['.', 'store.sqlite', 'store.sqlite-wal', 'store.sqlite-shm'].map(rights)),
   ).toEqual(['700', '600', '600', '600'])

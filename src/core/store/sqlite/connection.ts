@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, readlinkSync, readSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf, PlatformError, storeFault } from '../../errors.ts'
@@ -35,8 +35,9 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
     return asOpening(file, () => {
       if (file !== IN_MEMORY) {
         makeFolder(path.dirname(path.resolve(file)))
-        // SQLite gives the log beside a file its rights. Why one cannot be made, SQLite says.
-        faultOf(() => makeFile(file))
+        // SQLite gives the log beside a file its rights, and a file behind a link those of any. Why one cannot be made, it says.
+        const behind = attempt(() => readlinkSync(file)) ?? path.basename(file)
+        faultOf(() => makeFile(path.resolve(path.dirname(file), behind)))
       }
       database = new Database(file, { timeout: busyMs })
       if (alone) database.pragma('locking_mode = EXCLUSIVE')
