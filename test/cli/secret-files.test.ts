@@ -116,6 +116,21 @@ test('env check points to the line of the file that names the secret', async () 
   })
 })
 
+test.each([
+  ['web', 1, ['unreadable-secret-file']],
+  ['agent', 0, []],
+] as const)(
+  'preflight --service %s is told only of the secret files that it reads',
+  async (service, code, ids) => {
+    const env = { EMAIL_DISPATCH_SECRET_FILE: '/run/absent/dispatch' }
+    const told = await run(['preflight', '--format', 'json', '--service', service], {
+      cwd: await emptyFolder(),
+      env,
+    })
+    expect({ code: told.code, ids: idsIn(told.stdout) }).toEqual({ code, ids })
+  },
+)
+
 test('does not fall back to another store when the file of STORE_URL is missing', async () => {
   const cwd = await emptyFolder()
   const { code, stderr } = await run(['db', 'status'], { cwd, env: { STORE_URL_FILE: '/run/absent/url' } })

@@ -17,6 +17,7 @@ import { freePort } from '../support/free-port.ts'
 import { begin } from '../support/learning.ts'
 import { serve } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
+import { addressOf, postgresServer } from '../support/stores.ts'
 
 /** A daemon in a folder of its own, and the lines that it logged. */
 async function started(options: Partial<DaemonOptions> = {}) {
@@ -62,6 +63,27 @@ test('a port that is taken is told with its service, and what was opened before 
   expect(fault).toMatchObject({ service: 'api', port: taken, cause: { code: 'EADDRINUSE' } })
   expect(it.closed).toBe(1)
   expect((await started({ ports: { web: first } })).urls).toEqual({ web: `http://127.0.0.1:${first}` })
+})
+
+test('the daemon opens as many connections to PostgreSQL as STORE_POOL_SIZE says, and no more', async () => {
+  const address = await addressOf('postgres')
+  if (address?.kind !== 'postgres') throw new TypeError('it is a server')
+  const url = address.url.reveal()
+  const { urls } = await started({ env: { STORE_URL: url, STORE_POOL_SIZE: '3' } })
+  const subscribe = (n: number) =>
+    fetch(`${urls.web}/api/email/subscribe`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ email: `p${n}@example.com` }),
+    })
+  const statuses = await Promise.all(Array.from({ length: 24 }, async (_, n) => (await subscribe(n)).status))
+  expect(new Set(statuses)).toEqual(new Set([202]))
+  const { rows } = await (await postgresServer()).query(
+    url,
+    'SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  )
+  // The record of health has one of its own, once it was written.
+  expect([3, 4]).toContain(rows[0]?.n)
 })
 
 test('an address of IPv6 stands in brackets', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
@@ -222,4 +223,23 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     await it.sends()
     expect(await course.deletedLessons('pottery')).toEqual([{ lesson: A, people: 1 }])
   })
+})
+
+test('a course that is long again reaches who follows it also behind a page of people in other courses', async () => {
+  const it = await courseWith(500, { kind: 'memory', catalog: following(A, B, C) })
+  // An id behind all of theirs.
+  const random = { ...systemRandom, bytes: (length: number) => new Uint8Array(length).fill(0xcf) }
+  await it.open(it.store.course, { more: { random } }).enrol(ADA)
+  const toAda = async (...lessons: string[]) => {
+    const before = it.messages.length
+    await it.open(it.store.course, { catalog: following(...lessons) }).dispatch({ limit: 1000 })
+    return it.messages
+      .slice(before)
+      .flatMap(({ to, subject }) => (to.address === ADA.identity ? subject : []))
+  }
+  const subjects = await compiledMails()
+  expect(await toAda(A, B, C)).toEqual([subjects[A]?.subject.join('')])
+  it.pass(DAY_MS)
+  expect(await toAda(A)).toEqual([])
+  expect(await toAda(A, B, C)).toEqual([subjects[B]?.subject.join('')])
 })
