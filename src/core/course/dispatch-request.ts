@@ -1,19 +1,19 @@
 import * as z from 'zod'
+import type * as store from './store.ts'
 
 const UP_TO_10_000 = 'a whole number from 1 to 10,000'
 
 /**
- * What a dispatch call may be asked for. Each field is a parameter of the endpoint, a member of its body, an option of
+ * `DispatchRequest`, checked. Each field is a parameter of the endpoint, a member of its body, an option of
  * the command, and a parameter of the statements that look for lessons (`store/dispatch.ts`, `store/counts.ts`).
  */
 export const DispatchRequest = z.strictObject({
   limit: z.int(UP_TO_10_000).min(1, UP_TO_10_000).max(10_000, UP_TO_10_000).optional(),
 })
-export type DispatchRequest = z.infer<typeof DispatchRequest>
 
 type Words = Readonly<Record<'option' | 'help' | 'meaning', string> & { example: string | number }>
 /** The option with its help, and what the reference of the endpoint says. */
-const WORDS: Readonly<Record<keyof DispatchRequest, Words>> = {
+const WORDS: Readonly<Record<keyof store.DispatchRequest, Words>> = {
   limit: {
     option: '--limit <n>',
     help: 'how many lessons one call sends at most (1 to 10000)',
@@ -29,4 +29,4 @@ export const FIELDS = DispatchRequest.keyof().options.map((name) => ({
 }))
 
 /** The request among the options of a command. */
-export const requestIn = (options: object): DispatchRequest => DispatchRequest.strip().parse(options)
+export const requestIn = (options: object): store.DispatchRequest => DispatchRequest.strip().parse(options)

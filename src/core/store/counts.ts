@@ -1,5 +1,4 @@
-import type { DispatchRequest } from '../course/dispatch-request.ts'
-import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
+import type { Backlog, CourseCounts, CourseStore, DispatchRequest } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { all, first, type Sql, type Steps, scalar } from './sql.ts'
