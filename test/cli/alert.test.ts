@@ -202,6 +202,22 @@ test('test sends on every channel without a store, and says what did not arrive'
   })
 })
 
+test.each([
+  ['a probe', 'mail', 0],
+  ['a service', 'web', 0],
+  ['something that is for operators only', 'disk_nearly_full', 2],
+])('an update of an incident of %s is told to visitors, or said not to be', async (_, cause, code) => {
+  const { data, opens, run } = await folder()
+  if (cause !== OPEN.cause) await opens({ ...OPEN, id: 'other', cause })
+  const id = cause === OPEN.cause ? OPEN.id : 'other'
+  const said = await run(['status', 'update', id, 'Being replaced', '--data', data])
+  expect(said).toMatchObject(
+    code === 0
+      ? { code, stdout: `updated ${id}\n` }
+      : { code, stderr: expect.stringContaining('status announce') },
+  )
+})
+
 test('silence reaches the running service from a machine without its store, and follows no redirect with the secret', async () => {
   const { alert, store } = await folder()
   const opened = openLearning({

@@ -8,7 +8,7 @@ import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'
-import { parseWitnessSecrets, publicKeyOf, sign, signingKey } from '../../src/core/witness.ts'
+import { parseWitnessSecrets, publicKeyOf, sign, signingKey, tokenOf } from '../../src/core/witness.ts'
 import { nodeListener } from '../../src/daemon/node-listener.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -423,6 +423,22 @@ test('the platform hears of an outage once from each witness, even if one could 
   expect(reports).toEqual(
     ['a', 'b'].map((name) => ({ witness: name, seconds: expect.any(Number), reason: expect.any(String) })),
   )
+})
+
+test('a copy of an older report is none, also after the platform has started again', async () => {
+  const reports: string[] = []
+  const warn = (event: string) => reports.push(event)
+  const home = await platform(undefined, { log: { ...silentLog, warn } })
+  const report = async (ago: number) => {
+    const outage = { seconds: 60, reason: 'nothing listens there' }
+    const text = JSON.stringify({ name: 'a', nonce: 'n'.repeat(24), at: Date.now() - ago, outage })
+    const authorization = `Bearer ${tokenOf(text, secret(SECRETS.a))}`
+    return (await fetch(`${home.url}/api/witness`, { headers: { authorization } })).status
+  }
+  expect([await report(10 * 60_000), await report(-10 * 60_000)]).toEqual([200, 200])
+  expect(reports).not.toContain('witness_outage')
+  expect(await report(0)).toBe(200)
+  expect(reports).toContain('witness_outage')
 })
 
 test('a vote counts once, for its question, and only with the signature of a witness that the platform lists', () => {
