@@ -168,6 +168,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement> {
   keep(
     input: Pick<Asked, 'now' | 'leaseMs'> & { readonly claims: readonly Claim[]; readonly call: string },
   ): Promise<void>
+  /** Lessons that are due and wait for an attempt that a clock ahead has planned are tried now; gives how many. */
+  rewindLessons(now: number): Promise<number>
   /** True while the claim still holds: not taken over, not unsubscribed. Asked just before handing over. */
   stillHolds(claim: Claim): Promise<boolean>
   /** Records several outcomes in one durable commit; what came too late is left out. */

@@ -3,11 +3,14 @@ import type { HistoryEntry } from '../course/history.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
 import * as claiming from '../course/transitions/claim.ts'
-import { IS_GENTLE, SENT_NOTE } from './counts.ts'
+import { HOUR_MS } from '../durations.ts'
+import { IS_GENTLE, LESSON_DUE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 import { claimedAs, history, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
+/** Longer than any pause after a failed attempt: what is planned further ahead was planned by a wrong clock. */
+const FAR_MS = 8 * HOUR_MS
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
 const NOTED_EVERY_MS = 10_000
 
@@ -32,6 +35,8 @@ export const TEXTS = {
       next_attempt_at = CASE WHEN subscription.next_attempt_at IS NOT NULL THEN CAST(@nextAttemptAt AS bigint) END
     FROM {rows subscription: id, enrolment} AS r
     WHERE subscription.id = r.id AND subscription.enrolment = r.enrolment AND subscription.claimed_by = @call AND subscription.claimed_at IS NOT NULL`,
+  rewind: `UPDATE subscription SET next_attempt_at = @now
+    WHERE problem_kind IS NOT NULL AND claimed_at IS NULL AND next_attempt_at > @far AND ${LESSON_DUE} <= @now`,
   holds: `SELECT id, fence FROM subscription WHERE id IN (SELECT value FROM {each @ids}) AND state = 'confirmed'`,
 }
 
@@ -102,6 +107,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
       const rows = claims.map(({ id, enrolment }) => ({ id, enrolment }))
       await one(run(TEXTS.keep, { rows, call: claimedAs(call), leaseMs, nextAttemptAt: now + leaseMs }))
     },
+    rewindLessons: (now) => one(run(TEXTS.rewind, { now, far: now + FAR_MS })),
     stillHolds: batchPerTick<Claim, boolean>(async (claims) => {
       const ids = claims.map(({ id }) => id)
       const rows = await one(all<{ id: string; fence: number }>(TEXTS.holds, { ids }))

@@ -41,6 +41,23 @@ describe.each(['sqlite', 'postgres'] as const)('the schedule on %s', (kind) => {
     expect(await it.minute()).toBe(2)
   })
 
+  test('a retry that a clock ten days ahead has planned is made now, one within its pause stays, and nobody else’s moves', async () => {
+    const it = await schedule()
+    it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'busy' }))
+    await it.open(it.store.course, { aheadMs: 10 * DAY_MS }).dispatch({ limit: 1 })
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    expect(await it.minute()).toBe(1)
+    expect(await it.store.course.rewindLessons(it.now())).toBe(1)
+    expect(await it.minute()).toBe(1)
+    expect(await it.store.course.rewindLessons(it.now())).toBe(0)
+    expect((await it.rows()).map((one) => one?.nextAttemptAt)).toEqual(
+      (await it.rows()).map((one) => one?.dueAt),
+    )
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    expect(await it.minute(DAY_MS)).toBe(2)
+    expect(await it.store.course.rewindLessons(it.now())).toBe(0)
+  })
+
   test('sends one overdue lesson an hour after an outage, while each call of the endpoint sends one', async () => {
     const it = await schedule()
     expect(await it.minute(4 * DAY_MS)).toBe(2)

@@ -217,18 +217,13 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
 }
 
 /** From the first of these files that can be read whole; otherwise leaves what the backup has. */
-function takeToldOf(
-  files: readonly string[],
-  madeAt: number,
-  key: string | undefined,
-  database: SqliteDatabase,
-): void {
+function takeToldOf(files: readonly string[], madeAt: number, key: string | undefined, on: SqliteDatabase) {
   const ask = (file: string) =>
     askReplaced(file, function* () {
       return (yield* storeKey()) === key ? yield* toldBy(madeAt) : undefined
     })
   const told = files.map(ask).find((found) => found !== undefined)
-  const take = database.transaction(() => told && performer(database)(takeTold(told)))
+  const take = on.transaction(() => told && performer(on)(takeTold(told)))
   faultOf(() => take.immediate(), /^SQLITE_/)
 }
 
