@@ -61,7 +61,7 @@ export function enrolments(sql: Sql) {
     yield* lock(SPACE.mailbox, mailboxKey)
     const key = enrolmentKey(identity, course)
     const known = yield* subscriptions.lockKey(key)
-    const refusal = known ? joining.admitRefusal(known) : left.has(key) ? 'unsubscribed' : undefined
+    const refusal = (known && joining.admitRefusal(known)) ?? (left.has(key) ? 'unsubscribed' : undefined)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = joining.arrive(known ?? joining.newSubscription({ ...arrival, now }), arrival)
     yield* begin(arrived, { ...arrival, isNew: known === undefined })
@@ -86,8 +86,10 @@ export function enrolments(sql: Sql) {
           if (before) return { enrolled: true, ...before }
         }
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-        const unknown = (yield* leftOf([who])).size > 0 ? 'unsubscribed' : undefined
-        const reason = suppressed.has(identity) ? 'suppressed' : known ? joining.enrolRefusal(known) : unknown
+        const left =
+          (yield* leftOf([who])).size > 0 && known?.state !== 'confirmed' ? 'unsubscribed' : undefined
+        const refused = (known && joining.enrolRefusal(known)) ?? left
+        const reason = suppressed.has(identity) ? 'suppressed' : refused
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
         if (start === undefined) return { enrolled: false, reason: 'no_such_course' }

@@ -76,7 +76,8 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
     const { id, at: now, hash } = entry
     const before = await findById(id)
     // Their enrolment began after the backup: what is left of it is that they ended it.
-    if (before === undefined && hash !== undefined && !gone.has(id))
+    const isNew = before === undefined || before.state === 'unconfirmed'
+    if (isNew && hash !== undefined && !gone.has(id))
       count.unsubscribed += await sql.write(() => run(ERASURE.suppress, { hash, now }))
     if (before === undefined || !concerns(entry, before)) continue
     const { enrolment, state } = before
