@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { secret } from '../../src/core/secret.ts'
@@ -25,7 +26,8 @@ let server: Promise<PostgresDatabases> | undefined
 export function postgresServer(): Promise<PostgresDatabases> {
   server ??= (async () => {
     const port = await (await fetch(inject('sharedPostgres'))).text()
-    return databasesOn(Number(port), `test_${process.pid}`)
+    // No process id: a test that loads modules anew begins to count anew.
+    return databasesOn(Number(port), `test_${randomBytes(6).toString('hex')}_`)
   })()
   return server
 }
