@@ -104,7 +104,7 @@ export const unsubscribeRoute = (platform: ResolvedPlatform) =>
   defineRoute({
     tag: 'Course',
     summary: 'Ends a subscription by the link in a lesson',
-    description: `${SAME_PAGE} The page offers to undo. HEAD, prefetches and mail scanners change nothing, and scanners get a page whose button unsubscribes; where the platform unsubscribes by a button, so does any other GET.`,
+    description: `${SAME_PAGE} The page offers to undo. HEAD, prefetches and mail scanners change nothing: scanners get a page with an unsubscribe button. Where the platform unsubscribes by a button, everybody gets that page.`,
     post: {
       summary: 'Ends a subscription with one click (RFC 8058), or undoes that',
       description: `${SAME_PAGE} With \`undo=1\`, from the form of that page, the lessons go on; with \`preferences=1\`, language and time zone are changed. The answer is then always a page.`,
