@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import path from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { secret } from '../../src/core/secret.ts'
@@ -27,7 +27,7 @@ export function postgresServer(): Promise<PostgresDatabases> {
   server ??= (async () => {
     const port = await (await fetch(inject('sharedPostgres'))).text()
     // No process id: a test that loads modules anew begins to count anew.
-    return databasesOn(Number(port), `test_${randomBytes(6).toString('hex')}_`)
+    return databasesOn(Number(port), `test_${randomInt(1e11, 1e12)}`)
   })()
   return server
 }
