@@ -98,7 +98,7 @@ const minify = { compress: false, mangle: false, codegen: { removeWhitespace: tr
 
 rmSync(`${root}dist`, { recursive: true, force: true })
 const build = await rolldown({
-  // What loads together is grouped below, whoever imports it statically too.
+  // The warning is about modules that are imported both ways. The groups below decide what loads together.
   checks: { ineffectiveDynamicImport: false },
   cwd: root,
   input: {

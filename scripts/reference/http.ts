@@ -152,7 +152,7 @@ function isHealth503(status: string, response: Node): boolean {
   return status === '503' && !Object.keys(node(response.content)).includes('text/html')
 }
 
-/** An answer that an operation before it gives too is told there. */
+/** An answer of an operation, or a link to the earlier operation that gives the same one. */
 function answerSection(
   title: string,
   status: string,

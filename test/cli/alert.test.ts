@@ -206,7 +206,7 @@ test.each([
   ['a probe', 'mail', 0],
   ['a service', 'web', 0],
   ['something that is for operators only', 'disk_nearly_full', 2],
-])('an update of an incident of %s is told to visitors, or said not to be', async (_, cause, code) => {
+])('status update on %s reaches visitors, or exits with 2', async (_, cause, code) => {
   const { data, opens, run } = await folder()
   if (cause !== OPEN.cause) await opens({ ...OPEN, id: 'other', cause })
   const id = cause === OPEN.cause ? OPEN.id : 'other'

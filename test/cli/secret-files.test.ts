@@ -120,7 +120,7 @@ test.each([
   ['web', 1, ['unreadable-secret-file']],
   ['agent', 0, []],
 ] as const)(
-  'preflight --service %s is told only of the secret files that it reads',
+  'preflight --service %s reports an unreadable secret file only if that service reads it',
   async (service, code, ids) => {
     const env = { EMAIL_DISPATCH_SECRET_FILE: '/run/absent/dispatch' }
     const told = await run(['preflight', '--format', 'json', '--service', service], {

@@ -310,7 +310,7 @@ export async function simulateAlerts(input: {
     const leave = () => {
       channel.isDown = true
     }
-    // One may be away for so long that attempts end.
+    // A quarter of the channels leave and do not come back, so that a message can use up its attempts.
     if (random.oneIn(4)) time.after(random.between(10 * MINUTE, HOUR), leave)
     else
       every(3 * HOUR, 12 * HOUR, () => {

@@ -40,7 +40,7 @@ export interface Job {
   readonly unknownSince: number | undefined
   /** It has a problem that an attempt left behind, so it is no first attempt. */
   readonly wasTried: boolean
-  /** The end of what was told: given up only once an attempt may have delivered it. */
+  /** For the end of an alert: it is tried beyond the last attempt of its stream, until one may have delivered it. */
   readonly untilTaken?: boolean
 }
 

@@ -26,7 +26,7 @@ import { meaningOf, targetOf } from '../status.ts'
 export const RECORDED = {
   tag: 'Pages',
   description:
-    'From what the daemon records each minute, never from live checks. With the health token also reasons and addresses; a browser asks for it as a password on `?details`.',
+    'It shows what the daemon recorded in the last minute, and checks nothing itself. With the health token it also shows reasons and addresses; a browser asks for the token as a password on `?details`.',
   security: 'deepToken',
   securityOptional: true,
   errors: ['store_unavailable'],

@@ -307,7 +307,7 @@ const SUBJECTS: [string, Scenes, Acts][] = [
   ['the platform', PLATFORMS, TO_THE_PLATFORM],
 ]
 
-/** The first acts without a pause after so many statements of the second, which chance alone hardly ever draws. */
+/** Orders in which the first actor runs several statements in a row between two of the second. Chance alone hardly draws one. */
 const IN_BETWEEN = fc
   .tuple(fc.nat(16), fc.integer({ min: 1, max: 12 }))
   .map(([waits, goes]) => [...Array<boolean>(waits).fill(false), ...Array<boolean>(goes).fill(true)])
