@@ -1,5 +1,6 @@
+import { colord } from 'colord'
 import { type Element, isTag } from 'domhandler'
-import { blend, type Colour, contrast, parseColour } from '../../colour.ts'
+import { blend, type Colour, parseColour } from '../../colour.ts'
 import { shortened } from '../../sentences.ts'
 import { cascade, elements, ownText, type Scheme, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
@@ -123,8 +124,8 @@ const site = (host: string) => host.toLowerCase().replace(/^www\./, '')
 
 /** A browser's default colors (HTML §15.3, `color-scheme`). */
 const CANVAS: Record<Scheme, { ink: Colour; ground: Colour; link: Colour }> = {
-  light: { ink: [0, 0, 0, 1], ground: [255, 255, 255, 1], link: [0, 0, 238, 1] },
-  dark: { ink: [255, 255, 255, 1], ground: [18, 18, 18, 1], link: [158, 158, 255, 1] },
+  light: { ink: colord('#000000'), ground: colord('#ffffff'), link: colord('#0000ee') },
+  dark: { ink: colord('#ffffff'), ground: colord('#121212'), link: colord('#9e9eff') },
 }
 
 /** Checks the contrast of every text of the mail with its background, in both color schemes. */
@@ -140,7 +141,7 @@ export function checkContrast(mail: LintedMail): void {
       const ink = inkOf(above, declared, scheme)
       const ground = groundOf(above, declared, scheme)
       if (ink === undefined || ground === undefined) continue
-      const ratio = contrast(blend(ink, ground), ground)
+      const ratio = blend(ink, ground).contrast(ground)
       const needed = isLarge(above, declared) ? 3 : 4.5
       const low = `The text “${shortened(text.replace(/\s+/g, ' '), 40)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`
       const fix = scheme === 'dark' ? UNDER_DARK : undefined
@@ -174,7 +175,7 @@ function groundOf(above: readonly Element[], declared: Declared, scheme: Scheme)
     const colour = parseColour(declared(element, 'background-color') ?? background?.split(/\s+/)[0] ?? '')
     if (colour === undefined) continue
     layers.push(colour)
-    if (colour[3] === 1) break
+    if (colour.alpha() === 1) break
   }
   return layers.reduceRight((ground, layer) => blend(layer, ground), CANVAS[scheme].ground)
 }
