@@ -89,7 +89,8 @@ function parseChunked(
   status: number,
   headers: ReadonlyMap<string, string>,
 ): { answer: RawResponse; rest: number } | undefined {
-  let [at, body] = [start, '']
+  let at = start
+  let body = ''
   for (;;) {
     const eol = bytes.indexOf('\r\n', at)
     if (eol < 0) return undefined

@@ -22,7 +22,8 @@ export interface Measured {
 
 process.on('message', (asked) => {
   if (asked !== 'measure') return
-  const [p99, max] = [delay.percentile(99), delay.max]
+  const p99 = delay.percentile(99)
+  const max = delay.max
   // The collection is a pause of ours, not the daemon's.
   delay.disable()
   whole.disable()

@@ -238,7 +238,8 @@ function pick(random: Dice): Action {
 
 /** Takes every mail, and keeps the links of the newest for the visitors to follow. */
 async function mailProvider() {
-  const [tokens, links] = [[] as string[], [] as string[]]
+  const tokens = [] as string[]
+  const links = [] as string[]
   let mails = 0
   const server = createServer(async (request, response) => {
     let body = ''

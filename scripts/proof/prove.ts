@@ -58,7 +58,9 @@ export async function prove(options: ProveOptions): Promise<'passed' | 'failed' 
     const at = `[${index + 1}/${parts.length}] ${part.name}`
     say(`${at}: ${typed(part)}`)
     const key = await keyOf(part, root)
-    const [began, load, from] = [new Date().toISOString(), loadavg()[0] ?? 0, performance.now()]
+    const began = new Date().toISOString()
+    const load = loadavg()[0] ?? 0
+    const from = performance.now()
     const ran = await runPart(part, {
       root,
       log: path.join(folder, `${part.name.replaceAll('/', '-')}.log`),

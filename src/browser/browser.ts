@@ -37,7 +37,8 @@ export function start<const Kind extends EventKind>(
 ): { readonly track: Track<Kind> } {
   harmless(() => {
     // As in every environment, a value of white space is none.
-    const [endpoint, dsn] = [options.endpoint?.trim(), options.dsn?.trim()]
+    const endpoint = options.endpoint?.trim()
+    const dsn = options.dsn?.trim()
     if (options.events) setEvents(options.events)
     const storage = deviceStorage()
     if (storage === undefined || started) return

@@ -265,7 +265,8 @@ export function auditOf(
 
 /** Sends a test alert on a channel, which says that nothing is wrong. */
 export function alertTester(context: Context, env: Environment): (name: string) => Promise<SendOutcome> {
-  const [now, id] = [context.clock.now(), newId(context.random, 9)]
+  const now = context.clock.now()
+  const id = newId(context.random, 9)
   return async (name) => {
     const { alertId } = await import('../core/incidents/lanes.ts')
     const { UNATTENDED } = await import('../core/incidents/incident.ts')

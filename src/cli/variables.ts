@@ -29,7 +29,8 @@ export async function listVariables(context: Context, envFiles: readonly string[
     state: states.get(name) ?? 'absent',
     variables: variables.map(({ name, services, summary }) => {
       const set = rawValue(env, name) !== undefined
-      const [malformed, missing] = [set && !usable.has(name), required.includes(name)]
+      const malformed = set && !usable.has(name)
+      const missing = required.includes(name)
       return { name, set, malformed, missing, services, summary }
     }),
   }))
@@ -43,7 +44,8 @@ export async function listVariables(context: Context, envFiles: readonly string[
     const rows = variables.map(({ name, set, malformed, missing, services }) => {
       const ofUnset = missing ? paint.red('✖ required ') : paint.dim('○ not set  ')
       const ofSet = malformed ? paint.yellow('▲ malformed') : paint.green('● set      ')
-      const [lead, readers] = [`  ${set ? ofSet : ofUnset}  ${name.padEnd(width)}`, services.join(', ')]
+      const lead = `  ${set ? ofSet : ofUnset}  ${name.padEnd(width)}`
+      const readers = services.join(', ')
       const fits = MARK_WIDTH + width + readers.length <= columns
       return `${fits ? lead + paint.dim(readers) : beside(lead, paint.dim(readers), columns)}\n`
     })

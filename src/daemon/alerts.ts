@@ -158,7 +158,8 @@ export function startAlerts(
     reports: readonly RoundReport[],
     idOf: (cause: string) => string,
   ): Promise<Streaks> {
-    const [now, monotonic] = [clock.now(), clock.monotonic()]
+    const now = clock.now()
+    const monotonic = clock.monotonic()
     if (last && Math.abs(now - last.now - (monotonic - last.monotonic)) > MOST_SKEW_MS) setAt = now
     last = { now, monotonic }
     let next = streaks

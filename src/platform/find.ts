@@ -87,7 +87,8 @@ export function controlledByOthers(file: string, account = thisAccount()): strin
 }
 
 function thisAccount(): Account | undefined {
-  const [user, group] = [process.geteuid?.(), process.getegid?.()]
+  const user = process.geteuid?.()
+  const group = process.getegid?.()
   return user === undefined || group === undefined ? undefined : { user, group }
 }
 

@@ -93,7 +93,8 @@ function showTiles({ total, days, streak, tables: shown }: Insights): void {
 }
 
 function chartLabel({ total, days }: Insights): string {
-  const [first, last] = [days[0]?.day, days.at(-1)?.day]
+  const first = days[0]?.day
+  const last = days.at(-1)?.day
   const between = first && last ? fill(T.chartDays, { first, last }) : ''
   return fill(T.chart, { count: String(total) }) + between + T.chartTable
 }

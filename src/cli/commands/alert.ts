@@ -50,7 +50,8 @@ export const define: Define = () => ({
         '--reason <text>': required('why, as the alerts and db audit show it', reason),
       },
       async run(context, { incident: id, reason: why }, { store }) {
-        const [now, by] = [context.clock.now(), operatorOf(context).name]
+        const now = context.clock.now()
+        const by = operatorOf(context).name
         const audit = auditOf(context, { action: 'resolve-incident', subject: id, details: why })
         assertOpen(await store.incidents.resolve({ id, now, by, reason: why, audit }), id, 'resolve')
         return `resolved ${id} by ${by}\n`

@@ -13,7 +13,8 @@ const status = courseCommand({
   examples: ['', '--format json'],
   document: 'course status',
   async run(context, _, { course, platform }) {
-    const [counts, found] = [await course.counts(), await course.problems(50)]
+    const counts = await course.counts()
+    const found = await course.problems(50)
     const paused = coursePause(await (await platform.store()).sending.holds())
     const problems = await Promise.all(
       found.map(async (one) => ({ ...one, messageId: await course.messageIdOf(one) })),
@@ -22,7 +23,8 @@ const status = courseCommand({
       ...{ id, day: sentDays.length + 1, ...problem, nextAttemptAt, messageId },
       address: addressHint(address),
     }))
-    const [now, columns] = [context.clock.now(), listColumns(context.stdout)]
+    const now = context.clock.now()
+    const columns = listColumns(context.stdout)
     const text = courseStatusText({ counts, paused, problems, now, columns })
     return { json: { ...counts, paused, problems: waiting }, text }
   },

@@ -69,7 +69,8 @@ const holdLines = (what: string, holds: readonly Hold[]) =>
 
 async function queue(context: Context, { sending, incidents }: Store): Promise<Answer<'mail queue'>> {
   const now = context.clock.now()
-  const [queued, holds] = [await sending.queue(now), await sending.holds()]
+  const queued = await sending.queue(now)
+  const holds = await sending.holds()
   const silence = await incidents.silenceAt(now)
   const alerts = (await incidents.queuedAlerts()).filter(({ at, leaves }) => at <= now && !leaves)
   const streams = STREAMS.map((stream) => {

@@ -136,7 +136,9 @@ export function createLive(clock: SteppingClock) {
     .get('/', livePage)
     .get('/live.json', (c) => {
       const { name = '', serviceLabel: service = '', web, breaks = {} } = parts ?? {}
-      const [broken, can, isLooking] = [[...healing.keys()], Object.keys(breaks), looks > 0]
+      const broken = [...healing.keys()]
+      const can = Object.keys(breaks)
+      const isLooking = looks > 0
       const shown = { name, service, site: site?.url, web, story, alerts, command }
       return c.json({ ...shown, broken, can, isLooking, version })
     })

@@ -60,7 +60,8 @@ export const feedback = command({
       })
       if (pause)
         context.stderr.write(`courses are paused: ${pause.reason}; platformctl course resume goes on\n`)
-      const [kind, reason] = [events[0]?.kind, (events[0] ?? unmatched[0])?.reason ?? '']
+      const kind = events[0]?.kind
+      const reason = (events[0] ?? unmatched[0])?.reason ?? ''
       const said = answer({
         outcome: kind === undefined ? 'not about our mail' : kind.replace('-', ' '),
         reason,

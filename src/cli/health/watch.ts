@@ -217,7 +217,8 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint) 
     show({ verdict, tracks, nextInMs }: Shown) {
       if (!open) return
       // 0 by 0 is what a terminal says that does not know its size.
-      const [columns, rows] = [terminalColumns(stdout), stdout.rows || 24]
+      const columns = terminalColumns(stdout)
+      const rows = stdout.rows || 24
       const lines = frame({ verdict, tracks, now: clock.now(), nextInMs, intervalMs, columns, rows, paint })
       const end = ours(END_OF_LINE)
       stdout.write(`${ours(BEGIN)}${lines.join(end)}${end}${ours(END)}`)

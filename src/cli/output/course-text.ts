@@ -69,7 +69,8 @@ function problemText(found: ProblemDelivery, columns: number): string {
   const next = nextAttemptAt === undefined ? waits : `next try ${iso(nextAttemptAt)}`
   const what = `${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
   const header = messageId === undefined ? 'unknown here: name the daemon’s --env-file' : `<${messageId}>`
-  const [lead, below] = [`${problem?.kind.padEnd(8)} `, ' '.repeat(9)]
+  const lead = `${problem?.kind.padEnd(8)} `
+  const below = ' '.repeat(9)
   return `${beside(lead, what, columns)}\n${beside(below, `to ${addressHint(address)}, Message-ID ${header}`, columns)}`
 }
 

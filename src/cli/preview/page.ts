@@ -26,7 +26,8 @@ const SAMPLE_AT = Date.UTC(2026, 10, 22, 9, 14)
 /** What the mail about incidents says when one begins, when it ends, and of an announcement: as the daemon writes it. */
 export function noticeSamples(platform: ResolvedPlatform) {
   const cause = platform.probes[0]?.name ?? WEB
-  const [begins, ends] = [SAMPLE_AT, SAMPLE_AT + 47 * MINUTE_MS]
+  const begins = SAMPLE_AT
+  const ends = SAMPLE_AT + 47 * MINUTE_MS
   const announced = { text: 'Maintenance: no sign-in for ten minutes', from: ends, until: ends + HOUR_MS }
   return async (language: string) => {
     const { noticeSlots } = await import('../../daemon/open/course.ts')

@@ -116,7 +116,8 @@ async function fieldIn(c: Context, name: string): Promise<string | undefined> {
 async function summary(workshop: Workshop, { notices, language }: School, name: string) {
   const row = (note: string) => ({ id: name, title: name, note, words: `${name} ${note}` })
   try {
-    const [{ slots }, { subject }] = [await workshop.compiled(name), await workshop.rendered(name)]
+    const { slots } = await workshop.compiled(name)
+    const { subject } = await workshop.rendered(name)
     const [, tag = language] = /^(?:(.+)\/)?status-notice$/.exec(name) ?? []
     const samples = name.endsWith('status-notice') ? await notices?.(tag) : undefined
     return { ...row(subject), slots, ...(samples && { samples }) }

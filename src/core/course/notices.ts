@@ -65,7 +65,8 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots }: Notic
   })
   return {
     async wake(): Promise<number> {
-      let [all, sent] = [0, 0]
+      let all = 0
+      let sent = 0
       do {
         // A subscriber’s next notice can be claimed once the one before is recorded.
         sent = await engine.wake()

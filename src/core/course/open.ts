@@ -78,7 +78,8 @@ export function openCourse(options: CourseOptions) {
   /** Takes changed courses to those who follow the newest: first to all, then hourly to whom a shorter course ended. */
   async function reviewFollowers(): Promise<void> {
     if (!catalog.courses.some(({ follow }) => follow === 'latest')) return
-    const [since, now] = [timer.monotonic(), clock.now()]
+    const since = timer.monotonic()
+    const now = clock.now()
     if (reviewedAt !== undefined && since - reviewedAt < HOUR_MS) return
     const cut = reviewedAt !== undefined
     const revise = (enrolment: Subscription) => catalog.revise(enrolment, now)

@@ -30,7 +30,8 @@ export function createMarker<Job, Settlement extends { readonly claim: Job }>(
   /** The group that a timer is set for. */
   let waiting: Mark<Settlement>[] | undefined
   let window = SHORTEST_MS
-  let [out, held] = [0, 0]
+  let out = 0
+  let held = 0
   let isFailing = false
   const inFlight = new Map<Job, PromiseWithResolvers<void>>()
 

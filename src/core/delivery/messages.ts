@@ -171,7 +171,8 @@ export function createMails(
       date: new Date(createdAt),
     }
   }
-  const [gone, expired] = ['its record is gone', 'it could not be mailed in time']
+  const gone = 'its record is gone'
+  const expired = 'it could not be mailed in time'
   const settlementOf = (settlement: MessageSettlement) => settlement
   return [SIGN_IN, MAIL].map((stream) => messageEngine(host, { stream, mailOf, gone, expired, settlementOf }))
 }

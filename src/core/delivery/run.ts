@@ -118,7 +118,8 @@ export function createRun<Claim extends object, Prepared extends Ready>(
       }
       const most = places?.length ?? Math.min(room, stream.isBulk ? size : slots - busy)
       size = Math.min(BATCH, size * 2)
-      const [now, since] = [clock.now(), timer.monotonic()]
+      const now = clock.now()
+      const since = timer.monotonic()
       const retries = Math.floor(most / RETRY_SHARE + random.fraction())
       const claims = most === 0 ? [] : await source.claim({ now, limit: most, retries, leaseMs: LEASE_MS })
       room -= claims.length

@@ -42,7 +42,9 @@ export function* groupWarnings(
       cause: `Tokens are accepted whatever ${unchecked.map((name) => CLAIMS[name]).join(' and ')} they name.`,
       fix: `Set ${unchecked.join(' and ')} as your data store writes them.`,
     }
-  const [webhook, mail, dsn] = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO', 'NEXT_PUBLIC_ERRORTRACK_DSN']
+  const webhook = 'ALERT_WEBHOOK_URL'
+  const mail = 'ALERT_EMAIL_TO'
+  const dsn = 'NEXT_PUBLIC_ERRORTRACK_DSN'
   const isByMail = isSet(mail)
   if (production !== undefined && stateOf('alerts') !== undefined && !isSet(webhook)) {
     const common = {

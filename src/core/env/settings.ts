@@ -115,8 +115,10 @@ export function readSettings({ contract, services }: Described, env: Environment
       jobStore: store('JOB_STORE_URL'),
     },
     datastore: whole('datastore', () => {
-      const [url, anonKey] = [value('NEXT_PUBLIC_DATASTORE_URL'), hidden('NEXT_PUBLIC_DATASTORE_ANON_KEY')]
-      const [jwt, jwks] = [rotating('DATASTORE_JWT_SECRET'), value('DATASTORE_JWKS_URL')]
+      const url = value('NEXT_PUBLIC_DATASTORE_URL')
+      const anonKey = hidden('NEXT_PUBLIC_DATASTORE_ANON_KEY')
+      const jwt = rotating('DATASTORE_JWT_SECRET')
+      const jwks = value('DATASTORE_JWKS_URL')
       const published = jwks ? ({ kind: 'jwks', url: jwks } as const) : undefined
       const tokens: TokenVerification | undefined = jwt ? { kind: 'secret', secret: jwt } : published
       const serviceRoleKey = hidden('DATASTORE_SERVICE_ROLE_KEY')
@@ -141,7 +143,9 @@ export function readSettings({ contract, services }: Described, env: Environment
       complete({ url: value('SHAREDSTORE_REST_URL'), token: hidden('SHAREDSTORE_REST_TOKEN') }),
     ),
     mail: whole('mail', (): MailSettings | undefined => {
-      const [key, from, smtp] = [hidden('MAILER_API_KEY'), value('MAILER_FROM'), hidden('MAILER_SMTP_URL')]
+      const key = hidden('MAILER_API_KEY')
+      const from = value('MAILER_FROM')
+      const smtp = hidden('MAILER_SMTP_URL')
       const named = value('MAILER_PROVIDER')
       const provider = named === 'smtp' ? undefined : named
       const url = value('MAILER_API_URL') ?? (provider && API_ADDRESSES[provider])

@@ -94,7 +94,8 @@ export function validate(
     const cause = `${name} is not a variable of the platform, and nothing reads it.`
     const fix = `Did you mean ${both ? `${meant.name}, which is set as well? Then remove this one.` : `${near}?`}`
     const { group, name: other } = meant
-    const [present, missing] = [[name], both ? [] : [near]]
+    const present = [name]
+    const missing = both ? [] : [near]
     add({ id: 'unknown-name', severity: 'warning', group, present, missing, cause, fix }, [other])
   }
 

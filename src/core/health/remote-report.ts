@@ -179,7 +179,8 @@ export function readHealth(
 function partsOf(value: unknown, read: (part: unknown) => ProbeResult | undefined) {
   const entries = isRecord(value) ? Object.entries(value).slice(0, MOST_PROBES) : []
   return entries.flatMap(([name, part]) => {
-    const [clean, found] = [probeName(name), read(part)]
+    const clean = probeName(name)
+    const found = read(part)
     return found === undefined || clean === '' ? [] : [[clean, found] as const]
   })
 }

@@ -120,7 +120,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
       settings.groups.get(group) === 'half-configured' ? 'half-configured, so it is off' : 'not configured'
     return { name, services: readers, variables: [variable], order: 'chain', steps: steps ?? why }
   }
-  const [limits, heartbeats] = ['SHAREDSTORE_REST_URL', 'HEARTBEAT_PING_URL']
+  const limits = 'SHAREDSTORE_REST_URL'
+  const heartbeats = 'HEARTBEAT_PING_URL'
   const neighbours = services.flatMap((service) => {
     const { name, address } = service
     if (name === WEB || address === undefined) return []

@@ -57,7 +57,8 @@ export function createSuppressingMailer(
   }
 
   async function suppress(mail: Mail, reason: string): Promise<void> {
-    const [identity, suppressions] = [identityOf(mail), await list()]
+    const identity = identityOf(mail)
+    const suppressions = await list()
     if (identity === undefined || suppressions === undefined) return
     const now = clock.now()
     const why = { cause: 'hard-bounce', at: now, source: 'send', reason } as const

@@ -54,7 +54,8 @@ export async function compareRows(source: CopySource, perform: Perform, latest: 
   const isEmpty = (await perform(schemaVersion())) < latest
   const differences: TableDifference[] = []
   for (const table of TABLES) {
-    let [from, alike] = [0, 0]
+    let from = 0
+    let alike = 0
     for await (const { rows, columns, selected } of pagesOf(source, table)) {
       const both = `SELECT count(*) AS count FROM (${selected} INTERSECT SELECT ${columns.join(', ')} FROM ${table}) AS both_sides`
       from += rows.length

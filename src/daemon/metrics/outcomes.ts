@@ -119,7 +119,8 @@ export function watchOutcomes(metrics: MetricSet, clock: Pick<Clock, 'now'>) {
     const reasons = ALERTS.map(([name, alert], index) => {
       const failing = [...(counts[index] ?? [])].flatMap(([by, { bad, all }]) => {
         const then = before[index]?.get(by) ?? { bad: 0, all: 0 }
-        const [badNow, allNow] = [bad - then.bad, all - then.all]
+        const badNow = bad - then.bad
+        const allNow = all - then.all
         return badNow >= alert.least && badNow > allNow * alert.share
           ? [alert.reason(badNow, allNow, by)]
           : []

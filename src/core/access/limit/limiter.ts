@@ -66,7 +66,8 @@ export function takeOne(
   const next = from + each
   const wait = next - burst - now
   if (wait > 0) return { policy, allowed: false, remaining: 0, reset: from - now, retry: wait, arrival: from }
-  const [reset, remaining] = [next - now, Math.floor((burst - (next - now)) / each)]
+  const reset = next - now
+  const remaining = Math.floor((burst - (next - now)) / each)
   return { policy, allowed: true, remaining, reset, retry: 0, arrival: next }
 }
 

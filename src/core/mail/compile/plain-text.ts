@@ -59,7 +59,8 @@ function inline(tokens: readonly Token[]): string {
   return tokens
     .map((token) => {
       if (token.type === 'link') {
-        const [label, { href }] = [inline(token.tokens ?? []), token as Tokens.Link]
+        const label = inline(token.tokens ?? [])
+        const { href } = token as Tokens.Link
         return label === href || `mailto:${label}` === href ? label : `${label} (${href})`
       }
       if (token.type === 'br') return '\n'

@@ -24,7 +24,8 @@ const atLine = (file: string, line = 1) => ({ file, line, column: 1 })
 const NOWHERE = { file: '', line: 0, column: 0 }
 
 function bySeverityAndPlace(a: Finding, b: Finding): number {
-  const [one, other] = [a.location ?? NOWHERE, b.location ?? NOWHERE]
+  const one = a.location ?? NOWHERE
+  const other = b.location ?? NOWHERE
   const inFile = one.file.localeCompare(other.file) || one.line - other.line || one.column - other.column
   return SEVERITY_RANK[a.severity] - SEVERITY_RANK[b.severity] || inFile
 }
