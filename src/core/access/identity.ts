@@ -29,7 +29,7 @@ const KEY_LIFE_MS = 10 * 60 * 1000
 /** A key has less than 1 KB, and a server has a few at a time. */
 const LARGEST_KEY_SET_BYTES = 128 * 1024
 const LONGEST_SUBJECT = 255
-/** The longest that the datastore lets a person's token live. Its service key, which the back end keeps, lives for years. */
+/** A token that never ends is a password nobody can take back, so the limit stays. The service key, which the back end keeps, lives for years. */
 const LONGEST_LIFE_SECONDS = 7 * 24 * 3600
 /** With a key set the algorithm must be an asymmetric one: a public key taken for an HMAC secret is the classic forgery. */
 // biome-ignore format: a list of names is read as a text
