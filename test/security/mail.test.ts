@@ -57,8 +57,8 @@ test.each(SCANNERS)(
   },
 )
 
-test('a browser and a program that asks for JSON confirm by GET', async () => {
-  for (const headers of [BROWSER, { Accept: 'application/json' }]) {
+test('a browser, a program that asks for JSON and a plain request confirm by GET', async () => {
+  for (const headers of [BROWSER, { Accept: 'application/json' }, {}]) {
     const { follow, state } = await unconfirmed()
     expect((await follow(headers)).status).toBe(200)
     expect(await state()).toBe('confirmed')

@@ -75,12 +75,10 @@ const UnsubscribeRequest = z.looseObject({
   language: z.string().optional(),
   timeZone: z.string().optional(),
 })
+const Unchanged = z.literal('').transform(() => undefined)
 const Preferences = z.object({
-  language: z.literal('').or(z.string().refine(isLanguage, 'not a language tag, as de')).optional(),
-  timeZone: z
-    .literal('')
-    .or(z.string().refine(isTimeZone, 'not an IANA time zone, as Europe/Berlin'))
-    .optional(),
+  language: Unchanged.or(z.string().refine(isLanguage, 'not a language tag, as de')).optional(),
+  timeZone: Unchanged.or(z.string().refine(isTimeZone, 'not an IANA time zone, as Europe/Berlin')).optional(),
 })
 const UnsubscribeAnswer = z.strictObject({ status: z.enum(['unsubscribed', 'unchanged']) })
 
@@ -137,29 +135,26 @@ export const unsubscribeRoute = (platform: ResolvedPlatform) =>
       return async (c) => {
         const nothing = answerToPrefetch(c)
         if (nothing) return nothing
-        const { frame } = c
         const id = c.query('course')
         const page = { action: `${c.url.pathname}${c.url.search}`, course: id, choice }
         if (needsButton(c, platform.unsubscription ?? 'link'))
-          return c.wantsJson ? { status: 'unchanged' as const } : htmlResponse(unsubscribePage(frame, page))
+          return c.wantsJson ? { status: 'unchanged' as const } : htmlResponse(unsubscribePage(c.frame, page))
         const link = { s: c.query('s') ?? '', t: c.query('t') ?? '' }
         const fields = c.request.method === 'POST' ? await c.form() : {}
         const opened = await course()
         if (fields.preferences === '1') {
-          const { language, timeZone } = parseWith(Preferences, fields)
-          await opened.preferByLink(link, {
-            language: language || undefined,
-            timeZone: timeZone || undefined,
-          })
-          if (fields.undo !== '1') return htmlResponse(preferredPage(frame))
+          await opened.preferByLink(link, parseWith(Preferences, fields))
+          if (fields.undo !== '1') return htmlResponse(preferredPage(c.frame))
         }
         if (fields.undo === '1') {
           // The link's token authorizes the undo: a forged form on another site cannot know it.
           await opened.undoUnsubscribe(link)
-          return htmlResponse(resubscribedPage(frame, id))
+          return htmlResponse(resubscribedPage(c.frame, id))
         }
         await opened.unsubscribe(link)
-        return c.wantsJson ? { status: 'unsubscribed' as const } : htmlResponse(unsubscribedPage(frame, page))
+        return c.wantsJson
+          ? { status: 'unsubscribed' as const }
+          : htmlResponse(unsubscribedPage(c.frame, page))
       }
     },
   })
@@ -186,16 +181,16 @@ function needsButton({ request: { method, headers } }: RouteContext, by: 'link' 
 }
 
 /**
- * Did a program fetch this link, and no person follow it? Mail filters, link previews and prefetching browsers open
- * every link of a mail; a person's browser names HTML among what it accepts, and a program that means it asks for JSON.
- * A scanner that behaves as a browser in every respect cannot be told from one: `confirmation: 'button'` and
- * `unsubscription: 'button'` are for that.
+ * Did a mail filter, link preview or prefetch fetch this link, and no person follow it? Any browser asks for HTML; curl
+ * and the like take whatever comes. `confirmation: 'button'` and `unsubscription: 'button'` are for other scanners.
  */
 export function isScanner(headers: Headers): boolean {
-  const accept = headers.get('accept') ?? ''
-  if (!/\btext\/html\b|\bapplication\/(?:[\w.-]+\+)?json\b/i.test(accept)) return true
-  return SCANNER.test(headers.get('user-agent') ?? '') || isPrefetch(headers)
+  const agent = headers.get('user-agent') ?? ''
+  const accept = headers.get('accept') ?? '*/*'
+  const takesPage = /\btext\/html\b|\bapplication\/(?:[\w.-]+\+)?json\b/i.test(accept)
+  const takesAny = accept.startsWith('*/*') && !/^mozilla\//i.test(agent)
+  return !(takesPage || takesAny) || SCANNER.test(agent) || isPrefetch(headers)
 }
 
 const SCANNER =
-  /bot\b|bot\/|crawl|spider|scanner|preview|prefetch|proofpoint|mimecast|barracuda|safelinks|safe links|urldefense|fireeye|trellix|symantec|sophos|forcepoint|ironport|fortinet|zscaler|virustotal|urlscan|checkpoint|trend ?micro|bitdefender|kaspersky|google-safety|google-read-aloud|googleimageproxy|ggpht|yahoomailproxy|yahoo pipes|microsoft office|ms-office|outlook-|facebookexternalhit|whatsapp|telegram|discord|slack|skypeuri|headlesschrome|phantomjs/i
+  /bot\b|bot\/|crawl|spider|scanner|preview|prefetch|proofpoint|mimecast|barracuda|safelinks|safe links|urldefense|fireeye|trellix|symantec|sophos|forcepoint|ironport|fortinet|zscaler|virustotal|urlscan|checkpoint|trend ?micro|bitdefender|kaspersky|google-safety|google-read-aloud|googleimageproxy|ggpht|yahoomailproxy|yahoo pipes|microsoft office|ms-office|outlook-|facebookexternalhit|whatsapp|telegram|discord|slack|skypeuri|headlesschrome|phantomjs|go-http-client|^java|okhttp|apache-httpclient|libwww|winhttp/i
