@@ -45,12 +45,22 @@ const session = (response: ServerResponse, url = 'https://pay.example.com/c/cs_1
     .setHeader('Content-Type', 'application/json')
     .end(JSON.stringify({ id: 'cs_1', url, object: 'checkout.session' }))
 
-test('checkout says that it is not configured, to everybody, until it is', async () => {
+const checkoutOf = (body: string) =>
+  new Request('http://web.example/api/checkout', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+
+test('checkout says that it is not configured, to everybody, until it is, and refuses a bad body before', async () => {
   const empty = openPlatform({ env: {} })
   onTestFinished(() => empty.close())
   const response = await empty.web.fetch(new Request('http://web.example/api/checkout', { method: 'POST' }))
   expect(response.status).toBe(503)
   expect(await bodyOf(response)).toMatchObject({ code: 'payments_not_configured' })
+  for (const body of ['{', '[]', '{}', '{"price":5}', '\0'])
+    expect((await empty.web.fetch(checkoutOf(body))).status, body).toBe(400)
+  expect((await empty.web.fetch(checkoutOf('{"price":"pro-monthly"}'))).status).toBe(503)
   const half = await accountPlatform({ env: { PAYMENTS_SECRET_KEY: 'sk_test_x' } })
   expect((await half.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(503)
 })

@@ -23,8 +23,11 @@ export const checkoutRoute = () =>
     errors: ['payments_not_configured', 'unavailable'],
     errorTexts: ({ notCharged }) => ({ unavailable: notCharged }),
     handle: (site) => async (c) => {
-      if (site.checkout === undefined)
+      if (site.checkout === undefined) {
+        // A bad body is a 400 here too.
+        if (c.request.body !== null && c.request.headers.get('content-length') !== '0') await c.json()
         throw new PlatformError('payments_not_configured', 'Payments are not configured on this platform.')
+      }
       const asker = await requireIdentity(site, c)
       if (asker.kind !== 'person')
         throw new PlatformError('unauthenticated', 'A checkout is for a person’s account.')
