@@ -50,7 +50,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     severity: 'warning',
     services,
     cause: `This is not about what runs here: ${context.unused}`,
-    fix: 'Do as it says. If the default platform is meant, say so with --no-config.',
+    fix: 'Do as it says, or add --no-config if the default platform is meant.',
   })
   const findings = bySeverity([
     ...report.findings,
@@ -102,7 +102,7 @@ export function namesNotRead(
           id: 'no-definition',
           severity: 'warning',
           cause: `${counted} unknown to the default platform, which runs because no definition was found in ${searched.join(' or ')}.`,
-          fix: 'Name the definition with --config. If the default platform is meant, say so with --no-config.',
+          fix: 'Name the definition with --config, or add --no-config if the default platform is meant.',
         }
   return [fileFinding({ services, ...said })]
 }

@@ -7,7 +7,6 @@ import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context, ExitCode } from './context.ts'
 import { EXIT, loadPaint, terminalColumns, whichPlatform, wrongUsage } from './context.ts'
-import type { DocumentOf } from './documents/documents.ts'
 import { readTextFile } from './environment.ts'
 import { format, type Values } from './inputs.ts'
 import { lintText, reportText } from './output/findings-text.ts'
@@ -78,7 +77,7 @@ async function document(
 ): Promise<string> {
   const live = 'live' in report ? report.live : undefined
   const { format, strict = false } = options
-  if (format === 'json') return jsonText(report satisfies CheckedReport | DocumentOf<'email lint'>)
+  if (format === 'json') return jsonText({ ...report, findings: shown })
   if (format === 'github') return (await import('./output/annotations.ts')).githubText(shown, live)
   if (format === 'sarif')
     return (await import('./output/annotations.ts')).sarifText(shown, packageJson.version, live)

@@ -56,10 +56,24 @@ test('a finding about a secret from a file points to the line that names the fil
   expect(origin('MAILER_API_KEY')?.location).toEqual({ file: '.env', line: 2, column: 1 })
 })
 
+test('a report shows what is not configured only when asked, in every format', async () => {
+  for (const format of ['text', 'json', 'github', 'sarif', 'junit']) {
+    const shown = async (...more: string[]) => {
+      const { context, stdout } = testContext({ cwd: await folderWith({}) })
+      await runProgram(['preflight', '--no-config', '--format', format, ...more], context)
+      return stdout()
+    }
+    expect(await shown()).not.toContain('group-absent')
+    expect(await shown('--notices')).toContain('group-absent')
+  }
+})
+
 test('the errors of a report come first, wherever they were found', async () => {
   const cwd = await folderWith({ '.env': 'API_URL=no address\nMAILER_API_KEY_FILE=/nowhere/key\n' })
   const { context, stdout } = testContext({ cwd })
-  expect(await runProgram(['preflight', '--env-file', '.env', '--format', 'json'], context)).toBe(1)
+  expect(
+    await runProgram(['preflight', '--env-file', '.env', '--format', 'json', '--notices'], context),
+  ).toBe(1)
   const { findings } = JSON.parse(stdout()) as { findings: Finding[] }
   const severities = findings.map(({ severity }) => severity)
   expect(new Set(severities)).toEqual(new Set(['error', 'warning', 'notice']))

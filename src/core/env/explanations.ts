@@ -115,7 +115,7 @@ export const LIVE_FINDINGS = {
   },
   'store-of-another': {
     meaning: 'A platform of another name has used the store, so the daemon would not start on it.',
-    fix: 'Name that platform’s definition with --config, or another store. If the platform was renamed, start the daemon once with --adopt.',
+    fix: 'Name that platform’s definition with --config, name another store, or, if the platform was renamed, start the daemon once with --adopt.',
   },
   'store-migration-pending': {
     meaning: 'The store’s schema is older than this build; the services migrate it when they start.',

@@ -331,7 +331,7 @@ export const baseGroups = {
         when: ['MAILER_FROM', 'MAILER_REPLY_TO', 'MAILER_API_URL', 'MAILER_SMTP_URL', 'MAILER_PROVIDER'],
         where: { variable: 'MAILER_SMTP_URL', of: NO_OPEN_RELAY },
         cause: 'Mail is partly set up, but without its key nothing is sent.',
-        fix: 'Set MAILER_API_KEY (over SMTP, the user’s password), or remove the rest. Only a MAILER_SMTP_URL without a user needs none.',
+        fix: 'Set MAILER_API_KEY (over SMTP, the user’s password), use a MAILER_SMTP_URL without a user, or remove the rest.',
       },
       {
         id: 'mail-provider-without-server',

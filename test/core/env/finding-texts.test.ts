@@ -9,12 +9,15 @@ import type { Finding } from '../../../src/core/finding.ts'
 import { and } from '../../../src/core/sentences.ts'
 import { contract, SERVICES } from '../../support/learning.ts'
 
+const isOneSentence = (text: string) => !/[a-z)\d]\. [A-Z]/.test(text)
+
 /** Two sentences for an operator, about variables that have names. */
 function isWhole(finding: Finding): void {
   expect(finding.id).toMatch(/^[a-z][a-z0-9-]+$/)
   expect(['error', 'warning', 'notice']).toContain(finding.severity)
   expect(finding.cause, finding.id).toMatch(/^[A-Z•].*\.$/s)
   expect(finding.fix, finding.id).toMatch(/^[A-Z].*(?:[.?]|openssl rand -base64 32)$/s)
+  for (const text of [finding.cause, finding.fix]) expect(text).toSatisfy(isOneSentence)
   expect(finding.services.length).toBeGreaterThan(0)
   expect(finding.group).toMatch(/^[a-z]+$/)
   for (const name of [...finding.present, ...finding.missing]) expect(name).toMatch(/^[A-Za-z_][\w.-]*$/)
@@ -43,6 +46,7 @@ test('explains each finding in sentences', () => {
   for (const { meaning, fix } of Object.values(LIVE_FINDINGS)) {
     expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
     expect(fix).toMatch(/^[A-Z].{10,}$/)
+    expect(fix).toSatisfy(isOneSentence)
   }
 })
 

@@ -104,7 +104,7 @@ function unspokenLanguage(language: string): readonly Finding[] {
   const [own, its] = [language, messagesOf(language).language].map(languageName)
   if (own === its) return []
   const cause = `platformctl does not speak ${own}: to readers of ${own}, its pages and what it adds to a mail are in ${its}.`
-  const fix = `Write because:, unsubscribe: and action: in ${own} in the front matter of each mail. The pages stay ${its}.`
+  const fix = `Write because:, unsubscribe: and action: in ${own} in the front matter of each mail; the pages stay ${its}.`
   return [lintFinding('language-unspoken', cause, undefined, fix)]
 }
 
