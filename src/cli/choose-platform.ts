@@ -104,9 +104,9 @@ async function load(folder: string, file: string): Promise<ResolvedPlatform> {
   return loadPlatform({ folder, file, configModule: path.join(packageRoot(), 'dist', 'config.js') })
 }
 
-/** The values of `--env-file` and `--data`, which the command itself parses later, with all else. */
+/** The env files and the data folder that the words name; the command itself parses them later, with all else. */
 function placesIn(words: readonly string[]) {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     // Of the short options, that of env files alone: the words of others may begin with a dash too.
     args: words.filter((word) => !/^-[^-e]/.test(word)),
     strict: false,
@@ -118,5 +118,6 @@ function placesIn(words: readonly string[]) {
   // One at the end of the line has no value.
   const isText = (value: string | boolean) => typeof value === 'string'
   const { 'env-file': envFiles = [], data = [] } = values
-  return { envFiles: envFiles.filter(isText), data: data.filter(isText).at(-1) }
+  const files = /^env (?:check|dialects|diff)$/.test(words.slice(0, 2).join(' ')) ? positionals.slice(2) : []
+  return { envFiles: [...envFiles.filter(isText), ...files], data: data.filter(isText).at(-1) }
 }

@@ -44,8 +44,10 @@ export function findRunningDaemon(
   const [pointer, ...others] = byFolder.values()
   if (pointer === undefined || (only !== undefined && only !== pointer.dataFolder)) return undefined
   if (others.length > 0) {
-    const all = [...byFolder.keys()].join(', ')
-    skip(`several daemons run here (${all}), so no command assumes one: ${NAME_THEM}.`)
+    const all = [...byFolder.keys()]
+    // No warning of the default platform if all of them run it.
+    const tell = all.every((folder) => readRecord(folder)?.platform?.definition === null) ? say : skip
+    tell(`several daemons run here (${all.join(', ')}), so no command assumes one: ${NAME_THEM}.`)
     return undefined
   }
   const { dataFolder, file } = pointer

@@ -77,6 +77,14 @@ test('preflight names the definition that it found in its folder or beside the e
   })
 })
 
+test('commands that take env files as arguments look for the definition beside them too', async () => {
+  const { at, file, run } = await school()
+  const one = at('srv/kiln.env')
+  expect((await run(['env', 'check', one])).stdout).toContain(named(file))
+  expect((await run(['env', 'diff', '--format', 'text', one, one])).exitCode).toBe(0)
+  expect((await run(['env', 'check', one, '--no-config'])).stdout).not.toContain(named(file))
+})
+
 test('an env file with names that the default platform does not know is a warning, unless --no-config asks for it', async () => {
   const { at, run } = await school()
   await writeFile(at('elsewhere/kiln.env'), 'KILN_API_KEY=a-long-key-of-the-kiln\n')
@@ -212,6 +220,15 @@ test('of two daemons none is assumed, and one that crashed does not count', asyn
   await first.stop('SIGKILL')
   expect((await run(['preflight'])).stderr).toContain(`--data ${at('second')}`)
   await second.stop()
+})
+
+test('several daemons of the default platform are no reason for a strict preflight to fail', async () => {
+  const { at, run, start } = await school()
+  for (const folder of ['data', 'second']) await start(['--data', at(folder)])
+  const { exitCode, stdout, stderr } = await run(['preflight', '--strict'])
+  expect(stderr).toContain('several daemons run here')
+  expect(stdout).toContain('0 errors, 0 warnings')
+  expect(exitCode).toBe(0)
 })
 
 test.runIf(process.getuid?.() === 0)(
