@@ -59,7 +59,7 @@ HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold for these requests, and for all others
 | \`junit\` | a suite each service, a case for reaching it and one for each probe; and one case for the verdict, which also fails for another build, \`--strict\` or too few passes in a row |
 | \`prom\` | gauges \`platformctl_remote_…\` for a textfile collector |
 
-A service whose only trouble is another one is named as its follower (\`because api\`), and the origin once as the root cause. Different builds and a certificate with less than 14 days left are warnings; with \`--strict\` they fail.
+A service that fails only because of another says so (\`because api\`), and the other one is named once, as the root cause. Different builds and a certificate with less than 14 days left are warnings; with \`--strict\` they fail.
 
 ## Cause codes
 

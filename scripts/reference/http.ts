@@ -40,7 +40,7 @@ export function httpReference(document: Document): string {
     '# HTTP reference',
     '<!-- Made by `npm run make`. -->',
     `${SHOWN} \`/openapi.json\` of your web service says the same with yours. [A JSON Schema](schemas/http.schema.json) has the bodies. Errors have [one shape](errors.md) everywhere; a browser (\`Accept: text/html\`) gets them as a page. Bodies are limited to the size in brackets. Every answer has \`X-Request-Id\`; a well-formed one of the request is kept. Limited routes answer with \`RateLimit\` and \`RateLimit-Policy\`. Tokens, secrets and proofs go into \`Authorization: Bearer\`. Unless it says otherwise, web serves a route.`,
-    `Any operation can answer ${errorLinks([...everywhere])}; one with a body also ${errorLinks([...withBody].filter((code) => !everywhere.has(code)))}. The others stand with each.`,
+    `Any operation can answer ${errorLinks([...everywhere])}; one with a body also ${errorLinks([...withBody].filter((code) => !everywhere.has(code)))}. Each operation lists its other errors.`,
     ...tags.map((tag) => {
       const links = tagged(tag).map(({ title }) => `[\`${title}\`](#${anchor(title)})`)
       return `**${tag}**: ${links.join(', ')}`

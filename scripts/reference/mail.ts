@@ -24,7 +24,7 @@ ${mails.join('\n')}
 
 ## Outcomes over SMTP
 
-What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: sending stops until the next run, and lessons lose no attempt. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: either your settings or account are at fault, or this message: whether other messages are accepted meanwhile decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
+A message is *sent* or has one of these outcomes; the first row that fits decides. *Transient, connection*: sending stops until the next run, and lessons lose no attempt. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Transient, sender*: either your settings or account are at fault, or this message: whether other messages are accepted meanwhile decides. *Unknown*: it may have been delivered; it is tried again with the same idempotency key.
 
 ${table(SMTP_OUTCOMES)}
 

@@ -16,7 +16,7 @@ export function metricsReference(): string {
 
 <!-- Made by \`npm run make\`. -->
 
-\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** could reveal on a small platform what one person did, and so could the counts for \`/api/email\` and below. A scrape gets them only with the HEALTH_DEEP_TOKEN. If you set no token, it gets them from the machine itself, not through a proxy. No series names a host, an address or a person, and every label has a closed set of values; one without an explanation means what it means in a row above.
+\`GET /metrics\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** could reveal on a small platform what one person did, and so could the counts for \`/api/email\` and below. A scrape gets them only with the HEALTH_DEEP_TOKEN. If you set no token, it gets them from the machine itself, not through a proxy. No series names a host, an address or a person, and every label has a closed set of values, explained where it first appears.
 
 \`\`\`yaml
 scrape_configs:

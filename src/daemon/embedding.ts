@@ -48,7 +48,7 @@ export interface Handler {
 /** The services of the default platform that are served by its process. */
 export type DefaultServices = 'web' | 'api' | 'agent'
 
-/** The platform as plain handlers, one for each service that it serves (CONTRACT §8). */
+/** A handler for each service, and `mail`, `sendEmail`, `courses`, `dispatch`, `health`, `validate`, `close` (CONTRACT §8). */
 export type Platform<Services extends string = DefaultServices, Templates = unknown> = Operations<Templates> &
   Readonly<Record<Services, Handler>>
 

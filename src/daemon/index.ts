@@ -54,7 +54,7 @@ type TemplatesOf<Definition> = Definition extends { readonly templates: infer Te
 /**
  * Opens the platform as Request → Response handlers, one for each service that it serves (CONTRACT §8). Never throws
  * for a half-configured environment: the group is off, `validate()` says so, and its probe is degraded. Throws a
- * DefinitionError for a definition with faults.
+ * DefinitionError for a definition with faults. Lessons go out only by `dispatch()`, or a daemon on the same store.
  */
 export function openPlatform<
   const Definition extends PlatformDefinition | DefinedPlatform = PlatformDefinition,

@@ -85,6 +85,7 @@ test('lessons are in the order in which people count, whatever the width of thei
     '2-clay',
     '2-Glaze',
     '2-kiln',
+    '2.5-between',
     '10-fire',
     '10-fire2',
     '10-fire10',

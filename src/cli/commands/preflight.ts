@@ -9,7 +9,7 @@ export const define: Define = ({ platform: { contract } }) =>
     description:
       'Check the environment of all services, as each does when it starts. Half-configured groups and broken rules are errors, and, of your own definition, missing required variables and malformed values. All else is a warning.',
     exits:
-      '0 passed, 1 failed, 2 unreadable input, 3 passed here, but something outside was not reached or refused a key.',
+      '0 passed, 1 failed, 2 unreadable input, 3 the settings passed, but a service was not reached or refused a key.',
     examples: [
       "platformctl preflight                                   this process's environment",
       '--env-file .env --strict          with a file, failing on warnings',

@@ -109,7 +109,7 @@ export const set = courseCommand({
     const enrolments = await course.set({ ...person, timeZone, language, course: id }, operatorOf(context))
     if (enrolments === 0) throw failure(`no subscription has this ${byAddress ? 'address' : 'id'}.`)
     const courses = enrolments === 1 ? 'one course' : `${enrolments} courses`
-    return { json: { enrolments }, text: `set for ${courses}; the lessons and mails to come follow\n` }
+    return { json: { enrolments }, text: `set for ${courses}, from the next mail on\n` }
   },
 })
 

@@ -246,7 +246,7 @@ function sentText({ repeats, taken }: RestoreResult): string {
       ? `${plural(taken, 'lesson')} sent after the backup ${taken === 1 ? 'is' : 'are'} recorded as sent\n`
       : ''
   if (repeats === undefined)
-    return `${took}what was sent after the backup is sent again, and alerts, silences and announcements are those of the backup: the replaced store cannot be read\n`
+    return `${took}no earlier store could be read: what was sent after the backup is sent again, and alerts, silences and announcements are those of the backup\n`
   return repeats === 0
     ? took
     : `${took}${plural(repeats, 'lesson')} sent after the backup will be sent again: restore with --sent-from and the replaced store’s file to prevent it, or use course resolve SUBSCRIPTION sent\n`

@@ -19,7 +19,7 @@ export type Identity =
     }
   | { readonly kind: 'service' }
 
-/** The sender of a request. Rejects with `unavailable` when it cannot be found out now: that is no wrong token. */
+/** The sender of a request. Rejects with `unavailable` if the token cannot be verified now. */
 export type Identify = (request: Request) => Promise<Identity | undefined>
 
 /** RFC 7519 §4.1.4: "usually no more than a few minutes"; machines with NTP differ by less than this. */

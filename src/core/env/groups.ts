@@ -118,7 +118,7 @@ export const baseGroups = {
         services: 'all',
         adjusts: true,
         example: 'production',
-        summary: 'production, staging, preview or a name of your own: decides which keys look out of place.',
+        summary: 'production, staging or another name: a key of the wrong mode (test, live) is a warning.',
       },
       CORS_ALLOWED_ORIGINS: {
         kind: 'origins',
@@ -642,7 +642,7 @@ export const baseGroups = {
         id: 'alerts-escalation-alone',
         when: ['ALERT_ESCALATION_URL'],
         atLeastOne: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
-        cause: 'Incidents escalate, but nobody hears of them first.',
+        cause: 'Alerts would escalate, but there is no first place to send them.',
       },
       {
         id: 'alerts-escalation-after-alone',

@@ -143,7 +143,7 @@ const METRICS = {
     'When platformctl db backup last made a backup of this store; 0: never. Absent where the store is no file and was never backed up by it.',
   ),
   platformctl_certificate_expires_timestamp_seconds: gauge(
-    'When the certificate behind a configured address ends, looked at once an hour.',
+    'When the certificate behind a configured address expires; checked once an hour.',
     { variable: 'the variable that holds the address' },
   ),
   platformctl_certificate_valid: gauge(
