@@ -196,6 +196,12 @@ test('test sends on every channel without a store, and says what did not arrive'
     code: 3,
     stdout: 'not sent by webhook: the webhook answered 500\n',
   })
+  expect(await alert(['test'], { ALERT_WEBHOOK_URL: good.url, ALERT_ESCALATION_URL: bad.url })).toMatchObject(
+    {
+      code: 3,
+      stdout: 'sent by webhook\nnot sent by escalation: the webhook answered 500\n',
+    },
+  )
   expect(await alert(['test'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('no channel for alerts'),

@@ -8,13 +8,14 @@ import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
-async function terminal(cwd?: string, platform = learning) {
+async function terminal(cwd?: string, platform = learning, signal = new AbortController().signal) {
   cwd ??= await emptyFolder()
   await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })).close()
   return async (...args: string[]) => {
     const { context, stdout, stderr } = testContext({
       cwd,
       platform,
+      signal,
       operator: () => ({ name: 'ops', place: 'box-1' }),
     })
     const code = await runProgram([...args, '--data', '.'], context)
@@ -63,6 +64,10 @@ test('after a fault of the sender an operator tries all that waits for a decisio
     "UPDATE subscription SET problem_kind = 'parked', problem_reason = 'sender refused', problem_since = 1, next_attempt_at = NULL",
   )
   expect(await run('course', 'resolve', '--all')).toMatchObject({ code: 2 })
+  for (const all of [[], ['--all']])
+    expect((await run('course', 'resolve', ...all, '--reason', 'full', 'retry')).out).toContain(
+      '0 deliveries',
+    )
   expect(await run('course', 'resolve', '--all', 'retry')).toMatchObject({
     code: 0,
     out: expect.stringContaining('2 deliveries'),
@@ -152,6 +157,11 @@ test('an operator imports people with proof of consent, sees the lines of those 
   expect((await run('course', 'show', 'ada@example.com')).out).toMatch(
     /consent +2026-01-02T.*, form, at the fair/,
   )
+  const shown = await run('course', 'show', 'ada@example.com', '--format', 'json')
+  expect(JSON.parse(shown.out)).toMatchObject({
+    ...{ language: 'de', timeZone: 'Europe/Vienna', sentDays: [1, 2], consent: { how: 'form, at the fair' } },
+    history: [{ kind: 'confirmed', source: 'import' }],
+  })
   const csv = (await run('course', 'export')).out
   expect(csv).toMatch(
     /^address,course,state,language,time_zone,sent,lessons,sent_lessons,last_sent_at,next_at,consent_at,consent_how\r\n/,
@@ -163,6 +173,11 @@ test('an operator imports people with proof of consent, sees the lines of those 
   expect(JSON.parse(json.out)).toMatchObject({ version: 1, enrolments: [{}, {}] })
   expect(await run('course', 'export', '--course', 'quantun')).toMatchObject({ code: 2, out: '' })
   expect((await run('db', 'audit')).out).toMatch(/import.*4 people from people.csv/)
+  const ended = await terminal(cwd, learning, AbortSignal.abort())
+  expect(await ended('course', 'export')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('the export was interrupted'),
+  })
 })
 
 test('a mistyped course is wrong usage, and an unknown address has nothing to confirm', async () => {

@@ -1,5 +1,6 @@
 import { copyFile, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { generateIdentity, identityToRecipient } from 'age-encryption'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
@@ -116,6 +117,9 @@ test('visitors’ events are backed up during writes, verified, and restored tog
     ),
   })
   expect((await db('verify')).stdout).toMatch(/✔ the file of analytics is sound\n$/)
+  await db('backup', 'e.sqlite.age', '--recipient', await identityToRecipient(await generateIdentity()))
+  for (const name of ['e.sqlite.age', 'e-analytics.sqlite.age'])
+    expect((await readFile(path.join(cwd, name), 'latin1')).slice(0, 21)).toBe('age-encryption.org/v1')
   await append(2)
   await store.close()
   const before = (await readdir(data)).sort()

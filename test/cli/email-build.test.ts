@@ -64,13 +64,20 @@ test('lists, prints, builds and sends a mail from a definition’s folder togeth
   await opened.close()
 })
 
-test('a fresh build is used as it is, and a template that changed since is compiled', async () => {
+test('a fresh build is used as it is, and a template or translation that changed since is compiled', async () => {
   const { folder, write, platform, run } = await kilnSchool()
+  await mkdir(path.join(folder, 'mails/de'))
+  const translate = (body: string) =>
+    writeFile(path.join(folder, 'mails/de/kiln-booked.md'), template('Dein Ofen', body))
+  await translate('Am Freitag gehört er dir.')
   await run('build')
   const file = path.join(folder, 'mails/compiled/mails.json')
   await writeFile(file, (await readFile(file, 'utf8')).replaceAll('on Friday', 'as built'))
-  const text = async () => JSON.stringify((await platform().mails.compiled())['kiln-booked']?.text)
+  const text = async (name = 'kiln-booked') => JSON.stringify((await platform().mails.compiled())[name]?.text)
   expect(await text()).toContain('as built')
+  await translate('Am Samstag gehört er dir.')
+  expect(await text('de/kiln-booked')).toContain('Samstag')
+  await run('build')
   await write(template('Your kiln', 'Now it is Saturday.'))
   expect(await text()).toContain('Saturday')
 })

@@ -185,7 +185,7 @@ test('a mail refused by the server exits with 3 and the reason, and unconfigured
   })
 })
 
-test('the preview names the folders of the platform’s own mails, and a lesson that is new while it runs', async () => {
+test('the preview names the folders of the platform’s own mails, sends to the addresses of --to alone, and a lesson that is new while it runs', async () => {
   const cwd = await emptyFolder()
   const lesson = '---\nsubject: Clay\n---\n\n# Clay\n'
   await mkdir(path.join(cwd, 'firing'))
@@ -195,13 +195,21 @@ test('the preview names the folders of the platform’s own mails, and a lesson 
     { folder: cwd },
   )
   const end = new AbortController()
-  const { context, stderr } = testContext({ cwd, platform, signal: end.signal })
-  const running = runProgram(['email', 'preview', '--port', '0'], context)
+  const { context, stdout, stderr } = testContext({ cwd, platform, signal: end.signal })
+  const running = runProgram(['email', 'preview', '--port', '0', '--to', 'ada@example.com'], context)
   await expect
     .poll(stderr)
     .toBe(
       'mails: firing, those of the package. The page reloads when you save one; Ctrl-C ends the preview.\n',
     )
+  const { origin, hash } = new URL(stdout())
+  const asked = await fetch(`${origin}/session`, {
+    method: 'POST',
+    body: JSON.stringify({ key: hash.slice(5) }),
+  })
+  const { token } = (await asked.json()) as { readonly token: string }
+  const sender = await fetch(`${origin}/sender.json`, { headers: { 'X-Preview-Token': token } })
+  expect(await sender.json()).toMatchObject({ recipients: ['ada@example.com'] })
   await writeFile(path.join(cwd, 'firing/2-fire.md'), lesson)
   const name = path.join('firing', '2-fire.md')
   await expect.poll(stderr).toContain(`${name} is new: end the preview and start it again to see it.\n`)

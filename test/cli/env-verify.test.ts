@@ -76,6 +76,21 @@ async function run(
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
+test.each([
+  ['differs', { ...ENV, LOG_LEVEL: 'error' }, 1],
+  ['missing', { ...ENV, RATE_LIMIT_PER_MINUTE: '9' }, 1],
+  ['extra', { ...ENV, LOG_LEVEL: '' }, 1],
+  ['differs', { ...ENV, BUILD_STAMP: 'second' }, 0],
+])(
+  'one variable that is %s decides the exit code, unless it may differ between replicas',
+  async (state, file, code) => {
+    const found = await verify(file, ['--url', `web=${await running(ENV)}`, '--format', 'json'])
+    expect(found.code).toBe(code)
+    const { variables } = JSON.parse(found.stdout).replicas[0]
+    expect(variables.map((one: { state: string }) => one.state)).toContain(state)
+  },
+)
+
 test('a service that runs the file is the same, and each kind of difference is named without a value', async () => {
   const url = `web=${await running({ ...ENV, MAILER_RATE: '5' })}`
   expect(await verify({ ...ENV, MAILER_RATE: '5' }, ['--url', url])).toMatchObject({ code: 0, stderr: '' })

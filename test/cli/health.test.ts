@@ -147,6 +147,11 @@ test('--wait gives up when its time is over', async () => {
   expect(now).toBe(9000)
 })
 
+test('no service takes longer than what is left of --wait', async () => {
+  const url = await serve(() => {})
+  expect(await health(url, ['--wait', '300ms', '--timeout', '1h'])).toMatchObject({ code: 3, passed: false })
+})
+
 test('--expect-build fails while another build answers', async () => {
   const url = await serve(saying(report('ok', 'new')))
   expect((await health(url, ['--expect-build', 'new'])).code).toBe(0)

@@ -78,6 +78,8 @@ test('parts passed in by a host are used, and left open for the host to close', 
   expect(events).toContain('request')
   expect(await store.course.find('ada@example.com')).toBeUndefined()
   await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
+  await platform.courses.enrol({ email: 'bob@example.com' })
+  expect(await platform.dispatch({ signal: AbortSignal.abort() })).toMatchObject({ sent: 0, remaining: 1 })
   await Promise.all([platform.close(), platform.close()])
   expect(sent).toHaveLength(2)
   expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'unconfirmed' })

@@ -3,6 +3,7 @@ import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { silentLog, systemRandom } from '../../src/core/host.ts'
 import { visitorsHear } from '../../src/daemon/alerts.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -146,6 +147,11 @@ test('mails sent within one second are all counted after the next check, without
 test('visitors hear of probes and services that they would miss, and not of what is for operators', () => {
   const hears = visitorsHear(learning)
   expect(['api', 'disk_nearly_full', 'gone'].map(hears)).toEqual([true, false, false])
+  const withJob = resolvePlatform(
+    { preset: 'base', heartbeats: { backup: { every: '1d' } } },
+    { folder: '.' },
+  )
+  expect(['heartbeat-backup', 'web'].map(visitorsHear(withJob))).toEqual([false, true])
   const ofWeb = learning.probes.flatMap(({ name, service }) => (service === 'web' ? name : []))
   expect(ofWeb.filter((name) => !hears(name)).sort()).toEqual(['analytics', 'errortrack', 'sharedstore'])
 })

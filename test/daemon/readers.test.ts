@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { lessonSignature } from '../../src/core/course/links.ts'
 import type { Message } from '../../src/core/mail/mailer.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
@@ -12,7 +13,7 @@ const BROWSER = 'text/html,application/xhtml+xml'
 const SITE = 'https://www.example.com'
 
 /** A platform in English with three courses: for everybody, by link, and in mails alone. */
-async function choir() {
+async function choir(env: Readonly<Record<string, string>> = {}) {
   const folder = await emptyFolder()
   for (const id of ['open', 'shy', 'shut'])
     for (const [language, name] of [
@@ -39,7 +40,7 @@ async function choir() {
       },
       { folder },
     ),
-    env: { NEXT_PUBLIC_SITE_URL: SITE },
+    env: { NEXT_PUBLIC_SITE_URL: SITE, ...env },
     store: await openTestStore(await addressOf('sqlite')),
     mailer: testTransport(async (message) => {
       messages.push(message)
@@ -100,6 +101,15 @@ test('who subscribes on the page of a translated lesson gets the course in its l
   expect((await it.ask('/lessons/1', 'fr')).html).not.toContain('name="language"')
   const refused = await it.ask('/api/email/subscribe', 'de', { email: 'ada', language: 'de' })
   expect(refused).toMatchObject({ status: 400, html: expect.stringContaining(LANGUAGE) })
+})
+
+test('links of lessons open with either of two secrets', async () => {
+  const both = ['the-new-secret-of-thirty-two-bytes', 'the-old-secret-of-thirty-two-bytes']
+  const it = await choir({ EMAIL_LINK_SECRET: both.join() })
+  for (const key of [...both, 'a-third-secret-of-thirty-two-bytes']) {
+    const url = `/lessons/1?course=shy&t=${lessonSignature(key, 'shy', 'shy-1-song')}`
+    expect((await it.ask(url)).status).toBe(both.includes(key) ? 200 : 404)
+  }
 })
 
 test('the lessons of a course are pages for everybody, for the link of a mail, or for nobody', async () => {

@@ -125,6 +125,7 @@ test.each(['0', '-1', '10001', 'ten', '1.5', '', '1e2'])(
 test.each([
   ['the default', '', undefined, 100],
   ['the query', '?limit=10000', undefined, 10_000],
+  ['the query before the body', '?limit=9', '{"limit":7}', 9],
   ['the body', '', '{"limit":7}', 7],
   ['a body with a byte order mark', '', '\uFEFF{"limit":7}', 7],
 ])('a dispatch takes its limit from %s', async (_, query, text, limit) => {

@@ -83,6 +83,8 @@ test('declares guaranteed variables as present, and the rest as possibly undefin
     'readonly OVEN_C: string',
   ])
   expect(declared('ONLY_')).toEqual(['readonly ONLY_X: string | undefined'])
+  // Needed beside some values of another variable.
+  expect(types).toContain('readonly MAILER_API_KEY: Secret | undefined')
 })
 
 test('names that are no identifiers are quoted, and no text can end the comment around it', () => {

@@ -113,8 +113,8 @@ async function keySet() {
     response.setHeader('Content-Type', 'application/json')
     response.end(JSON.stringify({ keys: [jwk] }))
   })
-  const sign = (alg = 'ES256', kid = 'first') =>
-    new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 }).setProtectedHeader({
+  const sign = (alg = 'ES256', kid = 'first', more = {}) =>
+    new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600, ...more }).setProtectedHeader({
       alg,
       kid,
     })
@@ -358,6 +358,11 @@ test.each([
   ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, { iss: 'https://a.example/' }],
   ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, {}],
 ])('with an %s configured a token must name it, the service’s too', async (_, claims, good, bad) => {
+  const { url, pair, sign } = await keySet()
+  const byKeySet = jwtIdentify(clock, { kind: 'jwks', url }, claims)
+  const signed = async (more: object) =>
+    ask(`Bearer ${await sign('ES256', 'first', more).sign(pair.privateKey)}`)
+  expect([await byKeySet(await signed(good)), await byKeySet(await signed(bad))]).toEqual([ADA, undefined])
   const strict = jwtIdentify(clock, { kind: 'secret', secret: pairOf(JWT_SECRET) }, claims)
   expect(await strict(ask(`Bearer ${await token(good)}`))).toEqual(ADA)
   expect(await strict(ask(`Bearer ${await token(bad)}`))).toBeUndefined()

@@ -10,6 +10,8 @@ async function visit(objection?: string) {
   const { stdout } = await execa(process.execPath, [program, dsn, ...(objection ? [objection] : [])])
   const events = envelopes.flatMap(({ items }) => items.map(({ payload }) => payload))
   const said = events.map(({ exception }) => (exception as { values: { value: string }[] }).values[0]?.value)
+  for (const event of events)
+    expect(event).toMatchObject({ release: '2026.11.21-abc', environment: 'staging' })
   return { loaded: stdout, said }
 }
 

@@ -43,7 +43,7 @@ if (objection === 'gpc') Object.defineProperty(navigator, 'globalPrivacyControl'
 if (objection === 'opt-out key') localStorage.setItem('platform.optOut', '1')
 
 const page = await import(new URL('../../../dist/browser.js', import.meta.url).href)
-page.start({ dsn, build: '2026.11.21-abc' })
+page.start({ dsn, build: '2026.11.21-abc', environment: 'staging' })
 /** What the SDK itself catches, as of an error that nobody caught. */
 const uncaught = (text: string) =>
   (globalThis as { onerror?: (...of: unknown[]) => void }).onerror?.(text, '', 1, 1, new Error(text))
