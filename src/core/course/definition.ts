@@ -42,9 +42,12 @@ export const FIRST_COURSE = 'quantum'
 /** Visitors subscribe to incidents under this name: as to a course, but without lessons. No course may have it. */
 export const NOTICES = 'status'
 
+/** Old names of ICU, such as PST or IST: Intl takes them and Temporal does not, and some mean several zones. */
+const ICU_ZONE = /^(?:A[CEGRS]|B[ES]|C[ANST]|E[AC]|I[ES]|JS|MI|N[ES]|P[LNRS]|[SV]S)T$/i
+
 export function isTimeZone(text: string): boolean {
   // Offsets are accepted by Intl as well, and know no summer time.
-  if (text.length > 64 || /^[+-]/.test(text)) return false
+  if (text.length > 64 || /^[+-]/.test(text) || ICU_ZONE.test(text)) return false
   return attempt(() => new Intl.DateTimeFormat('en', { timeZone: text })) !== undefined
 }
 

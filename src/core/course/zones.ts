@@ -1,7 +1,10 @@
 import { Temporal } from 'temporal-polyfill'
+import { attempt } from '../is-record.ts'
 import type { Zones } from './due.ts'
 
 const EPOCH = Temporal.PlainDate.from('1970-01-01')
+/** A zone that is not known here, as the row of another build may have it, is none: one reader must not hold up all. */
+const known = (zone: string) => (attempt(() => EPOCH.toZonedDateTime(zone)) ? zone : 'UTC')
 
 /**
  * Local time by Temporal. `compatible` is RFC 5545 §3.3.5: a local time that is skipped is read with the offset before
@@ -9,11 +12,12 @@ const EPOCH = Temporal.PlainDate.from('1970-01-01')
  */
 export const zones: Zones = {
   dayAt: (instant, zone) =>
-    EPOCH.until(Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDate()).days,
+    EPOCH.until(Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(known(zone)).toPlainDate())
+      .days,
   instantOf: (day, minute, zone) =>
     EPOCH.add({ days: day })
       .toPlainDateTime({ hour: Math.floor(minute / 60), minute: minute % 60 })
-      .toZonedDateTime(zone, { disambiguation: 'compatible' }).epochMilliseconds,
+      .toZonedDateTime(known(zone), { disambiguation: 'compatible' }).epochMilliseconds,
 }
 
 /** Milliseconds that a zone's clock is ahead of UTC at a moment. */

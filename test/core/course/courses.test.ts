@@ -184,6 +184,27 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     })
   })
 
+  test('a row with a time zone that is not known here holds up nobody, and its lessons come by UTC', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(drawing) })
+    for (const name of ['ada', 'bob'])
+      await it.course.enrol({
+        spelling: `${name}@example.com`,
+        identity: `${name}@example.com`,
+        course: 'drawing',
+      })
+    const { id = '' } = (await it.store.course.find('ada@example.com')) ?? {}
+    const [now, moved] = [it.now(), () => undefined]
+    await it.store.course.set({ id, now, timeZone: 'PST', moved })
+    for (let day = 0; day < 14; day += 1) {
+      await it.course.dispatch({ limit: 10 })
+      it.pass(DAY_MS)
+    }
+    expect(it.messages.map(({ to }) => to.address).sort()).toEqual([
+      ...['ada@example.com', 'ada@example.com'],
+      ...['bob@example.com', 'bob@example.com'],
+    ])
+  })
+
   test('an operator’s enrolments and cancellations enter the audit log in the same transaction, and only real changes do', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
     const operator = { name: 'ops', place: 'box-1' }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { isTimeZone } from '../../../src/core/course/definition.ts'
 import { arrivalAt, dueAt, movedDue, nextLesson } from '../../../src/core/course/due.ts'
 import { type Claim, nextDay } from '../../../src/core/course/subscription.ts'
 import { newSubscription } from '../../../src/core/course/transitions/enrol.ts'
@@ -40,6 +41,10 @@ const anyLocal = fc.record({
   zone: fc.constantFrom(undefined, ...ZONES),
   weekdays: fc.uniqueArray(fc.integer({ min: 1, max: 7 })).map((days) => days.sort()),
 })
+const isNoonAtUtc = (timeZone: string) =>
+  new Intl.DateTimeFormat('en-US', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(
+    20_000 * DAY_MS + 12 * HOUR_MS,
+  ) === '12:00'
 const between2000And2040 = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2040, 0, 1) })
 
 test('with every, lesson N is due N − 1 times that long after the confirmation, whatever the calendar does', () => {
@@ -51,6 +56,19 @@ test('with every, lesson N is due N − 1 times that long after the confirmation
       )
     }),
   )
+})
+
+test('every time zone that is taken has local times, and one that is not known here has those of UTC', () => {
+  const old = ['PST', 'JST', 'IST', 'CTT', 'EST', 'GMT', 'PRC', 'US/Eastern', 'Etc/GMT+5']
+  const taken = [...Intl.supportedValuesOf('timeZone'), ...old].filter(isTimeZone)
+  expect(taken).toEqual(expect.arrayContaining(['EST', 'GMT', 'PRC', 'US/Eastern', 'Etc/GMT+5']))
+  const noon = (zone: string) => zones.instantOf(20_000, 720, zone)
+  for (const zone of taken) expect([zone, noon(zone) === noon('UTC')]).toEqual([zone, isNoonAtUtc(zone)])
+  for (const zone of ['PST', 'jst', 'Mars/Olympus']) {
+    expect(isTimeZone(zone)).toBe(false)
+    expect(noon(zone)).toBe(noon('UTC'))
+    expect(zones.dayAt(noon('UTC'), zone)).toBe(20_000)
+  }
 })
 
 test('at a local hour, lessons come on chosen days, each on a later one, and the first at the first slot', () => {
