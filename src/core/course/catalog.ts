@@ -118,7 +118,7 @@ export function createCatalog(
     /** How somebody goes on in a course with lessons that were sent elsewhere. */
     arrival(
       course: CourseDefinition,
-      { sent, sentLessons, nextAt = 0, lastSentAt = 0, timeZone }: Newcomer,
+      { sent, sentLessons, isFinished, nextAt = 0, lastSentAt = 0, timeZone }: Newcomer,
       now: number,
     ) {
       const isLatest = course.follow === 'latest'
@@ -127,8 +127,8 @@ export function createCatalog(
       const { confirmedAt, dueAt } = arrivalAt(course, { sent, next, timeZone }, zones)
       return {
         confirmedAt,
-        lessons: lessons.length,
-        dueAt: sent < lessons.length ? dueAt : undefined,
+        lessons: isFinished ? sent : lessons.length,
+        dueAt: sent < lessons.length && !isFinished ? dueAt : undefined,
         progress: isLatest && sent > 0 ? progressOf(course.lessons, lessons, sent) : undefined,
       }
     },

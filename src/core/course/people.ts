@@ -77,6 +77,8 @@ export interface Newcomer {
   readonly spelling: string
   readonly identity: string
   readonly course: string
+  /** Through with the course, however many lessons it has here. */
+  readonly isFinished: boolean
   readonly language: string | undefined
   readonly timeZone: string | undefined
   readonly sent: number
@@ -172,6 +174,7 @@ function newcomer(
     spelling: parsed.mailbox.address,
     identity: parsed.identity,
     course: course.id,
+    isFinished: state === 'finished',
     language: language || undefined,
     timeZone: timeZone || undefined,
     sent,

@@ -95,6 +95,27 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
+test('whoever is through with a course elsewhere gets nothing of it here, however many lessons it has', async () => {
+  const it = await courseWith(0, { catalog })
+  const list = `address,course,state,sent,${CONSENT}
+ada@example.com,choir,finished,,2026-01-02,form
+bob@example.com,daily,finished,2,2026-01-02,form
+eve@example.com,daily,confirmed,2,2026-01-02,form
+`
+  await all(it.course.admit(reading(list).people, { dryRun: false, file: 'people.csv' }, OPS))
+  for (let day = 0; day < 20; day += 1) {
+    await it.course.dispatch({ limit: 100 })
+    it.pass(DAY_MS)
+  }
+  expect(it.messages.map(({ to }) => to.address)).toEqual(['eve@example.com', 'eve@example.com'])
+  const exported = await all(it.course.people())
+  expect(exported.map(({ address, state, sent }) => [address, state, sent]).sort()).toEqual([
+    ['ada@example.com', 'finished', 0],
+    ['bob@example.com', 'finished', 2],
+    ['eve@example.com', 'finished', 4],
+  ])
+})
+
 test('the people of one course are exported also behind a page that has none of them', async () => {
   const it = await courseWith(500, { kind: 'memory' })
   const late = { identity: 'late@example.com', address: 'late@example.com', tokenHash: 'hash-late' }
