@@ -87,7 +87,7 @@ type Rules = {
 }
 
 const ended =
-  (result: 'sent' | 'skipped' | 'finished') =>
+  (result: Exclude<JobRecord['result'], 'waits'>) =>
   ({ failures }: Job): JobRecord => ({
     result,
     nextAttemptAt: 0,
@@ -120,13 +120,13 @@ const RECORD: Rules = {
   // Our own configuration or texts: no provider was asked, and no failure is counted.
   not_configured: ours,
   not_composed: ours,
-  permanent: ({ failures }, { hardBounce, reason }, { now }) => ({
-    result: 'over',
-    nextAttemptAt: 0,
-    failures: failures + 1,
-    problem: { kind: hardBounce ? 'bounced' : 'parked', reason, since: now },
-    untried: false,
-  }),
+  permanent(job, { hardBounce, reason }, at) {
+    // A full mailbox, for one, takes it later.
+    if (job.untilTaken && !hardBounce)
+      return recordOf(job, { kind: 'transient', scope: 'message', reason }, at)
+    const problem = { kind: hardBounce ? 'bounced' : 'parked', reason, since: at.now } as const
+    return { ...ended('over')(job), failures: job.failures + 1, problem }
+  },
   unknown(job, { reason }, at) {
     const { stream, now } = at
     const failures = job.failures + 1

@@ -66,7 +66,7 @@ export function webhookChannel(
       const reason = `the webhook answered ${answer.status}`
       // Standard Webhooks: 410 says that the endpoint is gone for good; everything else may change.
       return answer.status === 410
-        ? { kind: 'permanent', reason, hardBounce: false }
+        ? { kind: 'permanent', reason, hardBounce: true }
         : { kind: 'transient', reason, scope: 'message' }
     } catch {
       // The fault's own text could quote the address, which is a secret with most services.

@@ -127,7 +127,7 @@ const SCHEDULE_MS = 10 * MINUTE_MS
 const CLOCK_MS = 30_000
 const RESTARTS = { most: 5, withinMs: 15 * MINUTE_MS }
 
-/** So many attempts at an alert take twenty minutes. */
+/** So many attempts at an alert take twenty minutes. One that was given up needs no more. */
 const UNHEARD_ATTEMPTS = 5
 
 /** Which channels take no alerts, going by those that were not followed by one that they took. */
@@ -135,7 +135,7 @@ function unheardReason(alerts: readonly MessageRecord[]): string | undefined {
   const unheard = new Map<string, string>()
   for (const { channel, outcome, attempts, reason } of alerts.toSorted((a, b) => a.at - b.at))
     if (outcome === 'sent') unheard.delete(channel)
-    else if (attempts >= UNHEARD_ATTEMPTS)
+    else if (attempts >= UNHEARD_ATTEMPTS || outcome === 'failed')
       unheard.set(channel, `by ${channel}${reason === undefined ? '' : `: ${reason}`}`)
   return unheard.size === 0 ? undefined : [...unheard.values()].join('; ')
 }

@@ -159,6 +159,8 @@ test('a channel that takes no alert any more is named, until one that was tried 
   expect(unheard()).toBeUndefined()
   expect(unheard(tried('webhook', NOW, { attempts: 4 }))).toBeUndefined()
   expect(unheard(tried('webhook', NOW, {}))).toBe('by webhook: it answered 404')
+  const gone = { attempts: 1, outcome: 'failed', reason: 'it answered 410' } as const
+  expect(unheard(tried('webhook', NOW, gone))).toBe('by webhook: it answered 410')
   expect(unheard(tried('webhook', NOW, {}), tried('mail', NOW, { outcome: 'sent' }))).toBe(
     'by webhook: it answered 404',
   )

@@ -193,6 +193,19 @@ test('the end of what was told is tried until it is taken, however long its chan
   )
 })
 
+test('an end that a full mailbox refuses is told once it has room, and one that is gone gets no more', async () => {
+  for (const hardBounce of [false, true]) {
+    let answer: SendOutcome = SENT
+    const it = await telling(() => answer)
+    await it.at(0)
+    answer = { kind: 'permanent', reason: 'refused (552)', hardBounce }
+    await closeIncident(it.store, 'mail', NOW)
+    expect(await it.at(HOUR)).toBe(1)
+    answer = SENT
+    expect(await it.at(2 * HOUR)).toBe(hardBounce ? 0 : 1)
+  }
+})
+
 test('an end that may have arrived is not repeated for ever', async () => {
   let answer: SendOutcome = SENT
   const it = await telling(() => answer)
@@ -232,7 +245,7 @@ test.each<[number | 'silence', SendOutcome]>([
   [204, { kind: 'sent', id: 'i' }],
   [302, { kind: 'transient', reason: 'the webhook answered 302', scope: 'message' }],
   [404, { kind: 'transient', reason: 'the webhook answered 404', scope: 'message' }],
-  [410, { kind: 'permanent', reason: 'the webhook answered 410', hardBounce: false }],
+  [410, { kind: 'permanent', reason: 'the webhook answered 410', hardBounce: true }],
   [500, { kind: 'transient', reason: 'the webhook answered 500', scope: 'message' }],
   ['silence', { kind: 'transient', reason: 'the webhook did not answer', scope: 'message' }],
 ])('a webhook that answers %s: %j', async (status, outcome) => {
