@@ -50,7 +50,8 @@ export function followOutages(
         const closed = over.filter(({ id }) => announces !== 'closed' && after.closed.includes(id))
         return {
           opens: opened ? [opened] : [],
-          closes: over.map(({ cause }) => ({ cause, at: now, unseenSince: now })),
+          // At once, also where the clock was set back by more than the outage lasted.
+          closes: over.map(({ cause, seenAt }) => ({ cause, at: now, unseenSince: Math.max(now, seenAt) })),
           told: [
             ...(inherited ? sentElsewhere(inherited.id, 'opened', now) : []),
             ...closed.flatMap(({ id }) => sentElsewhere(id, 'closed', now)),

@@ -14,10 +14,12 @@ import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { readVote } from '../../src/witness/ask.ts'
 import { publisher } from '../../src/witness/files.ts'
-import { outageText } from '../../src/witness/outages.ts'
+import { followOutages, outageText } from '../../src/witness/outages.ts'
 import { serveWitness } from '../../src/witness/serve.ts'
+import { NOTHING_SEEN } from '../../src/witness/votes.ts'
 import { startWitness } from '../../src/witness/witness.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { channelOf, hostAt, tellDue } from '../support/incidents.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
 import { recordLearningDays } from '../support/sample-health.ts'
 import { serve } from '../support/servers.ts'
@@ -646,4 +648,32 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
   home.open()
   await rounds()
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+})
+
+test('an end is told also where the clock was set back by more than the outage lasted', async () => {
+  const { incidents } = await openStore(undefined)
+  let now = Date.UTC(2026, 10, 22)
+  const host = hostAt(() => now)
+  const told: string[] = []
+  const channels = [
+    channelOf('webhook', async ({ id }) => {
+      told.push(id)
+      return { kind: 'sent', id }
+    }),
+  ]
+  const follow = followOutages(host.clock, incidents, channels, 'a')
+  const outage = { id: 'a-1', by: 'a', phase: 'open', since: now - 30_000 } as const
+  const seen = { unreachable: ['a'], reachable: [], configured: 1 }
+  await follow({ after: { ...NOTHING_SEEN, outage }, announces: 'open', seen }, outage, undefined)
+  await tellDue(host, incidents, channels)
+  now -= 60_000
+  const after = { ...NOTHING_SEEN, closed: ['a-1'] }
+  await follow({ after, announces: 'closed', seen }, outage, undefined)
+  await tellDue(host, incidents, channels)
+  for (let round = 0; round < 4; round += 1) {
+    now += 30_000
+    await follow({ after, seen }, undefined, undefined)
+    await tellDue(host, incidents, channels)
+  }
+  expect(told).toEqual(['alert.a-1.opened', 'alert.a-1.closed'])
 })
