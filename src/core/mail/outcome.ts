@@ -140,22 +140,12 @@ export function smtpOutcome(fault: SmtpFault): Failure {
 export interface HttpFault {
   readonly status?: number | undefined
   readonly errno?: string | undefined
+  /** Not a byte of the request had left. */
+  readonly neverLeft?: boolean | undefined
   /** The row that the provider's own name of the error, or our own state, decides. */
   readonly row?: HttpRow | undefined
 }
 
-/** Codes of faults in which not a byte of the request had left. */
-const NEVER_LEFT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EACCES',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_CLOSED',
-  'UND_ERR_DESTROYED',
-])
 const CERTIFICATE =
   /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/
 
@@ -220,8 +210,8 @@ export const HTTP_OUTCOMES = {
     outcome: connection('the key of the mail provider holds a character that cannot be sent'),
   },
   unreachable: {
-    when: 'no address or no connection: the request never left',
-    matches: ({ errno }) => NEVER_LEFT.has(errno ?? ''),
+    when: 'no address, no connection, or a proxy that opens none: the request never left',
+    matches: ({ neverLeft = false }) => neverLeft,
     outcome: connection('the mail provider could not be reached'),
   },
   dropped: {

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
@@ -10,6 +10,7 @@ import { LINES, type Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES, type HttpRow } from '../../../src/core/mail/outcome.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/forms.ts'
+import { useProxies } from '../../../src/core/network/proxy.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 
@@ -139,6 +140,9 @@ const CASES: readonly (readonly [row: HttpRow, how: string, url: () => Promise<s
   ],
   ['unreachable', 'no server', async () => 'http://127.0.0.1:1/emails'],
   ['unreachable', 'no such name', async () => 'http://mail.invalid/emails'],
+  ['unreachable', 'a proxy that wants a password', () => behindRefusing('407 Proxy Authentication Required')],
+  ['unreachable', 'a proxy that finds no way', () => behindRefusing('502 Bad Gateway')],
+  ['unreachable', 'a proxy that hangs up', () => behindRefusing(undefined)],
   [
     'dropped',
     'the request taken and the line dropped',
@@ -150,6 +154,40 @@ const CASES: readonly (readonly [row: HttpRow, how: string, url: () => Promise<s
     async () => (await provider((response) => void response.socket?.end('what?\r\n\r\n'))).url,
   ],
 ]
+
+/** The address of a provider behind a proxy that answers so to whoever wants to get through. */
+async function behindRefusing(answer: string | undefined): Promise<string> {
+  const proxy = createSocketServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => (answer ? socket.end(`HTTP/1.1 ${answer}\r\n\r\n`) : socket.destroy()))
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  useProxies({ HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
+  onTestFinished(() => {
+    useProxies({})
+    proxy.close()
+  })
+  return 'https://mail.example/emails'
+}
+
+test('a proxy that says nothing is left after half a minute, and the message has not been sent', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const sockets: Socket[] = []
+  const proxy = createSocketServer((socket) => {
+    sockets.push(socket)
+    socket.once('data', () => vi.advanceTimersByTime(30_000))
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  useProxies({ HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
+  onTestFinished(() => {
+    useProxies({})
+    proxy.close()
+  })
+  const mailer = mailerOf('https://mail.example/emails')
+  expect(await mailer.send(WELCOME)).toEqual(HTTP_OUTCOMES.unreachable.outcome)
+  for (const socket of sockets) socket.destroy()
+})
 
 /** A server whose certificate this test trusts while it lasts. */
 function loopbackServer(listener: (request: IncomingMessage, response: ServerResponse) => void) {

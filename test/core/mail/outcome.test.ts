@@ -45,15 +45,14 @@ test('every status of a mail API has its outcome, from one edge to the other', (
   }
 })
 
+test('a request that never left is not unknown, and a certificate that is refused is still named', () => {
+  const never = (errno?: string) => httpOutcome({ errno, neverLeft: true })
+  for (const errno of ['ECONNREFUSED', 'UND_ERR_ABORTED', 'UND_ERR_SOCKET', undefined])
+    expect(never(errno)).toEqual(HTTP_OUTCOMES.unreachable.outcome)
+  expect(never('CERT_HAS_EXPIRED')).toEqual(HTTP_OUTCOMES['certificate-refused'].outcome)
+})
+
 test.each([
-  ['ECONNREFUSED', 'connection'],
-  ['ENOTFOUND', 'connection'],
-  ['EAI_AGAIN', 'connection'],
-  ['EHOSTUNREACH', 'connection'],
-  ['ENETUNREACH', 'connection'],
-  ['EACCES', 'connection'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'connection'],
-  ['UND_ERR_CLOSED', 'connection'],
   ['CERT_HAS_EXPIRED', 'connection'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'connection'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'connection'],
@@ -64,6 +63,7 @@ test.each([
   ['INVALID_CA', 'connection'],
   ['INVALID_PURPOSE', 'connection'],
   ['UND_ERR_SOCKET', 'unknown'],
+  ['UND_ERR_ABORTED', 'unknown'],
   ['ECONNRESET', 'unknown'],
   ['NO_CERT_HAS_EXPIRED', 'unknown'],
   [undefined, 'unknown'],

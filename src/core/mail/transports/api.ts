@@ -7,17 +7,16 @@ import { dispatcherTo } from '../../network/exchange.ts'
 import type { Network } from '../../network/get.ts'
 import type { Secret } from '../../secret.ts'
 import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../mailer.ts'
-import { httpOutcome } from '../outcome.ts'
+import { type HttpFault, httpOutcome } from '../outcome.ts'
 import { API_FORMS, type ProviderResponse } from './forms.ts'
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
 
-/** Given up before any of it was sent: as undici says it of a pool that is closed. */
-const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOSED' })
+const NEVER_LEFT: HttpFault = { neverLeft: true }
 
 /**
  * One request and its answer, cut if it has no end. Straight on undici's dispatcher: a stream and an abort listener
- * for each answer of a few bytes would cost as much as the request. Rejects with undici's error.
+ * for each answer of a few bytes would cost as much as the request. Rejects with an HttpFault.
  */
 function exchange(
   pool: Dispatcher,
@@ -25,12 +24,17 @@ function exchange(
   signal: AbortSignal | undefined,
 ): Promise<ProviderResponse> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(notSent())
+    if (signal?.aborted) return reject(NEVER_LEFT)
     let start: Omit<ProviderResponse, 'text'> | undefined
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
-    let patience: NodeJS.Timeout | undefined
+    let isLate = false
+    // A proxy may say nothing for minutes: undici has no limit for it.
+    let patience = setTimeout(() => {
+      isLate = true
+      reject(NEVER_LEFT)
+    }, ANSWER_MS)
     const ended = () => {
       clearTimeout(patience)
       if (stop) signal?.removeEventListener('abort', stop)
@@ -45,7 +49,8 @@ function exchange(
     }
     pool.dispatch(request, {
       onRequestStart(controller) {
-        if (signal?.aborted) return controller.abort(notSent())
+        clearTimeout(patience)
+        if (isLate || signal?.aborted) return controller.abort(new Error('too late'))
         stop = () => controller.abort(new Error('aborted'))
         signal?.addEventListener('abort', stop, { once: true })
       },
@@ -63,7 +68,7 @@ function exchange(
       onResponseEnd: finish,
       onResponseError(_, error) {
         ended()
-        reject(error)
+        reject({ errno: codeOf(error), neverLeft: stop === undefined } satisfies HttpFault)
       },
     })
   })
@@ -118,8 +123,8 @@ export function openApi({
         return httpOutcome({ status, row: form.rowOf?.(answer, read) }, retryAfterMs(answer))
       const id = read[form.idIn]
       return { kind: 'sent', id: typeof id === 'string' ? id.slice(0, 200) : message.key }
-    } catch (error) {
-      return httpOutcome({ errno: codeOf(error) || undefined })
+    } catch (fault) {
+      return httpOutcome(fault as HttpFault)
     }
   }
 
@@ -134,8 +139,8 @@ export function openApi({
     },
     async verify(signal) {
       const answer = await exchange(pool, { origin, path, ...spoken.check(), body: null }, signal).catch(
-        (error: unknown) => {
-          const { reason, kind } = httpOutcome({ errno: codeOf(error) || undefined })
+        (fault: HttpFault) => {
+          const { reason, kind } = httpOutcome(fault)
           throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
         },
       )
