@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../durations.ts'
+import { MINUTE_MS, MOST_SKEW_MS } from '../durations.ts'
 import * as counting from '../mail/feedback/sending.ts'
 import * as holding from '../mail/holds.ts'
 import { LESSON_DUE, SENT_NOTE } from './counts.ts'
@@ -14,10 +14,11 @@ export const TEXTS = {
   countMinutes: addTo('mail_minute', 'minute, kind'),
   countDays: addTo('mail_day', 'day, source, domain, kind'),
   holds: 'SELECT name, paused_at, reason FROM breaker WHERE paused_at IS NOT NULL',
-  // The pause, and the sums that decide about one, by one statement.
+  // The pause, and the sums that decide about one, by one statement; what a clock ahead has written says nothing.
   sums: `SELECT b.paused_at, b.reason, m.kind, CAST(sum(m.count) AS bigint) AS count
     FROM (SELECT 1) AS one LEFT JOIN breaker b ON b.name = 'mail'
-      LEFT JOIN mail_minute m ON m.minute >= @since AND m.minute > coalesce(b.resumed_at, 0) / 60000
+      LEFT JOIN mail_minute m ON m.minute BETWEEN @since AND @latest
+        AND (m.minute > coalesce(b.resumed_at, 0) / 60000 OR b.resumed_at / 60000 > @latest)
     GROUP BY 1, 2, 3`,
   pause: `INSERT INTO breaker (name, paused_at, reason) VALUES (@name, @now, @reason)
     ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, reason = excluded.reason WHERE breaker.paused_at IS NULL`,
@@ -105,7 +106,8 @@ export function sending({ one, read, write }: Sql): counting.SendingStore {
     count: (counts) => write(() => addCounts(counts)),
     async check(now) {
       const since = counting.minuteOf(now - counting.BREAKER.windowMs) + 1
-      const rows = await one(all<State & { kind?: string; count?: number }>(TEXTS.sums, { since }))
+      const latest = counting.minuteOf(now + MOST_SKEW_MS)
+      const rows = await one(all<State & { kind?: string; count?: number }>(TEXTS.sums, { since, latest }))
       const pause = pauseOf(rows[0])
       if (pause) return pause
       const reason = counting.breach(

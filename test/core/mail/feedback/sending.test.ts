@@ -92,6 +92,19 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await paused(sending)).toMatchObject({ reason: expect.stringMatching(/^5 of 60 messages/) })
   })
 
+  test('what a clock ten days ahead has counted and resumed decides nothing once it is right', async () => {
+    const ahead = NOW + 240 * HOUR
+    const { sending } = await open()
+    await sending.count([counts('sent', 100, ahead), counts('complaint', 5, ahead)])
+    expect(await sending.check(ahead)).toBeDefined()
+    await resume(sending, ahead)
+    expect(await sending.check(NOW)).toBeUndefined()
+    await sending.count([counts('sent', 100), counts('complaint', 5)])
+    expect(await sending.check(NOW)).toMatchObject({ at: NOW })
+    await resume(sending, NOW, auditEntry({ ...RESUMED, random: systemRandom }))
+    expect(await sending.check(NOW)).toBeUndefined()
+  })
+
   test('a pause lasts until an operator ends it, and what was counted before asks for no other', async () => {
     const { sending, audit: log } = await open()
     expect(await resume(sending, NOW)).toBeUndefined()
