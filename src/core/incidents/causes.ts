@@ -1,4 +1,5 @@
 import type { ProbeResult } from '../health/probe.ts'
+import type { StoredIncident } from './incident.ts'
 import { dependsOn, NO_PREREQUISITES, type Prerequisites, rootsOf } from './prerequisites.ts'
 
 /** Findings of one round: one service's probes, or the daemon's conditions. */
@@ -8,13 +9,7 @@ export interface RoundReport {
 }
 
 /** A failing probe that no other one explains, with what else fails because of it. */
-export interface Cause {
-  readonly cause: string
-  readonly service: string
-  readonly reason: string | undefined
-  /** Names of the other services and probes that fail for this cause. */
-  readonly affected: readonly string[]
-}
+export type Cause = Pick<StoredIncident, 'cause' | 'service' | 'reason' | 'affected'>
 
 export interface Failing {
   readonly service: string

@@ -2,15 +2,13 @@ import { KEY_LIFE_MS } from '../../delivery/delivery.ts'
 import type { SubscriptionEffect } from '../../mail/feedback/event.ts'
 import { isSuppressed, nextDay, type SubscriptionRecord } from '../subscription.ts'
 
+type ByLink = (record: SubscriptionRecord, enrolment: number, now: number) => SubscriptionRecord | undefined
+
 /**
  * Ends the course, also through a link of an earlier enrolment; undefined: nothing to change. A message that is out
  * keeps its lease, so that nothing hands it over again before its outcome is known.
  */
-export function unsubscribe(
-  record: SubscriptionRecord,
-  enrolment: number,
-  now: number,
-): SubscriptionRecord | undefined {
+export const unsubscribe: ByLink = (record, enrolment, now) => {
   if (enrolment > record.enrolment) return undefined
   // Dated after the bounce: the subscriber left as well, so no operator brings the subscription back.
   if (endedByBounce(record))
@@ -26,11 +24,7 @@ export function unsubscribe(
 }
 
 /** The course goes on where it stopped. A lesson that waited for an operator still waits; a dead address stays ended. */
-export function undoUnsubscribe(
-  record: SubscriptionRecord,
-  enrolment: number,
-  now: number,
-): SubscriptionRecord | undefined {
+export const undoUnsubscribe: ByLink = (record, enrolment, now) => {
   const { state, confirmedAt, problem } = record
   if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
   if (isSuppressed(record)) return undefined
