@@ -144,12 +144,14 @@ async function ask(began: number): Promise<void> {
   closedMs = performance.now() - healedAt
 }
 
+/** A witness takes a platform that it has never reached for a wrong address, not for one that is down. */
 async function witnessed(): Promise<void> {
-  world.begin(
+  const witness = world.begin(
     `exec platformctl witness --platform http://127.0.0.1:3000 --data /srv/home/witness --env-file ${ENV_FILE}`,
     { WITNESS_SECRET: 'the-secret-of-the-witness-of-the-drill' },
   )
-  await sleep(4000)
+  const hasReached = () => witness.output().includes('"event":"platform_reached"')
+  check(await until(hasReached, 60_000), `the witness did not reach the platform: ${witness.output()}`)
 }
 
 /** The daemon meets the fault at its start, or while it runs. */
