@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { ALERT_FAULTS } from './drill/alerts.ts'
@@ -20,6 +20,9 @@ const USAGE = `npm run drill [-- OPTIONS] [-- NAME …]
   --cell NAME      only these cells: store/slow/running, store/slow, store; may be given again
   --all            every cell that is in scope
   --at-once N      how many run beside each other
+  --transcripts FOLDER
+                   draws among all cells in scope, whatever they take, and writes into a file each, 01.txt and so on, what
+                   an operator reads who does not know the fault: somebody else can then name it
   --list           prints every cell, and why it is out of scope if it is`
 /** What the cells of a draw may take. What an alert says last is waited for no longer. */
 const DRAW_MS = 225_000
@@ -30,6 +33,7 @@ const { values: options, positionals: wanted } = optionsOf(USAGE, {
     cells: { type: 'string', default: '12' },
     cell: { type: 'string', multiple: true, default: [] },
     all: { type: 'boolean', default: false },
+    transcripts: { type: 'string' },
     'at-once': { type: 'string', default: '12' },
     list: { type: 'boolean', default: false },
   },
@@ -44,6 +48,7 @@ if (options.list) {
   for (const { name, reason } of CELLS) console.log(reason === undefined ? name : `${name}: not, ${reason}`)
   console.log(`${CELLS.length} cells, ${IN_SCOPE.length} in scope`)
 } else if (options.all || options.cell.length > 0) await runNamed()
+else if (options.transcripts !== undefined) await runBlind(options.transcripts)
 else if (wanted.length > 0) await runList()
 else await Promise.all([runList(), runDrawn()])
 process.exitCode = failed === 0 ? 0 : 1
@@ -63,12 +68,28 @@ async function runDrawn(): Promise<void> {
     // A mail server that is silent may answer for ten minutes.
     (when === 'drain' ? `${component}/${how}` !== 'mail/slow' : how !== 'flapping')
   const short = IN_SCOPE.filter(isShort)
-  await follow(draw(seed, count, short), DRAW_MS)
+  await follow(draw(seed, count, short), { limitMs: DRAW_MS })
 }
 
-async function follow(cells: readonly Cell[], limitMs?: number): Promise<void> {
+async function runBlind(folder: string): Promise<void> {
+  console.log(`cells of --seed ${seed}`)
+  const cells = draw(seed, count)
+  mkdirSync(folder, { recursive: true })
+  await follow(cells, { transcribes: true }, ({ cell, transcript = '' }) => {
+    const number = String(cells.findIndex(({ name }) => name === cell) + 1).padStart(2, '0')
+    writeFileSync(path.join(folder, `${number}.txt`), transcript)
+    console.log(`${number}.txt is of ${cell}`)
+  })
+}
+
+async function follow(
+  cells: readonly Cell[],
+  more: { readonly limitMs?: number; readonly transcribes?: boolean } = {},
+  onResult: (result: Result) => void = () => {},
+): Promise<void> {
   let passed = 0
-  await runCells(cells, { atOnce, limitMs }, (result) => {
+  await runCells(cells, { atOnce, ...more }, (result) => {
+    onResult(result)
     if (result.wrong.length === 0) passed += 1
     console.log(lineOf(result))
   })

@@ -17,6 +17,8 @@ export interface Result {
   readonly printed: readonly string[]
   /** Everything that ran and was told, where something is wrong. */
   readonly record?: string
+  /** What an operator has read of it before it was healed, if that was asked for. */
+  readonly transcript?: string
 }
 
 const TOLD_MS = 120_000
@@ -37,6 +39,9 @@ const wrong: string[] = []
 const printed: string[] = []
 let told: Result['told']
 let closedMs: number | undefined
+let transcript: string | undefined
+/** So many commands ran before the fault. */
+let prepared = 0
 
 const check = (holds: boolean, sentence: string) => {
   if (!holds) wrong.push(sentence)
@@ -70,7 +75,9 @@ async function follow(text: string): Promise<void> {
         ![70, 127].includes(ran.code ?? 70) &&
         !/unknown (?:command|option)|missing required|too many arguments|there is no store at/.test(
           ran.output,
-        ),
+        ) &&
+        // Refused as it was typed, unless that is the fault itself.
+        (ran.code !== 2 || it.cause.test(ran.output)),
       `the printed command "${line}" does not run: ${ran.code} after ${Math.round(ran.ms / 1000)} s: ${ran.output.slice(-300)}`,
     )
   }
@@ -85,6 +92,26 @@ async function follow(text: string): Promise<void> {
     said.some((one) => it.cause.test(one)),
     `neither the message nor its commands name the cause (${it.cause}): ${text.slice(0, 600)}`,
   )
+}
+
+/** What an operator reads who knows nothing of the fault: messages, what was typed, and three commands of every day. */
+async function transcribe(): Promise<void> {
+  if (process.env.DRILL_TRANSCRIBES === undefined) return
+  for (const command of [
+    `platformctl status --env-file ${ENV_FILE} --data ${DATA}`,
+    `platformctl health --deep --env-file ${ENV_FILE}`,
+    `platformctl preflight --env-file ${ENV_FILE}`,
+  ])
+    await world.run(command)
+  // Neither how a call is made to fail, nor what is done to make one end.
+  const shown = (command: string) => command.slice(command.indexOf('platformctl '))
+  transcript = [
+    ...world.told.map(({ by, text }) => `A message by ${by}:\n\n${text}`),
+    ...world.ran
+      .slice(prepared)
+      .filter(({ command }) => !command.startsWith('prlimit'))
+      .map(({ command, code, output }) => `$ ${shown(command)}\n${output.slice(-12_000)}(exit code ${code})`),
+  ].join('\n\n')
 }
 
 /** Waits until an alert or the end of the process tells it. */
@@ -134,6 +161,7 @@ async function ask(began: number): Promise<void> {
   told = { by: `exit code ${code} of ${it.ask}`, ms: performance.now() - began, text: output.slice(-600) }
   check(code !== 0, `"${it.ask}" ended with 0: ${output.slice(-300)}`)
   await follow(output)
+  await transcribe()
   await it.heal()
   const healedAt = performance.now()
   const again = await world.run(`timeout 8 ${it.ask}`)
@@ -187,6 +215,7 @@ async function live(isRunning: boolean): Promise<void> {
   // As visitors do; a request that hangs must not hold up the drill.
   if (!running.isOver()) void it.use?.()
   const heard = await hear(running, began)
+  await transcribe()
   await it.heal()
   const healedAt = performance.now()
   if (running.isOver()) {
@@ -231,6 +260,7 @@ async function typed(when: When): Promise<void> {
   check(code !== 0 || isRidden, `"${command()}" ended with 0: ${output.slice(-300)}`)
   if (it.isKilled) check(code === 137, `it ended with ${code}`)
   else if (!isRidden) await follow(output)
+  await transcribe()
   await it.heal()
   const healedAt = performance.now()
   if (when === 'drain') nextAttempts()
@@ -247,6 +277,7 @@ async function typed(when: When): Promise<void> {
 
 try {
   await it.prepare?.()
+  prepared = world.ran.length
   if (it.alerts && cell.when === 'drain') {
     await live(true)
   } else if (cell.when === 'drain' || cell.when === 'restore') {
@@ -270,5 +301,6 @@ const result: Result = {
   ...(told && { told }),
   ...(closedMs !== undefined && { closedMs }),
   ...(wrong.length > 0 && { record }),
+  ...(transcript !== undefined && { transcript }),
 }
 process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0))

@@ -14,7 +14,16 @@ const LONGEST_MS = 30 * 60_000
 /** Runs cells, some at once, each on a machine of its own that ends with it. */
 export async function runCells(
   cells: readonly Cell[],
-  { atOnce, limitMs }: { readonly atOnce: number; readonly limitMs?: number | undefined },
+  {
+    atOnce,
+    limitMs,
+    transcribes = false,
+  }: {
+    readonly atOnce: number
+    readonly limitMs?: number | undefined
+    /** Whether results say what an operator has read. */
+    readonly transcribes?: boolean
+  },
   onResult: (result: Result, seconds: number) => void,
 ): Promise<void> {
   // What Node has compiled, for all of them.
@@ -27,7 +36,8 @@ export async function runCells(
   const worker = async () => {
     for (let cell = left.shift(); cell; cell = left.shift()) {
       const began = performance.now()
-      const result = await runCell(cell, cache, ends === undefined ? undefined : Math.max(0, ends - began))
+      const leftMs = ends === undefined ? undefined : Math.max(0, ends - began)
+      const result = await runCell(cell, { cache, leftMs, transcribes })
       onResult(result, (performance.now() - began) / 1000)
     }
   }
@@ -38,7 +48,14 @@ export async function runCells(
   }
 }
 
-async function runCell({ name }: Cell, cache: string, limitMs: number | undefined): Promise<Result> {
+async function runCell(
+  { name }: Cell,
+  {
+    cache,
+    leftMs,
+    transcribes,
+  }: { readonly cache: string; readonly leftMs: number | undefined; readonly transcribes: boolean },
+): Promise<Result> {
   const script = `set -e
 mount -t proc proc /proc
 ip link set lo up
@@ -67,7 +84,8 @@ exec $node scripts/drill/cell.ts '${name}'`
           PATH: `${process.env.PATH ?? ''}:/usr/sbin`,
           HOME: '/root',
           DRILL_CACHE: '/srv/cache',
-          ...(limitMs !== undefined && { DRILL_LIMIT_MS: String(Math.round(limitMs)) }),
+          ...(transcribes && { DRILL_TRANSCRIBES: '' }),
+          ...(leftMs !== undefined && { DRILL_LIMIT_MS: String(Math.round(leftMs)) }),
         },
         timeout: LONGEST_MS,
         maxBuffer: 64 * 1024 * 1024,
