@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createTlsServer, type SecureContextOptions } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import dns2 from 'dns2'
+import PostalMime from 'postal-mime'
 import { authority } from '../../test/support/outside.ts'
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
 
@@ -371,9 +372,10 @@ function serveSmtp(
     const text = said ?? REPLIES[word] ?? '250 2.0.0 ok'
     if (word === 'DATA' && text.startsWith('354')) inData = true
     if (word === 'END' && text.startsWith('250')) {
-      const [to = ''] = /^to: .*$/im.exec(content.join('\n')) ?? []
-      const whole = content.join('\n')
-      if (to.includes('ops@example.test'))
+      const read = await PostalMime.parse(Buffer.from(content.join('\r\n'), 'latin1'))
+      // As a reader sees it; the commands in it are copied from there.
+      const whole = `${read.subject}\n${read.text}`
+      if (read.to?.some(({ address }) => address === 'ops@example.test'))
         heard({
           by: 'mail',
           type: /works again|is (?:right|taken) again|ended/.test(whole)
