@@ -199,7 +199,7 @@ export function alertsText({ incidents, channels, silence, pause }: AlertList, c
       ...(reason === undefined ? [] : [row('cause', reason)]),
       ...incident.messages.map(({ kind, channel, outcome, at, attempts, reason: why }) => {
         const attempt = attempts > 1 ? `, attempt ${attempts}` : ''
-        const text = `${kind} by ${channel}, ${minute(at)}${attempt}${why === undefined ? '' : `: ${why}`}`
+        const text = `${kind} by ${channel}, ${minute(at)}${attempt}${why === undefined ? '' : `${outcome === 'sent' ? '; before' : ''}: ${why}`}`
         return row(outcome === 'pending' ? 'tried' : outcome, text)
       }),
       ...incident.due.map(({ kind, channel }) => row('due', `${kind} by ${channel}`)),

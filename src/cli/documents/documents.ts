@@ -179,7 +179,7 @@ export const DOCUMENTS = {
         outcome: z.enum(['pending', 'sent', 'failed']),
         attempts: count,
         at: milliseconds,
-        reason: text.optional(),
+        reason: text.optional().describe('Why the last attempt that failed did.'),
       }),
       due: list(message),
       held: list(message).describe('Held back by a silence or a pause.'),

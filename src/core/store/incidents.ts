@@ -65,8 +65,8 @@ export const TEXTS = {
     RETURNING attempts`,
   keep: `UPDATE alert_message SET next_at = @until
     WHERE ${MESSAGE_KEY} AND outcome = 'pending' AND attempts = @attempt`,
-  // What was sent is sent, whoever has the message by now.
-  settle: `UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = @reason, claimed_until = 0
+  // What was sent is sent, whoever has the message by now. It keeps why an attempt before failed.
+  settle: `UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = COALESCE(@reason, reason), claimed_until = 0
     WHERE ${MESSAGE_KEY} AND outcome = 'pending' AND (@outcome = 'sent' OR attempts = @attempt)`,
   giveBack: `UPDATE alert_message SET attempts = attempts - 1, next_at = @nextAt WHERE ${MESSAGE_KEY} AND outcome = 'pending' AND attempts = @attempt`,
   forget: `DELETE FROM alert_message WHERE ${MESSAGE_KEY} AND attempts = 0`,

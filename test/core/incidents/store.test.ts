@@ -297,7 +297,7 @@ describe.each(STORES)('%s', (kind) => {
     expect([await state(), await incidents.queuedAlerts()]).toEqual([['sent'], []])
   })
 
-  test('an alert is taken by one process, tried again when due, and never after it was sent', async () => {
+  test('an alert is taken by one process, tried again when due, and never after it was sent; why it was late is kept', async () => {
     const address = await addressOf(kind)
     const { incidents } = await openTestStore(address)
     const other = kind === 'memory' ? incidents : (await openTestStore(address)).incidents
@@ -314,7 +314,7 @@ describe.each(STORES)('%s', (kind) => {
     await settle(other, again, 'sent', 0, NOW + 6)
     expect(await take(incidents, NOW + 1_000_000)).toEqual([])
     expect(await incidents.messages(['a'])).toEqual([
-      { ...KEY, outcome: 'sent', attempts: 2, at: NOW + 6, reason: undefined },
+      { ...KEY, outcome: 'sent', attempts: 2, at: NOW + 6, reason: 'no answer' },
     ])
   })
 
@@ -395,7 +395,8 @@ async function settle(
   if (claim === undefined) throw new TypeError('an alert was claimed')
   const problem = result === 'over' ? ({ kind: 'parked', reason: 'refused', since: now } as const) : undefined
   const record = { result, nextAttemptAt, failures: claim.attempts + 1, problem, untried: !isTried }
-  const outcome = { outcome: result, reason: undefined, providerId: undefined }
+  const reason = result === 'waits' && isTried ? 'no answer' : undefined
+  const outcome = { outcome: result, reason, providerId: undefined }
   await incidents.settleAlerts([{ claim, record, now, ...outcome, isTried }])
 }
 
