@@ -59,7 +59,7 @@ export interface Relay {
   mode(next: RelayMode): Promise<void>
 }
 
-export async function relay(port: number, to: number, host = '127.0.0.1'): Promise<Relay> {
+export async function relay(port: number, to: number, hosts = ['127.0.0.1']): Promise<Relay> {
   let mode: RelayMode = 'pass'
   const sockets = new Set<Socket>()
   const forward = (from: Socket, into: Socket) =>
@@ -67,8 +67,8 @@ export async function relay(port: number, to: number, host = '127.0.0.1'): Promi
       if (mode === 'pass') into.write(chunk)
       else if (typeof mode === 'object') setTimeout(() => into.destroyed || into.write(chunk), mode.lateMs)
     })
-  const server = createServer((near) => {
-    const far = connect(to, host)
+  const take = (near: Socket) => {
+    const far = connect(to, '127.0.0.1')
     forward(near, far)
     forward(far, near)
     for (const [one, other] of [
@@ -82,16 +82,21 @@ export async function relay(port: number, to: number, host = '127.0.0.1'): Promi
         other.destroy()
       })
     }
-  })
-  const listen = () => new Promise<void>((resolve) => server.listen(port, host, resolve))
+  }
+  let servers: readonly Server[] = []
+  const listen = async () => {
+    servers = hosts.map(() => createServer(take))
+    await Promise.all(servers.map((server, index) => listening(server, port, hosts[index])))
+  }
   await listen()
   return {
     async mode(next) {
       mode = next
       if (next === 'refuse') {
         for (const socket of sockets) socket.resetAndDestroy()
-        if (server.listening) await new Promise<void>((resolve) => void server.close(() => resolve()))
-      } else if (!server.listening) await listen()
+        await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+        servers = []
+      } else if (servers.length === 0) await listen()
     },
   }
 }
@@ -230,16 +235,11 @@ export async function openWorld() {
   }
   const speakSmtp = (socket: Socket) => serveSmtp(socket, mail, heard)
   await listening(createServer(speakSmtp), 2526)
-  const toMail = await relay(2525, 2526, '127.0.0.1')
-  await listening(
-    createServer((near) => joined(near, connect(2525, '127.0.0.1'))),
-    2525,
-    OUTSIDE,
-  )
+  const toMail = await relay(2525, 2526, ['127.0.0.1', OUTSIDE])
 
   // The name server.
   const names = {
-    answer: ((name: string) => (name.endsWith('.example.test') ? OUTSIDE : undefined)) as (
+    answer: ((name: string) => (/(?:^|\.)example\.test$/.test(name) ? OUTSIDE : undefined)) as (
       name: string,
     ) => string | undefined | 'fails',
     lateMs: 0,
@@ -255,6 +255,11 @@ export async function openWorld() {
     else if (type === dns2.Packet.TYPE.A)
       answer.answers.push(
         new dns2.Packet.Resource({ name, type, class: dns2.Packet.CLASS.IN, ttl: 1, address: found }),
+      )
+    // So that nothing else is wrong with the sender.
+    else if (type === dns2.Packet.TYPE.TXT && TEXTS[name] !== undefined)
+      answer.answers.push(
+        new dns2.Packet.Resource({ name, type, class: dns2.Packet.CLASS.IN, ttl: 1, data: TEXTS[name] }),
       )
     setTimeout(() => void send(answer), names.lateMs)
   })
@@ -343,6 +348,10 @@ export async function until(condition: () => boolean | Promise<boolean>, ms: num
   return condition()
 }
 
+const TEXTS: Readonly<Record<string, string>> = {
+  'example.test': `v=spf1 ip4:${OUTSIDE} -all`,
+  '_dmarc.example.test': 'v=DMARC1; p=none; rua=mailto:ops@example.test',
+}
 const REPLIES: Readonly<Record<string, string>> = {
   CONNECT: '220 mail.example.test ESMTP',
   EHLO: '250-mail.example.test\r\n250 AUTH PLAIN LOGIN',
