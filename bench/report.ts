@@ -14,7 +14,7 @@ export function page(results: readonly Result[], { proof }: Links = {}): string 
   const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; do not edit. ${kept} of ${rows.length} promises are kept. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. In the repository, \`bench/README.md\` says how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
+Made by \`npm run bench\`; do not edit. What a machine needs is in [scaling](../guides/scaling.md). ${kept} of ${rows.length} promises are kept. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. In the repository, \`bench/README.md\` says how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
 
 | | ours | compared with | ratio | promised | |
 |---|---|---|---|---|---|
