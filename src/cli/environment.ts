@@ -4,7 +4,7 @@ import type { Dialect } from '../core/env/dialects/read.ts'
 import { type Assignment, parseEnvFile, readsAlike } from '../core/env/reader.ts'
 import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Origin } from '../core/env/validate.ts'
-import { codeOf } from '../core/errors.ts'
+import { codeOf, faultOf } from '../core/errors.ts'
 import type { Finding } from '../core/finding.ts'
 import { useProxies } from '../core/network/proxy.ts'
 import { CommandError, type Context, wrongUsage } from './context.ts'
@@ -208,13 +208,9 @@ const READ_REFUSALS: Readonly<Record<string, string>> = {
 
 /** Ends the command if this user may not read a file. A file that is not there is the caller's to report. */
 export function assertNotDenied(file: string): void {
-  try {
-    fs.accessSync(file, fs.constants.R_OK)
-  } catch (error) {
-    const code = codeOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') return
-    throw wrongUsage(
-      `${file} cannot be opened (${code}): check who owns it, and run this as the daemon’s user.`,
-    )
-  }
+  const code = faultOf(() => fs.accessSync(file, fs.constants.R_OK))
+  if (code === undefined || code === 'ENOENT' || code === 'ENOTDIR') return
+  throw wrongUsage(
+    `${file} cannot be opened (${code}): check who owns it, and run this as the daemon’s user.`,
+  )
 }

@@ -3,8 +3,9 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Environment, StoreAddress } from './env/settings.ts'
 import { postgresLocation } from './env/values.ts'
-import { codeOf } from './errors.ts'
+import { faultOf } from './errors.ts'
 import { attempt, jsonObject } from './is-record.ts'
+import { readWhole } from './regular-file.ts'
 import type { Service } from './service.ts'
 
 /** A daemon's description of itself in its data folder, without any secret, for commands that use the same store. */
@@ -78,7 +79,7 @@ export const readRecord = (folder: string): DaemonRecord | undefined =>
   attempt(() => {
     // The record of an older build has no folder.
     type Kept = DaemonRecord & { readonly folder?: string }
-    const { folder: before, ...record }: Kept = JSON.parse(readFileSync(recordFile(folder), 'utf8'))
+    const { folder: before, ...record }: Kept = JSON.parse(readWhole(recordFile(folder)))
     if (record.version !== 1 || typeof record.store?.location !== 'string') return undefined
     const { kind, location } = record.store
     // The folder may have been moved since, with the store in it.
@@ -88,19 +89,12 @@ export const readRecord = (folder: string): DaemonRecord | undefined =>
   })
 
 export function isRunning({ pid, stoppedAt }: Pick<DaemonRecord, 'pid' | 'stoppedAt'>): boolean {
-  if (stoppedAt !== undefined || hasEnded(pid)) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // Another user's process may not be signalled, but it is there.
-    return codeOf(error) === 'EPERM'
-  }
+  if (stoppedAt !== undefined) return false
+  // Linux keeps the number of a process that has ended until its parent has looked.
+  if (/\) [ZX] /.test(attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '')) return false
+  // Another user's process may not be signalled, but it is there.
+  return (faultOf(() => process.kill(pid, 0)) ?? 'EPERM') === 'EPERM'
 }
-
-/** Whether a process has ended. Linux keeps its number until its parent has looked. */
-const hasEnded = (pid: number) =>
-  /\) [ZX] /.test(attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '')
 
 /** A running daemon, as commands in other folders find it. */
 export interface DaemonPointer {
@@ -134,7 +128,7 @@ function readAll(folder: string): readonly DaemonPointer[] {
     .filter((name) => name.endsWith(`@${hostname()}.json`))
     .flatMap((name) => {
       const file = path.join(folder, name)
-      const { pid, dataFolder } = jsonObject(attempt(() => readFileSync(file, 'utf8')) ?? '')
+      const { pid, dataFolder } = jsonObject(attempt(() => readWhole(file)) ?? '')
       return typeof pid === 'number' && typeof dataFolder === 'string' && path.isAbsolute(dataFolder)
         ? [{ file, pid, dataFolder, isLive: isRunning({ pid }) }]
         : []

@@ -82,6 +82,18 @@ export function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }
 
+/** The code of what kept some work from being done; undefined: it was done. Throws a fault whose code is another than `known`. */
+export function faultOf(work: () => void, known = /^/): string | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    const code = codeOf(error)
+    if (!known.test(code)) throw error
+    return code
+  }
+}
+
 /** The name of a fault for the log; its text could quote an address or a secret. */
 export const faultName = (error: unknown) => (error instanceof Error ? error.name : 'unknown')
 

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { writeWhole } from '../core/daemon-record.ts'
 import {
   INCIDENTS_KEPT,
@@ -9,6 +9,7 @@ import {
   UNATTENDED,
 } from '../core/incidents/incident.ts'
 import { attempt } from '../core/is-record.ts'
+import { readWhole } from '../core/regular-file.ts'
 import { openStore } from '../core/store/open.ts'
 
 /** Incidents, the messages about them, and the silence that holds: all that alerts need to go on elsewhere. */
@@ -25,7 +26,7 @@ export function keptAlerts(files: readonly string[]): KnownAlerts | undefined {
 
 const readKept = (file: string): KnownAlerts | undefined =>
   attempt(() => {
-    const { incidents, messages, silence } = JSON.parse(readFileSync(file, 'utf8')) as KnownAlerts
+    const { incidents, messages, silence } = JSON.parse(readWhole(file)) as KnownAlerts
     // JSON leaves out what is undefined, and a statement wants each of its values.
     const none = { reason: undefined, ...UNATTENDED }
     return { incidents: incidents.map((one) => ({ ...none, ...one })), messages: [...messages], silence }

@@ -1,4 +1,4 @@
-import { readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -384,6 +384,14 @@ test('the status page is exported as files, which a second host can serve', asyn
     stderr: expect.stringContaining('S3_KEY'),
   })
   expect(await it.run(['status', 'export', 'out', '--data', 'elsewhere'])).toMatchObject({ code: 2 })
+  const copied = path.join(it.folder, '../copied')
+  await cp(it.folder, copied, { recursive: true })
+  await rm(path.join(copied, 'daemon.json'))
+  await writeFile(path.join(copied, 'history.sqlite'), 'no database')
+  expect(await it.run(['status', 'export', 'out', '--data', 'copied'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('history.sqlite is not an SQLite file'),
+  })
   await writeFile(path.join(it.folder, '../file'), '')
   expect(await it.run(['status', 'export', 'file', '--data', 'data'])).toMatchObject({
     code: 1,

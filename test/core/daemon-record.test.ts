@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -54,6 +54,13 @@ test('the record is for its owner only, and one that cannot be put in place leav
   mkdirSync(path.join(recordFile(taken), 'folder'), { recursive: true })
   expect(() => writeRecord(taken, recordOf(process.pid))).toThrow()
   expect(readdirSync(taken)).toEqual([path.basename(recordFile(taken))])
+})
+
+test.runIf(posix)('a pipe in the place of a record or a pointer holds up nobody', async () => {
+  const folder = await emptyFolder()
+  execFileSync('mkfifo', [recordFile(folder), path.join(folder, `1@${hostname()}.json`)])
+  expect(readRecord(folder)).toBeUndefined()
+  expect(pointersIn(folder)).toEqual([])
 })
 
 test.runIf(posix)(

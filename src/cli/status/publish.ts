@@ -5,7 +5,7 @@ import { openHistory, openSharedHistory } from '../../core/store/open.ts'
 import { publisher } from '../../witness/files.ts'
 import { type Context, dataFolder, wrongUsage } from '../context.ts'
 import { isAddress } from '../health/targets.ts'
-import { assertExists, openLocal, storeAddress } from '../local.ts'
+import { assertExists, openLocal, storeAddress, storeFaultError } from '../local.ts'
 
 export function openPublisher({ clock, cwd }: Context, env: Environment, target: string) {
   if (!isAddress(target)) return publisher(clock, path.resolve(cwd, target))
@@ -20,7 +20,9 @@ export async function openRecord(context: Context, env: Environment, data: strin
   const file = path.join(dataFolder(context, data), 'history.sqlite')
   const shared = await openSharedHistory(address)
   if (!shared) await assertExists(context, { kind: 'sqlite', file })
-  const history = shared ? { ...shared, persistent: true, record: async () => {} } : await openHistory(file)
+  const own = () =>
+    openHistory(file).catch((error: unknown) => Promise.reject(storeFaultError(address, error)))
+  const history = shared ? { ...shared, persistent: true, record: async () => {} } : await own()
   const { platform, close } = await openLocal(context, env, data, history)
   return { platform, close: () => close().finally(() => history.close()) }
 }

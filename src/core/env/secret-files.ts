@@ -1,7 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf } from '../errors.ts'
 import type { Finding } from '../finding.ts'
+import { withFile } from '../regular-file.ts'
 import type { Contract, Variable } from './contract.ts'
 import { type Environment, rawValue } from './settings.ts'
 
@@ -76,24 +77,21 @@ type ReadSecret = { readonly value: string } | { readonly reason: string; readon
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   EACCES: 'may not be read by this user',
+  EFTYPE: 'is not a regular file',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'is not valid UTF-8',
 }
 
 function readSecret(file: string): ReadSecret {
-  let descriptor: number | undefined
   try {
-    // Opening a named pipe would wait for its writer. Windows has no such flag.
-    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
-    if (!fstatSync(descriptor).isFile()) return { reason: 'is not a regular file', found: true }
     const bytes = Buffer.alloc(LARGEST_SECRET_BYTES + 1)
-    let length = 0
-    for (;;) {
-      const count = readSync(descriptor, bytes, length, bytes.length - length, null)
-      length += count
-      if (length > LARGEST_SECRET_BYTES)
-        return { reason: `is larger than ${LARGEST_SECRET_BYTES / 1024} KB`, found: true }
-      if (count === 0) break
-    }
+    const length = withFile(file, (descriptor) => {
+      let read = 0
+      for (let count = -1; count !== 0; read += count)
+        count = readSync(descriptor, bytes, read, bytes.length - read, null)
+      return read
+    })
+    if (length > LARGEST_SECRET_BYTES)
+      return { reason: `is larger than ${LARGEST_SECRET_BYTES / 1024} KB`, found: true }
     const value = new TextDecoder('utf-8', { fatal: true })
       .decode(bytes.subarray(0, length))
       .replace(/\r?\n$/, '')
@@ -101,12 +99,8 @@ function readSecret(file: string): ReadSecret {
     return value.trim() === '' ? { reason: 'is empty', found: true } : { value }
   } catch (error) {
     const code = codeOf(error)
-    return {
-      reason: REASONS[code] ?? 'cannot be read',
-      found: /^(?:EACCES|EISDIR|ERR_ENCODING.*)$/.test(code),
-    }
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
+    const found = /^(?:EACCES|EFTYPE|EISDIR|ERR_ENCODING.*)$/.test(code)
+    return { reason: REASONS[code] ?? 'cannot be read', found }
   }
 }
 

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../audit.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import type { Suppression } from '../mail/feedback/event.ts'
+import { readWhole } from '../regular-file.ts'
 import { counted } from '../sentences.ts'
 import { StoreMaintenanceError } from './errors.ts'
 
@@ -102,7 +103,7 @@ export const entriesOf = (text: string): readonly JournalEntry[] =>
 
 /** The entries of a journal file; undefined if there is no such file. */
 export const readJournal = (file: string): readonly JournalEntry[] | undefined =>
-  existsSync(file) ? entriesOf(readFileSync(file, 'utf8')) : undefined
+  statSync(file, { throwIfNoEntry: false })?.isFile() ? entriesOf(readWhole(file)) : undefined
 
 export function entryOf(line: string): JournalEntry | undefined {
   const entry = parsedJson(line)
@@ -139,7 +140,7 @@ export function readNamedJournal(file: string | undefined): readonly JournalEntr
   // A pipe is read as a file is.
   if (found === undefined || found.isDirectory())
     throw new StoreMaintenanceError(`there is no file ${file}: name the journal of the replaced store.`)
-  return readJournal(file)
+  return entriesOf(readFileSync(file, 'utf8'))
 }
 
 /** Refuses a journal with lines that nobody can do again, where the backup does not have what they say. */

@@ -446,6 +446,32 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
+test.skipIf(process.platform === 'win32')(
+  'a pipe in the place of the journal holds up no change, no backup and no restore',
+  async () => {
+    const it = await store()
+    await it.backup('copy.sqlite')
+    await rename(it.journal, it.at('aside'))
+    await execa('mkfifo', [it.journal])
+    await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+    await it.erase('joan')
+    await it.backup('second.sqlite')
+    await it.opened.close()
+    const { context, stderr } = testContext({ cwd: path.dirname(it.file) })
+    const args = ['db', 'restore', it.at('copy.sqlite'), '--data', '.', '--force']
+    expect([await runProgram(args, context), stderr()]).toEqual([
+      1,
+      expect.stringContaining(`there is no ${it.journal}`),
+    ])
+    // What could not be written is owed, and comes after.
+    await rm(it.journal)
+    await rename(it.at('aside'), it.journal)
+    const opened = await it.open()
+    await opened.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 3 })
+    expect(await readFile(it.journal, 'utf8')).toMatch(/"ada".*"grace"/s)
+  },
+)
+
 test.skipIf(process.getuid?.() !== 0)(
   'files that the superuser makes belong to the owner of the store, and one that does not is found',
   async () => {

@@ -1,10 +1,11 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readlinkSync, readSync } from 'node:fs'
+import { accessSync, constants, existsSync, readlinkSync, readSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { codeError, codeOf, PlatformError, storeFault } from '../../errors.ts'
+import { codeError, codeOf, faultOf, PlatformError, storeFault } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
+import { withFile } from '../../regular-file.ts'
 import { StoreMaintenanceError, StoreOpenError, UNAVAILABLE } from '../errors.ts'
-import { faultOf, makeFile, makeFolder, removeAbandoned } from './files.ts'
+import { makeFile, makeFolder, removeAbandoned } from './files.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -229,15 +230,12 @@ function holds(file: string, texts: readonly string[]): boolean {
   const wanted = texts.map((text) => Buffer.from(text))
   const overlap = Math.max(...wanted.map(({ length }) => length))
   const buffer = Buffer.alloc(CHUNK + overlap)
-  const descriptor = openSync(file, 'r')
-  try {
+  return withFile(file, (descriptor) => {
     for (let position = 0; ; ) {
       const count = readSync(descriptor, buffer, 0, buffer.length, position)
       if (wanted.some((one) => buffer.subarray(0, count).includes(one))) return true
       if (count <= overlap) return false
       position += count - overlap
     }
-  } finally {
-    closeSync(descriptor)
-  }
+  })
 }

@@ -1,7 +1,8 @@
 import fs from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import { codeOf, storeFault } from '../../errors.ts'
+import { isRunning } from '../../daemon-record.ts'
+import { codeOf, faultOf, storeFault } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
 import { StoreMaintenanceError } from '../errors.ts'
 
@@ -82,25 +83,11 @@ export async function making<T>(file: string, work: (made: string) => Promise<T>
 export function removeAbandoned(folder: string): void {
   for (const name of fs.readdirSync(folder)) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN
-    if (Number.isNaN(pid) || isRunning(pid)) continue
+    if (Number.isNaN(pid) || isRunning({ pid })) continue
     const file = path.join(folder, name)
     // Not through a link, and nothing that another user put there.
     const found = fs.lstatSync(file, { throwIfNoEntry: false })
     if (found?.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid)) removeFolder(file)
-  }
-}
-
-const isRunning = (pid: number) => (faultOf(() => process.kill(pid, 0)) ?? 'EPERM') === 'EPERM'
-
-/** The code of what kept some work from being done; undefined: it was done. Throws a fault whose code is another than `known`. */
-export function faultOf(work: () => void, known = /^/): string | undefined {
-  try {
-    work()
-    return undefined
-  } catch (error) {
-    const code = codeOf(error)
-    if (!known.test(code)) throw error
-    return code
   }
 }
 

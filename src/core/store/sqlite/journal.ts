@@ -1,14 +1,15 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { suppressionHashes } from '../../course/links.ts'
-import { codeError, codeOf } from '../../errors.ts'
+import { codeError, codeOf, faultOf } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
+import { readWhole, withFile } from '../../regular-file.ts'
 import { secret } from '../../secret.ts'
 import { anchorOf, departures } from '../departures.ts'
 import * as journals from '../journal.ts'
 import { addressKeys, getMeta, setMeta } from '../sql.ts'
 import type { SqliteDatabase } from './connection.ts'
-import { faultOf, shareOwner } from './files.ts'
+import { shareOwner } from './files.ts'
 import { performer } from './sql.ts'
 
 export function openJournal(database: SqliteDatabase, storeFile: string) {
@@ -67,14 +68,12 @@ export function appendText(storeFile: string, text: string): void {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = fs.constants
   // A link may be the owner's of the folder, who would have the superuser write to what is somebody else's.
   const direct = process.getuid?.() === 0 ? O_NOFOLLOW : 0
-  const descriptor = fs.openSync(file, O_WRONLY | O_APPEND | O_CREAT | direct, 0o600)
-  try {
+  const write = (descriptor: number) => {
     // Before the first byte: a file that the superuser made would be closed to the daemon.
     shareOwner(file, storeFile)
     fs.appendFileSync(descriptor, text, { flush: true })
-  } finally {
-    fs.closeSync(descriptor)
   }
+  withFile(file, write, O_WRONLY | O_APPEND | O_CREAT | direct)
 }
 
 /** Recognizes the people whom entries erase. */
@@ -86,7 +85,7 @@ export function isErasedBy(database: SqliteDatabase, entries: readonly journals.
 
 function dropLines(file: string, drops: (identity: string) => boolean): void {
   if (!fs.existsSync(file)) return
-  const lines = fs.readFileSync(file, 'utf8').split('\n')
+  const lines = readWhole(file).split('\n')
   const kept = lines.filter((line) => {
     const entry = journals.entryOf(line)
     // What is left of a torn line may name anybody.

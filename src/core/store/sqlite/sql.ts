@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3'
+import { faultOf } from '../../errors.ts'
 import { forSqlite, spelled } from '../dialect.ts'
 import type { JournalEntry } from '../journal.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { migrate } from '../schema.ts'
 import { type Answer, boundValue, NOTHING, rowReader, type Sql, type Step, type Steps } from '../sql.ts'
 import { asOpening, connect, type Guarded, type SqliteDatabase, scrubFile } from './connection.ts'
-import { faultOf } from './files.ts'
 
 /** What the steps of an SQLite file need. Without the rest, it is a file of which this process alone knows. */
 export interface SqliteParts {
