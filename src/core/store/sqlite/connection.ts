@@ -11,6 +11,7 @@ export type SqliteDatabase = Database.Database
 
 /** Below this, a WAL reset can corrupt the file (sqlite.org/releaselog/3_51_3). */
 const OLDEST_SQLITE = '3.51.3'
+const weightOf = (version: string) => version.split('.').reduce((sum, part) => sum * 1000 + Number(part), 0)
 /** A lock held longer than this is somebody's long transaction: waiting blocks the event loop. */
 const BUSY_MS = 1000
 
@@ -43,7 +44,8 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
       database = new Database(file, { timeout: busyMs })
       if (alone) database.pragma('locking_mode = EXCLUSIVE')
       const found = String(database.prepare('SELECT sqlite_version()').pluck().get())
-      if (found.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0)
+      // Not by localeCompare, which loads ICU: 6 ms of a start.
+      if (weightOf(found) < weightOf(OLDEST_SQLITE))
         throw new StoreOpenError(
           `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`,
         )
