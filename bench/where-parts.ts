@@ -138,7 +138,7 @@ const called =
   (frame) =>
     frame.name === name && of(pattern)(frame)
 const INGEST_PLACES: readonly (readonly [Place, Part])[] = [
-  [called('measure', /http\/body\.ts$/), { name: 'measuring depth before parsing', ours: true }],
+  [called('measure', /http\/body\.ts$/), { name: 'measuring depth', ours: true }],
   [called('parseJson', /http\/body\.ts$/), { name: 'JSON.parse', ours: true }],
   [called('append', /sqlite\/analytics\.ts$/), { name: 'JSON.stringify of the events', ours: true }],
   [

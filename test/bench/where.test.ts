@@ -72,7 +72,7 @@ test.each([
 
 test.each([
   [
-    'measuring depth before parsing',
+    'measuring depth',
     [frame('measure', 'src/daemon/http/body.ts'), frame('parseJson', 'src/daemon/http/body.ts')],
   ],
   ['JSON.parse', [frame('parseJson', 'src/daemon/http/body.ts')]],

@@ -93,18 +93,18 @@ export function isOwnForm({ headers, url }: Request, siteUrl: string): boolean {
 }
 
 export function parseJson<Schema extends z.ZodType>(body: Uint8Array | string, schema: Schema) {
-  // The parser survives any depth and number of values, but code that walks the result recurses and copies.
-  const { depth, values } = measure(typeof body === 'string' ? Buffer.from(body) : body)
-  if (depth > DEEPEST)
-    throw new PlatformError('bad_request', `The body is nested more than ${DEEPEST} levels deep.`)
-  if (values > MOST_VALUES)
-    throw new PlatformError('bad_request', `The body holds more than ${MOST_VALUES} values.`)
   const text = typeof body === 'string' ? body : textOf(body)
   const value = parsedJson(text.replace(/^\uFEFF/, ''))
   if (value === undefined)
     throw new PlatformError('bad_request', 'The body is not JSON.', {
       issues: [{ path: '', message: 'not JSON' }],
     })
+  // The parser survives any depth and number of values, but code that walks the result recurses and copies.
+  const { depth, values } = measure(value)
+  if (depth > DEEPEST)
+    throw new PlatformError('bad_request', `The body is nested more than ${DEEPEST} levels deep.`)
+  if (values > MOST_VALUES)
+    throw new PlatformError('bad_request', `The body holds more than ${MOST_VALUES} values.`)
   return parseWith(schema, value)
 }
 
@@ -121,28 +121,18 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   throw new PlatformError('bad_request', 'The request does not have the documented form.', { issues })
 }
 
-const [QUOTE, COMMA, COLON, OPEN_LIST, ESCAPE, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [
-  34, 44, 58, 91, 92, 93, 123, 125,
-]
-
-/** Depth and number of values of a JSON text, read as bytes: in UTF-8 every byte below 128 is that character. */
-function measure(json: Uint8Array): { readonly depth: number; readonly values: number } {
-  let [depth, deepest, values] = [0, 0, 0]
-  for (let index = 0; index < json.length; index += 1) {
-    const byte = json[index]
-    if (byte === QUOTE) {
-      // To the end of the string: an escaped quote does not end it.
-      for (index += 1; index < json.length; index += 1) {
-        const inside = json[index]
-        if (inside === ESCAPE) index += 1
-        else if (inside === QUOTE) break
-      }
-    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      depth += 1
-      if (depth > deepest) deepest = depth
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1
-    else if (byte === COMMA || byte === COLON) values += 1
+/** Depth and number of values of what was parsed: a third of the time that its text takes. Ends soon after a limit. */
+function measure(parsed: unknown): { readonly depth: number; readonly values: number } {
+  let [deepest, values] = [0, 0]
+  const walk = (value: unknown, depth: number) => {
+    if (typeof value !== 'object' || value === null) return
+    deepest = Math.max(deepest, depth)
+    const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+    values += members.length
+    if (depth > DEEPEST || values > MOST_VALUES) return
+    for (const member of members) walk(member, depth + 1)
   }
+  walk(parsed, 1)
   return { depth: deepest, values }
 }
 
