@@ -200,7 +200,7 @@ test('a store that this user may not look at is not called missing', async () =>
   expect(stderr).toMatch(/platform\.sqlite cannot be opened \(ELOOP\): [^\n]*run this as the daemon’s user/)
 })
 
-test('a foreign file as store, a missing backup and one without an extension are wrong input, exit 2', async () => {
+test('a foreign file as store, a missing backup and the ending of another format are wrong input, exit 2, and any other ending is SQLite', async () => {
   const { db, cwd } = await operator()
   await writeFile(path.join(cwd, 'platform.sqlite'), 'this is a text file and no database')
   expect(await db('status', '--data', '.')).toMatchObject({
@@ -214,8 +214,11 @@ test('a foreign file as store, a missing backup and one without an extension are
   await db('migrate')
   expect(await db('backup', 'b.tar')).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite, not as in b\.tar/),
+    stderr: expect.stringMatching(/a backup is no \.tar file: end its name in \.sqlite\.zst, /),
   })
+  for (const name of ['b.sqlite3', 'b.db', 'b.bak', 'b'])
+    expect((await db('backup', name)).stdout).toMatch(/\nchecked, read back and compared\n$/)
+  expect((await db('restore', 'b.bak', '--force')).code).toBe(0)
   expect((await db('backup', 'b.sqlite')).stdout).toMatch(/\nchecked, read back and compared\n$/)
 })
 

@@ -11,6 +11,9 @@ import { readTextFile } from '../environment.ts'
 import { repeatable } from '../inputs.ts'
 import { compact, iso, plural, sizeText } from '../output/text.ts'
 
+/** Endings that promise a format that backups do not have. */
+const FOREIGN = /\.(?:7z|br|bz2|dump|gpg|lz4|rar|sql|tar|tgz|xz|zip|zstd)$/i
+
 export const backup = onStore({
   summary:
     'write a consistent backup, also while the daemon runs. It is read back and checked before it is saved. Stored events of visitors go into a second file beside it',
@@ -22,7 +25,7 @@ export const backup = onStore({
   ],
   document: 'db backup',
   inputs: {
-    '<file>': 'a new file; its ending chooses the compression: .sqlite.zst, .sqlite.gz or .sqlite',
+    '<file>': 'a new file; compressed if its name ends in .zst or .gz, else an SQLite file',
     '--recipient <key>': repeatable(
       'encrypt for this public key of age (age1…), or for those in a file; repeatable; the name then ends in .age',
     ),
@@ -30,10 +33,9 @@ export const backup = onStore({
   },
   async run(context, { file: name, recipient, analytics }, job) {
     const recipients = await recipientsOf(context, recipient)
-    if (!/\.(?:zst|gz|sqlite)(?:\.age)?$/.test(name))
-      throw wrongUsage(
-        `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
-      )
+    const foreign = FOREIGN.exec(name)?.[0]
+    if (foreign !== undefined)
+      throw wrongUsage(`a backup is no ${foreign} file: end its name in .sqlite.zst, .sqlite.gz or .sqlite.`)
     const file = path.resolve(context.cwd, name)
     const folder = path.dirname(file)
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)

@@ -37,7 +37,7 @@ function storeSteps(
     // Without an address the store lies in the data folder, and no variable names it.
     step('migrations', address && 'STORE_URL', async () => {
       const state = await storeSchema().catch(faultOf)
-      if (typeof state === 'string') return failed('live-store', state)
+      if (typeof state === 'string') return failed(idOf(state), state)
       if (state === undefined) return skipped('there is no store yet; it is made at the first start')
       const { version, latest, owner = name } = state
       if (owner !== name)
@@ -59,6 +59,12 @@ function faultOf(error: unknown): string {
   const [, ofServer] = /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message) ?? []
   if (ofServer !== undefined) return ofServer.trim()
   return storeFault(error) === 'unknown' ? 'cannot be opened' : `cannot be used: ${storeFaultReason(error)}`
+}
+
+/** A server that is not reached, or refuses the credentials, is the other side's fault, as for any other address. */
+function idOf(fault: string) {
+  if (/^(?:refused the connection|did not answer|has a host name)/.test(fault)) return 'live-unreachable'
+  return fault.startsWith('refused the user') ? 'live-unauthorised' : 'live-store'
 }
 
 const SITE = 'NEXT_PUBLIC_SITE_URL'

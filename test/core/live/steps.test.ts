@@ -383,12 +383,15 @@ describe('targets', () => {
     [{ version: 2, latest: 3 }, 'warning store-migration-pending: has schema 2, and this build brings 3'],
     [{ version: 4, latest: 3 }, 'warning store-schema-newer: has schema 4, and this build knows 3'],
     [undefined, 'skipped: there is no store yet; it is made at the first start'],
-    [
-      Object.assign(new Error('The PostgreSQL of STORE_URL refuses the password: canary'), {
-        name: 'StoreOpenError',
-      }),
-      'failed live-store: refuses the password',
-    ],
+    ...[
+      ['refused the connection', 'live-unreachable'],
+      ['did not answer within 5 s', 'live-unreachable'],
+      ['refused the user or the password', 'live-unauthorised'],
+      ['has no such database', 'live-store'],
+    ].map(([said, id]): [unknown, string] => [
+      Object.assign(new Error(`The PostgreSQL of STORE_URL ${said}: canary`), { name: 'StoreOpenError' }),
+      `failed ${id}: ${said}`,
+    ]),
     [
       Object.assign(new Error('/srv/canary is no store'), { name: 'StoreOpenError' }),
       'failed live-store: cannot be opened',

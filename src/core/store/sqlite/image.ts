@@ -11,6 +11,7 @@ import { StoreMaintenanceError } from '../errors.ts'
 /** gzip always carries a checksum of its content, zstd only when asked to. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
 
+const SQLITE = { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: [], unpack: [] }
 /** How a backup is packed: the end of its name, and its first bytes. */
 const PACKINGS: readonly Packing[] = [
   {
@@ -20,7 +21,7 @@ const PACKINGS: readonly Packing[] = [
     unpack: [createZstdDecompress],
   },
   { ending: '.gz', magic: Buffer.from([0x1f, 0x8b]), pack: [createGzip], unpack: [createGunzip] },
-  { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: [], unpack: [] },
+  SQLITE,
 ]
 type Made = readonly (() => Transform)[]
 type Packing = { readonly ending: string; readonly magic: Buffer; readonly pack: Made; readonly unpack: Made }
@@ -32,14 +33,9 @@ const HEADER_BYTES = 100
 const MOST_RATIO = 200
 const LEAST_LIMIT = 64 * 1024 * 1024
 
-/** How a backup is packed, from the name it is to have. */
-export function packingOf(name: string): Packing {
-  const named = PACKINGS.find(({ ending }) => name.replace(/\.age$/, '').endsWith(ending))
-  if (named) return named
-  throw new StoreMaintenanceError(
-    `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
-  )
-}
+/** How a backup is packed, from the name it is to have: not at all, unless the name says so. */
+export const packingOf = (name: string): Packing =>
+  PACKINGS.find(({ ending }) => name.replace(/\.age$/, '').endsWith(ending)) ?? SQLITE
 
 /** Packs a file into a new one, durably, for its owner only; gives the SHA-256 of what went in and of what was written. */
 export async function pack(from: string, to: string, packing: Packing, recipients: readonly string[]) {
