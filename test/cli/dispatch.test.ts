@@ -58,6 +58,13 @@ test('a drain that is stopped while lessons are left fails and says so, and the 
   expect(new Set(inbox.mails.map(({ to }) => String(to))).size).toBe(100)
 }, 30_000)
 
+test('without mail a dispatch passes while no lesson is due, and fails once one is', async () => {
+  const none = await run(['dispatch', '--local', '--data', (await due(0)).data])
+  expect(none).toMatchObject({ code: 0, stdout: '0 sent, 0 still due: mail is not configured\n' })
+  const one = await run(['dispatch', '--local', '--data', (await due(1)).data])
+  expect(one).toMatchObject({ code: 1, stdout: '0 sent, 1 still due: mail is not configured\n' })
+})
+
 test('a drain sends one lesson to everybody whose lessons are due, as many as the dry run says', async () => {
   const { data, inbox, env } = await due(30)
   const dry = await run(['dispatch', '--local', '--dry-run', '--data', data], { env })

@@ -108,7 +108,8 @@ function resultOf(total: DispatchResult, options: NextOptions, tookMs: number): 
     waiting > 0 && `${waiting} waiting after a failure (next try ${nextTryAt ?? 'unknown'})`,
   )
   const why = reason === undefined ? '' : `: ${reason}`
-  const undone = failed + unknown > 0 || reason !== undefined || (options.drain && waiting > 0)
+  const wasIdle = processed + remaining + waiting === 0
+  const undone = failed + unknown > 0 || (reason !== undefined && !wasIdle) || (options.drain && waiting > 0)
   return {
     // JSON knows no infinity: a run without a limit has none.
     json: { ...total, limit: Number.isFinite(total.limit) ? total.limit : null },
