@@ -14,7 +14,7 @@ export function page(results: readonly Result[], { proof }: Links = {}): string 
   const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; do not edit. What a machine needs is in [scaling](../guides/scaling.md). ${kept} of ${rows.length} promises are kept. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. In the repository, \`bench/README.md\` says how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
+Made by \`npm run bench\`; do not edit. What a machine needs is in [scaling](../guides/scaling.md). ${kept} of ${rows.length} promises are kept. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. Beside a promise that is not kept is what its floor, the least work possible, reached in the same run. In the repository, \`bench/README.md\` says how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
 
 | | ours | compared with | ratio | promised | |
 |---|---|---|---|---|---|
@@ -58,7 +58,8 @@ function promises(result: Result): readonly { readonly cells: readonly string[];
                 comparedWith(ratio, result),
                 ratioText(ratio),
                 `${sign} ${ratio.promised}`,
-                verdict(ratio.tooWide ? undefined : ratio.kept),
+                verdict(ratio.tooWide ? undefined : ratio.kept) +
+                  (ratio.kept ? '' : floorText(ratio, result)),
               ],
               kept: !ratio.tooWide && ratio.kept === true,
             },
@@ -69,6 +70,15 @@ function promises(result: Result): readonly { readonly cells: readonly string[];
     cells: [...(index === 0 ? [title, oursText(result)] : ['', '']), ...cells],
     kept,
   }))
+}
+
+/** What the floor nearest to ours reaches against the same contender, in the same run. */
+function floorText({ against }: Ratio, { better, series }: Result): string {
+  const other = series.find(({ name }) => name === against)
+  const [nearest] = series
+    .filter(({ name, role }) => role === 'floor' && name !== against)
+    .sort((a, b) => (better === 'lower' ? b.median - a.median : a.median - b.median))
+  return nearest && other ? `; ${nearest.name} ${(nearest.median / other.median).toFixed(2)}` : ''
 }
 
 /** How one figure was measured, and the ratios about which nothing is promised. */
