@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chown, copyFile, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
 import Database from 'better-sqlite3'
@@ -79,16 +79,36 @@ test('a backup and its restore, by the command line', async () => {
   expect((await db('restore', 'b.sqlite.zst', '--force')).stdout).toMatch(
     /kept as .*platform\.sqlite\.before-/,
   )
-  for (const journal of ['.platformctl', 'gone.jsonl'])
-    expect(await db('restore', 'b.sqlite.zst', '--data', 'elsewhere', '--journal', journal)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/no file \S+: name the journal of the replaced/),
+  for (const option of ['--journal', '--sent-from']) {
+    const named = (file: string) => db('restore', 'b.sqlite.zst', '--data', 'elsewhere', option, file)
+    expect(await named('gone')).toMatchObject({
+      code: 2,
+      stderr: 'platformctl: cannot read gone: there is no such file; check the path.\n',
     })
+    expect(await named('.platformctl')).toMatchObject({ code: 2, stderr: expect.stringMatching(/a folder/) })
+  }
   expect((await db('restore', 'b.sqlite.zst', '--data', 'elsewhere', '--without-journal')).stdout).toMatch(
     /^restored b\.sqlite\.zst/,
   )
   expect(await readdir(path.join(cwd, 'elsewhere'))).toEqual(['platform-journal.jsonl', 'platform.sqlite'])
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'what root backs up or writes out belongs to the owner of the store, and to nobody else',
+  async () => {
+    const { db, cwd } = await operator()
+    await db('migrate')
+    await chown(path.join(cwd, '.platformctl', 'platform.sqlite'), 1234, 1234)
+    expect(await db('backup', 'b.sqlite.zst')).toMatchObject({ code: 0 })
+    expect(await db('journal', 'j.jsonl')).toMatchObject({ code: 0 })
+    for (const file of ['b.sqlite.zst', 'j.jsonl'])
+      expect(await stat(path.join(cwd, file))).toMatchObject({ uid: 1234, gid: 1234, mode: 0o100600 })
+    expect(await db('journal', 'j.jsonl')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/j\.jsonl exists and was left as it is/),
+    })
+  },
+)
 
 /** A store with a file of events beside it. */
 async function withEvents() {
@@ -312,11 +332,11 @@ test('a backup below a file, and the restore of a folder, say which name is wron
   })
   expect(await db('backup', 'none/copy.sqlite')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('make the folder for backups first'),
+    stderr: expect.stringMatching(/none does not exist: make the folder/),
   })
   expect(await db('restore', '.platformctl', '--data', 'other')).toMatchObject({
     code: 2,
-    stderr: 'platformctl: cannot read .platformctl: it is a folder; name the backup in it.\n',
+    stderr: 'platformctl: cannot read .platformctl: it is a folder; name the file in it.\n',
   })
   expect(await readdir(cwd)).toEqual(expect.not.arrayContaining(['none', 'other']))
 })

@@ -1,7 +1,6 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { readSettings } from '../../core/env/settings.ts'
-import { codeOf } from '../../core/errors.ts'
 import type { AfterRestoreOptions } from '../../core/store/postgres/maintenance.ts'
 import type { Replayed } from '../../core/store/replay.ts'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
@@ -36,10 +35,7 @@ export const backup = onStore({
     const foreign = FOREIGN.exec(name)?.[0]
     if (foreign !== undefined)
       throw wrongUsage(`a backup is no ${foreign} file: end its name in .sqlite.zst, .sqlite.gz or .sqlite.`)
-    const file = path.resolve(context.cwd, name)
-    const folder = path.dirname(file)
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
-      throw failure(`${folder} is a file, not a folder: name another place.`)
+    const file = toWrite(context, name)
     const now = context.clock.now()
     const result = await (await job.maintenance()).backup(file, now, { recipients })
     const { analyticsBackup } = await import('../../core/store/open.ts')
@@ -98,11 +94,8 @@ export const restore = onPlace({
   },
   async run(context, values, { address }) {
     const { file: name, force, identity, journal, withoutJournal, sentFrom } = values
-    const from = path.resolve(context.cwd, name)
-    if (!existsSync(from)) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
-    const found = statSync(from)
-    if (found.isDirectory()) throw wrongUsage(`cannot read ${name}: it is a folder; name the backup in it.`)
-    if (!found.isFile())
+    const from = existing(context, name)
+    if (!statSync(from).isFile())
       throw wrongUsage(`cannot read ${name}: it is a pipe or a device; name the file of a backup.`)
     const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
     const { analytics, ...result } = await restoreStore(address, {
@@ -111,9 +104,9 @@ export const restore = onPlace({
       now: context.clock.now(),
       // In a file as age-keygen writes it.
       identities: identity === undefined ? [] : await keysIn(context, identity, 'AGE-SECRET-KEY-'),
-      journal: journal && path.resolve(context.cwd, journal),
+      journal: journal && existing(context, journal),
       withoutJournal,
-      sentFrom: sentFrom && path.resolve(context.cwd, sentFrom),
+      sentFrom: sentFrom && existing(context, sentFrom),
       audit: auditOf(context, { action: 'restore', details: path.basename(name) }),
     })
     for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
@@ -152,7 +145,7 @@ export const afterRestore = onStore({
     const { afterRestore: apply } = await import('../../core/store/open.ts')
     const result = await apply(address, {
       from: replacedStore(context, from),
-      journal: journal && path.resolve(context.cwd, journal),
+      journal: journal && existing(context, journal),
       withoutJournal,
       now: context.clock.now(),
       audit: auditOf(context, { action: 'restore', details: 'after-restore' }),
@@ -174,27 +167,39 @@ export const journal = onStore({
   examples: ['/var/backups/journal-2026-11-23T14.jsonl'],
   document: 'db journal',
   inputs: { '<file>': 'a new file' },
-  async run(context, { file: name }, { maintenance }) {
+  async run(context, { file: name }, { maintenance, address }) {
     const { linesOf } = await import('../../core/store/journal.ts')
+    const { making, shareOwner } = await import('../../core/store/sqlite/files.ts')
     const entries = await (await maintenance()).journal(context.clock.now())
-    const file = path.resolve(context.cwd, name)
-    try {
+    await making(toWrite(context, name), async (made) => {
       // For its owner only: it names suppressed addresses.
-      writeFileSync(file, linesOf(entries), { flag: 'wx', mode: 0o600, flush: true })
-    } catch (error) {
-      if (codeOf(error) === 'ENOSPC') rmSync(file, { force: true })
-      throw failure(
-        codeOf(error) === 'EEXIST'
-          ? `${name} exists and was left as it is: give the journal a new name.`
-          : `${name} cannot be written (${codeOf(error)}): name another place.`,
-      )
-    }
+      writeFileSync(made, linesOf(entries), { mode: 0o600, flush: true })
+      if (address.kind === 'sqlite') shareOwner(made, address.file)
+    })
     return {
       json: { file: name, entries: entries.length },
       text: `${name}: ${entries.length} changes that a restore must not undo\n`,
     }
   },
 })
+
+/** The full path of a new file. */
+function toWrite(context: Context, name: string): string {
+  const file = path.resolve(context.cwd, name)
+  const folder = path.dirname(file)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw failure(`${folder} is a file, not a folder: name another place.`)
+  return file
+}
+
+/** The full path of a file to read, which must be there. */
+function existing(context: Context, name: string): string {
+  const file = path.resolve(context.cwd, name)
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (!found) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
+  if (found.isDirectory()) throw wrongUsage(`cannot read ${name}: it is a folder; name the file in it.`)
+  return file
+}
 
 function replacedStore(context: Context, from: string | undefined): AfterRestoreOptions['from'] {
   if (from === undefined) return undefined

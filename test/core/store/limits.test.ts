@@ -380,7 +380,7 @@ test.each([
   ['EPERM', '/backups cannot be written to by this user.'],
   ['EROFS', '/backups cannot be written to by this user.'],
   ['SQLITE_CANTOPEN', '/backups cannot be written to by this user.'],
-  ['ENOENT', 'there is no file /backups/a.sqlite.'],
+  ['ENOENT', '/backups does not exist: make the folder first.'],
   ['EISDIR', '/backups/a.sqlite is a folder: name a file.'],
   ['EIO', 'the disk of /backups reports an error (EIO)'],
   ['SQLITE_IOERR_WRITE', 'the disk of /backups reports an error (SQLITE_IOERR_WRITE)'],
@@ -416,7 +416,7 @@ test('a finished backup gets its name only where there is nothing of that name',
   await writeFile(to, 'precious')
   await writeFile(path.join(folder, 'next'), 'next')
   expect(() => moveIntoPlace(path.join(folder, 'next'), to)).toThrow(
-    `${to} exists and was left as it is: give the backup a new name.`,
+    `${to} exists and was left as it is: name another file.`,
   )
   expect(await readFile(to, 'utf8')).toBe('precious')
   expect(() => moveIntoPlace(path.join(folder, 'none'), path.join(folder, 'x'))).toThrow('ENOENT')

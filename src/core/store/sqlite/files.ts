@@ -106,7 +106,7 @@ export function isDiskFull(file: string): boolean {
 export function moveIntoPlace(from: string, to: string): void {
   const code = faultOf(() => fs.linkSync(from, to), /^(?:EEXIST|EPERM|ENOTSUP|ENOSYS)$/)
   if (code === 'EEXIST')
-    throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
+    throw new StoreMaintenanceError(`${to} exists and was left as it is: name another file.`)
   if (code !== undefined) fs.renameSync(from, to)
 }
 
@@ -136,7 +136,10 @@ function sentence(file: string, cause: unknown): string | undefined {
     return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
   if (/^(?:EACCES|EPERM|EROFS|SQLITE_CANTOPEN)$/.test(code))
     return `${folder} cannot be written to by this user.`
-  if (code === 'ENOENT') return `there is no file ${file}.`
+  if (code === 'ENOENT')
+    return fs.existsSync(folder)
+      ? `there is no file ${file}.`
+      : `${folder} does not exist: make the folder first.`
   if (code === 'EISDIR') return `${file} is a folder: name a file.`
   if (/^(?:SQLITE_IOERR|EIO$)/.test(code))
     return `the disk of ${folder} reports an error (${code}): nothing was left there.`

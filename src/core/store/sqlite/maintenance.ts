@@ -11,7 +11,7 @@ import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../
 import { getMeta, OWNER, setMeta } from '../sql.ts'
 import { foreignObject, verifyDatabase } from './check.ts'
 import { connectAnyway, explainDamage, type SqliteDatabase, schemaVersion, withImage } from './connection.ts'
-import { isDiskFull, isForeign, makeFile, making, sizeOf } from './files.ts'
+import { isDiskFull, isForeign, makeFile, making, shareOwner, sizeOf } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { openJournal } from './journal.ts'
 import { performer, sqliteSql } from './sql.ts'
@@ -141,10 +141,6 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
     // Not by what a link leads to: a link is somebody's file too.
     if (lstatSync(file, { throwIfNoEntry: false }))
       throw new StoreMaintenanceError(`${file} exists and was left as it is: give the backup a new name.`)
-    if (!existsSync(path.dirname(file)))
-      throw new StoreMaintenanceError(
-        `${path.dirname(file)} does not exist: make the folder for backups first.`,
-      )
     const checked = await making(file, async (made) => {
       const image = `${made}.sqlite`
       makeFile(image)
@@ -155,6 +151,7 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
       const same = isSealed ? (await hashOf(made)) === written : (await unpack(made, undefined)) === hash
       if (!same)
         throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
+      shareOwner(made, source.file)
       return found
     })
     return { file, bytes: sizeOf(file), ...checked }
