@@ -56,6 +56,27 @@ test('a body of the limit is taken and counted as it arrives, and one byte more 
   expect(await readText(bodied(null), 0)).toBe('')
 })
 
+test('a body that stalls is given up, and what comes of it later is neither kept nor counted', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  const given = bodied(null)
+  const request = new Request('https://www.example.com/', {
+    method: 'POST',
+    body: readable,
+    duplex: 'half',
+  } as RequestInit)
+  const told = readBytes({ ...given, request }, 9).catch((error: unknown) => error)
+  const writer = writable.getWriter()
+  await writer.write(bytes('ab'))
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(await told).toMatchObject({ code: 'request_timeout', status: 408 })
+  await writer.write(bytes('cd')).catch(() => {})
+  // The stream is refused from there on.
+  expect(await writer.closed.catch(() => 'refused')).toBe('refused')
+  expect(given.counted).toEqual([2])
+})
+
 test('refuses an encoded, incomplete or non-UTF-8 body, each with its reason', async () => {
   await expect(readBytes(bodied('a', { 'Content-Encoding': 'gzip' }), 9)).rejects.toMatchObject({
     code: 'unsupported_media_type',

@@ -67,7 +67,7 @@ test('each of these routes has its row in the table of budgets', () => {
 
 /** What a file of `src` calls to read bytes that somebody else may have written. */
 const READS =
-  /\b(?:readFile|readFileSync|readSync|createReadStream|readBytes|boundedBody|proxiedFetch|resolveTxt)\(|for await \(const chunk|\bbuffer\(stream\)|\.on\(\s*'data'|onResponseData|\b(?<!type )(?:get|exchange)\b[^}]*\} (?:from |= await import\()'[^']*network\/(?:get|exchange)\.ts'/
+  /\b(?:readFile|readFileSync|readSync|readWhole|withFile|createReadStream|readBytes|boundedBody|proxiedFetch|resolveTxt)\(|for await \(const chunk|\bbuffer\(stream\)|\.on\(\s*'data'|onResponseData|\b(?<!type )(?:get|exchange)\b[^}]*\} (?:from |= await import\()'[^']*network\/(?:get|exchange)\.ts'/
 
 const HTTP = 'Any other answer over HTTP'
 /** Each such file, by the row of the table that bounds it. Those without one read the operator's or their own files. */
@@ -97,6 +97,7 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   '': [
     ...['cli/commands/deploy.ts', 'cli/deploy/subject.ts', 'cli/variables.ts', 'platform/load-platform.ts'],
     ...['core/mail/compile/files.ts', 'core/mail/folder-mails.ts', 'core/package-files.ts'],
+    'core/regular-file.ts',
     ...[
       'core/daemon-record.ts',
       'daemon/spare-alerts.ts',

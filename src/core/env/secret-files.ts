@@ -1,4 +1,4 @@
-import { readSync } from 'node:fs'
+import { fstatSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { codeOf } from '../errors.ts'
 import type { Finding } from '../finding.ts'
@@ -83,18 +83,12 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function readSecret(file: string): ReadSecret {
   try {
-    const bytes = Buffer.alloc(LARGEST_SECRET_BYTES + 1)
-    const length = withFile(file, (descriptor) => {
-      let read = 0
-      for (let count = -1; count !== 0; read += count)
-        count = readSync(descriptor, bytes, read, bytes.length - read, null)
-      return read
-    })
-    if (length > LARGEST_SECRET_BYTES)
+    const bytes = withFile(file, (descriptor) =>
+      fstatSync(descriptor).size > LARGEST_SECRET_BYTES ? undefined : readFileSync(descriptor),
+    )
+    if (bytes === undefined)
       return { reason: `is larger than ${LARGEST_SECRET_BYTES / 1024} KB`, found: true }
-    const value = new TextDecoder('utf-8', { fatal: true })
-      .decode(bytes.subarray(0, length))
-      .replace(/\r?\n$/, '')
+    const value = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '')
     if (value.includes('\0')) return { reason: 'is not a text file', found: true }
     return value.trim() === '' ? { reason: 'is empty', found: true } : { value }
   } catch (error) {

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { UNKNOWN_CLIENT } from '../../core/access/client.ts'
 import { type ErrorCode, type Issue, PlatformError } from '../../core/errors.ts'
+import { within } from '../../core/host.ts'
 import { parsedJson } from '../../core/is-record.ts'
 
 /** A schema under the name that it has in the document, with examples. */
@@ -27,6 +28,8 @@ interface Bodied {
   readonly bodyShare: Pick<BodyShare, 'take'>
 }
 
+/** Longer than the daemon lets a whole request take: hosts may let one hold its memory for minutes. */
+const BODY_MS = 15_000
 const DEEPEST = 32
 /** Members of objects and elements of lists in one body; an analytics batch of 500 full events has a third of it. */
 const MOST_VALUES = 50_000
@@ -38,17 +41,24 @@ export async function readBytes({ request, bodyShare }: Bodied, limitBytes: numb
   const tooLarge = () =>
     new PlatformError('payload_too_large', `This route takes bodies of at most ${limitBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > limitBytes) throw tooLarge()
-  if (request.body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
-  try {
-    for await (const chunk of request.body) {
+  const read = async () => {
+    for await (const chunk of request.body ?? []) {
       size += chunk.byteLength
       if (size > limitBytes) throw tooLarge()
       bodyShare.take(chunk.byteLength)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks)
+  }
+  try {
+    return await within(BODY_MS, read(), () => {
+      // What still comes is neither kept nor counted.
+      chunks.length = 0
+      size = limitBytes
+      throw new PlatformError('request_timeout', 'The body did not arrive in time.')
+    })
   } catch (error) {
     if (error instanceof PlatformError) throw error
     throw new PlatformError('bad_request', 'The body could not be read.', { cause: error })
