@@ -378,7 +378,10 @@ test.each([
   ['EDQUOT', 'the disk of /backups is full'],
   ['EACCES', '/backups cannot be written to by this user.'],
   ['EPERM', '/backups cannot be written to by this user.'],
-  ['EROFS', '/backups cannot be written to by this user.'],
+  [
+    'EROFS',
+    '/backups is on a disk that takes no writes: it is mounted read-only, perhaps after an error (dmesg says).',
+  ],
   ['SQLITE_CANTOPEN', '/backups cannot be written to by this user.'],
   ['ENOENT', '/backups does not exist: make the folder first.'],
   ['EISDIR', '/backups/a.sqlite is a folder: name a file.'],

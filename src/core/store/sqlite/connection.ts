@@ -5,7 +5,7 @@ import { codeError, codeOf, faultOf, PlatformError, storeFault } from '../../err
 import { attempt } from '../../is-record.ts'
 import { withFile } from '../../regular-file.ts'
 import { StoreMaintenanceError, StoreOpenError, UNAVAILABLE } from '../errors.ts'
-import { makeFile, makeFolder, removeAbandoned } from './files.ts'
+import { makeFile, makeFolder, readOnlyDisk, removeAbandoned } from './files.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -168,8 +168,7 @@ function sentence(file: string, error: unknown): string {
     name,
     code: faultOf(() => accessSync(name, constants.R_OK | constants.W_OK)),
   }))
-  if (refused.some(({ code }) => code === 'EROFS'))
-    return `${file} is on a disk that takes no writes: it is mounted read-only, perhaps after an error (dmesg says).`
+  if (refused.some(({ code }) => code === 'EROFS')) return readOnlyDisk(file)
   const denied = refused.find(({ code }) => code !== undefined && code !== 'ENOENT')?.name
   if (denied !== undefined)
     return `${denied} cannot be written by this user: change its owner or its mode, or run this as the daemon’s user.`

@@ -125,6 +125,9 @@ export function failed(file: string, cause: unknown): unknown {
   return said === undefined ? cause : new StoreMaintenanceError(said, { cause })
 }
 
+export const readOnlyDisk = (place: string) =>
+  `${place} is on a disk that takes no writes: it is mounted read-only, perhaps after an error (dmesg says).`
+
 function sentence(file: string, cause: unknown): string | undefined {
   const code = codeOf(cause)
   const folder = path.dirname(file)
@@ -134,8 +137,8 @@ function sentence(file: string, cause: unknown): string | undefined {
     return `${met} cannot be read or written by this user: correct its owner.`
   if (storeFault(cause) === 'disk_full')
     return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
-  if (/^(?:EACCES|EPERM|EROFS|SQLITE_CANTOPEN)$/.test(code))
-    return `${folder} cannot be written to by this user.`
+  if (code === 'EROFS') return readOnlyDisk(folder)
+  if (/^(?:EACCES|EPERM|SQLITE_CANTOPEN)$/.test(code)) return `${folder} cannot be written to by this user.`
   if (code === 'ENOENT')
     return fs.existsSync(folder)
       ? `there is no file ${file}.`
