@@ -34,6 +34,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     production: input.withProcess && isProduction,
     isInstalled: (name) => !input.withProcess || isInstalled(name),
   })
+  // A template with a fault keeps a daemon from starting.
+  if (input.withProcess) await context.platform.mails.compiled()
   const live = deep && (await (await import('./live-checks.ts')).liveChecks(context, loaded, services, deep))
   if (live && context.signal.aborted)
     throw failure('the live checks were interrupted, so they have no result.')

@@ -37,6 +37,14 @@ async function kilnSchool() {
   return { folder, write, platform, run }
 }
 
+test('preflight fails on a mail that would keep the daemon from starting', async () => {
+  const { folder, write, platform } = await kilnSchool()
+  await write(template('Your kiln', 'Ready, {{nobody}}.'))
+  const { context, stderr } = testContext({ cwd: folder, platform: platform() })
+  expect(await runProgram(['preflight'], context)).toBe(2)
+  expect(stderr()).toMatch(/a mail does not compile: mails\/kiln-booked\.md:\d+: there is no slot nobody/)
+})
+
 test('lists, prints, builds and sends a mail from a definition’s folder together with those of the preset', async () => {
   const { folder, platform, run } = await kilnSchool()
   expect((await run('list')).stdout).toMatch(/^kiln-booked {19}Your kiln$/m)

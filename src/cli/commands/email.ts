@@ -243,8 +243,7 @@ const build = command({
     await rm(`${file}.new`, { force: true })
     await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`, { flag: 'wx' })
     await rename(`${file}.new`, file)
-    const count = Object.keys(made.mails).length
-    return `${count} mails in ${path.relative(context.cwd, file)}\n`
+    return `${Object.keys(made.mails).length} mails in ${path.relative(context.cwd, file)}\n`
   },
 })
 

@@ -118,9 +118,7 @@ export function arrivalAt(
 }
 
 /** 1, Monday, to 7, Sunday: 1 January 1970 was a Thursday. */
-function weekdayOf(day: number): number {
-  return ((((day + 3) % 7) + 7) % 7) + 1
-}
+const weekdayOf = (day: number) => ((((day + 3) % 7) + 7) % 7) + 1
 
 export function nextLesson(
   plan: Plan,

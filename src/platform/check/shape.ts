@@ -144,8 +144,7 @@ export const list =
         atLeast === 1 ? 'Name at least one.' : `Name at least ${atLeast}.`,
       )
     return entries.map((entry, index) => {
-      const isRepeated = isSet && entries.indexOf(entry) < index
-      return isRepeated
+      return isSet && entries.indexOf(entry) < index
         ? place.fault(`${quoted(entry)} is in this list twice.`, 'Remove one of the two.', index)
         : each(place.at(index), entry, names)
     })
