@@ -98,7 +98,7 @@ export const LIVE_FINDINGS = {
   },
   'live-unreachable': {
     meaning: 'The other side refused the connection, broke it, or gave no answer in time.',
-    fix: 'Check that it runs, its port, and the firewalls between it and this machine.',
+    fix: 'Check that it runs, its port, and the firewalls and proxies (HTTPS_PROXY) on the way.',
   },
   'live-unauthorised': {
     meaning: 'The other side was reached and refused the key: it is wrong, revoked, or lacks a permission.',

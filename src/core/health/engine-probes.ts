@@ -9,6 +9,7 @@ import {
   heartbeatState,
 } from '../heartbeats.ts'
 import { holdsText } from '../mail/holds.ts'
+import { MailFault } from '../mail/outcome.ts'
 import { minute } from '../sentences.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from './probe.ts'
@@ -139,12 +140,14 @@ export const mailProbe: ProbeDefinition = {
   service: WEB,
   group: 'mail',
   open: ({ settings, verifyMail, confirmationsExhausted = () => false, mailHolds = async () => [] }) => {
-    const silence = ({ aborted }: AbortSignal) =>
-      aborted ? 'its server did not answer in time' : 'its server cannot be reached, or refuses'
+    const reasonOf = (error: unknown, { aborted }: AbortSignal) => {
+      if (aborted) return 'its server did not answer in time'
+      return error instanceof MailFault ? error.message : 'its server cannot be reached, or refuses'
+    }
     const live: Check = ({ signal }) =>
       verifyMail(signal).then(
         () => ok(true),
-        () => failing(silence(signal)),
+        (error: unknown) => failing(reasonOf(error, signal)),
       )
     return unless(configured(settings, 'mail', live, settings.mail !== undefined), async () => {
       // If the store cannot be read, its own probe says so.

@@ -52,8 +52,12 @@ function around(
   plainHttp: PlainHttp,
 ): readonly [Step, Step, Step] {
   const [variable = ''] = reachability.variables
-  const name = nameStep(context, at, variable)
-  return [name, reachability, encryptionStep(context, at, variable, plainHttp)]
+  const isProxied = proxyOf(at) !== undefined
+  return [
+    nameStep(context, at, variable),
+    { ...reachability, isProxied },
+    { ...encryptionStep(context, at, variable, plainHttp), isProxied },
+  ]
 }
 
 /** The steps for an address that a key is sent to. On this machine itself it may be plain http, even in production. */

@@ -58,6 +58,8 @@ export interface Step {
   /** Names what the step looks at, never shown: faults of the same place become one finding. */
   readonly place?: string
   readonly variables: readonly string[]
+  /** It goes through a proxy of the environment. */
+  readonly isProxied?: boolean
   /** Rejects with the code of a cause when the other side cannot be asked. */
   readonly run: (signal: AbortSignal) => Promise<StepOutcome>
 }
@@ -76,11 +78,13 @@ export interface Target {
 export const NO_STARTTLS = 'no_starttls'
 
 const LATE = failed('live-unreachable', 'gives no answer in time')
+const SILENT = failed('live-name-server', 'cannot be looked up: no name server answers')
+const ASKING_NAME_SERVERS: readonly LiveCheck[] = ['name resolution', 'domain', 'SPF', 'DKIM', 'DMARC']
 
 /** What becomes of a step by the code of its fault: the first that fits counts. */
 const OUTCOMES: readonly (readonly [codes: RegExp, outcome: StepOutcome])[] = [
   [/^dns_not_found$/, failed('live-name', 'does not resolve')],
-  [/^dns_/, failed('live-name-server', 'cannot be looked up: no name server answers')],
+  [/^dns_/, SILENT],
   [/_refused$/, failed('live-unreachable', 'cannot be reached: the connection is refused')],
   [/^connect_unreachable$/, failed('live-unreachable', 'cannot be reached: no route leads there')],
   [/_timeout$/, LATE],
@@ -150,8 +154,11 @@ async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promi
   const ended = new AbortController()
   const signal = AbortSignal.any([over, ended.signal])
   const running = Promise.resolve(signal).then(step.run).catch(outcomeOfFault)
-  const outcome = Promise.race([running, untilAborted(signal).then(() => LATE)])
-  return within(limitMs, outcome, () => LATE).finally(() => ended.abort())
+  const late = ASKING_NAME_SERVERS.includes(step.check) ? SILENT : LATE
+  const outcome = Promise.race([running, untilAborted(signal).then(() => late)])
+  const found = await within(limitMs, outcome, () => late).finally(() => ended.abort())
+  if (!step.isProxied || found.state !== 'failed') return found
+  return { ...found, detail: `${found.detail}, through the proxy` }
 }
 
 /** An error for each failed check, a warning for each doubtful one. The same fault at the same place is one finding. */

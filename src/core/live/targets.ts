@@ -126,8 +126,6 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
       settings.groups.get(group) === 'half-configured' ? 'half-configured, so it is off' : 'not configured'
     return { name, services: readers, variables: [variable], order: 'chain', steps: steps ?? why }
   }
-  const limits = 'SHAREDSTORE_REST_URL'
-  const heartbeats = 'HEARTBEAT_PING_URL'
   const neighbours = services.flatMap((service) => {
     const { name, address } = service
     if (name === WEB || address === undefined) return []
@@ -143,14 +141,11 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
   const own = probes.flatMap((probe) => {
     const { name, service, variable } = probe
     if (variable === undefined) return []
-    return [
-      target(name, variable, isSet(variable) ? [probeStep(dependencies, probe, variable)] : undefined, [
-        service,
-      ]),
-    ]
+    const steps = isSet(variable) ? [probeStep(dependencies, probe, variable)] : undefined
+    return [target(name, variable, steps, [service])]
   })
   /** A channel for alerts: what must be known before an incident is that it takes a message. */
-  const alertTarget = (name: string, variable: string, channel: string, isOn: boolean, url?: Secret) => {
+  const alertTarget = (name: string, variable: string, channel: string, on?: { readonly url?: Secret }) => {
     const message = step('test message', variable, async () => {
       if (sendTest === undefined) return skipped('none is sent without --send-test')
       const outcome = await sendTest(channel)
@@ -158,27 +153,14 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
         ? passed('took it')
         : failed('live-unhealthy', `did not take the test message: ${outcome.reason}`)
     })
-    const reached = url ? connectionSteps(dependencies, url.reveal(), variable) : []
-    return target(name, variable, isOn ? [...reached, message] : undefined, undefined, 'alerts')
+    const reached = on?.url ? connectionSteps(dependencies, on.url.reveal(), variable) : []
+    return target(name, variable, on && [...reached, message], undefined, 'alerts')
   }
   const { webhook, escalation, mailTo } = alerts
   const targets: readonly Target[] = [
     target('datastore', DATASTORE, datastore && datastoreSteps(dependencies, datastore)),
     target('payments', 'PAYMENTS_API_URL', payments && paymentsSteps(dependencies, payments)),
-    target(
-      'sharedstore',
-      limits,
-      sharedStore && [
-        ...keyedEndpoint(dependencies, sharedStore.url, limits),
-        keyStep(
-          network,
-          'authorisation',
-          'SHAREDSTORE_REST_TOKEN',
-          `${sharedStore.url}/ping`,
-          bearer(sharedStore.token),
-        ),
-      ],
-    ),
+    target('sharedstore', LIMITS, sharedStore && sharedStoreSteps(dependencies, sharedStore)),
     target('mail', 'MAILER_SMTP_URL', mail && mailSteps(dependencies, mail.route), [WEB]),
     {
       ...target('sender', 'MAILER_FROM', mail && senderSteps(dependencies, mail), [WEB], 'mail'),
@@ -188,20 +170,10 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     ...own,
     target('store', 'STORE_URL', storeSchema && storeSteps(dependencies, storeSchema)),
     target('site', SITE, isSet(SITE) ? siteSteps(dependencies) : undefined, [WEB]),
-    alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', webhook !== undefined, webhook?.url),
-    alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', mailTo !== undefined && mail !== undefined),
-    alertTarget(
-      'escalation',
-      'ALERT_ESCALATION_URL',
-      'escalation',
-      escalation !== undefined,
-      escalation?.url,
-    ),
-    target(
-      'heartbeat',
-      heartbeats,
-      heartbeatPing && connectionSteps(dependencies, heartbeatPing.reveal(), heartbeats),
-    ),
+    alertTarget('alerts', 'ALERT_WEBHOOK_URL', 'webhook', webhook),
+    alertTarget('alert-mail', 'ALERT_EMAIL_TO', 'mail', mailTo && mail && {}),
+    alertTarget('escalation', 'ALERT_ESCALATION_URL', 'escalation', escalation),
+    target('heartbeat', PING, heartbeatPing && connectionSteps(dependencies, heartbeatPing.reveal(), PING)),
   ]
   return targets
     .map((one) => ({ ...one, services: one.services.filter((service) => asked.includes(service)) }))
@@ -209,6 +181,16 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
 }
 
 const DATASTORE = 'NEXT_PUBLIC_DATASTORE_URL'
+const LIMITS = 'SHAREDSTORE_REST_URL'
+const PING = 'HEARTBEAT_PING_URL'
+
+function sharedStoreSteps(
+  dependencies: LiveDependencies,
+  { url, token }: NonNullable<Settings['sharedStore']>,
+): Step[] {
+  const asked = ['authorisation', 'SHAREDSTORE_REST_TOKEN', `${url}/ping`, bearer(token)] as const
+  return [...keyedEndpoint(dependencies, url, LIMITS), keyStep(dependencies.network, ...asked)]
+}
 
 function datastoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['datastore']>): Step[] {
   const { network } = dependencies
@@ -228,12 +210,9 @@ function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Set
   const [price = ''] = Object.values(prices)
   const variable = 'PAYMENTS_SECRET_KEY'
   const url = `${apiUrl}/v1/prices/${encodeURIComponent(price)}`
+  const at = dependencies.isSet('PAYMENTS_API_URL') ? 'PAYMENTS_API_URL' : variable
   return [
-    ...keyedEndpoint(
-      dependencies,
-      apiUrl,
-      dependencies.isSet('PAYMENTS_API_URL') ? 'PAYMENTS_API_URL' : variable,
-    ),
+    ...keyedEndpoint(dependencies, apiUrl, at),
     // 404: the key was accepted, and only the price was not found. `platformctl billing smoke` looks at prices.
     keyStep(dependencies.network, 'authorisation', variable, url, bearer(secretKey), 404),
   ]
@@ -270,6 +249,4 @@ function probeStep({ network, settings }: LiveDependencies, probe: ProbeDefiniti
   })
 }
 
-function bearer(key: Secret): Readonly<Record<string, string>> {
-  return { authorization: `Bearer ${key.reveal()}` }
-}
+const bearer = (key: Secret) => ({ authorization: `Bearer ${key.reveal()}` })

@@ -128,6 +128,9 @@ export const SMTP_OUTCOMES = {
   },
 } satisfies OutcomeTable<SmtpFault>
 
+/** Why mail cannot be sent, in a sentence of ours. */
+export class MailFault extends Error {}
+
 export function smtpOutcome(fault: SmtpFault): Failure {
   const outcome = decide<SmtpFault>(SMTP_OUTCOMES, fault)
   // Add the reply code: it helps the operator and repeats nothing of the server's text.
@@ -142,6 +145,8 @@ export interface HttpFault {
   readonly errno?: string | undefined
   /** Not a byte of the request had left. */
   readonly neverLeft?: boolean | undefined
+  /** It goes through a proxy of the environment. */
+  readonly isProxied?: boolean | undefined
   /** The row that the provider's own name of the error, or our own state, decides. */
   readonly row?: HttpRow | undefined
 }
@@ -209,8 +214,13 @@ export const HTTP_OUTCOMES = {
     matches: ({ errno }) => errno === 'UND_ERR_INVALID_ARG',
     outcome: connection('the key of the mail provider holds a character that cannot be sent'),
   },
+  'proxy-refused': {
+    when: 'the proxy of HTTPS_PROXY is not reached, says nothing or opens no connection: the request never left',
+    matches: ({ neverLeft = false, isProxied = false }) => neverLeft && isProxied,
+    outcome: connection('the proxy of this machine does not let the message through'),
+  },
   unreachable: {
-    when: 'no address, no connection, or a proxy that opens none: the request never left',
+    when: 'no address or no connection: the request never left',
     matches: ({ neverLeft = false }) => neverLeft,
     outcome: connection('the mail provider could not be reached'),
   },

@@ -29,8 +29,8 @@ export const CAUSES = {
     fix: 'A firewall drops the packets, the address is wrong, or the machine is down.',
   },
   proxy_refused: {
-    meaning: 'the proxy of this machine does not let it through',
-    fix: 'Let the proxy pass it on, correct HTTP_PROXY or HTTPS_PROXY, or name its host in NO_PROXY.',
+    meaning: 'the proxy of this machine cannot be reached, or does not let it through',
+    fix: 'Check that the proxy of HTTP_PROXY or HTTPS_PROXY runs and passes it on, or name its host in NO_PROXY.',
   },
   tls_expired: {
     meaning: 'its certificate has expired',
@@ -128,9 +128,7 @@ export const CAUSES = {
 
 export type CauseCode = keyof typeof CAUSES
 
-export function isCauseCode(value: string): value is CauseCode {
-  return Object.hasOwn(CAUSES, value)
-}
+export const isCauseCode = (value: string): value is CauseCode => Object.hasOwn(CAUSES, value)
 
 /** How far a request had come, with the causes of its time-out there and of a failure that has no code of its own. */
 export const PHASES = {

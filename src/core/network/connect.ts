@@ -109,47 +109,50 @@ export const isHere = (url: URL): boolean => {
 const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'smtps:': 465, 'smtp:': 587 }
 export const portOf = ({ port, protocol }: URL) => Number(port || (PORTS[protocol] ?? 80))
 
+interface ConnectOptions {
+  readonly lookup?: Lookup | undefined
+  readonly signal: AbortSignal
+  readonly onResolved?: (tookPlace: boolean) => void
+}
+
 /** Connects to the server of an address, through its proxy if it has one. */
-export async function connectTo(
-  url: URL,
-  options: {
-    readonly lookup?: Lookup | undefined
-    readonly signal: AbortSignal
-    readonly onResolved?: (tookPlace: boolean) => void
-  },
-): Promise<Socket> {
-  const { lookup, signal, onResolved } = options
+export async function connectTo(url: URL, options: ConnectOptions): Promise<Socket> {
   const proxy = proxyOf(url)
-  const first = hostOf(proxy ?? url)
-  const addresses = await addressesOf(first, lookup)
-  signal.throwIfAborted()
-  onResolved?.(addresses[0]?.address !== first)
-  const socket = await connectFirst(addresses, portOf(proxy ?? url), signal)
-  if (proxy === undefined) return socket
-  const end = () => socket.destroy()
+  if (proxy === undefined) return connectDirectly(url, options)
+  const { signal } = options
+  let socket: Socket | undefined
+  const end = () => socket?.destroy()
   signal.addEventListener('abort', end, { once: true })
   try {
+    socket = await connectDirectly(proxy, options)
     await tunnel(socket, proxy, `${url.hostname}:${portOf(url)}`)
     return socket
-  } catch (error) {
+  } catch {
     end()
-    throw error
+    throw codeError('proxy_refused')
   } finally {
     signal.removeEventListener('abort', end)
   }
 }
 
+async function connectDirectly(url: URL, { lookup, signal, onResolved }: ConnectOptions): Promise<Socket> {
+  const host = hostOf(url)
+  const addresses = await addressesOf(host, lookup)
+  signal.throwIfAborted()
+  onResolved?.(addresses[0]?.address !== host)
+  return connectFirst(addresses, portOf(url), signal)
+}
+
 /** Asks a proxy to pass on what follows (RFC 9110 §9.3.6). */
 async function tunnel(socket: Socket, { protocol, username, password }: URL, path: string): Promise<void> {
   const { request } = await import('node:http')
-  const refused = codeError('proxy_refused')
-  if (protocol !== 'http:') throw refused
   const login = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')
   const headers = { host: path, ...(username !== '' && { 'proxy-authorization': `Basic ${login}` }) }
   return new Promise((resolve, reject) => {
+    if (protocol !== 'http:') return reject()
     request({ createConnection: () => socket, method: 'CONNECT', path, headers })
-      .on('connect', ({ statusCode }) => (statusCode === 200 ? resolve() : reject(refused)))
-      .on('response', () => reject(refused))
+      .on('connect', ({ statusCode }) => (statusCode === 200 ? resolve() : reject()))
+      .on('response', reject)
       .on('error', reject)
       .end()
   })

@@ -12,10 +12,7 @@ export function dispatcherTo(origin: string, options: Pool.Options = {}): Dispat
     : new EnvHttpProxyAgent({ ...options, ...proxyOptions() })
 }
 
-interface ExchangeOptions {
-  readonly method: 'GET' | 'POST'
-  readonly headers: Record<string, string>
-  readonly body?: string
+type ExchangeOptions = Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'body'> & {
   readonly signal?: AbortSignal
   readonly dispatcher?: Dispatcher
 }

@@ -4,7 +4,7 @@ import { codeError } from '../errors.ts'
 import { given } from '../given.ts'
 import { type CauseCode, causeOf, PHASES, type Phase } from './causes.ts'
 import { connectTo, hostOf, type Lookup, secure } from './connect.ts'
-import { boundedBody } from './proxy.ts'
+import { boundedBody, proxyOf } from './proxy.ts'
 
 /** The network as a parameter: production gives nothing. */
 export interface Network {
@@ -84,7 +84,10 @@ export function get(input: GetInput): Promise<GetOutcome> {
       const phases = { ...given({ dns, tcp, tls, firstByte }), total: round(monotonic() - began) }
       resolve({ ...outcome, phases })
     }
-    const expire = () => finish({ answered: false, cause: PHASES[watch.phase].timeout })
+    const expire = () => {
+      const isAtProxy = (watch.phase === 'dns' || watch.phase === 'tcp') && proxyOf(input.url) !== undefined
+      finish({ answered: false, cause: isAtProxy ? 'proxy_refused' : PHASES[watch.phase].timeout })
+    }
     const timer = setTimeout(expire, input.timeoutMs)
     signal?.addEventListener('abort', expire, { once: true })
     if (signal?.aborted) expire()

@@ -1,5 +1,6 @@
 import type { EnvHttpProxyAgent } from 'undici'
 import type { Environment } from '../env/settings.ts'
+import { codeError } from '../errors.ts'
 
 /** This machine is never behind a proxy. */
 const HERE = 'localhost,127.0.0.1,[::1]'
@@ -60,8 +61,7 @@ export async function boundedBody(
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > mostBytes)
-      throw Object.assign(new RangeError('the answer is too large'), { code: 'too_large' })
+    if (size > mostBytes) throw codeError('too_large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -127,9 +127,7 @@ function namedByColumns(row: unknown): unknown {
 }
 
 /** The text as every store can keep it: without NUL and halves of surrogate pairs, which PostgreSQL refuses. */
-export function storableText(text: string): string {
-  return text.replaceAll('\0', '\ufffd').toWellFormed()
-}
+export const storableText = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 export const TEXTS = {
   set: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO UPDATE SET value = excluded.value',

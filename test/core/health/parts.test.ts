@@ -28,6 +28,7 @@ import { reachable, serviceState } from '../../../src/core/health/reach.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'
 import type { HeartbeatRecord } from '../../../src/core/heartbeats.ts'
 import { systemClock, systemRandom } from '../../../src/core/host.ts'
+import { MailFault } from '../../../src/core/mail/outcome.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 9, 30)
 const signal = new AbortController().signal
@@ -101,6 +102,12 @@ test('mail is asked with deep alone, and says why it fails, that courses are pau
     'failing',
     true,
     'its server cannot be reached, or refuses',
+  ])
+  const verifyMail = () => Promise.reject(new MailFault('the mail server refused the credentials (535)'))
+  expect(state(await look(mailProbe, { ...MAIL, verifyMail }))).toEqual([
+    'failing',
+    true,
+    'the mail server refused the credentials (535)',
   ])
   expect(state(await look(mailProbe, { ...MAIL, verifyMail: fails }, AbortSignal.abort()))).toEqual([
     'failing',

@@ -92,10 +92,10 @@ test('at the deadline, running checks have failed, and checks that have not begu
     { deadlineMs: 30 },
   )
   expect(told(results)).toEqual([
-    'api name resolution: failed, gives no answer in time',
+    'api name resolution: failed, cannot be looked up: no name server answers',
     'api health: skipped, not tried, as name resolution failed',
     'sender domain: passed, is well',
-    'sender SPF: failed, gives no answer in time',
+    'sender SPF: failed, cannot be looked up: no name server answers',
     'sender DMARC: passed, is well',
   ])
   const late = await run([target('api', [step('health', async () => PASSED)])], {

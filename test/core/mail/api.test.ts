@@ -140,9 +140,13 @@ const CASES: readonly (readonly [row: HttpRow, how: string, url: () => Promise<s
   ],
   ['unreachable', 'no server', async () => 'http://127.0.0.1:1/emails'],
   ['unreachable', 'no such name', async () => 'http://mail.invalid/emails'],
-  ['unreachable', 'a proxy that wants a password', () => behindRefusing('407 Proxy Authentication Required')],
-  ['unreachable', 'a proxy that finds no way', () => behindRefusing('502 Bad Gateway')],
-  ['unreachable', 'a proxy that hangs up', () => behindRefusing(undefined)],
+  [
+    'proxy-refused',
+    'a proxy that wants a password',
+    () => behindRefusing('407 Proxy Authentication Required'),
+  ],
+  ['proxy-refused', 'a proxy that finds no way', () => behindRefusing('502 Bad Gateway')],
+  ['proxy-refused', 'a proxy that hangs up', () => behindRefusing(undefined)],
   [
     'dropped',
     'the request taken and the line dropped',
@@ -185,7 +189,7 @@ test('a proxy that says nothing is left after half a minute, and the message has
     proxy.close()
   })
   const mailer = mailerOf('https://mail.example/emails')
-  expect(await mailer.send(WELCOME)).toEqual(HTTP_OUTCOMES.unreachable.outcome)
+  expect(await mailer.send(WELCOME)).toEqual(HTTP_OUTCOMES['proxy-refused'].outcome)
   for (const socket of sockets) socket.destroy()
 })
 

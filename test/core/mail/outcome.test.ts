@@ -71,6 +71,14 @@ test.each([
   expect(short(http(undefined, errno))).toBe(expected)
 })
 
+test('a request that never left through a proxy has the proxy as its cause, and a certificate behind it as its own', () => {
+  const reasonOf = (isProxied: boolean, errno?: string) =>
+    httpOutcome({ errno, neverLeft: true, isProxied }).reason
+  expect(reasonOf(false, 'ECONNREFUSED')).toBe('the mail provider could not be reached')
+  expect(reasonOf(true, 'ECONNREFUSED')).toMatch(/proxy/)
+  expect(reasonOf(true, 'CERT_HAS_EXPIRED')).toMatch(/certificate/)
+})
+
 test('a waiting time is kept where the message may be tried again, also one of nothing', () => {
   expect(httpOutcome({ status: 429, errno: undefined }, 0)).toHaveProperty('retryAfterMs', 0)
   expect(httpOutcome({ status: 503, errno: undefined }, 5)).toHaveProperty('retryAfterMs', 5)

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { jwtIdentify } from '../../../src/core/access/identity.ts'
@@ -5,9 +6,12 @@ import { sharedCounter } from '../../../src/core/access/limit/open.ts'
 import { probeRemote } from '../../../src/core/health/prober.ts'
 import { silentLog, systemClock } from '../../../src/core/host.ts'
 import { webhookChannel } from '../../../src/core/incidents/channels.ts'
-import { nameStep } from '../../../src/core/live/endpoint.ts'
+import { connectionSteps, nameStep } from '../../../src/core/live/endpoint.ts'
+import { runLive } from '../../../src/core/live/live.ts'
 import { type LiveNetwork, openNetwork } from '../../../src/core/live/network.ts'
 import { createFetchText } from '../../../src/core/mail/feedback/ses.ts'
+import type { Message } from '../../../src/core/mail/mailer.ts'
+import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { openApi } from '../../../src/core/mail/transports/api.ts'
 import { proxyOf, useProxies } from '../../../src/core/network/proxy.ts'
 import { openCheckout } from '../../../src/core/payments/checkout.ts'
@@ -73,16 +77,7 @@ const CALLS: Readonly<Record<string, (origin: string) => unknown>> = {
     sharedCounter(origin, secret('token-of-the-store'), 5000)
       .take({ name: 'a', quota: 1, windowMs: 1000 } as never, 'client')
       .catch(() => {}),
-  'a probe of health': (origin) =>
-    probeRemote({
-      service: 'web',
-      url: origin,
-      health: '/api/health',
-      deep: false,
-      token: undefined,
-      timeoutMs: 5000,
-      clock: systemClock,
-    }),
+  'a probe of health': (origin) => probed(origin),
   'a check whether an alert channel accepts connections': (origin) =>
     openNetwork()
       .connect(new URL(origin), AbortSignal.timeout(5000))
@@ -114,6 +109,66 @@ test.each(Object.entries(CALLS))('%s goes past the proxy to a host in NO_PROXY',
   expect(asked).toEqual([])
 })
 
+const MESSAGE: Message = {
+  key: 'a',
+  messageId: 'a@example.com',
+  date: new Date(0),
+  from: { name: undefined, address: 'course@example.com' },
+  to: { name: undefined, address: 'ada@example.com' },
+  replyTo: undefined,
+  subject: 'A lesson',
+  html: '<p>A lesson</p>',
+  text: 'A lesson',
+  headers: {},
+}
+const SILENT = () => createServer((socket) => void socket.on('error', () => {}))
+const REFUSING: Readonly<Record<string, () => Server>> = {
+  'is not there': () => createServer(),
+  'wants a password': () =>
+    createServer((socket) => void socket.end('HTTP/1.1 407 Password\r\ncontent-length: 0\r\n\r\n')),
+  'is overloaded': () =>
+    createServer((socket) => void socket.end('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n')),
+  'speaks SOCKS': () => createServer((socket) => void socket.end('\u0005\u0000\u0005\u0001')),
+  'hangs up': () => createServer((socket) => void socket.destroy()),
+}
+
+async function throughProxy(server: Server, isGone = false): Promise<void> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  if (isGone) server.close()
+  useProxies({ HTTPS_PROXY: `http://127.0.0.1:${port}` })
+  onTestFinished(() => {
+    useProxies({})
+    if (server.listening) server.close()
+  })
+}
+
+test.each(Object.entries(REFUSING))(
+  'a proxy that %s is named as the cause, and no mail counts as handed over',
+  async (how, open) => {
+    await throughProxy(open(), how === 'is not there')
+    const transport = openApi({ url: 'https://mail.example/emails', key: secret('key-of-the-provider') })
+    onTestFinished(() => transport.close())
+    const { outcome } = HTTP_OUTCOMES['proxy-refused']
+    expect(await transport.send(MESSAGE)).toEqual(outcome)
+    await expect(transport.verify(AbortSignal.timeout(5000))).rejects.toThrow(outcome.reason)
+    expect(await probed('https://service.example', 5000)).toMatchObject({ cause: 'proxy_refused' })
+  },
+)
+
+test('a silent proxy is the cause of a probe that it holds up, and of a check', async () => {
+  await throughProxy(SILENT())
+  expect(await probed('https://service.example', 200)).toMatchObject({ cause: 'proxy_refused' })
+  const steps = connectionSteps({ network: openNetwork(), now: 0 }, 'https://service.example', 'X_URL')
+  const target = { name: 'x', services: [], variables: [], order: 'chain', steps } as const
+  const looked = { limitMs: 200, deadlineMs: 5000, signal: new AbortController().signal }
+  const [, reached] = await runLive(systemClock, [target], looked)
+  expect(reached).toMatchObject({
+    id: 'live-unreachable',
+    detail: 'gives no answer in time, through the proxy',
+  })
+})
+
 test('calls share their connections to the proxy', async () => {
   const server = await serve((_, response) => response.end('certificate'))
   const { from } = await behindProxy(server)
@@ -124,17 +179,17 @@ test('calls share their connections to the proxy', async () => {
   expect(from.size).toBeLessThan(4)
 })
 
+const probed = (url: string, timeoutMs = 5000) =>
+  probeRemote({
+    ...{ service: 'web', health: '/api/health', deep: false, token: undefined, clock: systemClock },
+    url,
+    timeoutMs,
+  })
+
 test('a health probe through a proxy reads the answer as it would without', async () => {
   const server = await serve((_, response) => response.end(healthBody()))
   await behindProxy(server)
-  const options = {
-    service: 'web',
-    health: '/api/health',
-    deep: false,
-    token: undefined,
-    timeoutMs: 5000,
-  } as const
-  const health = await probeRemote({ ...options, url: 'http://service.example', clock: systemClock })
+  const health = await probed('http://service.example')
   expect(health).toMatchObject({ reached: true, report: { state: 'ok' } })
 })
 

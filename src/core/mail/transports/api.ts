@@ -5,9 +5,10 @@ import { systemClock } from '../../host.ts'
 import { jsonObject } from '../../is-record.ts'
 import { dispatcherTo } from '../../network/exchange.ts'
 import type { Network } from '../../network/get.ts'
+import { proxyOf } from '../../network/proxy.ts'
 import type { Secret } from '../../secret.ts'
 import { LINES, type Message, type Outcome, type Transport, type WaitUntilRecorded } from '../mailer.ts'
-import { type HttpFault, httpOutcome } from '../outcome.ts'
+import { type HttpFault, httpOutcome, MailFault } from '../outcome.ts'
 import { API_FORMS, type ProviderResponse } from './forms.ts'
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
@@ -100,6 +101,7 @@ export function openApi({
   const path = pathname === '/' && form.path !== undefined ? form.path : pathname + search
   const spoken = form.open(key, url, now)
   const slots = freeSlots()
+  const isProxied = proxyOf(url) !== undefined
   const pool = dispatcherTo(origin, {
     connections: LINES.api,
     pipelining: 1,
@@ -124,7 +126,7 @@ export function openApi({
       const id = read[form.idIn]
       return { kind: 'sent', id: typeof id === 'string' ? id.slice(0, 200) : message.key }
     } catch (fault) {
-      return httpOutcome(fault as HttpFault)
+      return httpOutcome({ ...(fault as HttpFault), isProxied })
     }
   }
 
@@ -140,14 +142,14 @@ export function openApi({
     async verify(signal) {
       const answer = await exchange(pool, { origin, path, ...spoken.check(), body: null }, signal).catch(
         (fault: HttpFault) => {
-          const { reason, kind } = httpOutcome(fault)
-          throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
+          const { reason, kind } = httpOutcome({ ...fault, isProxied })
+          throw new MailFault(kind === 'unknown' ? 'the mail provider does not answer' : reason)
         },
       )
       const { status } = answer
       onDate?.(url.hostname, Date.parse(answer.date ?? ''))
       if ((status === 401 || status === 403) && !form.knowsKey?.(answer))
-        throw new Error(httpOutcome({ status }).reason)
+        throw new MailFault(httpOutcome({ status }).reason)
     },
     close() {
       closing ??= pool.close()

@@ -3,7 +3,7 @@ import { hostOf, isHere } from '../../network/connect.ts'
 import type { Secret } from '../../secret.ts'
 import type { BounceAddresses } from '../feedback/bounce-address.ts'
 import { LINES, PATIENCE_MS, type Transport } from '../mailer.ts'
-import { type SmtpFault, smtpOutcome } from '../outcome.ts'
+import { MailFault, type SmtpFault, smtpOutcome } from '../outcome.ts'
 import { mimeOf, type SignMessage } from './mime.ts'
 import { NO_REPLY, openSession, type SessionOptions, type SmtpSession } from './smtp-session.ts'
 
@@ -142,7 +142,7 @@ export function openSmtp({
     },
     verify: (signal) =>
       pool.verify(signal).catch((fault: SmtpFault) => {
-        throw new Error(smtpOutcome(fault).reason)
+        throw new MailFault(smtpOutcome(fault).reason)
       }),
     close: async () => pool.close(),
   }
