@@ -119,13 +119,17 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
       ({ stream }: { stream: string }) => stream === 'alert',
     )
   expect(await queued()).toMatchObject({ due: 1, held: 0, oldestAt: NOW - 60_000 })
-  await run(['mail', 'pause', '--stream', 'alert', '--reason', 'new pager', '--data', data])
+  await run(['mail', 'pause', '--stream', 'alert', 'course', '--reason', 'new pager', '--data', data])
   await opens({ ...OPEN, id: 'pause', cause: 'mail_paused' })
   expect(await queued()).toMatchObject({ due: 2, held: 1 })
   const { stdout } = await alert(['list', '--data', data], env)
   expect(stdout).toContain('pause     alerts are paused since 2026-11-21 09:00 UTC: new pager')
   expect(stdout.match(/held {4}.*/g)).toEqual(['held    opened by webhook, by the pause'])
   expect(stdout.match(/due {5}.*/g)).toEqual(['due     opened by webhook'])
+  expect((await run(['mail', 'resume', '--stream', 'course', '--data', data])).stdout).toMatch(
+    /^resumed: course \(.*\n$/,
+  )
+  expect(await queued()).toMatchObject({ due: 2, held: 1 })
   await run(['mail', 'resume', '--data', data])
   expect(await queued()).toMatchObject({ due: 2, held: 0 })
   await alert(['silence', '15m', '--reason', 'deploy', '--data', data])

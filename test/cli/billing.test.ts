@@ -114,7 +114,8 @@ test('billing smoke reports a daemon with another webhook secret, or without pay
     stdout: expect.stringContaining('another PAYMENTS_WEBHOOK_SECRET'),
   })
   await other.stop()
-  const without = await startDaemon(['--data', path.join(cwd, 'b')], { cwd })
+  const without = await startDaemon(['--data', path.join(cwd, 'b'), '--host', '127.0.0.2'], { cwd })
+  expect(without.urls.web).toMatch(/^http:\/\/127\.0\.0\.2:/)
   expect(await smoke(env, '--url', without.urls.web)).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('payments are not configured'),
@@ -131,6 +132,12 @@ test('a live key is refused without --live, and nothing is asked', async () => {
     stderr: expect.stringMatching(/is a live key, so nothing was tried: use a test key, or add --live/),
   })
   expect(api.asked).toEqual([])
+  const prices = Object.entries(PRICES).map(([name, price]) => [name, { ...price, livemode: true }])
+  const live = await paymentsApi(Object.fromEntries(prices), env.PAYMENTS_SECRET_KEY)
+  expect(await smoke({ ...env, PAYMENTS_API_URL: live.url }, '--live', '--no-webhook')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^✔ keys +live mode/),
+  })
 })
 
 test('without payments it is wrong usage', async () => {

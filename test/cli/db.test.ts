@@ -366,6 +366,9 @@ test('audit shows who did what, when and from where, and no erased address', asy
   // Not the name alone: the subject is a hash, which may have those three letters.
   expect(stdout).not.toMatch(/ada(?:@|%40)/)
   expect(await db('audit', '--limit', '0')).toMatchObject({ code: 2 })
+  expect(await runProgram(['course', 'erase', 'bob@example.com', '--yes'], context)).toBe(0)
+  const one = await db('audit', '--limit', '1', '--format', 'json')
+  expect(JSON.parse(one.stdout).entries).toHaveLength(1)
 })
 
 test('the audit log names the user behind sudo, and where SSH came from', () => {

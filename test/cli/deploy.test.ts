@@ -82,6 +82,7 @@ test('a file that is there stays, and the printed command shows the difference',
       /differs {2}pottery\/deploy\/compose\.yaml\n +(?:npx -- )?platformctl (.*)\n/.exec(stdout) ?? []
     const [words2 = '', rest = ''] = asked.split(' | ')
     const printed = await command(words2.split(' '), { cwd })
+    expect(printed.stdout).toContain('\nservices:\n')
     const difference = await execa('sh', ['-c', rest], { cwd, input: `${printed.stdout}\n`, reject: false })
     expect(difference.stdout).toMatch(/^1,\d+c1\n|^1c1,\d+\n/)
   }

@@ -79,6 +79,20 @@ test('a warning fails with --strict only, in every format', async () => {
   }
 })
 
+test('lint accepts the warnings of a baseline, and shows notices only where they are asked for', async () => {
+  const known = path.join(await emptyFolder(), 'known.json')
+  await writeFile(known, (await run([...LINT, '--format', 'json'], shouting)).stdout)
+  expect((await run([...LINT, '--strict', '--baseline', known], shouting)).code).toBe(0)
+  const [quiet, all] = [
+    await run([...LINT, '--format', 'github']),
+    await run([...LINT, '--format', 'github', '--notices']),
+  ]
+  expect([quiet.stdout.includes('::notice file'), all.stdout.includes('::notice file')]).toEqual([
+    false,
+    true,
+  ])
+})
+
 test('warns of a file that no mail uses', async () => {
   const cwd = await emptyFolder()
   await cp(templates, path.join(cwd, 'mails'), { recursive: true })

@@ -261,6 +261,14 @@ test('preflight says what a restart with the files would change on running servi
   ).toMatchObject({
     code: 1,
   })
+  for (const [code, ...token] of [
+    [3, '--token-env', 'ASKED'],
+    [2, '--token-file', '.env'],
+  ] as const) {
+    const asking = { ...ENV, ASKED: 'another-token-of-thirty-two-bytes' }
+    expect(await against(asking, url, ...token)).toMatchObject({ code })
+    expect(await verify(asking, ['--url', url, ...token])).toMatchObject({ code })
+  }
   expect(await against(file, 'shop')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--against takes'),
@@ -285,7 +293,9 @@ test.each<[why: string, start: () => Promise<string>, says: string]>([
   expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining(says) })
 })
 
-test('Ctrl-C ends the wait for a service that hangs', async () => {
+test('Ctrl-C or --timeout ends the wait for a service that hangs', async () => {
+  const silent = await serve(() => {})
+  expect(await verify(ENV, ['--url', `web=${silent}`, '--timeout', '300ms'])).toMatchObject({ code: 3 })
   const stop = new AbortController()
   const url = await serve(() => stop.abort())
   const args = ['--url', `web=${url}`, '--timeout', '1h']

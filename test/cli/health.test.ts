@@ -147,9 +147,14 @@ test('--wait gives up when its time is over', async () => {
   expect(now).toBe(9000)
 })
 
-test('no service takes longer than what is left of --wait', async () => {
-  const url = await serve(() => {})
+test('no service takes longer than --timeout, nor than what is left of --wait', async () => {
+  let asked = 0
+  const url = await serve(() => {
+    asked += 1
+  })
   expect(await health(url, ['--wait', '300ms', '--timeout', '1h'])).toMatchObject({ code: 3, passed: false })
+  expect((await health(url, ['--wait', '2s', '--timeout', '300ms'])).code).toBe(3)
+  expect(asked).toBe(3)
 })
 
 test('--expect-build fails while another build answers', async () => {

@@ -542,6 +542,11 @@ test('an interrupted preflight says that it was, and does not pass', async () =>
   expect(stderr()).toMatch(/interrupted/)
 })
 
+test('a DKIM selector that was named is the one that is looked for', async () => {
+  const { told } = await checks({ env: await everything(), args: ['--dkim-selector', 's9'] })
+  expect(told).toContain('sender, DKIM: warning')
+})
+
 test('a domain of the sender that does not exist is one error, and not one for each record', async () => {
   const { report } = await checks({
     env: {

@@ -115,6 +115,11 @@ test('a provider’s export is imported once, and exported as it can be imported
     code: 2,
     stderr: expect.stringContaining('--cause'),
   })
+  await run(['suppressions', 'import', 'plain.csv', '--cause', 'complaint'])
+  await run(['suppressions', 'add', 'kim@example.com', '--cause', 'hard-bounce', '--reason', 'returned'])
+  const { stdout } = await run(['suppressions', 'list'])
+  for (const line of [/ complaint +grace@example\.com /, / hard-bounce +kim@example\.com /])
+    expect(stdout).toMatch(line)
 })
 
 /** A delivery status notification as Postfix writes it. */
@@ -278,6 +283,7 @@ other        100          0     2 (2.00%)     5 (5.00%)           0             
   )
   const json = JSON.parse((await run(['feedback', 'status', '--days', '1', '--format', 'json'])).stdout)
   expect(json).toMatchObject({ version: 1, paused: { at: NOW } })
+  expect(json.counts.map(({ day }: { day: string }) => day)).not.toContain('2026-11-21')
   expect(json.counts).toContainEqual({
     day: '2026-11-22',
     kind: 'complaint',

@@ -4,6 +4,7 @@ import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
 import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { secret } from '../../src/core/secret.ts'
@@ -18,6 +19,7 @@ import { followOutages, outageText } from '../../src/witness/outages.ts'
 import { serveWitness } from '../../src/witness/serve.ts'
 import { NOTHING_SEEN } from '../../src/witness/votes.ts'
 import { startWitness } from '../../src/witness/witness.ts'
+import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { channelOf, hostAt, tellDue } from '../support/incidents.ts'
 import { S3_KEY, s3Storage } from '../support/s3.ts'
@@ -676,4 +678,29 @@ test('an end is told also where the clock was set back by more than the outage l
     await tellDue(host, incidents, channels)
   }
   expect(told).toEqual(['alert.a-1.opened', 'alert.a-1.closed'])
+})
+
+test('the command listens on its host, under its name, and asks its peers', async () => {
+  const end = new AbortController()
+  const env = { WITNESS_SECRET: SECRETS.a }
+  const { context, stdout } = testContext({ cwd: await emptyFolder(), signal: end.signal, env })
+  const places = [
+    '--platform',
+    'http://127.0.0.1:1',
+    '--peer',
+    'http://127.0.0.1:1/graz',
+    '--host',
+    '127.0.0.2',
+  ]
+  const running = runProgram(['witness', ...places, '--name', 'vienna', '--port', '0'], context)
+  const address = () => /"witness":"(http:[^"]+)"/.exec(stdout())?.[1] ?? ''
+  await expect.poll(address).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/)
+  await expect
+    .poll(async () => (await fetch(`${address()}/health`)).json())
+    .toMatchObject({
+      name: 'vienna',
+      silentPeers: [expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/graz: /)],
+    })
+  end.abort()
+  expect(await running).toBe(0)
 })
