@@ -33,13 +33,10 @@ interface WitnessOptions {
   readonly network?: Network
 }
 
-export interface Known {
+export interface Known extends Omit<KeptStatus, 'snapshot'> {
   readonly snapshot: Snapshot | undefined
-  /** When the platform last said that the snapshot is current; UTC milliseconds. */
-  readonly confirmedAt: number
   readonly view: View
   readonly reason: string | undefined
-  readonly isOutage: boolean
   /** Why each peer is not heard; undefined: it is. */
   readonly peers: Readonly<Record<string, string | undefined>>
   /** Why it cannot do its own work. */
@@ -239,10 +236,8 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   }
 }
 
-interface Kept {
+interface Kept extends Pick<KeptStatus, 'confirmedAt'> {
   readonly signed?: SignedSnapshot | undefined
-  /** When the platform last said that the snapshot is current; UTC milliseconds. */
-  readonly confirmedAt: number
   readonly voting: Voting
 }
 

@@ -104,7 +104,7 @@ export interface Claim extends SubscriptionRecord {
 }
 
 /** The record of a finished claim, computed by the pure schedule. */
-export interface Settlement {
+export interface Settlement extends Pick<Subscription, 'nextAttemptAt' | 'failures' | 'problem'> {
   readonly claim: Claim
   readonly now: number
   readonly sent: boolean
@@ -114,10 +114,6 @@ export interface Settlement {
   readonly lessons?: number
   /** With this lesson sent, for enrolments that follow the newest course. */
   readonly progress?: Progress | undefined
-  /** Next attempt, of this day or the one after; undefined: none. */
-  readonly nextAttemptAt: number | undefined
-  readonly failures: number
-  readonly problem: Problem | undefined
   /** A hard bounce ends the subscription. */
   readonly end: boolean
   readonly attempt?: Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>

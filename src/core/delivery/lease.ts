@@ -12,25 +12,12 @@ const RENEW_MS = 30_000
 const RENEW_AGAIN_MS = 5_000
 export const LATE = { kind: 'unknown', reason: 'the provider did not answer in time' } as const
 
+export type Lease<T> = ReturnType<typeof createLease<T>>
+
 /**
  * A lease on claims that were taken together, with one timer for all. It is measured by the monotonic clock from the
  * moment the claims were requested: neither a late answer nor a step of the wall clock lets an attempt outlive it.
  */
-export interface Lease<T> {
-  /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
-  readonly signal: AbortSignal
-  readonly expired: Promise<void>
-  mayBegin(): boolean
-  /** Call it when a message is handed over: its claim is then renewed, for as long as the transport may take. */
-  begin(claim: T): void
-  /** Call it when the outcome of a claim is durable, or the claim is no longer ours. */
-  end(claim: T): void
-  /** The store holds the claims until this moment of the monotonic clock. */
-  heldUntil(): number
-  /** Stops renewing, so that no timer keeps the process waiting. */
-  cancel(): void
-}
-
 export function createLease<T>(input: {
   readonly timer: Timer
   /** When the claims were requested, on the monotonic clock. */
@@ -40,12 +27,13 @@ export function createLease<T>(input: {
   readonly onEnded: () => void
   readonly patienceMs: number
   readonly keep: (claims: readonly T[]) => Promise<void>
-}): Lease<T> {
+}) {
   const { timer, since, patienceMs, keep } = input
   const expired = new AbortController()
+  const { signal }: { readonly signal: AbortSignal } = expired
   const cancelled = new AbortController()
   // Every message of a batch listens, and hundreds of listeners are no leak here.
-  setMaxListeners(0, expired.signal)
+  setMaxListeners(0, signal)
   const out = new Set<T>()
   const last = since + BEGIN_MS + patienceMs
   let until = since + ATTEMPT_MS
@@ -81,16 +69,21 @@ export function createLease<T>(input: {
     () => {},
   )
   return {
-    signal: expired.signal,
+    /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
+    signal,
     expired: passed.promise,
     mayBegin: () => timer.monotonic() <= since + BEGIN_MS,
-    begin: (claim) => void out.add(claim),
-    end(claim) {
+    /** Call it when a message is handed over: its claim is then renewed, for as long as the transport may take. */
+    begin: (claim: T) => void out.add(claim),
+    /** Call it when the outcome of a claim is durable, or the claim is no longer ours. */
+    end(claim: T) {
       out.delete(claim)
       unended -= 1
       if (unended === 0) input.onEnded()
     },
+    /** The store holds the claims until this moment of the monotonic clock. */
     heldUntil: () => until - ATTEMPT_MS + LEASE_MS,
+    /** Stops renewing, so that no timer keeps the process waiting. */
     cancel: () => cancelled.abort('all are answered'),
   }
 }

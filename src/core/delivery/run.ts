@@ -11,6 +11,9 @@ import type { Attempted, Ready, Source } from './source.ts'
 /** More claims in work than messages out, so that many outcomes can share one durable commit. */
 const SLOTS = 250
 const BATCH = 400
+/** A provider that limits our rate for no longer is waited for, and gets one message after the other from then on. */
+const BRIEF_MS = 10_000
+const MOST_LIMITS = 5
 /** One in this many of each batch is reserved for retries, so that retries and new jobs cannot starve each other. */
 const RETRY_SHARE = 20
 
@@ -53,6 +56,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   const marker = createMarker<Claim, Attempted<Claim, Prepared>>(source, timer, full)
   const refusals = createRefusals()
   const inLine = createSemaphore(lines)
+  const oneByOne = createSemaphore(1)
   /** Aborted when the run stops sending, whatever for. */
   const halt = new AbortController()
   const halted = signal ? AbortSignal.any([signal, halt.signal]) : halt.signal
@@ -76,6 +80,8 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   let isOver = false
   let isOutOfTime = false
   let hasEnded = false
+  /** Since the provider limited our rate: when it may be asked again, and how many that came alone it has refused in a row. */
+  let limited: { readonly until: number; readonly inARow: number } | undefined
   let why: string | undefined
   let unheard: string | undefined
   /** The first one. One that only claiming met lets earlier claims be sent. */
@@ -183,9 +189,14 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     return delivery
   }
 
-  async function handOver({ claim, lease, place = 0 }: Taken<Claim>, prepared: Prepared): Promise<Delivery> {
+  const handOver = (taken: Taken<Claim>, prepared: Prepared): Promise<Delivery> =>
+    limited ? oneByOne(() => attempt(taken, prepared)) : attempt(taken, prepared)
+
+  async function attempt(taken: Taken<Claim>, prepared: Prepared): Promise<Delivery> {
+    const { claim, lease, place = 0 } = taken
     if (isStopped()) return UNTRIED
-    const waitMs = place - timer.monotonic()
+    const before = limited
+    const waitMs = Math.max(place, before?.until ?? 0) - timer.monotonic()
     if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})
     await lookAtHold()
     if (isStopped() || !lease.mayBegin())
@@ -210,7 +221,16 @@ export function createRun<Claim extends object, Prepared extends Ready>(
       unheard ??= delivery.reason
     }
     if (isRefusal(delivery)) verdicts.set(claim, refusals.refused(delivery))
-    if (delivery.kind === 'transient' && delivery.scope === 'connection') stop(delivery.reason)
+    if (delivery.kind === 'transient' && delivery.scope === 'connection') {
+      const { retryAfterMs = Number.POSITIVE_INFINITY } = delivery
+      const inARow = before ? before.inARow + 1 : 0
+      if (retryAfterMs <= BRIEF_MS && inARow < MOST_LIMITS) {
+        limited = { until: timer.monotonic() + retryAfterMs, inARow }
+        handedOver.delete(claim)
+        return before ? attempt(taken, prepared) : handOver(taken, prepared)
+      }
+      stop(delivery.reason)
+    } else if (limited) limited = { ...limited, inARow: 0 }
     return delivery
   }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Delivery } from '../../../src/core/delivery/delivery.ts'
 import { createEngine } from '../../../src/core/delivery/engine.ts'
 import type { Source } from '../../../src/core/delivery/source.ts'
-import { ALERT, COURSE, type Stream } from '../../../src/core/delivery/streams.ts'
+import { ALERT, COURSE, MAIL, type Stream } from '../../../src/core/delivery/streams.ts'
 import { silentLog } from '../../../src/core/host.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 
@@ -304,4 +304,47 @@ test('a run that is stopped while it claims gives back the places of all that it
     [0, 1],
     ['1.0 untried', '1.1 untried'],
   ])
+})
+
+/** A provider that takes two messages a second, and says when it takes more. */
+function twoASecond(time: { elapsed: () => number }) {
+  const taken: number[] = []
+  return async (): Promise<Delivery> => {
+    const second = Math.floor(time.elapsed() / SECOND)
+    if (taken.filter((at) => at === second).length === 2)
+      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
+    taken.push(second)
+    return SENT
+  }
+}
+
+test.each([
+  ['lessons', COURSE],
+  ['mails', MAIL],
+])(
+  'a provider that limits our rate for a second is waited for: %s leave as fast as it takes them',
+  async (_, stream) => {
+    const it = engineOf({ due: 40, lines: 20, stream, send: () => send() })
+    const send = twoASecond(it.time)
+    expect(await it.run()).toMatchObject({ sent: 40, stopped: undefined })
+    expect(it.time.elapsed()).toBeLessThan(60 * SECOND)
+    expect(new Set(it.settled.map((one) => one.split(' ')[1]))).toEqual(new Set(['sent']))
+  },
+)
+
+test('a provider that goes on limiting our rate is left alone after five messages, and what it limits for longer at once', async () => {
+  for (const [retryAfterMs, tries] of [
+    [SECOND, 6],
+    [11 * SECOND, 1],
+  ] as const) {
+    let asked = 0
+    const send = async (): Promise<Delivery> => {
+      asked += 1
+      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs }
+    }
+    const it = engineOf({ due: 3, lines: 1, send })
+    expect(await it.run()).toMatchObject({ sent: 0, stopped: 'our rate' })
+    expect(asked).toBe(tries)
+    expect(it.settled.filter((one) => one.endsWith('untried'))).toHaveLength(2)
+  }
 })
