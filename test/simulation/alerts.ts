@@ -258,7 +258,10 @@ export async function simulateAlerts(input: {
         if (isLost || channel.isDown || random.oneIn(8)) {
           one.pause = PAUSES[one.attempts - 1] ?? Number.POSITIVE_INFINITY
           one.notBefore = elapsed() + one.pause
-          return { kind: 'transient', reason: 'no answer', scope: 'message' }
+          // A full mailbox may refuse an end for good, as it says.
+          return kind === 'closed' && one.attempts % 3 === 2 && !isLost
+            ? { kind: 'permanent', reason: 'refused', hardBounce: false }
+            : { kind: 'transient', reason: 'no answer', scope: 'message' }
         }
         deliver()
         return { kind: 'sent', id }

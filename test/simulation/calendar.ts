@@ -1,4 +1,5 @@
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
+import { UNKNOWN_ZONE } from './courses.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -35,7 +36,8 @@ export function createCalendar(from: number, to: number): Calendar {
   return {
     dueAt({ cadence }, { confirmedAt, timeZone }, day) {
       if (cadence.kind === 'every') return confirmedAt + (day - 1) * cadence.ms
-      const offsets = offsetsOf(cadence.zone ?? timeZone ?? 'UTC')
+      const wanted = cadence.zone ?? timeZone ?? 'UTC'
+      const offsets = offsetsOf(wanted === UNKNOWN_ZONE ? 'UTC' : wanted)
       let midnight = Math.floor(confirmedAt / DAY) * DAY - 3 * DAY
       for (let left = day; ; midnight += DAY) {
         const weekday = new Date(midnight).getUTCDay() || 7

@@ -63,6 +63,9 @@ export interface Provider {
   readonly calm: () => void
 }
 
+/** A limit for a moment, or for longer: by the message, so that the rest of a seed stays as it is. */
+const restOf = ({ messageId }: Message) => (messageId.charCodeAt(0) % 2 === 0 ? SECOND : 60 * SECOND)
+
 /** A mail provider with the faults that real ones have. `api` honours idempotency keys for a day, `smtp` knows none. */
 export function simulatedProvider(input: {
   readonly kind: 'api' | 'smtp'
@@ -111,7 +114,7 @@ export function simulatedProvider(input: {
     const heard = process.alive && deadline?.aborted !== true
     if (heard && refusesUs()) return { kind: 'transient', scope: 'sender', reason: REFUSES_US }
     if (heard && meets('too-many', 300))
-      return { kind: 'transient', scope: 'connection', reason: 'too many', retryAfterMs: 60 * SECOND }
+      return { kind: 'transient', scope: 'connection', reason: 'too many', retryAfterMs: restOf(message) }
     if (heard && meets('transient', 25)) {
       witness.refused(message, 'transient')
       return { kind: 'transient', scope: 'message', reason: 'try again later' }
