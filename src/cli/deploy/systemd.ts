@@ -1,6 +1,10 @@
 import path from 'node:path'
 import { type DeployFile, type Subject, WITNESS_WORDS } from './subject.ts'
 
+const LIMITS = `MemoryMax=1G
+TasksMax=64
+# A core dump would hold every secret and address of the process.
+LimitCORE=0`
 const HARDENING = `CapabilityBoundingSet=
 AmbientCapabilities=
 NoNewPrivileges=yes
@@ -85,10 +89,7 @@ RestartPreventExitStatus=2
 # Longer than --grace and --deadline together, so that no message is cut in the middle.
 TimeoutStopSec=120
 KillMode=mixed
-MemoryMax=1G
-TasksMax=64
-# A core dump would hold every secret and address of the process.
-LimitCORE=0
+${LIMITS}
 
 DynamicUser=yes
 User=platformctl
@@ -111,10 +112,7 @@ ExecStart=/bin/sh -ec 'exec /usr/bin/platformctl db backup${config} --data %S/pl
 ExecStart=/usr/bin/find %S/platformctl-backups -name "platform-*.sqlite.zst" -mtime +14 -delete
 Nice=10
 TimeoutStartSec=15min
-MemoryMax=1G
-TasksMax=64
-# A core dump would hold every secret and address of the process.
-LimitCORE=0
+${LIMITS}
 
 # The same user as the daemon's, so that both own the store.
 DynamicUser=yes

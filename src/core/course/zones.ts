@@ -11,8 +11,8 @@ const known = (zone: string) => (attempt(() => EPOCH.toZonedDateTime(zone)) ? zo
  * the gap, so it comes later; of one that occurs twice, the first counts.
  */
 export const zones: Zones = {
-  dayAt: (instant, zone) =>
-    EPOCH.until(Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(known(zone)).toPlainDate())
+  dayAt: (at, zone) =>
+    EPOCH.until(Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(known(zone)).toPlainDate())
       .days,
   instantOf: (day, minute, zone) =>
     EPOCH.add({ days: day })

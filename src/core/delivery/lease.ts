@@ -30,10 +30,9 @@ export function createLease<T>(input: {
 }) {
   const { timer, since, patienceMs, keep } = input
   const expired = new AbortController()
-  const { signal }: { readonly signal: AbortSignal } = expired
   const cancelled = new AbortController()
   // Every message of a batch listens, and hundreds of listeners are no leak here.
-  setMaxListeners(0, signal)
+  setMaxListeners(0, expired.signal)
   const out = new Set<T>()
   const last = since + BEGIN_MS + patienceMs
   let until = since + ATTEMPT_MS
@@ -70,7 +69,7 @@ export function createLease<T>(input: {
   )
   return {
     /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
-    signal,
+    signal: expired.signal as AbortSignal, // Its inferred type has no name for declarations.
     expired: passed.promise,
     mayBegin: () => timer.monotonic() <= since + BEGIN_MS,
     /** Call it when a message is handed over: its claim is then renewed, for as long as the transport may take. */

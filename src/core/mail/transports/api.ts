@@ -30,10 +30,9 @@ function exchange(
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
-    let isLate = false
     // A proxy may say nothing for minutes: undici has no limit for it.
-    let patience = setTimeout(() => {
-      isLate = true
+    let patience: NodeJS.Timeout | undefined = setTimeout(() => {
+      patience = undefined
       reject(NEVER_LEFT)
     }, ANSWER_MS)
     const ended = () => {
@@ -50,8 +49,8 @@ function exchange(
     }
     pool.dispatch(request, {
       onRequestStart(controller) {
+        if (patience === undefined || signal?.aborted) return controller.abort(new Error('too late'))
         clearTimeout(patience)
-        if (isLate || signal?.aborted) return controller.abort(new Error('too late'))
         stop = () => controller.abort(new Error('aborted'))
         signal?.addEventListener('abort', stop, { once: true })
       },
