@@ -16,7 +16,7 @@ export function dns({ how, when }: Cell, world: World): Injection {
   })
   const hows: Ways = {
     gone: {
-      cause: /look(?:ed)? up|resol/,
+      cause: /looked up/,
       inject: () => {
         names.isGone = true
       },
@@ -25,7 +25,7 @@ export function dns({ how, when }: Cell, world: World): Injection {
       },
     },
     slow: {
-      cause: /look(?:ed)? up|resol/,
+      cause: /looked up/,
       inject: () => {
         names.lateMs = 12_000
       },
@@ -72,13 +72,13 @@ export async function certificate({ how, when }: Cell, world: World): Promise<In
       heal,
     },
     lying: {
-      cause: /for another name|another name|altname|not in the certificate|name/i,
+      cause: /for another name|out to another name/,
       inject: await both(() => ours.issue({ host: 'elsewhere.example.test' })),
       heal,
     },
     flapping: { cause: /expired/, ...flapping(expired, heal) },
     'wrong owner': {
-      cause: /not signed by an authority|trust|certificate/i,
+      cause: /not signed by an authority|nobody (?:that )?this machine trusts/,
       inject: await both((host) => foreign.issue({ host })),
       heal,
     },

@@ -31,11 +31,11 @@ export async function proxy({ how, when }: Cell, world: World): Promise<Injectio
       answer = 'pass'
     },
   })
-  const cause = /proxy|refused|in time|encrypted|connection/i
+  const cause = /proxy of this machine|through the proxy/
   const hows: Ways = {
     gone: { cause, inject: () => way.mode('refuse'), heal: () => way.mode('pass') },
     slow: {
-      cause: /in time|did not answer|timed? ?out/i,
+      cause,
       moreMs: 60_000,
       inject: () => way.mode('stall'),
       async heal() {
