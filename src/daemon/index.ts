@@ -27,6 +27,8 @@ export type { Handler, Platform, PlatformOptions } from './embedding.ts'
 export { nodeListener } from './node-listener.ts'
 
 import { type Environment, readSettings } from '../core/env/settings.ts'
+import { given } from '../core/given.ts'
+import { isRecord } from '../core/is-record.ts'
 import type { DefinedPlatform, PlatformDefinition } from '../platform/definition.ts'
 import { resolvePlatform } from '../platform/resolve.ts'
 import { learning } from '../presets/learning/platform.ts'
@@ -61,9 +63,10 @@ export function openPlatform<
 >(
   options: PlatformOptions & { readonly platform?: Definition },
 ): Platform<ServedServices<Definition>, TemplatesOf<Definition>> {
-  const { platform: definition, ...others } = options
+  const { platform: definition, env, store, ...host } = options
+  const parts = Object.entries(host).map(([name, part]) => [name, bound(part)])
   const platform = definition ? resolvePlatform(definition, { folder: process.cwd() }) : learning
-  const opened = open({ ...others, platform })
+  const opened = open({ env, ...given({ store }), ...Object.fromEntries(parts), platform })
   // One for each service of this platform: the type computes the same names from the definition.
   const handlers: Readonly<Record<string, Handler>> = handlersOf(opened)
   // A service may be named mail.
@@ -72,6 +75,13 @@ export function openPlatform<
     ...handlers,
     mail: { ...handlers.mail, ...opened.mail },
   } as unknown as Platform<ServedServices<Definition>, TemplatesOf<Definition>>
+}
+
+/** A part of the host may be an object of a class: its methods keep their `this` wherever they are passed on. */
+function bound(part: unknown): unknown {
+  if (!isRecord(part)) return part
+  const get = (_: object, key: string) => (typeof part[key] === 'function' ? part[key].bind(part) : part[key])
+  return new Proxy({}, { get } as ProxyHandler<object>)
 }
 
 /** Whether mails can be sent: a sender and a provider or server are set, with the key that it needs (CONTRACT §2). */

@@ -48,6 +48,62 @@ test('two platforms in one process share nothing', async () => {
   expect((await second.health('web', { deep: true })).probes.store).toMatchObject({ state: 'ok' })
 })
 
+test('parts of a host may be objects of classes, whose methods need their own object', async () => {
+  class HostClock {
+    #now = Date.parse('2026-05-01T00:00:00Z')
+    now() {
+      return this.#now
+    }
+    monotonic() {
+      return this.#now
+    }
+    async sleep(ms: number) {
+      this.#now += ms
+    }
+  }
+  class HostMailer {
+    readonly kind = 'host'
+    readonly sent: Message[] = []
+    async send(message: Message) {
+      this.sent.push(message)
+      return { kind: 'sent', id: message.messageId } as const
+    }
+    async verify() {}
+    async close() {}
+  }
+  class HostLog {
+    readonly events: string[] = []
+    debug(event: string) {
+      this.events.push(event)
+    }
+    info(event: string) {
+      this.debug(event)
+    }
+    warn(event: string) {
+      this.debug(event)
+    }
+    error(event: string) {
+      this.debug(event)
+    }
+  }
+  const [mailer, log] = [new HostMailer(), new HostLog()]
+  const platform = openPlatform({
+    env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` },
+    clock: Object.freeze(new HostClock()),
+    mailer,
+    log,
+    identify: ada,
+  })
+  onTestFinished(() => platform.close())
+  await platform.courses.enrol({ email: 'ada@example.com' })
+  expect(await platform.dispatch()).toMatchObject({ sent: 1 })
+  expect(await platform.health('web', { deep: true })).toMatchObject({ time: '2026-05-01T00:00:00.000Z' })
+  expect((await post(platform, '/api/email', { template: 'welcome', inputs: {} })).status).toBe(200)
+  expect((await platform.api.fetch(new Request('http://api.example/api/health'))).status).toBe(200)
+  expect(mailer.sent).toHaveLength(2)
+  expect(log.events).not.toContain('request_failed')
+})
+
 test('parts passed in by a host are used, and left open for the host to close', async () => {
   const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'own.sqlite') })
   onTestFinished(() => store.close())

@@ -35,7 +35,7 @@ export const backup = onStore({
     const foreign = FOREIGN.exec(name)?.[0]
     if (foreign !== undefined)
       throw wrongUsage(`a backup is no ${foreign} file: end its name in .sqlite.zst, .sqlite.gz or .sqlite.`)
-    const file = toWrite(context, name)
+    const file = path.resolve(context.cwd, name)
     const now = context.clock.now()
     const result = await (await job.maintenance()).backup(file, now, { recipients })
     const { analyticsBackup } = await import('../../core/store/open.ts')
@@ -92,8 +92,7 @@ export const restore = onPlace({
     '--sent-from <file>':
       'the replaced store’s file; lessons that it sent since the backup are not sent again',
   },
-  async run(context, values, { address }) {
-    const { file: name, force, identity, journal, withoutJournal, sentFrom } = values
+  async run(context, { file: name, force, identity, journal, withoutJournal, sentFrom }, { address }) {
     const from = existing(context, name)
     if (!statSync(from).isFile())
       throw wrongUsage(`cannot read ${name}: it is a pipe or a device; name the file of a backup.`)
@@ -171,7 +170,7 @@ export const journal = onStore({
     const { linesOf } = await import('../../core/store/journal.ts')
     const { making, shareOwner } = await import('../../core/store/sqlite/files.ts')
     const entries = await (await maintenance()).journal(context.clock.now())
-    await making(toWrite(context, name), async (made) => {
+    await making(path.resolve(context.cwd, name), async (made) => {
       // For its owner only: it names suppressed addresses.
       writeFileSync(made, linesOf(entries), { mode: 0o600, flush: true })
       if (address.kind === 'sqlite') shareOwner(made, address.file)
@@ -182,15 +181,6 @@ export const journal = onStore({
     }
   },
 })
-
-/** The full path of a new file. */
-function toWrite(context: Context, name: string): string {
-  const file = path.resolve(context.cwd, name)
-  const folder = path.dirname(file)
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
-    throw failure(`${folder} is a file, not a folder: name another place.`)
-  return file
-}
 
 /** The full path of a file to read, which must be there. */
 function existing(context: Context, name: string): string {

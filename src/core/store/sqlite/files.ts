@@ -143,6 +143,7 @@ function sentence(file: string, cause: unknown): string | undefined {
     return fs.existsSync(folder)
       ? `there is no file ${file}.`
       : `${folder} does not exist: make the folder first.`
+  if (code === 'ENOTDIR') return `${folder} is a file, not a folder: name another place.`
   if (code === 'EISDIR') return `${file} is a folder: name a file.`
   if (/^(?:SQLITE_IOERR|EIO$)/.test(code))
     return `the disk of ${folder} reports an error (${code}): nothing was left there.`

@@ -138,10 +138,10 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
           ? `${file} would be encrypted: let its name end in .age.`
           : `${file} says that it is encrypted: name who may read it with --recipient.`,
       )
-    // Not by what a link leads to: a link is somebody's file too.
-    if (lstatSync(file, { throwIfNoEntry: false }))
-      throw new StoreMaintenanceError(`${file} exists and was left as it is: give the backup a new name.`)
     const checked = await making(file, async (made) => {
+      // Not by what a link leads to: a link is somebody's file too.
+      if (lstatSync(file, { throwIfNoEntry: false }))
+        throw new StoreMaintenanceError(`${file} exists and was left as it is: give the backup a new name.`)
       const image = `${made}.sqlite`
       makeFile(image)
       source.database.prepare('VACUUM INTO ?').run(image)

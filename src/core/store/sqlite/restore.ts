@@ -37,8 +37,7 @@ export interface RestoreOptions extends journals.SinceOptions {
  */
 export async function restore(parts: readonly RestorePart[], options: RestoreOptions) {
   const { force, now, audit } = options
-  for (const { from, to } of parts) {
-    if (!existsSync(from)) throw new StoreMaintenanceError(`there is no file ${from}.`)
+  for (const { to } of parts) {
     if (isPresent(to) && !force)
       throw new StoreMaintenanceError(
         `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
