@@ -222,9 +222,9 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     }
     if (isRefusal(delivery)) verdicts.set(claim, refusals.refused(delivery))
     if (delivery.kind === 'transient' && delivery.scope === 'connection') {
-      const { retryAfterMs = Number.POSITIVE_INFINITY } = delivery
+      const { retryAfterMs = 0 } = delivery
       const inARow = before ? before.inARow + 1 : 0
-      if (retryAfterMs <= BRIEF_MS && inARow < MOST_LIMITS) {
+      if (retryAfterMs > 0 && retryAfterMs <= BRIEF_MS && inARow < MOST_LIMITS) {
         limited = { until: timer.monotonic() + retryAfterMs, inARow }
         handedOver.delete(claim)
         return before ? attempt(taken, prepared) : handOver(taken, prepared)

@@ -336,6 +336,7 @@ test('a provider that goes on limiting our rate is left alone after five message
   for (const [retryAfterMs, tries] of [
     [SECOND, 6],
     [11 * SECOND, 1],
+    [0, 1],
   ] as const) {
     let asked = 0
     const send = async (): Promise<Delivery> => {
