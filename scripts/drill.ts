@@ -25,7 +25,7 @@ const USAGE = `npm run drill [-- OPTIONS] [-- NAME …]
                    an operator reads who does not know the fault: somebody else can then name it
   --list           prints every cell, and why it is out of scope if it is`
 /** What the cells of a draw may take. What an alert says last is waited for no longer. */
-const DRAW_MS = 225_000
+const DRAW_MS = 190_000
 
 const { values: options, positionals: wanted } = optionsOf(USAGE, {
   options: {
