@@ -221,6 +221,11 @@ export function createWitness(input: {
       holds.add(lesson)
       lesson.tried = true
     },
+    /** The provider has taken nothing of it: it may come again in this call. */
+    limited(process: Process, message: Message): void {
+      const parsed = lessonIn(message)
+      if (parsed) inCall.delete(`${process.name}/${parsed.enrolment}`)
+    },
     refused(message: Message, how: 'transient' | 'permanent' | 'bounce'): void {
       const parsed = lessonIn(message)
       if (parsed === undefined) return
