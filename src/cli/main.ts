@@ -14,7 +14,7 @@ const IP = /^[\da-f.:]{2,45}$/i
 
 /** The person at this terminal for the audit log: the user, who sudo was called by, the machine, and where SSH came from. */
 export function currentOperator(env: Environment): Operator {
-  const user = userName()
+  const user = userName().replace(/^nobody$/, 'the user nobody')
   const behind = env.SUDO_USER && env.SUDO_USER !== user ? ` (sudo by ${env.SUDO_USER})` : ''
   const from = env.SSH_CONNECTION?.split(' ')[0] ?? ''
   return { name: `${user}${behind}`, place: `${hostname()}${IP.test(from) ? ` (ssh from ${from})` : ''}` }

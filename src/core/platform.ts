@@ -34,10 +34,13 @@ export interface PlatformTexts {
 /** Content of `/.well-known/security.txt`. */
 export interface SecurityContact {
   readonly contact: readonly string[]
+  /** An RFC 3339 time; 90 days from the day of the request when left out. */
   readonly expires?: string
   readonly encryption?: string
   readonly policy?: string
+  /** Address of the page that thanks those who reported. */
   readonly acknowledgments?: string
+  /** Language tags; the platform’s language when left out. */
   readonly languages?: readonly string[]
 }
 

@@ -36,20 +36,24 @@ export function alertChannels(
   platform: ResolvedPlatform,
   settings: Settings,
   places?: Places,
+  /** This process ends, because its store could not be opened. */
+  isStoreRefused = false,
 ): readonly Channel[] {
   // The commands and runbooks that an alert names are in English.
   const labels = createLabels({ ...platform, language: 'en' })
   const link = settings.value('NEXT_PUBLIC_SITE_URL') && `${settings.site.siteUrl}/`
   const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
   const textOf = (incident: StoredIncident, kind: MessageKind) => {
-    const advice = adviceFor(incident.cause, {
-      label: labels.probe(incident.cause),
-      isService: labels.isService(incident.cause),
-      isHeartbeat: heartbeats.has(incident.cause),
-      absent: meaningOf(platform, incident.cause, labels.messages),
+    const cause = isStoreRefused && incident.cause === 'store' ? 'store_refused' : incident.cause
+    const advice = adviceFor(cause, {
+      label: labels.probe(cause),
+      isService: labels.isService(cause),
+      isHeartbeat: heartbeats.has(cause),
+      absent: meaningOf(platform, cause, labels.messages),
     })
     const { isService } = labels
-    return alertText({ incident, kind, platform: platform.name, isService, places, link, advice })
+    const page = advice.isDown ? undefined : link
+    return alertText({ incident, kind, platform: platform.name, isService, places, link: page, advice })
   }
   return openChannels(clock, settings, textOf)
 }

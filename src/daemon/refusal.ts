@@ -10,7 +10,6 @@ import { WEB } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
 import { InvalidEnvironmentError } from './announce.ts'
-import { ListenError } from './listen.ts'
 import { type DaemonOptions, placesOf, storeAddress } from './options.ts'
 
 /** The longest that the message of a refused start may hold up the end of the process. */
@@ -20,10 +19,10 @@ const REFUSAL_MS = 25_000
 export async function tellRefusal(host: Host, options: DaemonOptions, error: unknown, isStore: boolean) {
   // No alert about a store of another platform: its channels are the other platform's too.
   if (isStore && storeFault(error) === 'other_platform') return
-  const [cause, refused] = isStore ? (['store', storeFaultReason(error)] as const) : refusalOf(error)
+  const [cause, refused] = refusalOf(error, isStore)
   const { env, platform, dataFolder, pointerFolder } = options
   const settings = readSettings(platform, env)
-  const channels = alertChannels(host.clock, platform, settings, placesOf(options))
+  const channels = alertChannels(host.clock, platform, settings, placesOf(options), isStore)
   if (channels.length === 0) return
   const store =
     cause === 'store'
@@ -50,15 +49,16 @@ export async function tellRefusal(host: Host, options: DaemonOptions, error: unk
   }
 }
 
-function refusalOf(error: unknown): readonly [cause: ConditionName, reason: string] {
+function refusalOf(error: unknown, isStore: boolean): readonly [ConditionName | 'store', string] {
   if (error instanceof InvalidEnvironmentError) {
     const groups = [...new Set(error.findings.map(({ group }) => group))].join(', ')
     return ['half_configured', `half-configured: ${groups}`]
   }
+  const cause = isStore ? 'store' : 'start_refused'
   // Not a fault's own text elsewhere: it can quote anything.
-  if (error instanceof ListenError || (error instanceof Error && error.name === 'TemplateError'))
-    return ['start_refused', error.message]
-  return ['start_refused', `it met a fault (${faultName(error)}), which its output names`]
+  if (error instanceof Error && ['ListenError', 'StoreOpenError', 'TemplateError'].includes(error.name))
+    return [cause, error.message.replace(/\.$/, '')]
+  return [cause, isStore ? storeFaultReason(error) : `it met a fault (${faultName(error)}): see its output`]
 }
 
 /** Stands in for a store that could not be opened: everything that is asked of it fails. */

@@ -5,6 +5,7 @@ import type { Kind } from '../core/env/kinds.ts'
 import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
 import type { ExpectedAnswer } from '../core/health/reach.ts'
 import type { MailContext, ResolvedMail } from '../core/mail/definition.ts'
+import type { SecurityContact } from '../core/platform.ts'
 import type { HealthFormat } from '../core/service.ts'
 
 /** One variable of the environment. A malformed value behaves as absent, and is an error. */
@@ -130,17 +131,9 @@ export interface HeartbeatInput {
 }
 
 /** Where a weakness is reported; served as `/.well-known/security.txt` (RFC 9116). */
-export interface SecurityInput {
+export interface SecurityInput extends Omit<SecurityContact, 'contact'> {
   /** `mailto:`, `https:` or `tel:` addresses, the preferred one first. */
   readonly contact: string | readonly string[]
-  /** An RFC 3339 time; 90 days from the day of the request when left out. */
-  readonly expires?: string
-  readonly encryption?: string
-  readonly policy?: string
-  /** Address of the page that thanks those who reported. */
-  readonly acknowledgments?: string
-  /** Language tags; the platform’s language when left out. */
-  readonly languages?: readonly string[]
 }
 
 /** Marks what `definePlatform` gives: its faults are compile errors there, and not again wherever it is used. */

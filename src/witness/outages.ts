@@ -6,7 +6,8 @@ import {
   type StoredIncident,
   UNATTENDED,
 } from '../core/incidents/incident.ts'
-import { type AlertText, duration } from '../core/incidents/text.ts'
+import type { AlertText } from '../core/incidents/text.ts'
+import { duration } from '../core/messages/en.ts'
 import { minute } from '../core/sentences.ts'
 import type { Outage, Round, Seen } from './votes.ts'
 

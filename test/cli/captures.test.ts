@@ -85,6 +85,18 @@ test.each([60, 80, 120])('health at %d columns', async (columns) => {
   expect(stripVTControlCharacters(capture(TROUBLE, columns, await loadPaint(true)))).toBe(plain)
 })
 
+test('a check that passes with a warning ends without a tick', async () => {
+  const api = answered('api', {})
+  const other = api.reached ? { ...api, report: { ...api.report, build: 'b2' } } : api
+  const last = async (...results: readonly RemoteHealth[]) =>
+    capture(results, 200, await loadPaint(false))
+      .trimEnd()
+      .split('\n')
+      .at(-1)
+  expect(await last(answered('web', {}), other)).toMatch(/^◐ different builds run: web .*, api b2$/)
+  expect(await last(answered('web', {}), api)).toBe('✔ all 2 services are ok')
+})
+
 test('states begin in one column, however long the names of the services are', async () => {
   const services = [answered('web', {}), silent('bookings', 'connect_refused')]
   const lines = capture(services, 120, await loadPaint(false)).split('\n')

@@ -269,6 +269,25 @@ test('the progress says what was done, what is left, how fast and how long', () 
   expect(progressLine({ sent: 0, failed: 0, unknown: 0, left: undefined, seconds: 0 })).toBe('0 sent')
 })
 
+test('the age of the oldest lesson is shown beside those that wait after a failure if none is due', () => {
+  const now = Date.UTC(2026, 10, 21, 9)
+  const counts = {
+    byCourse: {},
+    byState: { unconfirmed: 0, confirmed: 12, unsubscribed: 0 },
+    byLessons: [12],
+    dueNow: 0,
+    waiting: 12,
+    nextTryAt: now + 300_000,
+    oldestDueAt: now - 3_600_000,
+    dueByHour: [],
+    parked: 0,
+    unknown: 0,
+  }
+  expect(courseStatusText({ now, counts, problems: [] })).toMatch(
+    /^due now {7}0\nin backoff {4}12 .*; next try 2026-11-21T09:05:00\.000Z {2}the oldest for 1 h, since/m,
+  )
+})
+
 test('the status shows states, lessons, the next day by the hour, and what waits for a decision', () => {
   const now = Date.UTC(2026, 10, 21, 9)
   const text = courseStatusText({

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { readRecord, recordDaemon, writeRecord } from '../../src/core/daemon-record.ts'
+import { UNATTENDED } from '../../src/core/incidents/incident.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
@@ -213,11 +214,33 @@ test('a probe that fails because of another one names it', async () => {
   expect(stdout).toContain(`${urls.api}: job_store: its disk is full (because of store)\n`)
 })
 
+test('status names the incidents that are open', async () => {
+  const it = await daemon({ schedule: false })
+  const store = await openStore({ kind: 'sqlite', file: path.join(it.folder, 'platform.sqlite') })
+  const openedAt = Date.now() - 60_000
+  const incident = {
+    id: 'clock0000001',
+    cause: 'clock_wrong',
+    service: 'web',
+    reason: '7200 seconds ahead of the store’s',
+    affected: [],
+    openedAt,
+    seenAt: openedAt,
+    ...UNATTENDED,
+  }
+  await store.incidents.follow({ now: openedAt, channels: [], decide: () => ({ opens: [incident] }) })
+  await store.close()
+  const { stdout } = await it.run(['status', '--data', 'data'])
+  expect(stdout).toMatch(
+    /^problems {3}clock_wrong since \S+Z: 7200 seconds ahead of the store’s; platformctl alert list/m,
+  )
+})
+
 test('a folder without a daemon’s record is wrong usage', async () => {
   const it = await daemon()
   expect(await it.run(['status', '--data', 'elsewhere'])).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/no daemon has run with the data folder/),
+    stderr: expect.stringMatching(/no daemon has started with the data folder .* \(see its log\): name/),
   })
 })
 

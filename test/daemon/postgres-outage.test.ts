@@ -157,7 +157,10 @@ test('a daemon that finds its store failing when it starts tells that once, and 
   const folder = await emptyFolder()
   for (let attempt = 0; attempt < 3; attempt += 1) await expect(start(folder)).rejects.toThrow('PostgreSQL')
   await expectTold(() => told, ['store incident.opened'])
-  expect(told[0]?.text).toContain('the daemon refused to start')
+  expect(told[0]?.text).toMatch(
+    /The daemon does not start\nCause: The PostgreSQL of STORE_URL .*the daemon refused to start\.\n.*\nWhat it means: the platform is down/,
+  )
+  expect(told[0]?.text).not.toMatch(/Acknowledge|Status page/)
   await reachable(true)
   const daemon = await start(folder)
   onTestFinished(() => daemon.close())

@@ -382,7 +382,7 @@ test('a daemon that cannot start for its store sends one alert, also if a superv
   const folder = await emptyFolder()
   const away = { STORE_URL: `postgres://ada@127.0.0.1:${await freePort()}/school` }
   expect(await refused(path.join(folder, 'new'), away, 3)).toEqual([
-    'its server cannot be reached; the daemon refused to start',
+    'The PostgreSQL of STORE_URL refused the connection: check that it runs, and its host and port; the daemon refused to start',
   ])
   await writeFile(path.join(folder, 'file'), '')
   expect(await refused(path.join(folder, 'new-too'), away, 3, path.join(folder, 'file', 'run'))).toHaveLength(

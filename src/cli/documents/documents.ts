@@ -230,6 +230,7 @@ export const DOCUMENTS = {
           refused: pause.optional().describe('The newest that was refused for good.'),
           failed: pause.optional().describe('The newest that is tried again.'),
         }),
+        open: listOf({ ...members(text, 'id', 'cause'), openedAt: milliseconds, reason: text.optional() }),
       }),
       z.strictObject({ ...storePlace, fault: text.describe('Why it could not be read.') }),
     ]),

@@ -33,7 +33,7 @@ export function shownState(health: RemoteHealth): RemoteState | 'refused' | 'tok
 
 /** Health for a person: a block for each service, a line for each probe, the root causes once, a verdict. */
 export function healthText(verdict: Verdict, passed: boolean, paint: Paint, columns: number): string {
-  const { results, diagnosis } = verdict
+  const { results, diagnosis, warnings } = verdict
   const blocks = results.map((health) => block(health, verdict, paint, columns))
   const roots = diagnosis.rootCauses.map(({ services, probe, reason, cause, fix }) => {
     const where = `${services.join(', ')}${probe === undefined ? '' : `: ${probe}`}`
@@ -41,8 +41,10 @@ export function healthText(verdict: Verdict, passed: boolean, paint: Paint, colu
     const said = beside('root cause  ', `${paint.bold(where)}: ${reason}${code}`, columns)
     return fix === undefined ? said : `${said}\n${beside(' '.repeat(12), fix, columns)}`
   })
-  const colour = (text: string) => (passed ? paint.green : paint.red)(paint.bold(text))
-  const last = beside(colour(passed ? '✔ ' : '✖ '), colour(conclusion(verdict, passed)), columns)
+  const isWell = warnings.length + roots.length === 0
+  const [sign, style] = !passed ? LOOK.failing : isWell ? (['✔', 'green'] as const) : LOOK.degraded
+  const colour = (text: string) => paint[style](paint.bold(text))
+  const last = beside(colour(`${sign} `), colour(conclusion(verdict, passed)), columns)
   return `${[...blocks, ...(roots.length === 0 ? [] : [roots.join('\n')]), last].join('\n\n')}\n`
 }
 

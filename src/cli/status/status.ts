@@ -38,8 +38,8 @@ export async function gatherStatus(context: Context, options: Values<typeof STOR
   const record = readRecord(folder)
   if (record === undefined) {
     assertNotDenied(recordFile(folder))
-    const { dataHint } = await import('../running-daemons.ts')
-    throw wrongUsage(`no daemon has run with the data folder ${folder}: ${dataHint(context.env)}.`)
+    const hint = (await import('../running-daemons.ts')).dataHint(context.env)
+    throw wrongUsage(`no daemon has started with the data folder ${folder} (see its log): ${hint}.`)
   }
   const env = await environmentOf(context, options.envFile, record)
   // Earlier starts are for the daemon's own alert.
@@ -152,14 +152,17 @@ async function storeStatus(
     const { platform, close } = await openLocal(context, env, dataFolder(context, data))
     const read = async () => {
       const store = await platform.store()
-      const [{ version, latest, backupAt }, lastHour, counts, paused, lastMail] = await Promise.all([
-        store.status(),
-        store.lastHour(),
-        (await platform.course()).counts(),
-        store.sending.holds(),
-        store.sending.lastMail(),
-      ])
-      return { kind, location, version, latest, backupAt, lastHour, counts, paused, lastMail }
+      const [{ version, latest, backupAt }, lastHour, counts, paused, lastMail, incidents] =
+        await Promise.all([
+          store.status(),
+          store.lastHour(),
+          (await platform.course()).counts(),
+          store.sending.holds(),
+          store.sending.lastMail(),
+          store.incidents.list(0),
+        ])
+      const open = incidents.map(({ id, cause, openedAt, reason }) => ({ id, cause, openedAt, reason }))
+      return { kind, location, version, latest, backupAt, lastHour, counts, paused, lastMail, open }
     }
     return await read().finally(close)
   } catch (error) {
@@ -189,14 +192,14 @@ export function statusText(
     row('store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`),
   ]
   if (!('fault' in store)) {
-    const { counts, version, latest, backupAt, lastHour, paused, lastMail } = store
+    const { counts, version, latest, backupAt, lastHour, paused, lastMail, open } = store
     const unseen = store.kind === 'postgres' ? 'by PostgreSQL’s own tools' : 'never by platformctl db backup'
     rows.push(
       ['schema', version === latest ? `${version}, up to date` : `${version}; this build has ${latest}`],
       ['backup', backupAt === undefined ? unseen : agoText(backupAt, now)],
       ['schedule', scheduleText(daemon, lastHour, now)],
       ['backlog', backlogText(counts, now)],
-      ['problems', problemsText(counts)],
+      ['problems', problemsText(counts, open)],
       ['last mail', lastMailText(lastMail, now)],
       ...heldTogether(paused).map(({ streams, at, reason }) =>
         row('paused', `${streams.join(', ')}, since ${iso(at)}: ${reason}; platformctl mail resume`),
@@ -244,7 +247,10 @@ function backlogText({ dueNow, waiting, nextTryAt, oldestDueAt }: StoreReport['c
   return `${dueNow} due${oldest}${backoff}`
 }
 
-function problemsText({ parked, unknown }: StoreReport['counts']): string {
-  if (parked + unknown === 0) return 'none'
-  return `${parked} parked, ${unknown} unknown: platformctl course status lists them`
+function problemsText({ parked, unknown }: StoreReport['counts'], open: StoreReport['open']): string {
+  const said = open.map(({ cause, openedAt, reason }) => `${cause} since ${iso(openedAt)}: ${reason}`)
+  if (open.length > 0) said.push('platformctl alert list shows these alerts')
+  if (parked + unknown > 0)
+    said.push(`${parked} parked, ${unknown} unknown: platformctl course status lists them`)
+  return said.join('; ') || 'none'
 }

@@ -34,7 +34,7 @@ export function createRefusals() {
   const count = (reason: string) => {
     row = { reason, length: row.reason === reason ? row.length + 1 : 1 }
     if (row.length < MOST_IN_A_ROW) return
-    stop ??= `${MOST_IN_A_ROW} refusals in a row: ${reason}`
+    stop ??= `${MOST_IN_A_ROW} failures in a row: ${reason}`
     for (const one of waiting) one.decide('run')
   }
   return {

@@ -84,7 +84,7 @@ export const LIVE_FINDINGS = {
   'live-certificate': {
     meaning:
       'The server’s certificate is expired, is for another name, or is signed by an untrusted authority.',
-    fix: 'Renew or replace the certificate; for an authority of your own, name its file in NODE_EXTRA_CA_CERTS.',
+    fix: 'Renew or replace it, or correct what its host resolves to; NODE_EXTRA_CA_CERTS adds an authority.',
   },
   'live-certificate-expiring': {
     meaning:

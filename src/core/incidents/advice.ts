@@ -44,8 +44,7 @@ const ALL = {
   half_configured: {
     label: 'The environment',
     words: { is: 'is half-configured', still: 'is still half-configured', ended: 'is whole again' },
-    means:
-      'a daemon with this environment does not start, so the deploy has no effect or the platform is down',
+    means: 'no daemon starts with this environment: the deploy has no effect, or the platform is down',
     ...start('preflight', 'half-configured'),
   },
   mail_refused: {
@@ -97,11 +96,7 @@ const ALL = {
   store_busy: {
     dependsOn: ['store'],
     label: 'The store',
-    words: {
-      is: 'has no free connection',
-      still: 'still has none',
-      ended: 'has had free ones for ten minutes',
-    },
+    words: { is: 'has no free connection', still: 'still has none', ended: 'has free ones again' },
     means: 'requests wait for a connection and are answered 503: set STORE_POOL_SIZE higher',
     ...start('db status', 'store-failing'),
   },
@@ -128,7 +123,7 @@ const ALL = {
   restart_loop: {
     label: 'The daemon',
     words: { is: 'restarts again and again', still: 'still restarts', ended: 'has run for a while' },
-    means: 'it ends soon after each start, and messages in flight are sent again; its log says why',
+    means: 'it ends soon after each start, and repeats messages; see its log or exit code (137: killed)',
     ...start('status', 'alerts'),
   },
   start_refused: {
@@ -147,15 +142,18 @@ export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = ALL
 /** Advice for what the engine itself knows; all other probes take the general advice below. */
 const OWN: Readonly<Record<string, Partial<Advice>>> = {
   ...CONDITIONS,
+  store_refused: {
+    ...CONDITIONS.start_refused,
+    means: 'the platform is down until its store can be opened and the daemon is started again',
+    isDown: true,
+    ...start('db status', 'store-failing'),
+  },
   store: {
     means: 'nothing can be stored: subscribing fails, and lessons wait',
     ...start('db status', 'store-failing'),
   },
   job_store: { means: 'jobs can be neither read nor stored', ...start('db status', 'store-failing') },
-  mail: {
-    means: 'no messages are sent; lessons wait and go out later',
-    ...start('preflight --deep', 'mail-refused'),
-  },
+  mail: { means: ALL.mail_refused.means, ...start('preflight --deep', 'mail-refused') },
   payments: { means: 'nobody can pay', ...start('billing smoke', 'billing') },
   sharedstore: {
     means: 'rate limits count in each process for itself',
@@ -178,7 +176,7 @@ export function adviceFor(
     ? `nothing that asks ${label} works`
     : isHeartbeat
       ? 'a job did not run, or failed: what it does is not done'
-      : `it is as if it were not configured: ${absent}`
+      : `the platform works as without it (${absent}), and what it stores cannot be reached`
   const runbook = isHeartbeat ? 'heartbeat-late' : 'probe-failing'
   return { label, means, command: 'platformctl health --deep', runbook, ...OWN[cause] }
 }

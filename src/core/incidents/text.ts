@@ -1,5 +1,5 @@
 import { nextStep, type Places } from '../daemon-record.ts'
-import { lengths } from '../messages/words.ts'
+import { duration } from '../messages/en.ts'
 import { minute, shortened } from '../sentences.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 
@@ -18,17 +18,9 @@ export interface Advice {
   readonly means: string
   readonly command: string
   readonly runbook: string
+  /** Nothing is served, and no store can record who looks at it. */
+  readonly isDown?: boolean
 }
-
-export const duration = lengths({
-  units: [
-    ['day', 'days'],
-    ['hour', 'hours'],
-    ['minute', 'minutes'],
-    ['second', 'seconds'],
-  ],
-  none: 'less than a second',
-})
 
 /** Longer, and the limits of a service would cut off the commands below it. */
 const LONGEST_FACT = 300
@@ -83,6 +75,6 @@ export function alertText(input: {
     `What it means: ${means}.`,
     `Start with: ${pasted(command)}`,
     `Runbook: platformctl runbook ${runbook}`,
-    `Acknowledge: ${pasted(`platformctl alert ack ${incident.id}`)}`,
+    ...(advice.isDown ? [] : [`Acknowledge: ${pasted(`platformctl alert ack ${incident.id}`)}`]),
   )
 }

@@ -87,7 +87,7 @@ test('the fifth equal refusal in a row stops a call; four, another reason or a m
   await Promise.resolve()
   expect(verdicts).toEqual(Array(8).fill('message'))
   refuse('never', 1)
-  expect(refusals.stop).toBe('5 refusals in a row: never')
+  expect(refusals.stop).toBe('5 failures in a row: never')
   await Promise.resolve()
   expect(verdicts.slice(8)).toEqual(Array(5).fill('run'))
   // Whatever is refused after that is about us too, and the first reason stays.
@@ -95,7 +95,7 @@ test('the fifth equal refusal in a row stops a call; four, another reason or a m
   await Promise.resolve()
   expect(verdicts.slice(13)).toEqual(['run'])
   refuse('other', 4)
-  expect(refusals.stop).toBe('5 refusals in a row: never')
+  expect(refusals.stop).toBe('5 failures in a row: never')
 })
 
 test('a refusal is about its message only once a message that was handed over after it is taken', async () => {
@@ -129,7 +129,7 @@ test('five faults of ours in a row stop a call as five refusals do', () => {
   for (let n = 0; n < 4; n += 1) refusals.failed('no slot')
   expect(refusals.stop).toBeUndefined()
   refusals.failed('no slot')
-  expect(refusals.stop).toBe('5 refusals in a row: no slot')
+  expect(refusals.stop).toBe('5 failures in a row: no slot')
 })
 
 test('as many messages are out at once as the transport has lines, and no more', async () => {

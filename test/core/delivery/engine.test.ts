@@ -197,7 +197,7 @@ test('a run that is stopped waits for what is out and for what it asked for, rel
 test('a run whose messages get lost one after the other stops, and leaves the others untried', async () => {
   const lost: Delivery = { kind: 'unknown', reason: 'the connection broke' }
   const it = engineOf({ due: 400, send: async () => lost })
-  expect(await it.run()).toMatchObject({ sent: 0, stopped: '5 refusals in a row: the connection broke' })
+  expect(await it.run()).toMatchObject({ sent: 0, stopped: '5 failures in a row: the connection broke' })
   const unknown = it.settled.filter((one) => one.endsWith('unknown'))
   expect([unknown.length, it.settled.length]).toEqual([6, 400])
   const mixed = engineOf({ due: 400, send: async (name) => (Number(name.slice(2)) % 5 === 4 ? SENT : lost) })

@@ -22,7 +22,7 @@ test('a provider that rejects the sender, not the recipient, is retried a few ti
   const it = await courseWith(300, { kind: 'memory' })
   it.answer(() => sender('the mail provider refused the message (422)'))
   const call = await it.course.dispatch({ limit: 1000 })
-  expect(call.reason).toBe('5 refusals in a row: the mail provider refused the message (422)')
+  expect(call.reason).toBe('5 failures in a row: the mail provider refused the message (422)')
   expect(call.remaining).toBe(300)
   // The messages in flight when the fifth answer came.
   expect(it.messages.length).toBeLessThan(60)
@@ -59,7 +59,7 @@ test('the only message of a call that is refused is tried again, and the call sa
 test('equal permanent refusals in a row stop the call and park no lesson', async () => {
   const it = await courseWith(300, { kind: 'memory' })
   it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'no' }))
-  expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ reason: '5 refusals in a row: no' })
+  expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ reason: '5 failures in a row: no' })
   for (const row of await it.rows()) expect(row).toMatchObject(untouched)
 })
 
