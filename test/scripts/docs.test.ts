@@ -88,10 +88,10 @@ test('pages with more words than the limit are a fault, and the bars of tables a
     `README.md: 558 words ${MEASURE}, and at most 557 are allowed. Say the same in fewer.`,
   ])
   await write('README.md', 557)
-  await write('docs/page.md', 26_600)
+  await write('docs/page.md', 26_650)
   await write('docs/reference/limits.md', 1)
   expect(faults()).toEqual([
-    `docs and runbooks: 26601 words ${MEASURE}, and at most 26600 are allowed. Say the same in fewer.`,
+    `docs and runbooks: 26651 words ${MEASURE}, and at most 26650 are allowed. Say the same in fewer.`,
     `docs/reference: 25001 words ${MEASURE}, and at most 25000 are allowed. Say the same in fewer.`,
   ])
 })
