@@ -74,10 +74,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'tries again what was refused for good',
     file: 'delivery/delivery.ts',
-    find: `    result: 'over',
-    nextAttemptAt: 0,`,
-    replace: `    result: 'waits',
-    nextAttemptAt: now + HOUR_MS,`,
+    find: "return { ...ended('over')(job), failures:",
+    replace: 'return { ...later(job, at.now + HOUR_MS), failures:',
   },
   {
     name: 'drops the mark of a message that went out after its subscription ended',
