@@ -240,7 +240,7 @@ test('a folder without a daemon’s record is wrong usage', async () => {
   const it = await daemon()
   expect(await it.run(['status', '--data', 'elsewhere'])).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/no daemon has started with the data folder .* \(see its log\): name/),
+    stderr: expect.stringMatching(/no daemon has started with the data folder .* \(see its log\): /),
   })
 })
 
