@@ -10,6 +10,17 @@ import { OUTSIDE } from './world.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const LONGEST_MS = 30 * 60_000
+const ISOLATED = ['--mount', '--net', '--pid', '--fork', '--kill-child', 'bash', '-c']
+
+/** Whether this machine lets a process have mounts, a network and processes of its own, as a container may not. */
+export const canIsolate = (): Promise<boolean> =>
+  promisify(execFile)('unshare', [
+    ...ISOLATED,
+    'mount -t proc proc /proc && mount -t tmpfs tmpfs /srv && PATH=$PATH:/usr/sbin ip link add outside type veth peer name far',
+  ]).then(
+    () => true,
+    () => false,
+  )
 
 /** Runs cells, some at once, each on a machine of its own that ends with it. */
 export async function runCells(
@@ -76,21 +87,17 @@ cd /srv/app
 exec $node scripts/drill/cell.ts '${name}'`
   const failed = (why: string): Result => ({ cell: name, wrong: [why], printed: [] })
   try {
-    const { stdout } = await promisify(execFile)(
-      'unshare',
-      ['--mount', '--net', '--pid', '--fork', '--kill-child', 'bash', '-c', script],
-      {
-        env: {
-          PATH: `${process.env.PATH ?? ''}:/usr/sbin`,
-          HOME: '/root',
-          DRILL_CACHE: '/srv/cache',
-          ...(transcribes && { DRILL_TRANSCRIBES: '' }),
-          ...(leftMs !== undefined && { DRILL_LIMIT_MS: String(Math.round(leftMs)) }),
-        },
-        timeout: LONGEST_MS,
-        maxBuffer: 64 * 1024 * 1024,
+    const { stdout } = await promisify(execFile)('unshare', [...ISOLATED, script], {
+      env: {
+        PATH: `${process.env.PATH ?? ''}:/usr/sbin`,
+        HOME: '/root',
+        DRILL_CACHE: '/srv/cache',
+        ...(transcribes && { DRILL_TRANSCRIBES: '' }),
+        ...(leftMs !== undefined && { DRILL_LIMIT_MS: String(Math.round(leftMs)) }),
       },
-    )
+      timeout: LONGEST_MS,
+      maxBuffer: 64 * 1024 * 1024,
+    })
     return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result
   } catch (error) {
     return failed(`the cell could not be run: ${error instanceof Error ? error.message : error}`)
