@@ -6,7 +6,13 @@ const module = JSON.stringify(new URL('../../src/cli/commands/daemon.ts', import
 /** Prints how often all garbage was collected, which so small a program does not need: during half a second of work, and after it. */
 const PROGRAM = `
   import { PerformanceObserver, performance } from 'node:perf_hooks'
+  import { setFlagsFromString } from 'node:v8'
+  import { runInNewContext } from 'node:vm'
   import { releaseWhenIdle } from ${module}
+  // A collection that loading began would end in the middle of the work.
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  setFlagsFromString('--no-expose-gc')
   const MAJOR = 4
   let collected = 0
   const observer = new PerformanceObserver((list) => {

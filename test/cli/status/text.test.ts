@@ -38,6 +38,7 @@ function lines(
       counts: { ...COUNTS, ...counts },
       paused: [],
       lastMail: {},
+      open: [],
       ...store,
     },
     alerts: [],

@@ -225,7 +225,7 @@ test('an answer of 4,096 characters is read, and a longer one is a fault', async
   length = 4096
   await counter.ping()
   length = 4097
-  await expect(counter.ping()).rejects.toThrow('the answer is too large')
+  await expect(counter.ping()).rejects.toThrow('too_large')
 })
 
 test('the script is named by its hash, and sent whole to a store that does not know it', async () => {

@@ -258,7 +258,7 @@ test('lint says what stays in English on a platform in a language that the engin
       cwd: folder,
       platform: resolvePlatform(definition, { folder }),
     })
-    await runProgram(['email', 'lint', '--format', 'json'], context)
+    await runProgram(['email', 'lint', '--format', 'json', '--notices'], context)
     return (JSON.parse(stdout()) as { findings: { id: string; cause: string; fix: string }[] }).findings
   }
   await write('mails/welcome.md', '---\nsubject: Bienvenue\n---\n\nBonjour à vous.')
