@@ -3,7 +3,7 @@ import { timesIn } from '../core/messages/words.ts'
 import { morph } from './morph.ts'
 import { pageData } from './page-data.ts'
 
-/** The script of the status pages: it refreshes them, writes times in the reader's zone, and shows what happened on each day. */
+// The script of the status pages: it refreshes them, writes times in the reader's zone, and shows what happened on each day.
 const REFRESH_MS = 60_000
 const PATIENCE_MS = 20_000
 /** Another host gets a fresh page every few minutes. */
@@ -141,8 +141,8 @@ function hide(): void {
   shown = undefined
 }
 
-/** What the legend of response times says, for one hour or else for the day. */
 const legends = new WeakMap<Element, readonly (string | null)[]>()
+/** What the legend of response times says, for one hour or else for the day. */
 function caption(row: Element, texts: readonly string[] | undefined): void {
   const parts = [...(row.closest('figure')?.querySelectorAll('figcaption span') ?? [])]
   const legend = legends.get(row) ?? parts.map((part) => part.textContent)

@@ -155,9 +155,9 @@ export function templateFaultText(cwd: string, { message }: Error): string {
 }
 
 /**
- * Everything that a command writes goes through `withGuardedOutput`, so that text from elsewhere (answers of servers, names of
- * files, ids, subjects, words of the command line) cannot move the cursor, change the title of a window or give a
- * command to the workflow whose log it is in. The CLI's own sequences carry a number that nobody else can know.
+ * Nobody else can know it, and the CLI's own escape sequences carry it. All other text goes through `withGuardedOutput`:
+ * answers of servers, names of files, ids, subjects, words of the command line. So it cannot move the cursor, change the
+ * title of a window or give a command to the workflow whose log it is in.
  */
 let number: string | undefined
 

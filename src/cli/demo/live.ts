@@ -121,7 +121,7 @@ export function createLive(clock: SteppingClock) {
       await bounce().then(() => tell('A bounce was reported: that address gets no more mail'))
     else {
       const kind = name as Breakable
-      const make = breaks[kind]
+      const make = Object.hasOwn(breaks, kind) ? breaks[kind] : undefined
       if (make === undefined) return false
       if (!healing.has(kind)) healing.set(kind, make())
       tell(BROKE[kind].replace('{service}', serviceLabel))

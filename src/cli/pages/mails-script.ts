@@ -1,4 +1,4 @@
-/** Runs after a script that defines `page`: `status()`, `row(mail, badge)`, and, where wanted, `views`, `shown`, `event` and `before`. */
+/** Runs after a script that defines `page`: `status()`, `row(mail, badge)`, and, where wanted, `ended`, `views`, `shown`, `event` and `before`. */
 export const MAILS_SCRIPT = `
 const kept = JSON.parse(sessionStorage.getItem('mails') ?? '{}')
 const rows = new Map(), values = {}, narrow = matchMedia('(max-width: 52rem)')

@@ -5,7 +5,7 @@ const UP_TO_10_000 = 'a whole number from 1 to 10,000'
 
 /**
  * `DispatchRequest`, checked. Each field is a parameter of the endpoint, a member of its body, an option of
- * the command, and a parameter of the statements that look for lessons (`store/dispatch.ts`, `store/counts.ts`).
+ * the command, and where the store asks for lessons (`store/dispatch.ts`, `store/counts.ts`).
  */
 export const DispatchRequest = z.strictObject({
   limit: z.int(UP_TO_10_000).min(1, UP_TO_10_000).max(10_000, UP_TO_10_000).optional(),

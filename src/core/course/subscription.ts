@@ -46,7 +46,7 @@ export interface Subscription {
 
 /**
  * A subscription as a store keeps it: one row, claimed under a fencing number, of which only the holder may record an
- * outcome. Every change of it is a function in `transitions/`, so all stores share one state machine.
+ * outcome. Its changes are functions in `transitions/`; SQL writes their results, and those of claims.
  */
 export interface SubscriptionRecord extends Subscription {
   /** The address in the form in which two spellings of it are the same. */

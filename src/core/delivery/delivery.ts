@@ -105,7 +105,7 @@ const later = ({ dueAt, failures }: Job, at: number): JobRecord => ({
 })
 const ours = (job: Job, _: unknown, { now, stream }: At) => later(job, now + stream.oursMs)
 
-/** The only place that decides what follows from an attempt: what is recorded, and when the next one comes. */
+/** What an attempt's outcome records, and when the next one comes. Of refusals that may be about us, `refusals.ts` first says whose fault they are. */
 const RECORD: Rules = {
   sent: ended('sent'),
   over: (job, { reason }, { now }) => ({

@@ -38,7 +38,7 @@ interface Narrowed {
   readonly base?: boolean
 }
 
-/** All that is known of one kind of value. Add a kind here; its parser is in `values.ts`. */
+/** All that is known of one kind of value. Add a kind here; parsers that are used elsewhere too are in `values.ts`. */
 export interface KindOfValue {
   /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (text: string, narrowed: Narrowed) => unknown
@@ -75,7 +75,7 @@ const WHOLE_NUMBERS = [0, Number.MAX_SAFE_INTEGER] as const
 const PLAIN_HTTP = { id: 'plain-http', in: travelsInClear } as const
 const WITHOUT_TLS = { id: 'store-without-tls', in: connectsInClear } as const
 
-/** Every kind of value, in the order in which documents show them. */
+/** Every kind of value, in the order in which documents show them and `init` guesses: the strictest first. */
 export const KINDS = {
   text: {
     parse: uncontrolled,

@@ -181,7 +181,7 @@ const digestOf = ({
 }: Pick<Mail, 'template' | 'label' | 'about'>): string =>
   hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
 
-/** The domain of a sender, and 5 to 15 characters that stay the same for it. Every message has the same sender. */
+/** The domain of a sender, and 12 characters that stay the same for it: most messages have one sender. */
 const senderOf = perObject((from: Mailbox) => {
   const address = asciiAddress(from.address)
   const domain = address.slice(address.lastIndexOf('@') + 1)

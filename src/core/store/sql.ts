@@ -67,7 +67,7 @@ export function* scalar<Value>(text: string, values: object = {}): Steps<Value |
   return Object.values((yield* first<Readonly<Record<string, Value>>>(text, values)) ?? {})[0]
 }
 
-/** Locks without a name, and the spaces of those with one. Builds that share a server agree on these numbers. */
+/** Locks without a name, and the spaces of those with one. Builds that share a server agree on these numbers; two that are alike only wait for each other. */
 export const LOCKS = { migration: 7_305_823_190_017, texts: 7_305_823_190_018, analytics: 7_305_823_190_018 }
 export const SPACE = { recipient: 0, mailbox: 1, budget: 2, key: 2, health: 3, notice: 3, alerts: 4, mail: 4 }
 

@@ -59,7 +59,7 @@ export function noticeSlots(
   return slots(T.announcedTitle(name, headline(text)), shortened(text), when)
 }
 
-/** On one line, as a header field can hold it. */
+/** On one line, as a slot of text needs it. */
 function shortened(text: string): string {
   const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
   // Half of a surrogate pair at the cut would show as a replacement character.
