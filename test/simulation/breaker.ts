@@ -1,5 +1,5 @@
 import { auditEntry, type Operator } from '../../src/core/audit.ts'
-import { DAY_MS } from '../../src/core/durations.ts'
+import { DAY_MS, MOST_SKEW_MS } from '../../src/core/durations.ts'
 import type { Pause } from '../../src/core/mail/holds.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import type { Seeded } from './seeded.ts'
@@ -47,8 +47,14 @@ export function simulateBreaker({
     kind: Heard['kind'],
     { byMail = false, slack }: { byMail?: boolean; slack: number },
   ): number {
-    const from = Math.max(time.clock.now() - DAY_MS, resumedAt) - slack
-    return account.filter((one) => one.kind === kind && one.byMail === byMail && one.at >= from).length
+    const now = time.clock.now()
+    // What a clock further ahead has written says nothing.
+    const isAhead = resumedAt > now + MOST_SKEW_MS - slack
+    const from = (isAhead ? now - DAY_MS : Math.max(now - DAY_MS, resumedAt)) - slack
+    const to = now + MOST_SKEW_MS + slack
+    return account.filter(
+      (one) => one.kind === kind && one.byMail === byMail && one.at >= from && one.at <= to,
+    ).length
   }
   /** At most so many reports may count. */
   function most(kind: Reported): number {

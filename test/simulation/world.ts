@@ -355,7 +355,8 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     ...(faults.has('wakes') ? [await simulateWakes(apart)] : []),
     ...(faults.has('alerts') ? [await simulateAlerts(apart)] : []),
   ]
-  if (hand && faults.has('poison')) {
+  // No older build reads a damaged row as this one does.
+  if (hand && faults.has('poison') && !faults.has('older-build')) {
     const poison = () => {
       if (calm) return
       hand.damage(random)
