@@ -8,14 +8,15 @@ import { runInNewContext } from 'node:vm'
 export function growthOf<Input>(
   makeInput: (size: number) => Input,
   run: (input: Input) => unknown,
-  { from = 20_000, doublings = 3, runs = 5, isClean = false }: Sizes = {},
+  { from = 20_000, doublings = 3, runs = 5, isSteady = false }: Sizes = {},
 ): number {
   const sizes = Array.from({ length: doublings + 1 }, (_, index) => from * 2 ** index)
   const points = sizes.map((size) => {
     const input = makeInput(size)
     const times = Array.from({ length: runs }, () => {
-      if (isClean) collect()
-      return timeOf(() => run(input))
+      if (!isSteady) return timeOf(() => run(input))
+      collect()
+      return meanTimeOf(() => run(input))
     })
     return { x: Math.log2(size), y: Math.log2(Math.max(SHORTEST_MS, Math.min(...times))) }
   })
@@ -27,8 +28,11 @@ interface Sizes {
   readonly from?: number
   readonly doublings?: number
   readonly runs?: number
-  /** Collects what earlier runs left before each, which takes longer than most runs. */
-  readonly isClean?: boolean
+  /**
+   * Takes the mean of many executions, after collecting what earlier runs left. Some kernels count processor time in ticks
+   * of 4 ms, in which a linear reader goes from nothing to one tick and looks quadratic.
+   */
+  readonly isSteady?: boolean
 }
 
 /** The exponent that still counts as linear. */
@@ -46,6 +50,16 @@ export function timeOf(run: () => unknown): number {
   run()
   const { user, system } = process.threadCpuUsage(before)
   return (user + system) / 1000
+}
+
+/** Ten ticks of a kernel that counts in 4 ms. */
+const STEADY_MS = 40
+
+function meanTimeOf(run: () => void): number {
+  let total = 0
+  let count = 0
+  for (; total < STEADY_MS; count += 1) total += timeOf(run)
+  return total / count
 }
 
 /** The same for work that waits for nothing outside this thread. */
