@@ -88,6 +88,31 @@ test('a lesson that is not handed over leaves its turn to the next', async () =>
   expect(sentAt.at(-1)).toBeLessThan(11 * SECOND)
 })
 
+test('a lesson that is not handed over leaves its turn alone, and not with one of much later', async () => {
+  const { it, time, open, pacer } = await paced(40, 0.5)
+  const claimed = new Map<string, number>()
+  const held: number[] = []
+  const leaving = {
+    ...it.store.course,
+    async claimDue(asked) {
+      const claims = await it.store.course.claimDue(asked)
+      for (const { id, enrolment } of claims) {
+        claimed.set(id, time.elapsed())
+        if (Number(id.slice(7)) % 4 > 0) await it.store.course.unsubscribe({ id, enrolment, now: it.now() })
+      }
+      return claims
+    },
+    async settle(settlements) {
+      for (const { claim } of settlements) held.push(time.elapsed() - (claimed.get(claim.id) ?? 0))
+      await it.store.course.settle(settlements)
+    },
+  } satisfies CourseStore
+  const calls = [1, 2, 3, 4].map(() => open(leaving, pacer()).dispatch({ limit: 1000 }))
+  const results = await during(time, Promise.all(calls))
+  expect(results.reduce((sum, { sent }) => sum + sent, 0)).toBe(10)
+  expect(Math.max(...held)).toBeLessThan(SECOND)
+})
+
 test('a call ends when its time is over and says what is left, and the next one goes on at the pace', async () => {
   const { time, sentAt, open } = await paced(40, 0.5)
   const course = open()

@@ -18,7 +18,6 @@ export function createPacer({
   readonly timer: Timer
 }) {
   const intervalUs = Math.round(SECOND_US / perSecond)
-  const together = Math.max(1, Math.round(perSecond * TOGETHER_SECONDS))
   /** Later than this after its time, a place is lost: old places would go out in a burst. */
   const usableMs = Math.max(TOGETHER_SECONDS * 1000, intervalUs / 1000)
   let spare: number[] = []
@@ -27,26 +26,28 @@ export function createPacer({
 
   async function reserve(most: number): Promise<number[]> {
     const asked = timer.monotonic()
-    const messages = Math.min(together, most)
+    const messages = Math.min(most, Math.max(1, Math.round(perSecond * TOGETHER_SECONDS)))
     const waitUs = await (await store()).reserve({ messages, intervalUs })
     return Array.from({ length: messages }, (_, n) => asked + (waitUs + n * intervalUs) / 1000)
   }
   const keep = (places: readonly number[]) => {
     spare = [...spare, ...places].sort((a, b) => a - b)
   }
+  /** The earliest ones, within half a second: the claim for a later one would keep its message from an earlier turn. */
   const takeSpare = (most: number) => {
-    const oldest = timer.monotonic() - usableMs
-    spare = spare.filter((place) => place >= oldest)
-    return spare.splice(0, most)
+    const now = timer.monotonic()
+    spare = spare.filter((place) => place >= now - usableMs)
+    const last = Math.max(now, spare[0] ?? 0) + TOGETHER_SECONDS * 1000
+    return spare.splice(0, Math.min(most, spare.filter((place) => place <= last).length))
   }
 
   return {
     /** Resolves at the turn of one message, or of several within half a second: their times on the monotonic clock. */
     async places(most: number, signal: AbortSignal): Promise<readonly number[]> {
-      signal.throwIfAborted()
-      let mine = takeSpare(most)
-      if (mine.length === 0) mine = await reserve(most)
       for (;;) {
+        signal.throwIfAborted()
+        let mine = takeSpare(most)
+        if (mine.length === 0) mine = await reserve(most)
         const waitMs = (mine[0] ?? 0) - timer.monotonic()
         if (waitMs <= 0) return mine
         const woken = new AbortController()
@@ -54,11 +55,10 @@ export function createPacer({
         waiting.add(wake)
         try {
           await timer.sleep(waitMs, AbortSignal.any([signal, woken.signal]))
+          return mine
         } catch {
           // Nearer places were returned, or the wait is over.
           keep(mine)
-          signal.throwIfAborted()
-          mine = takeSpare(most)
         } finally {
           waiting.delete(wake)
         }
