@@ -81,6 +81,9 @@ test('a finding is known again by its id, file and names, wherever its line is, 
       finding(),
     ),
   ).toEqual([`${hash}:1`, `${hash}:2`, `${hash}:3`])
+  expect(of(finding({ location: { file: 'ops\\my env', line: 3, column: 7 } })), 'on Windows').toEqual([
+    first,
+  ])
   // Each alone, as a count would tell equal ones apart.
   const others = [
     finding(),

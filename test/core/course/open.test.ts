@@ -268,6 +268,24 @@ test('an unknown course cannot be started; an erasure is one entry in the audit 
   expect(await it.course.erase('nobody@example.com')).toMatchObject({ existed: false })
 })
 
+test('an erasure is complete once the bytes of every form of the address are gone, whichever is asked for last', async () => {
+  const it = await opened()
+  const decomposed = 'jo\u0308rg@example.com'
+  for (const stays of [1, 2]) {
+    let forms = 0
+    const course = it.open({
+      ...it.store.course,
+      erase: async () => {
+        forms += 1
+        return { existed: forms === stays, related: 1, bytesGone: forms !== stays }
+      },
+    })
+    const erased = await course.erase(decomposed.normalize('NFC'))
+    expect(erased).toEqual({ existed: true, related: forms, bytesGone: false })
+    expect(forms).toBeGreaterThanOrEqual(2)
+  }
+})
+
 test('a link that we did not sign changes nothing, and the store is not asked about it', async () => {
   const it = await opened()
   await it.subscribe()

@@ -50,7 +50,8 @@ test.each([
 test('warns of any secret short enough to guess', () => {
   expect(warned({ MODEL_A_API_KEY: 'k3y' })).toEqual(['weak-secret MODEL_A_API_KEY'])
   expect(warned({ MODEL_A_API_KEY: 'k3y-4711' })).toEqual([])
-  expect(warned({ HEALTH_DEEP_TOKEN: 'k3y-4711' })).toEqual(['weak-secret HEALTH_DEEP_TOKEN'])
+  for (const token of ['k3y-4711', 'good-abcdef-0123456789,k3y-4711', 'k3y-4711,good-abcdef-0123456789'])
+    expect(warned({ HEALTH_DEEP_TOKEN: token })).toEqual(['weak-secret HEALTH_DEEP_TOKEN'])
 })
 
 test.each([
@@ -221,6 +222,12 @@ test('warns of a secret under a public name, even outside the contract or as a c
       DATASTORE_SERVICE_ROLE_KEY: 'the-same-key',
     }),
   ).toEqual(['public-secret NEXT_PUBLIC_DATASTORE_ANON_KEY DATASTORE_SERVICE_ROLE_KEY'])
+  // Each value of a pair that is rotated opens the platform.
+  const [current, old] = ['current-abcdef-0123456', 'old-abcdef-0123456789']
+  for (const copy of [current, old])
+    expect(warned({ HEALTH_DEEP_TOKEN: `${current},${old}`, NEXT_PUBLIC_MY_OWN: copy })).toEqual([
+      'public-secret NEXT_PUBLIC_MY_OWN HEALTH_DEEP_TOKEN',
+    ])
 })
 
 test('a public secret concerns the web service, which alone hands it out', () => {

@@ -97,6 +97,18 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await claim(course, 'b', { now: DAY_MS })).toHaveLength(3)
   })
 
+  test('of lessons that failed, too, the one whose next attempt is earliest goes first, whatever was tried before it', async () => {
+    const { course } = await storeWith(kind, ['a', 'b', 'c'])
+    const [first, second, third] = [
+      await only(claim(course, 'before', { now: 1, limit: 1 })),
+      await only(claim(course, 'before', { now: 2, limit: 1 })),
+      await only(claim(course, 'before', { now: 3, limit: 1 })),
+    ]
+    await course.settle([failed(first, 30), failed(second, 20), failed(third, 10)])
+    for (const wanted of [third, second, first])
+      expect((await only(claim(course, 'after', { now: 40, limit: 1 }))).id).toBe(wanted.id)
+  })
+
   test('a claim gives failed lessons their share and any room left, and no subscriber twice', async () => {
     const ids = ['a', 'b', 'c', 'd', 'e', 'f']
     const { course } = await storeWith(kind, ids)
