@@ -69,6 +69,14 @@ async function smoke(env: Record<string, string>, ...args: string[]) {
   const { context, stdout, stderr } = testContext({ env })
   const code = await runProgram(['billing', 'smoke', ...args], context)
   const said = stdout() + stderr()
+  if (stdout() !== '' && !args.includes('--format')) {
+    const json = testContext({ env })
+    const again = await runProgram(['billing', 'smoke', ...args, '--format', 'json'], json.context)
+    expect([again, JSON.parse(json.stdout()).ok], 'the document says what the exit code says').toEqual([
+      code,
+      code === 0,
+    ])
+  }
   for (const name of ['PAYMENTS_SECRET_KEY', 'PAYMENTS_WEBHOOK_SECRET'])
     expect(said).not.toContain(env[name] ?? '?')
   return { code, stdout: stdout(), stderr: stderr() }

@@ -58,6 +58,21 @@ test('zsh and fish name every command with its summary', async () => {
   }
 })
 
+test('in zsh a colon in a help text ends no description', async () => {
+  const described = (await script('zsh')).match(/'--[\w-]+:(?:[^'\\]|\\.)*'/g) ?? []
+  expect(described.filter((one) => one.includes('default'))).not.toEqual([])
+  for (const one of described) expect(one.replaceAll('\\:', '').split(':')).toHaveLength(2)
+})
+
+test('in fish an option is completed by its words, by file names or not at all', async () => {
+  const lines = (await script('fish')).split('\n')
+  const option = (name: string) =>
+    lines.find((line) => line.includes(`_from dispatch' -l ${name} `))?.split(` -l ${name} `)[1]
+  expect(option('format')).toMatch(/^-x -a 'text json' -d /)
+  expect(option('env-file')).toMatch(/^-r -d /)
+  expect(option('drain')).toMatch(/^-f -d /)
+})
+
 test.each(['cmd', 'tcsh'])(
   'rejects the shell %s and lists the supported ones, without a guess',
   async (shell) => {

@@ -63,6 +63,12 @@ test('after a fault of the sender an operator tries all that waits for a decisio
   database.exec(
     "UPDATE subscription SET problem_kind = 'parked', problem_reason = 'sender refused', problem_since = 1, next_attempt_at = NULL",
   )
+  // Enough of the address to find it at the provider, in either form.
+  for (const format of ['text', 'json']) {
+    const { out } = await run('course', 'status', '--format', format)
+    expect(out).toContain('a…@example.com')
+    expect(out).not.toMatch(/ada@|grace@/)
+  }
   expect(await run('course', 'resolve', '--all')).toMatchObject({ code: 2 })
   for (const all of [[], ['--all']])
     expect((await run('course', 'resolve', ...all, '--reason', 'full', 'retry')).out).toContain(
@@ -174,6 +180,13 @@ test('an operator imports people with proof of consent, sees the lines of those 
   expect(await run('course', 'export', '--course', 'quantun')).toMatchObject({ code: 2, out: '' })
   expect((await run('db', 'audit')).out).toMatch(/import.*4 people from people.csv/)
   const ended = await terminal(cwd, learning, AbortSignal.abort())
+  const many = Array.from({ length: 300 }, (_, n) => `p${n}@example.com,quantum,,,0,2026-01-02,form,\n`)
+  await write(head + many.join(''))
+  expect(await ended('course', 'import', 'people.csv')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('interrupted after 200 of 300 people. Run the command again to go on'),
+  })
+  expect((await run('course', 'import', 'people.csv')).out).toMatch(/^100 imported, 200 in the course/m)
   expect(await ended('course', 'export')).toMatchObject({
     code: 1,
     err: expect.stringContaining('the export was interrupted'),

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,6 +8,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { writeReport } from '../../src/cli/report.ts'
 import { LIVE_FINDINGS } from '../../src/core/env/explanations.ts'
 import type { Finding } from '../../src/core/finding.ts'
+import { systemClock } from '../../src/core/host.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
@@ -25,11 +28,32 @@ test.each([
   await expect(readTextFile(context, '.env')).rejects.toThrow(`.env ${why}`)
 })
 
+test.skipIf(process.platform === 'win32')(
+  'a pipe is read to its end, also of a writer that pauses',
+  async () => {
+    const cwd = await emptyFolder()
+    execFileSync('mkfifo', [path.join(cwd, 'pipe')])
+    const writer = openSync(path.join(cwd, 'pipe'), 'r+')
+    writeSync(writer, 'API_URL=http://a\n')
+    const rest = ['AGENT_URL=http://b\n', undefined]
+    // It pauses whenever the reader has read all.
+    const sleep = async () => {
+      const [part] = rest.splice(0, 1)
+      if (part === undefined) closeSync(writer)
+      else writeSync(writer, part)
+    }
+    const { context } = testContext({ cwd, clock: { ...systemClock, sleep } })
+    expect(await readTextFile(context, 'pipe')).toBe('API_URL=http://a\nAGENT_URL=http://b\n')
+  },
+)
+
 test('a value of a file is told as unused where the process has another one, and not where it has the same', async () => {
   const cwd = await folderWith({ '.env': 'API_URL=http://a\nAGENT_URL=http://b\n' })
   const { context } = testContext({ cwd, env: { API_URL: 'http://a', AGENT_URL: 'http://c' } })
-  const { env, findings } = await loadEnvironment(context, ['.env'])
+  const { env, findings, origin } = await loadEnvironment(context, ['.env'])
   expect(findings.map(({ id, present }) => `${id} ${present.join()}`)).toEqual(['shadowed-value AGENT_URL'])
+  // What the process sets comes from no line of a file.
+  expect([origin('API_URL'), origin('AGENT_URL')]).toEqual([undefined, undefined])
   expect([env.API_URL, env.AGENT_URL]).toEqual(['http://a', 'http://c'])
   const alone = await loadEnvironment(context, ['.env'], { withProcess: false })
   expect([alone.findings, alone.env.AGENT_URL]).toEqual([[], 'http://b'])

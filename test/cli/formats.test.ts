@@ -111,8 +111,9 @@ test.each(['nothing', '{}', 'not json'])(
 
 test('a diff names what differs and the groups that change, and its exit code says whether anything does', async () => {
   const files = {
-    'a.env': 'LOG_LEVEL=info\nSTORE_URL=sqlite:./a.sqlite\n',
-    'b.env': 'LOG_LEVEL=warn\nHEALTH_DEEP_TOKEN=a-token-of-some-length\n',
+    'a.env': 'LOG_LEVEL=info\nSTORE_URL=sqlite:./a.sqlite\nOWN_THING=a\n',
+    'b.env': 'LOG_LEVEL=warn\nHEALTH_DEEP_TOKEN=a-token-of-some-length\nOWN_THING=b\n',
+    'own.env': 'LOG_LEVEL=info\nSTORE_URL=sqlite:./a.sqlite\nOWN_THING=b\n',
   }
   const { code, stdout } = await run(['env', 'diff', 'a.env', 'b.env', '--format', 'json'], files)
   expect(code).toBe(1)
@@ -124,9 +125,17 @@ test('a diff names what differs and the groups that change, and its exit code sa
     ],
     variables: [
       { name: 'HEALTH_DEEP_TOKEN', state: 'only in the second' },
-      { name: 'LOG_LEVEL', state: 'different values' },
+      { name: 'LOG_LEVEL', state: 'different values', known: true },
+      { name: 'OWN_THING', state: 'different values', known: false },
       { name: 'STORE_URL', state: 'only in the first' },
     ],
+  })
+  // A program may read a name that no group knows.
+  expect(await run(['env', 'diff', 'a.env', 'own.env'], files)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /^~ OWN_THING +different values, not in the contract\n\n1 of 3 variables differ\n$/,
+    ),
   })
   expect((await run(['env', 'diff', 'a.env', 'a.env'], files)).code).toBe(0)
 })

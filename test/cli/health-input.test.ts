@@ -60,23 +60,26 @@ test.each(['', ' \n', 'two words', 'a\u0000b'])('refuses a token file with the c
   expect((await run(['--deep', '--token-file', 'token'], { cwd })).code).toBe(2)
 })
 
-test('the token of a file goes to web as Authorization, and to no other service', async () => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'token'), 'the-token-of-a-file\n')
-  const seen: Record<string, unknown> = {}
-  const start = (service: string) =>
-    serve((request, response) => {
-      seen[service] = [request.url, request.headers.authorization]
-      response.end(healthBody({ service }))
+test.each(['\n', '\r\n', ''])(
+  'the token of a file that ends in %j goes to web as Authorization, and to no other service',
+  async (end) => {
+    const cwd = await emptyFolder()
+    await writeFile(path.join(cwd, 'token'), `the-token-of-a-file${end}`)
+    const seen: Record<string, unknown> = {}
+    const start = (service: string) =>
+      serve((request, response) => {
+        seen[service] = [request.url, request.headers.authorization]
+        response.end(healthBody({ service }))
+      })
+    const urls = [`web=${await start('web')}`, `api=${await start('api')}`, `agent=${await start('agent')}`]
+    expect((await run(['--deep', '--token-file', 'token', '--url', ...urls], { cwd })).code).toBe(0)
+    expect(seen).toEqual({
+      web: ['/api/health?deep=1', 'Bearer the-token-of-a-file'],
+      api: ['/api/health', undefined],
+      agent: ['/api/agent/health', undefined],
     })
-  const urls = [`web=${await start('web')}`, `api=${await start('api')}`, `agent=${await start('agent')}`]
-  expect((await run(['--deep', '--token-file', 'token', '--url', ...urls], { cwd })).code).toBe(0)
-  expect(seen).toEqual({
-    web: ['/api/health?deep=1', 'Bearer the-token-of-a-file'],
-    api: ['/api/health', undefined],
-    agent: ['/api/agent/health', undefined],
-  })
-})
+  },
+)
 
 test('warns before a token is sent unencrypted', async () => {
   const env = { HEALTH_DEEP_TOKEN: 'canary-token' }
@@ -168,7 +171,12 @@ test('--wait on a service that never comes is exit code 3, and says each change 
   expect(stderr).toBe('waiting, 20 s left: not reached: web\n')
 })
 
-test('--wait that ends before enough passes in a row is exit code 1, and says so', async () => {
+test.each([
+  ['text', '✖ not often enough in a row: web is ok'],
+  ['json', '"passed": false,'],
+  ['junit', '<failure type="verdict" message="not often enough in a row: web is ok">'],
+  ['prom', 'platformctl_remote_passed 0\n'],
+])('--wait that ends before enough passes in a row is exit code 1, and %s says so', async (format, said) => {
   const url = await serve((_, response) => response.end(healthBody()))
   let now = 0
   const clock = {
@@ -178,9 +186,10 @@ test('--wait that ends before enough passes in a row is exit code 1, and says so
       now += ms
     },
   }
-  const { code, stdout } = await run(['--wait', '2s', '--consecutive', '9', '--url', `web=${url}`], { clock })
+  const args = ['--wait', '2s', '--consecutive', '9', '--url', `web=${url}`, '--format', format]
+  const { code, stdout } = await run(args, { clock })
   expect(code).toBe(1)
-  expect(stdout).toContain('✖ not often enough in a row: web is ok')
+  expect(stdout).toContain(said)
 })
 
 test('every cause code is explained, one by one and all together', async () => {

@@ -16,6 +16,7 @@ async function watch(
   rounds: readonly { state?: string; build?: string; status?: number }[],
   args: string[],
   stdout: Partial<Context['stdout']>,
+  env: Context['env'] = {},
 ) {
   const interrupt = new AbortController()
   let asked = 0
@@ -44,7 +45,7 @@ async function watch(
         })
       }),
   }
-  const { context, stdout: written } = testContext({ clock, signal: interrupt.signal })
+  const { context, stdout: written } = testContext({ env, clock, signal: interrupt.signal })
   const write = context.stdout.write.bind(context.stdout)
   const code = await runProgram(['health', '--watch', '--url', `web=${url}`, ...args], {
     ...context,
@@ -118,6 +119,14 @@ test('off a terminal: a line for each change, and none for what stays', async ()
   expect(text).not.toContain('\u001b')
   expect(code).toBe(0)
 })
+
+test.each([{ CI: 'true' }, { TERM: 'dumb' }])(
+  'on a terminal with %j there are lines and no live view',
+  async (env) => {
+    const { text } = await watch([{}], [], { isTTY: true, columns: 90, rows: 12 }, env)
+    expect(text).toMatch(/^2026-11-21T12:00:00\.000Z web ok build \S+\n$/)
+  },
+)
 
 test('in JSON: a document a line, a line a round', async () => {
   const { text } = await watch([{}, { state: 'failing' }], ['--format', 'json'], { isTTY: true })

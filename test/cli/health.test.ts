@@ -161,4 +161,7 @@ test('--expect-build fails while another build answers', async () => {
   const url = await serve(saying(report('ok', 'new')))
   expect((await health(url, ['--expect-build', 'new'])).code).toBe(0)
   expect((await health(url, ['--expect-build', 'old'])).code).toBe(1)
+  // A service without a stamp may run anything.
+  const unstamped = await serve(saying(report('ok')))
+  expect(await health(unstamped, ['--expect-build', 'new'])).toMatchObject({ code: 1, passed: false })
 })

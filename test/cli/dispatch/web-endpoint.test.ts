@@ -16,6 +16,16 @@ test('the endpoint is behind the address that is given, else behind the site', (
   )
 })
 
+test('the address that is given wins, then the one of the environment, then the daemon that runs here', () => {
+  const daemon = { dataFolder: '/', envFiles: [], urls: { web: 'http://127.0.0.1:3210' } }
+  const site = 'https://www.example.com'
+  const asked = (given: string | undefined, NEXT_PUBLIC_SITE_URL: string) =>
+    webEndpoint({ ...ENV, NEXT_PUBLIC_SITE_URL }, given, '/', daemon).url.origin
+  expect(asked('http://127.0.0.1:1', site)).toBe('http://127.0.0.1:1')
+  expect(asked(undefined, site)).toBe(site)
+  expect(asked(undefined, ' ')).toBe(daemon.urls.web)
+})
+
 test('of a secret that is rotated the first is sent', () => {
   expect(
     webEndpoint({ ...ENV, EMAIL_DISPATCH_SECRET: `${SECRET}, older-secret` }, undefined, '/').secret,

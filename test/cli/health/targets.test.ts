@@ -38,6 +38,17 @@ test('named addresses choose the services; those of a file do only where none is
   ])
 })
 
+test('the address that is named wins, then that of a file, then the daemon that runs here, then this machine', () => {
+  const running = { web: 'http://127.0.0.1:3210' }
+  const web = (url: readonly string[], file: Record<string, string> | undefined, daemon = {}) =>
+    targetsOf(learning.services, { url, service: ['web'] }, file, daemon)[0]?.url
+  const file = { NEXT_PUBLIC_SITE_URL: 'https://www.example' }
+  expect(web(['web=http://a'], file, running)).toBe('http://a')
+  expect(web([], file, running)).toBe('https://www.example')
+  expect(web([], { NEXT_PUBLIC_SITE_URL: ' ' }, running)).toBe(running.web)
+  expect(web([], undefined)).toBe('http://127.0.0.1:3000')
+})
+
 test('an address that cannot be used is never replaced by that of this machine', () => {
   expect(() => asked({}, { API_URL: 'api.example' })).toThrow('API_URL does not hold an http:// or https://')
   expect(() => asked({ url: ['web=http://x'], service: ['api'] })).toThrow('--url names web')
