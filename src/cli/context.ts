@@ -241,9 +241,13 @@ export async function loadPaint(colour: boolean): Promise<Paint> {
   return Object.fromEntries(styles) as Paint
 }
 
-/** Shows the current wait as one line on standard error, then erases it; only on a terminal. */
+/** Whether lines can be drawn over: not in the log of a CI system, nor on a terminal without a cursor to move. */
+export const isLive = ({ env }: Pick<Context, 'env'>, { isTTY }: Output) =>
+  isTTY === true && !env.CI && env.TERM !== 'dumb'
+
+/** Shows the current wait as one line on standard error, then erases it; only where that can be. */
 export async function openProgress(context: Context, text: string) {
-  if (context.stderr.isTTY !== true) return { show(_: string) {}, end() {} }
+  if (!isLive(context, context.stderr)) return { show(_: string) {}, end() {} }
   const spinner = (await openSpinner(context)).start(shown(text, true))
   return {
     show(next: string) {
@@ -253,14 +257,16 @@ export async function openProgress(context: Context, text: string) {
   }
 }
 
-/** A spinner on standard error, which stays off where that is no terminal. */
-export async function openSpinner({ stderr, colour }: Context) {
+/** A spinner on standard error, which stays off where it cannot be drawn. */
+export async function openSpinner(context: Context) {
   const { default: ora } = await import('ora')
+  const { stderr, colour } = context
+  const isEnabled = isLive(context, stderr)
   return ora({
     // ora wants the stream's cursor methods, which only a terminal has.
     stream: (stderr.drawn ?? stderr) as NodeJS.WriteStream,
-    isEnabled: stderr.isTTY === true,
-    isSilent: stderr.isTTY !== true,
+    isEnabled,
+    isSilent: !isEnabled,
     discardStdin: false,
     color: colour.stderr ? 'blue' : false,
   })

@@ -6,7 +6,7 @@ import { attempt } from '../core/is-record.ts'
 import { useProxies } from '../core/network/proxy.ts'
 import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
-import { type Context, EXIT, type ExitCode, type Output, withGuardedOutput } from './context.ts'
+import { type Context, EXIT, type ExitCode, isLive, type Output, withGuardedOutput } from './context.ts'
 import { complain } from './output/text.ts'
 import { reportFault, runProgram } from './program.ts'
 
@@ -31,7 +31,7 @@ export function wantsColour(argv: readonly string[], env: Context['env'], stream
   if (argv.includes('--color')) return true
   if (env.NO_COLOR) return false
   if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0'
-  return stream.isTTY === true && !env.CI && env.TERM !== 'dumb'
+  return isLive({ env }, stream)
 }
 
 /** Further signals that are forwarded to a command that runs in place of this one. */

@@ -49,14 +49,8 @@ export const define: Define = () => ({
         const webUrl = webhook ? addressOf(url ?? site.siteUrl) : undefined
         const checks: SmokeCheck[] = []
         const progress = await openProgress(context, 'asking the payments API')
-        const { siteUrl } = site
-        for await (const check of smoke(context, {
-          payments,
-          webUrl,
-          siteUrl,
-          mode,
-          signal: context.signal,
-        })) {
+        const input = { payments, webUrl, siteUrl: site.siteUrl, mode, signal: context.signal }
+        for await (const check of smoke(context, input)) {
           checks.push(check)
           progress.show(`${check.name}: ${check.state}`)
         }

@@ -1,7 +1,7 @@
 import { durationText } from '../../core/durations.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { becauseOf, type RemoteState, stateOf, type Verdict } from '../../core/health/verdict.ts'
-import { type Context, loadPaint, ours, type Paint, terminalColumns } from '../context.ts'
+import { type Context, isLive, loadPaint, ours, type Paint, terminalColumns } from '../context.ts'
 import { healthText, LOOK, nameCell, shownState } from '../output/health.ts'
 import { iso } from '../output/text.ts'
 
@@ -157,9 +157,9 @@ type Shown = Pick<FrameInput, 'verdict' | 'tracks' | 'nextInMs'> & { readonly fr
 
 /** Checks the services repeatedly until interrupted, and gives the last complete round. */
 export async function watch(context: Context, ask: Ask, options: WatchOptions): Promise<Verdict | undefined> {
-  const { clock, env, signal } = context
+  const { clock, signal } = context
   const intervalMs = options.interval ?? INTERVAL_MS
-  const live = context.stdout.isTTY === true && options.format === 'text' && env.TERM !== 'dumb' && !env.CI
+  const live = options.format === 'text' && isLive(context, context.stdout)
   const paint = await loadPaint(context.colour.stdout)
   const view = live ? liveView(context, intervalMs, paint) : await linesView(context, options)
   // At once and not when the loop comes round: a second Ctrl-C ends the process on the spot.

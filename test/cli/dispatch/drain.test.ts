@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { drain } from '../../../src/cli/commands/dispatch.ts'
+import type { Context } from '../../../src/cli/context.ts'
 import { type DispatchOptions, remoteSource, type Source } from '../../../src/cli/web-endpoint.ts'
 import type { DispatchResult } from '../../../src/core/course/dispatch.ts'
 import { systemClock } from '../../../src/core/host.ts'
@@ -32,10 +33,16 @@ async function drained(
   parts: Partial<DispatchOptions> = { drain: true },
   each: (made: number) => void = () => {},
   signal = new AbortController().signal,
+  { env, ...terminal }: { readonly env?: Context['env']; readonly isTTY?: boolean } = {},
 ) {
   let made = 0
   const time = { now: 0 }
-  const { context, stderr } = testContext({ signal, clock: { ...systemClock, monotonic: () => time.now } })
+  const { context, stderr } = testContext({
+    env: env ?? {},
+    signal,
+    clock: { ...systemClock, monotonic: () => time.now },
+  })
+  Object.assign(context.stderr, terminal)
   const source: Source = {
     call: async () => {
       const one = calls[made]
@@ -69,6 +76,17 @@ test('a drain ends with the call below its limit, and adds up what all of them d
     '',
   ])
 })
+
+test.each([{ CI: 'true' }, { TERM: 'dumb' }])(
+  'on a terminal with %j, where nothing can be drawn over, the progress is lines too',
+  async (env) => {
+    const { said } = await drained([call({}), call({ processed: 1 })], undefined, undefined, undefined, {
+      env,
+      isTTY: true,
+    })
+    expect(said).toMatch(/^[█░]{24} +\d+ % {2}2 sent, 9 left, .*\n$/)
+  },
+)
 
 test('a drain ends when a call says why it sent no more, and when it is interrupted', async () => {
   expect((await drained([call({ reason: 'the provider is away' })])).made).toBe(1)
