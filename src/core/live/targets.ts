@@ -63,7 +63,7 @@ function faultOf(error: unknown): string {
 
 /** A server that is not reached, or refuses the credentials, is the other side's fault, as for any other address. */
 function idOf(fault: string) {
-  if (/^(?:refused the connection|did not answer|has a host name)/.test(fault)) return 'live-unreachable'
+  if (/^(?:refused the con|broke|did not answer|has a host|has no con)/.test(fault)) return 'live-unreachable'
   return fault.startsWith('refused the user') ? 'live-unauthorised' : 'live-store'
 }
 

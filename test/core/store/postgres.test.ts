@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
@@ -8,6 +10,25 @@ import { addressOf, openTestStore, postgresServer } from '../../support/stores.t
 const urlOf = (address: Awaited<ReturnType<typeof addressOf>>) =>
   address?.kind === 'postgres' ? address.url.reveal() : ''
 const at = (url: string) => ({ kind: 'postgres', url: secret(url) }) as const
+
+/** The address of a server that meets the first bytes of each connection in that way. */
+async function answering(answer: (socket: Socket) => void): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => answer(socket))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** PostgreSQL's ErrorResponse of that code. */
+function fatal(code: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0Mx\0\0`)
+  const head = Buffer.alloc(5, 'E')
+  head.writeInt32BE(fields.length + 4, 1)
+  return Buffer.concat([head, fields])
+}
 
 test('many processes that open an empty database at once make its schema once', async () => {
   const address = at(await (await postgresServer()).createDatabase())
@@ -30,7 +51,14 @@ test('refuses a schema of a newer version, and leaves it unchanged', async () =>
 
 test('reports an unusable server in one sentence with the fix, without host or password', async () => {
   const url = urlOf(await addressOf('postgres'))
+  // As a proxy does whose server is down, and as a server does that starts.
+  const closing = await answering((socket) => socket.destroy())
+  const resetting = await answering((socket) => socket.resetAndDestroy())
+  const starting = await answering((socket) => socket.end(fatal('57P03')))
   const cases: [string, RegExp][] = [
+    [`postgres://user:hunter2@${closing}/db`, /broke the connection: check its log/],
+    [`postgres://user:hunter2@${resetting}/db`, /broke the connection: check its log/],
+    [`postgres://user:hunter2@${starting}/db`, /refused the connection: it is starting or stopping/],
     [url.replace('only-for-tests', 'wrong'), /refused the user or the password/],
     [url.replace(/\/test_\d+$/, '/nowhere'), /has no such database/],
     ['postgres://user:hunter2@127.0.0.1:1/db', /refused the connection/],

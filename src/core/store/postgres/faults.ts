@@ -49,6 +49,7 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
 
 const FAULTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection: check that it runs, and its host and port.',
+  ECONNRESET: 'broke the connection: check its log, and any proxy on the way.',
   ENOTFOUND: 'has a host name that does not resolve.',
   EAI_AGAIN: 'has a host name that does not resolve.',
   '28P01': 'refused the user or the password.',
@@ -58,15 +59,15 @@ const FAULTS: Readonly<Record<string, string>> = {
     'does not let this user make or use the schema "platformctl": grant CREATE on the database, or make the user its owner.',
   '53300': 'has no connection left: lower STORE_POOL_SIZE, or raise max_connections.',
   '57014': 'ended a statement that took too long: check its load, and what holds its locks.',
-  [READ_ONLY]:
-    'can only be read: name the primary, or all servers, separated by commas, to find it among them.',
+  '57P03': 'refused the connection: it is starting or stopping; try again.',
+  [READ_ONLY]: 'can only be read: name the primary, or all servers, separated by commas.',
 }
 
 /** Why the server cannot be used, free of its address and credentials. */
 function sentence(error: unknown): string {
-  const code = codeOf(error)
-  const known = Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined
-  if (known !== undefined) return `${PLACE} ${known}`
+  // The package pg gives a connection that is closed too early no code.
+  const code = messageOf(error) === 'Connection terminated unexpectedly' ? 'ECONNRESET' : codeOf(error)
+  if (Object.hasOwn(FAULTS, code)) return `${PLACE} ${FAULTS[code]}`
   const parameter = refusedParameter(error)
   if (parameter !== undefined)
     return `${PLACE} is behind a PgBouncer that refuses the start-up parameter "${parameter}": remove it from STORE_URL, or add it to ignore_startup_parameters of PgBouncer.`
@@ -74,7 +75,6 @@ function sentence(error: unknown): string {
     return `${PLACE} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
   if (/SSL|certificate|self.signed/i.test(`${code} ${messageOf(error)}`))
     return `${PLACE} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
-  if (isSilent(error))
-    return `${PLACE} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`
+  if (isSilent(error)) return `${PLACE} did not answer within ${CONNECT_MS / 1000} s: check network and load.`
   return `${PLACE} cannot be used (${code || 'no reason given'}).`
 }
