@@ -1,16 +1,15 @@
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Hearing, MessageKind, MessageRecord, QueuedAlert, StoredIncident } from './incident.ts'
 
-const REMINDER_MS = 4 * HOUR_MS
-/** A cause that opened this often within the window flaps: alert only once it has lasted. */
+export const REMINDER_MS = 4 * HOUR_MS
+/** A cause that opened this often within an hour flaps: alert only once it has lasted, or a reminder would be due. */
 const FLAPS = 4
-export const FLAP_WINDOW_MS = HOUR_MS
 const LASTS_MS = 10 * MINUTE_MS
 
 /** An alert that a channel sends next about an incident, and not before when. */
 type PlannedAlert = Omit<QueuedAlert, 'leaves'>
 
-/** The next alert for each incident and channel, if any. `incidents` hold all that opened within the flap window. */
+/** The next alert for each incident and channel, if any. `incidents` hold all that opened since the last reminder. */
 export function plannedAlerts(
   incidents: readonly StoredIncident[],
   told: readonly MessageRecord[],
@@ -20,8 +19,9 @@ export function plannedAlerts(
   return incidents.flatMap((incident) =>
     channels.flatMap((hearing) => {
       const { name: channel, takes = () => true } = hearing
-      const records = told.filter((one) => one.incident === incident.id && one.channel === channel)
-      const next = nextAlert(incident, hearing, records, isFlapping(incident, incidents), now)
+      const heard = told.filter((one) => one.channel === channel)
+      const records = heard.filter((one) => one.incident === incident.id)
+      const next = nextAlert(incident, hearing, records, isFlapping(incident, incidents, heard), now)
       if (next === undefined || !takes(next.kind, incident)) return []
       return { incident: incident.id, channel, ...next }
     }),
@@ -53,9 +53,14 @@ function nextAlert(
   return { kind: `reminder-${number}`, at: openedAt + number * REMINDER_MS }
 }
 
-function isFlapping({ cause, openedAt }: StoredIncident, incidents: readonly StoredIncident[]): boolean {
-  const recent = incidents.filter(
-    (one) => one.cause === cause && one.openedAt <= openedAt && one.openedAt > openedAt - FLAP_WINDOW_MS,
-  )
-  return recent.length >= FLAPS
+/** Whether a cause comes and goes, and the channel heard of it no longer ago than of one that lasts. */
+function isFlapping(
+  { cause, openedAt }: StoredIncident,
+  incidents: readonly StoredIncident[],
+  heard: readonly MessageRecord[],
+): boolean {
+  const within = (ms: number) =>
+    incidents.filter((one) => one.cause === cause && one.openedAt <= openedAt && one.openedAt > openedAt - ms)
+  const told = within(REMINDER_MS).some(({ id }) => heard.some(({ incident }) => incident === id))
+  return told && within(HOUR_MS).length >= FLAPS
 }

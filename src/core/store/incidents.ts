@@ -4,7 +4,7 @@ import { LEASE_MS } from '../delivery/lease.ts'
 import type { QueuedMessage } from '../delivery/messages.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
-import { FLAP_WINDOW_MS, plannedAlerts } from '../incidents/due.ts'
+import { plannedAlerts, REMINDER_MS } from '../incidents/due.ts'
 import * as model from '../incidents/incident.ts'
 import { dueText, messageSteps as queue } from './messages.ts'
 import { noticeSteps as notices } from './notices.ts'
@@ -168,7 +168,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
     return { incidents: about, messages: yield* all<model.MessageRecord>(TEXTS.messages, values) }
   }
   function* unfinished(now: number) {
-    return yield* withMessages(yield* found(all(TEXTS.unfinished, { since: now - FLAP_WINDOW_MS })))
+    return yield* withMessages(yield* found(all(TEXTS.unfinished, { since: now - REMINDER_MS })))
   }
   /** Queues what comes next on these channels, and takes out what does not. */
   function* plan({ incidents: about, messages }: Told, channels: readonly model.Hearing[], now: number) {

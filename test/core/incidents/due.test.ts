@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { plannedAlerts } from '../../../src/core/incidents/due.ts'
 import {
@@ -90,15 +91,44 @@ test('a cause flaps when it opened four times within the hour: it alerts only on
     minutes.map((ago, n) =>
       incident({ id: `f${n}`, openedAt: OPENED - ago * MINUTE, closedAt: OPENED - ago * MINUTE + 1 }),
     )
-  expect(next([...before(59, 40, 20), incident()], [], 0)).toEqual(['one opened 10'])
-  expect(next([...before(60, 40, 20), incident()], [], 0)).toEqual(['one opened 0'])
-  expect(next([...before(40, 20), incident()], [], 0)).toEqual(['one opened 0'])
-  const others = before(59, 40, 20).map((one) => ({ ...one, cause: 'x' }))
-  expect(next([...others, incident()], [], 0)).toEqual(['one opened 0'])
+  const heard = ['f0', 'f1', 'f2'].flatMap((id) =>
+    told('opened', 'closed').map((one) => ({ ...one, incident: id })),
+  )
+  const soon = (before: readonly StoredIncident[], records = heard) =>
+    next([...before, incident()], records, 0).filter((line) => line.startsWith('one '))
+  expect(soon(before(59, 40, 20))).toEqual(['one opened 10'])
+  expect(soon(before(60, 40, 20))).toEqual(['one opened 0'])
+  expect(soon(before(40, 20))).toEqual(['one opened 0'])
+  expect(soon(before(59, 40, 20).map((one) => ({ ...one, cause: 'x' })))).toEqual(['one opened 0'])
   // One that was tried already is not held back.
-  expect(next([...before(59, 40, 20), incident()], [record('opened', 'pending')], 0)).toEqual([
-    'one opened 0',
-  ])
+  expect(soon(before(59, 40, 20), [...heard, record('opened', 'pending')])).toEqual(['one opened 0'])
+  // A channel that heard of none of them, or of none for as long as a reminder takes, hears of this one.
+  expect(soon(before(59, 40, 20), [])).toEqual(['one opened 0'])
+  expect(soon(before(239, 40, 20, 10), heard.slice(0, 2))).toEqual(['one opened 10'])
+  expect(soon(before(240, 40, 20, 10), heard.slice(0, 2))).toEqual(['one opened 0'])
+})
+
+test('however a cause comes and goes, nobody waits longer to hear of it than for a reminder', () => {
+  const spans = fc.array(fc.tuple(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 30 })))
+  fc.assert(
+    fc.property(spans, (all) => {
+      const incidents: StoredIncident[] = []
+      const heard: MessageRecord[] = []
+      let openedAt = OPENED
+      for (const [after, lasts] of all) {
+        openedAt += after * MINUTE
+        const closedAt = openedAt + lasts * MINUTE
+        const one = incident({ id: String(openedAt), openedAt })
+        const planned = plannedAlerts([...incidents, one], heard, [{ name: 'webhook' }], openedAt)
+        const { at = closedAt } = planned.find(({ incident: id }) => id === one.id) ?? {}
+        if (at < closedAt)
+          heard.push(...told('opened', 'closed').map((all) => ({ ...all, incident: one.id })))
+        incidents.push({ ...one, closedAt })
+        expect(heard.some(({ incident: id }) => Number(id) > openedAt - 4 * HOUR)).toBe(true)
+        openedAt = closedAt
+      }
+    }),
+  )
 })
 
 test('1,000 incidents are kept for 90 days', () => {

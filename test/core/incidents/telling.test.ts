@@ -546,3 +546,28 @@ test('the end of an incident is sent though hundreds opened since and a week pas
   await it.store.silence({ from: NOW + week, until: NOW + week + HOUR, reason: 'deploy', by: 'ci' })
   expect([await it.at(week), await it.at(week + HOUR), await it.at(week + HOUR)]).toEqual([0, 1, 0])
 })
+
+test('a cause that comes and goes for a day is heard of thrice, and then as often as one that lasts', async () => {
+  const { incidents } = await openTestStore(undefined)
+  let now = NOW
+  const told: number[] = []
+  const ends: number[] = []
+  const channel = channelOf('webhook', async ({ kind }) => {
+    if (kind === 'opened') told.push(Math.floor((now - NOW) / HOUR))
+    else ends.push(now)
+    return SENT
+  })
+  const host = hostAt(() => now)
+  for (let n = 0; now < NOW + 24 * HOUR; n += 1) {
+    await openIncident(incidents, incident({ id: `one-${n}`, openedAt: now, seenAt: now }))
+    for (let minute = 0; minute < 9; minute += 1) {
+      await tellDue(host, incidents, [channel])
+      now += MINUTE
+    }
+    await closeIncident(incidents, 'mail', now)
+    await tellDue(host, incidents, [channel])
+    now += 2 * MINUTE
+  }
+  expect(told).toEqual([0, 0, 0, 4, 8, 12, 16, 20])
+  expect(ends).toHaveLength(told.length)
+})
