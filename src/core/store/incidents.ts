@@ -98,6 +98,8 @@ export const TEXTS = {
     endedSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
       SELECT 1 FROM silence e WHERE e.until_at = e.from_at AND e.from_at > @latest AND e.from_at >= silence.from_at)`,
     silences: 'DELETE FROM silence WHERE from_at > @latest',
+    heartbeats: `UPDATE heartbeat SET since = CASE WHEN since > @now THEN @now ELSE since END,
+      beat_at = CASE WHEN beat_at > @now THEN @now ELSE beat_at END WHERE since > @latest OR beat_at > @latest`,
   },
   prune: {
     incidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN

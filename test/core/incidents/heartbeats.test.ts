@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
+import { heartbeatState } from '../../../src/core/heartbeats.ts'
+import { change } from '../../support/incidents.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9)
@@ -26,5 +29,24 @@ describe.each(STORES)('%s', (kind) => {
         failedAt: NOW,
       },
     )
+  })
+
+  test('a job that reported while the clock was ahead is missed as soon as any other once it is right', async () => {
+    const { heartbeats, incidents } = await openTestStore(await addressOf(kind))
+    await heartbeats.expect({ name: 'import', now: NOW + 30 * DAY_MS })
+    await heartbeats.beat({ name: 'backup', now: NOW + 30 * DAY_MS, failed: undefined })
+    await heartbeats.beat({ name: 'other', now: NOW + MOST_SKEW_MS, failed: undefined })
+    const stateAt = async (name: string, now: number) => {
+      await change(incidents, now, {})
+      const record = await heartbeats.expect({ name, now })
+      return heartbeatState({ everyMs: DAY_MS, graceMs: 0 }, record, now).state
+    }
+    for (const name of ['import', 'backup']) {
+      expect(await stateAt(name, NOW)).toBe('ok')
+      expect(await stateAt(name, NOW + DAY_MS)).toBe('ok')
+      expect(await stateAt(name, NOW + DAY_MS + 1)).toBe('late')
+    }
+    // No clock is ahead by less than machines may differ.
+    expect(await heartbeats.expect({ name: 'other', now: NOW })).toMatchObject({ beatAt: NOW + MOST_SKEW_MS })
   })
 })
