@@ -449,7 +449,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'leaves a confirmation to the process that stored it',
     file: 'delivery/messages.ts',
-    find: 'claim: (asked) => store.claimMessages({ stream: name, ...asked }),',
+    find: 'claim: async (asked) => store.claimMessages({ stream: name, quiet: await isQuiet(), ...asked }),',
     replace: 'claim: async () => [],',
   },
   {

@@ -19,7 +19,7 @@ export const NOTICE_LIFE_MS = 3 * DAY_MS
 
 export interface NoticesOptions {
   readonly pace?: Pick<Pacer, 'places' | 'giveBack'> | undefined
-  /** Whether an operator silenced everything about incidents. */
+  /** Whether an operator silenced what incidents cause; what operators say is mailed all the same. */
   readonly isSilent: () => Promise<boolean>
   readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
 }
@@ -38,9 +38,14 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots }: Notic
   const engine = messageEngine(host, {
     stream: NOTICE,
     pace,
-    held: async () => ((await isSilent()) ? 'incidents are silenced' : undefined),
+    isQuiet: isSilent,
     // Its turn within the pace may have come long after it was composed.
-    lastLook: async (message) => ((await current(message)) === undefined ? { kind: 'over' } : undefined),
+    async lastLook(message) {
+      const isQuiet = await isSilent()
+      const found = await current(message)
+      if (found === undefined) return { kind: 'over' }
+      return isQuiet && found.notice.kind !== 'announced' ? { kind: 'untried' } : undefined
+    },
     async mailOf(message) {
       const found = await current(message)
       if (found === undefined) return undefined

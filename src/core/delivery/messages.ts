@@ -51,9 +51,9 @@ export interface MessageSettlement {
 }
 
 export interface MessageStore<Settlement = MessageSettlement> {
-  /** Takes up to `limit` messages that are due, and those whose process did not record an outcome before its lease ended. */
+  /** Takes up to `limit` messages that are due, and those whose process did not record an outcome before its lease ended; while it is `quiet`, of notices only what operators say. */
   claimMessages(
-    input: Omit<Asked, 'retries'> & Pick<QueuedMessage, 'stream'>,
+    input: Omit<Asked, 'retries'> & Pick<QueuedMessage, 'stream'> & { readonly quiet?: boolean },
   ): Promise<readonly QueuedMessage[]>
   keepMessages(input: {
     readonly messages: readonly QueuedMessage[]
@@ -76,7 +76,8 @@ export function messageEngine<Settlement extends MessageSettlement>(
   {
     stream,
     ...of
-  }: Pick<Source<QueuedMessage>, 'stream' | 'held' | 'pace' | 'lastLook'> & {
+  }: Pick<Source<QueuedMessage>, 'stream' | 'pace' | 'lastLook'> & {
+    readonly isQuiet?: () => Promise<boolean>
     /** The mail that a message is; undefined: there is no reason to send it any more. */
     readonly mailOf: (message: QueuedMessage) => Promise<Mail | undefined>
     /** Why one without a mail is given up; undefined: nobody needs to know. */
@@ -86,7 +87,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
   },
 ): Engine<QueuedMessage> {
   const { clock, log, store, mailer, signal } = host
-  const { mailOf, gone, expired, settlementOf, pace, lastLook } = of
+  const { mailOf, gone, expired, settlementOf, pace, lastLook, isQuiet = async () => false } = of
   const { name } = stream
   const event = name.replaceAll('-', '_')
   const source: Source<QueuedMessage> = {
@@ -97,10 +98,10 @@ export function messageEngine<Settlement extends MessageSettlement>(
     patienceMs: mailer.patienceMs,
     async held() {
       const hold = await host.held(name)
-      return hold ? heldReason(hold) : of.held?.()
+      return hold && heldReason(hold)
     },
     jobOf: messageJob,
-    claim: (asked) => store.claimMessages({ stream: name, ...asked }),
+    claim: async (asked) => store.claimMessages({ stream: name, quiet: await isQuiet(), ...asked }),
     keep: (messages, leaseMs) => store.keepMessages({ messages, leaseMs }),
     async prepare(message) {
       const now = clock.now()

@@ -45,9 +45,9 @@ export const TEXTS = {
     AND channel IN (SELECT value FROM {each @channels}) AND id NOT IN (SELECT value FROM {each @ids}) AND ${IS_FREE}`,
   channels: `SELECT channel FROM alert_message WHERE incident = @id UNION SELECT channel FROM message WHERE subject = @id AND stream = 'alert'`,
   due: dueText(
-    `stream = 'alert' AND channel = @channel AND (NOT @quiet OR subject IN (
-      SELECT id FROM incident WHERE cause IN (${ABOUT_PAUSES.map((cause) => `'${cause}'`).join(', ')})))`,
+    "stream = 'alert' AND channel = @channel",
     'next_attempt_at <= @now',
+    `subject IN (SELECT id FROM incident WHERE cause IN (${ABOUT_PAUSES.map((cause) => `'${cause}'`).join(', ')}))`,
   ),
   queued: `SELECT m.payload, m.next_attempt_at AS at, i.cause FROM message m JOIN incident i ON i.id = m.subject
     WHERE m.stream = 'alert' AND m.done_at IS NULL ORDER BY m.next_attempt_at, m.id`,

@@ -19,7 +19,11 @@ export const TEXTS = {
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
-  due: dueText('stream = @stream', 'next_attempt_at <= @now OR next_attempt_at > @far'),
+  due: dueText(
+    'stream = @stream',
+    'next_attempt_at <= @now OR next_attempt_at > @far',
+    "channel = 'announced'",
+  ),
   // Found with a lease that has ended: the attempt before was lost, and may have delivered it.
   claim: `UPDATE message SET fence = fence + 1, lease_until = @leaseNow + @leaseMs,
       unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since, @now) END
@@ -38,14 +42,15 @@ export const TEXTS = {
   prune: 'DELETE FROM message WHERE done_at < @before OR expires_at < @before',
 }
 
-/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. */
-export function dueText(which: string, isDue: string): string {
+/** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. */
+export function dueText(which: string, isDue: string, isLoud: string): string {
+  const leaves = `(CAST(@quiet AS boolean) IS NOT TRUE OR ${isLoud})`
   return `SELECT id FROM message
-    WHERE ${which} AND done_at IS NULL
+    WHERE ${which} AND done_at IS NULL AND ${leaves}
       AND CASE WHEN lease_until IS NULL THEN ${isDue}
         ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs END
       AND NOT EXISTS (SELECT 1 FROM message o
-        WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL
+        WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL AND ${leaves}
           AND (o.created_at < message.created_at OR (o.created_at = message.created_at AND o.id < message.id)))
     ORDER BY next_attempt_at LIMIT @limit FOR UPDATE SKIP LOCKED`
 }

@@ -345,6 +345,50 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says().slice(1)).toEqual(['ada@example.com opened mail-1'])
   })
 
+  test('what operators say during a silence is mailed at once, also to those for whom another notice waits', async () => {
+    const { subscribe, opens, round, says, pass, store, clock, answer } = await world(kind)
+    for (const name of ['ada', 'bob']) await subscribe(`${name}@example.com`)
+    const incident = await opens('mail')
+    answer((message) =>
+      message.to.address.startsWith('ada')
+        ? { kind: 'transient', scope: 'message', reason: 'try later' }
+        : SENT(message),
+    )
+    await round()
+    const begun = says().length
+    answer(SENT)
+    const [from, until] = [clock.now(), clock.now() + HOUR]
+    await store.incidents.silence({ from, until, reason: 'deploy', by: 'ci' })
+    await store.incidents.announce({ id: 'a1', text: 'Maintenance', from, until, by: 'ops' }, from)
+    for (let look = 0; look < 2; look += 1) await round()
+    pass(6 * MINUTE)
+    await store.incidents.update({
+      ...{ id: 'u1', subject: incident, at: clock.now() },
+      ...{ text: 'Seen', state: 'identified', by: 'ops' },
+    })
+    for (let look = 0; look < 2; look += 1) await round()
+    const everybody = (what: string) => ['ada', 'bob'].map((name) => `${name}@example.com ${what}`)
+    expect(says().slice(begun).toSorted()).toEqual(
+      [...everybody('announced a1'), ...everybody('announced u1')].toSorted(),
+    )
+    pass(HOUR)
+    await round()
+    expect(says().slice(begun + 4)).toEqual([`ada@example.com opened ${incident}`])
+  })
+
+  test('a silence that begins while notices are being sent holds back the rest, and nothing else', async () => {
+    const { subscribe, opens, round, says, pass, store, clock, beforeItsTurn } = await world(kind)
+    await subscribe('ada@example.com')
+    const incident = await opens('mail')
+    const silence = { from: clock.now(), until: clock.now() + HOUR, reason: 'deploy', by: 'ci' }
+    beforeItsTurn(() => store.incidents.silence(silence))
+    await round()
+    expect(says()).toEqual([])
+    pass(HOUR)
+    await round()
+    expect(says()).toEqual([`ada@example.com opened ${incident}`])
+  })
+
   test('when an incident ends before its beginning could be mailed, its end alone is mailed', async () => {
     const { subscribe, opens, closes, round, says, pass, answer, arrived } = await world(kind)
     await subscribe('ada@example.com')
