@@ -3,7 +3,7 @@ import type { Change, CourseStore, EnrolAnswer } from '../course/store.ts'
 import { type Admitted, type Arrival, nextDay, type SubscriptionRecord } from '../course/subscription.ts'
 import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
-import { undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
+import { endedByBounce, undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
 import { leaving, leftOf } from './departures.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
@@ -135,15 +135,23 @@ export function enrolments(sql: Sql) {
         if (set) yield* run(TEXTS.ask, { id, language, timeZone })
         return set !== undefined
       }),
-    resolve: ({ as, next, progress, ...input }) =>
-      write(function* () {
-        const resolved = yield* change(input, { kind: 'resolved', outcome: as }, (one) =>
-          resolve(one, { as, now: input.now, next, progress }),
+    async resolve({ as, next, progress, ...input }) {
+      const { id, now: at } = input
+      const resolved = await write(function* () {
+        const changed = yield* change(input, { kind: 'resolved', outcome: as }, (one) =>
+          resolve(one, { as, now: at, next, progress }),
         )
         // An operator who retries a lesson vouches that its address can be mailed.
-        if (resolved) yield* mailboxes.release(resolved.before.identity)
-        return resolved !== undefined
-      }),
+        if (changed) yield* mailboxes.release(changed.before.identity)
+        return changed
+      })
+      if (resolved && endedByBounce(resolved.before)) {
+        const { enrolment, before } = resolved
+        const released = { what: 'released', at, identity: before.identity } as const
+        await sql.journal(released, { what: 'undone', at, id, enrolment })
+      }
+      return resolved !== undefined
+    },
     findPerson,
     find: async (identity, course) =>
       (await findPerson(identity)).find((enrolled) => course === undefined || enrolled.course === course),

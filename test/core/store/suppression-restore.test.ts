@@ -18,7 +18,7 @@ import {
   openIncident,
   tellDue,
 } from '../../support/incidents.ts'
-import { begin } from '../../support/learning.ts'
+import { begin, nextAfter } from '../../support/learning.ts'
 
 const NOW = Date.parse('2026-11-21T08:00:00Z')
 const KEY = 'the key under which this store knows addresses'
@@ -137,6 +137,34 @@ test('a restore of an older backup forgets no suppression and no removal, and do
     )
     expect(await again.course.findById('id-ada')).toEqual({ ...ended, fence: expect.any(Number) })
     expect((await again.course.findById('id-grace'))?.state).toBe('confirmed')
+    await again.close()
+  }
+})
+
+test('a restore of any backup keeps what an operator decided about a bounce', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const store = await opened(file)
+  const backups: string[] = []
+  const backup = async () => {
+    const maintenance = await openMaintenance({ kind: 'sqlite', file })
+    backups.push(path.join(folder, `backup-${backups.length}.sqlite`))
+    await maintenance.backup(backups.at(-1) ?? '', NOW)
+    await maintenance.close()
+  }
+  await confirmed(store, 'ada')
+  await backup()
+  await bounce(store, 'ada', NOW + 1)
+  await backup()
+  expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + 2, next: nextAfter })).toBe(true)
+  await backup()
+  await store.close()
+  for (const [index, from] of backups.entries()) {
+    await restoreStore({ kind: 'sqlite', file }, { from, force: true, now: NOW + 1000 * (index + 1) })
+    const again = await opened(file)
+    expect(await again.feedback.listSuppressed(9)).toEqual([])
+    const found = await again.course.findById('id-ada')
+    expect(found).toMatchObject({ state: 'confirmed', problem: undefined, nextAttemptAt: expect.any(Number) })
     await again.close()
   }
 })
