@@ -456,7 +456,7 @@ async function asked(answer: (response: ServerResponse) => void) {
   return { requests, sockets, mailer: mailerOf(`http://127.0.0.1:${port}/v1/emails?a=b`) }
 }
 
-test.each([200, 204, 400, 404, 405, 500])(
+test.each([200, 204, 400, 404, 405, 500, 501, 505])(
   'takes the answer %i to an empty request as an accepted key',
   async (code) => {
     const { mailer, requests } = await asked(status(code))
@@ -468,6 +468,9 @@ test.each([200, 204, 400, 404, 405, 500])(
 test.each<[fault: string, reason: string, answer: (response: ServerResponse) => void]>([
   ['refuses the key (401)', 'the mail provider refused the key (401)', status(401)],
   ['refuses the key (403)', 'the mail provider refused the key (403)', status(403)],
+  ['is away (502)', 'the mail provider cannot take the message now (502)', status(502)],
+  ['is away (503)', 'the mail provider cannot take the message now (503)', status(503)],
+  ['is away (504)', 'the mail provider cannot take the message now (504)', status(504)],
   ['drops the line', 'the mail provider does not answer', (response) => void response.destroy()],
 ])('verifying says that a provider %s', async (_, reason, answer) => {
   const { mailer } = await asked(answer)

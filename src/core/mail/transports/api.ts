@@ -147,8 +147,10 @@ export function openApi({
       )
       const { status } = answer
       onDate?.(url.hostname, Date.parse(answer.date ?? ''))
-      if ((status === 401 || status === 403) && !form.knowsKey?.(answer))
-        throw new MailFault(httpOutcome({ status }).reason)
+      const isRefused = (status === 401 || status === 403) && !form.knowsKey?.(answer)
+      // What stands in front of a provider says so when that is away.
+      const isAway = status >= 502 && status <= 504
+      if (isRefused || isAway) throw new MailFault(httpOutcome({ status }).reason)
     },
     close() {
       closing ??= pool.close()
