@@ -156,6 +156,8 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     // In the store first: after a crash in between, the next round says the same again.
     if (unkept?.id !== outage?.id || outage === undefined)
       await kept.follow(next, outage, reason).catch(async (error: unknown) => {
+        // Its pages need no disk to say that the platform is back.
+        if (next.announces === 'closed') voting = { ...voting, clear: voting.clear + 1 }
         if (next.announces === 'closed') throw error
         failure = error
         if (next.announces !== 'open' || outage === undefined) return

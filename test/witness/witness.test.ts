@@ -652,6 +652,33 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
   expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
 })
 
+test('pages say that the platform is back although the end cannot be kept, and alerts once it can', async () => {
+  const home = await platform()
+  const inbox = await receiver()
+  const clock = clockAt(Date.now())
+  const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
+  const database = new Database(path.join(it.dataFolder, 'witness.sqlite'))
+  onTestFinished(() => void database.close())
+  const rounds = async () => {
+    for (let count = 0; count < 6; count += 1) {
+      clock.at += 30_000
+      await it.round()
+    }
+  }
+  home.shut()
+  await rounds()
+  expect(it.known()).toMatchObject({ isOutage: true, fault: undefined })
+  database.exec('ALTER TABLE incident RENAME TO lost')
+  home.open()
+  await rounds()
+  expect(it.known()).toMatchObject({ isOutage: false, fault: expect.any(String) })
+  expect(inbox.titles).toEqual(['kiln.example is unreachable'])
+  database.exec('ALTER TABLE lost RENAME TO incident')
+  await rounds()
+  expect(it.known()).toMatchObject({ isOutage: false, fault: undefined })
+  expect(inbox.titles).toEqual(['kiln.example is unreachable', 'kiln.example is reachable again'])
+})
+
 test('an end is told also where the clock was set back by more than the outage lasted', async () => {
   const { incidents } = await openStore(undefined)
   let now = Date.UTC(2026, 10, 22)
