@@ -34,18 +34,11 @@ export const ALWAYS: readonly string[] = ['status.json', 'status.atom', 'badge.s
 /** What is at a path, if anything is. Pages say how old they are once they are not current. */
 export function fileText(kept: KeptStatus, name: string, now: number): string | undefined {
   const { json, atom, calendar, badge, badgeUnreachable, html, incidents } = kept.snapshot
-  switch (name) {
-    case 'status.json':
-      return json
-    case 'status.atom':
-      return atom
-    case 'status.ics':
-      return calendar
-    case 'badge.svg':
-      return kept.isOutage ? badgeUnreachable : badge
-    case 'index.html':
-      return withAge(html, kept, now)
-  }
+  if (name === 'status.json') return json
+  if (name === 'status.atom') return atom
+  if (name === 'status.ics') return calendar
+  if (name === 'badge.svg') return kept.isOutage ? badgeUnreachable : badge
+  if (name === 'index.html') return withAge(html, kept, now)
   if (incidents === undefined || !Object.hasOwn(incidents.pages, name)) return undefined
   const { title = '', main = '' } = incidents.pages[name] ?? {}
   const page = incidents.shell.replace('{title}', () => title).replace('{main}', () => main)

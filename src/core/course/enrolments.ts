@@ -37,7 +37,7 @@ export function createEnrolments(host: CourseHost) {
       : found
 
   async function arrivalOf(one: Newcomer, begin: Begin) {
-    const { line, course: id, timeZone, language, consent, lastSentAt, identity, spelling: address } = one
+    const { course: id, timeZone, identity, spelling: address } = one
     const now = clock.now()
     const start = begin({ course: id, confirmedAt: now, timeZone })
     if (start === undefined) return undefined
@@ -46,12 +46,7 @@ export function createEnrolments(host: CourseHost) {
       ? catalog.arrival(course, one, now)
       : { ...start, confirmedAt: now, progress: undefined }
     return {
-      line,
-      course: id,
-      timeZone,
-      language,
-      consent,
-      lastSentAt,
+      ...one,
       address,
       confirmedAt,
       progress,

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { asciiAddress, type Mailbox } from '../address.ts'
 import { once, perObject } from '../calls.ts'
 import type { DkimSettings, MailRoute, Settings } from '../env/settings.ts'
+import { isRecord } from '../is-record.ts'
 import type { Network } from '../network/get.ts'
 import { dkimPrivateKey } from '../webhook-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
@@ -75,13 +76,10 @@ export function openMailer({
 }
 
 function isOutcome(value: unknown): value is Outcome {
-  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
-  if (value.kind === 'sent') return 'id' in value && typeof value.id === 'string'
-  return (
-    (value.kind === 'transient' || value.kind === 'permanent' || value.kind === 'unknown') &&
-    'reason' in value &&
-    typeof value.reason === 'string'
-  )
+  if (!isRecord(value)) return false
+  const { kind, id, reason } = value
+  if (kind === 'sent') return typeof id === 'string'
+  return ['transient', 'permanent', 'unknown'].includes(String(kind)) && typeof reason === 'string'
 }
 
 const noMailer: Mailer = {

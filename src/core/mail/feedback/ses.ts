@@ -26,16 +26,8 @@ const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{16,64}\.pem$/
 
 /** Fields that SNS signs for each type of message, in this order. */
 const SIGNED: Readonly<Record<string, readonly string[]>> = {
-  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
-  SubscriptionConfirmation: [
-    'Message',
-    'MessageId',
-    'SubscribeURL',
-    'Timestamp',
-    'Token',
-    'TopicArn',
-    'Type',
-  ],
+  Notification: 'Message MessageId Subject Timestamp TopicArn Type'.split(' '),
+  SubscriptionConfirmation: 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(' '),
 }
 
 /** Amazon SES reports through SNS. The secret is the topic's ARN: a topic of another account is refused. */

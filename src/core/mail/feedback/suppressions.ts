@@ -112,20 +112,11 @@ export interface CsvSuppression {
   readonly reason: string
 }
 
+/** Names of columns, without the spaces and underscores of some. */
 const COLUMNS = {
-  address: ['address', 'email', 'email address', 'emailaddress', 'recipient'],
+  address: ['address', 'email', 'emailaddress', 'recipient'],
   said: ['cause', 'suppressionreason', 'type', 'status', 'code', 'reason', 'error', 'description'],
-  at: [
-    'at',
-    'created',
-    'created_at',
-    'createdat',
-    'created at',
-    'last update',
-    'lastupdatetime',
-    'date',
-    'bounced at',
-  ],
+  at: ['at', 'created', 'createdat', 'lastupdate', 'lastupdatetime', 'date', 'bouncedat'],
 } as const
 
 /** Matched against whole cells, because the text of a bounce may contain any word. */
@@ -142,7 +133,7 @@ const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
  */
 export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined) {
   const lines: Iterator<CsvRow, undefined> = readCsv(text)
-  const names = (lines.next().value?.cells ?? []).map((name) => name.trim().toLowerCase())
+  const names = lines.next().value?.cells.map((name) => name.toLowerCase().replaceAll(/[\s_]/g, '')) ?? []
   const columnsOf = (known: readonly string[]) =>
     known.flatMap((name) => (names.includes(name) ? [names.indexOf(name)] : []))
   const [address] = columnsOf(COLUMNS.address)
