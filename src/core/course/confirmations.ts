@@ -8,7 +8,7 @@ import { type Mail, NOT_CONFIGURED } from '../mail/mailer.ts'
 import { NOTICES } from './definition.ts'
 import { TOKEN_LIFE_MS } from './due.ts'
 import { outcomeFields } from './history.ts'
-import { type CourseHost, firstCourse, isErased, randomId, storedForm } from './host.ts'
+import { type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
 import { confirmationToken, confirmUrl, hashToken } from './links.ts'
 import { NOTICE_CONFIRMATION_MAIL } from './notices.ts'
 import type { CourseStore } from './store.ts'
@@ -136,7 +136,8 @@ export function createConfirmations(
     async subscribe(asked: CourseRequest): Promise<SubscribeResult> {
       const { spelling: address, identity, course = first, timeZone, language } = asked
       const since = timer.monotonic()
-      const suppressed = await isErased(host, identity)
+      const hashes = erasureHashesOf(host, identity)
+      const suppressed = (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
       const who = { id: randomId(host), identity: await storedForm(host, identity), address }
       const wanted = { ...who, course, timeZone, language, suppressed, withoutMail: !mailer.configured }
       const { message, reason } = await request(wanted, identity)

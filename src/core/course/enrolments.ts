@@ -3,13 +3,12 @@ import { formsOf, mailboxKey, quotedForm } from '../address.ts'
 import { type Operator, PROGRAM } from '../audit.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { NOTICES } from './definition.ts'
-import { audited, type CourseHost, firstCourse, isErased, randomId, storedForm } from './host.ts'
+import { audited, type CourseHost, erasureHashesOf, firstCourse, randomId, storedForm } from './host.ts'
 import { type LinkParts, opensLesson, readUnsubscribeLink, suppressionHash, unicodeDomain } from './links.ts'
 import { type ExportedPerson, exported, type Newcomer } from './people.ts'
 import type { EnrolAnswer, Erased } from './store.ts'
 import {
   type Admitted,
-  type Arrival,
   type Begin,
   type CourseRequest,
   isUnderWay,
@@ -53,6 +52,7 @@ export function createEnrolments(host: CourseHost) {
       id: randomId(host),
       identity: await storedForm(host, identity),
       mailboxKey: mailboxKey(identity),
+      erasureHashes: erasureHashesOf(host, identity),
       sent: course ? one.sent : 0,
       start: { ...start, ...goes },
     }
@@ -85,7 +85,6 @@ export function createEnrolments(host: CourseHost) {
       const { spelling: address, identity, course = first, timeZone, language, key } = asked
       if (catalog.find(course) === undefined && course !== NOTICES)
         return { enrolled: false, reason: 'no_such_course' }
-      if (await isErased(host, identity)) return { enrolled: false, reason: 'erased' }
       return store.enrol({
         begin: await catalog.begin(),
         address,
@@ -95,6 +94,7 @@ export function createEnrolments(host: CourseHost) {
         key,
         identity: await storedForm(host, identity),
         mailboxKey: mailboxKey(identity),
+        erasureHashes: erasureHashesOf(host, identity),
         id: randomId(host),
         now: clock.now(),
         audit: operator && ((subject) => audited(host, { action: 'enrol', subject, operator })),
@@ -148,23 +148,16 @@ export function createEnrolments(host: CourseHost) {
       people: readonly Newcomer[],
       { dryRun, file }: { readonly dryRun: boolean; readonly file: string },
       operator: Operator,
-    ): AsyncGenerator<readonly { readonly line: number; readonly became: Admitted | 'erased' }[]> {
+    ): AsyncGenerator<readonly { readonly line: number; readonly became: Admitted }[]> {
       const begin = await catalog.begin()
       const details = `${people.length} people from ${file}`
       const audit = audited(host, { action: 'import', operator, details })
       for (let start = 0; start < people.length; start += ADMITTED_AT_ONCE) {
         const chunk = people.slice(start, start + ADMITTED_AT_ONCE)
-        const erased = await Promise.all(chunk.map(({ identity }) => isErased(host, identity)))
-        const arrivals: (Arrival & Pick<Newcomer, 'line'>)[] = []
-        for (const one of chunk.filter((_, index) => !erased[index])) {
-          const arrival = await arrivalOf(one, begin)
-          if (arrival) arrivals.push(arrival)
-        }
+        const read = await Promise.all(chunk.map((one) => arrivalOf(one, begin)))
+        const arrivals = read.filter((one) => one !== undefined)
         const became = await store.admit({ arrivals, now: clock.now(), dryRun, audit })
-        yield [
-          ...chunk.flatMap(({ line }, index) => (erased[index] ? { line, became: 'erased' as const } : [])),
-          ...arrivals.flatMap(({ line }, index) => ({ line, became: became[index] ?? 'known' })),
-        ]
+        yield arrivals.map(({ line }, index) => ({ line, became: became[index] ?? 'known' }))
       }
     },
     /** Changes the language or time zone of the subscription that an unsubscribe link names; never tells whether it did. */

@@ -33,11 +33,9 @@ export async function storedForm({ store }: Pick<CourseHost, 'store'>, identity:
   return forms[known.findIndex((found) => found !== undefined)] ?? identity
 }
 
-/** Whether an address was erased. The keys of links are tried too: early stores hashed addresses under those. */
-export async function isErased({ store, keys, addressKey }: CourseHost, identity: string): Promise<boolean> {
-  const hashes = suppressionHashes([addressKey, ...keys], identity)
-  return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
-}
+/** What an erasure of an address would have left. With the keys of links too: early stores hashed addresses under those. */
+export const erasureHashesOf = ({ keys, addressKey }: CourseHost, identity: string): readonly string[] =>
+  suppressionHashes([addressKey, ...keys], identity)
 
 export const audited = (
   { clock, random }: Pick<CourseHost, 'clock' | 'random'>,

@@ -172,6 +172,8 @@ export interface Joining extends Preferences {
   readonly mailboxKey: string
   readonly address: string
   readonly course: string
+  /** That an erasure of the address would leave: whoever was erased is neither enrolled nor imported. */
+  readonly erasureHashes?: readonly string[]
 }
 
 /** Somebody to import into a course, with lessons that were sent elsewhere. */
@@ -185,7 +187,7 @@ export interface Arrival extends Joining {
 }
 
 /** `known`: in the course already, or through with it. */
-export type Admitted = 'imported' | 'known' | 'unsubscribed' | 'suppressed'
+export type Admitted = 'imported' | 'known' | 'unsubscribed' | 'suppressed' | 'erased'
 
 /** `unsubscribed`: the person ended this course, and only they can begin it again. */
 export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'

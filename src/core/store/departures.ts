@@ -2,7 +2,7 @@ import type { AuditEntry } from '../audit.ts'
 import { suppressionHash } from '../course/links.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
 import { systemRandom } from '../host.ts'
-import { TEXTS as ERASURE } from './erasure.ts'
+import { keptOf } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'
 import { all, getMeta, TEXTS as META, run, type Steps } from './sql.ts'
@@ -41,9 +41,7 @@ export function* leaving(at: number, ...people: readonly Enrolment[]): Steps<rea
 export function* leftOf(people: readonly Pick<Enrolment, 'identity' | 'course'>[]) {
   const hashOf = yield* leftHash()
   const keys = people.map(({ identity, course }) => enrolmentKey(identity, course))
-  const hashes = keys.flatMap((key) => hashOf(key) ?? [])
-  if (hashes.length === 0) return new Set<string>()
-  const left = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))
+  const left = yield* keptOf(keys.flatMap((key) => hashOf(key) ?? []))
   return new Set(keys.filter((key) => left.has(hashOf(key) ?? '')))
 }
 

@@ -5,6 +5,7 @@ import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { endedByBounce, undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
 import { leaving, leftOf } from './departures.ts'
+import { keptOf } from './erasure.ts'
 import { mailboxes } from './mailboxes.ts'
 import { keepPlan } from './plans.ts'
 import { addAudit, all, first, journal, lock, ROWS_A_STEP, run, SPACE, type Sql, type Steps } from './sql.ts'
@@ -78,6 +79,7 @@ export function enrolments(sql: Sql) {
       write(function* (): Steps<EnrolAnswer> {
         const { identity, mailboxKey, course, timeZone, language, now } = who
         const suppressed = yield* mailboxes.suppressedOf([identity])
+        if ((yield* keptOf(who.erasureHashes ?? [])).size > 0) return { enrolled: false, reason: 'erased' }
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
         yield* lock(SPACE.mailbox, mailboxKey)
         if (key !== undefined) {
@@ -106,10 +108,13 @@ export function enrolments(sql: Sql) {
     admit: ({ arrivals, now, dryRun, audit }) =>
       write(function* () {
         const suppressed = yield* mailboxes.suppressedOf(arrivals.map(({ identity }) => identity))
+        const erased = yield* keptOf(arrivals.flatMap(({ erasureHashes = [] }) => erasureHashes))
         const left = yield* leftOf(arrivals)
         const became: Admitted[] = []
         for (const one of arrivals)
-          became.push(suppressed.has(one.identity) ? 'suppressed' : yield* admit(one, { now, dryRun, left }))
+          if (one.erasureHashes?.some((hash) => erased.has(hash))) became.push('erased')
+          else if (suppressed.has(one.identity)) became.push('suppressed')
+          else became.push(yield* admit(one, { now, dryRun, left }))
         if (!dryRun && became.includes('imported')) yield* addAudit(audit)
         return became
       }),

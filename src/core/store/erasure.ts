@@ -24,6 +24,11 @@ export const TEXTS = {
   drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM {each @ids})`),
 }
 
+/** Those of these hashes that erasures, or departures that a restore forgot, have left. */
+export function* keptOf(hashes: readonly string[]): Steps<ReadonlySet<string>> {
+  return new Set((yield* all<{ hash: string }>(TEXTS.kept, { hashes })).map(({ hash }) => hash))
+}
+
 type Held = { readonly id: string; readonly address: string }
 
 const idsOf = (rows: readonly Held[]) => rows.map(({ id }) => id)

@@ -5,7 +5,7 @@ import { newMailbox } from '../mail/feedback/event.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from '../mail/feedback/store.ts'
 import { countsOf } from '../mail/feedback/store.ts'
 import { leaving } from './departures.ts'
-import { TEXTS as ERASURE } from './erasure.ts'
+import { keptOf } from './erasure.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
 import { addCounts } from './sending.ts'
@@ -39,8 +39,7 @@ export function feedback(sql: Sql): FeedbackStore {
     const identities = [...new Set(changes.map(({ identity }) => identity))].sort()
     // First, so that two deliveries never wait in a circle, and an erasure under way is waited for and seen.
     const { known, made } = yield* mailboxes.lockAll(identities)
-    const hashes = changes.flatMap(({ erasureHashes }) => erasureHashes)
-    const erased = new Set((yield* all<{ hash: string }>(ERASURE.kept, { hashes })).map(({ hash }) => hash))
+    const erased = yield* keptOf(changes.flatMap(({ erasureHashes }) => erasureHashes))
     for (const { identity, erasureHashes } of changes)
       if (erasureHashes.some((hash) => erased.has(hash))) known.delete(identity)
     const theirs = yield* subscriptions.list(TEXTS.subscriptions, { identities })

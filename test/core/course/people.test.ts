@@ -95,6 +95,30 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
+test.each(['admit', 'enrol'] as const)(
+  'somebody who is erased just before the store is asked to %s them stays out',
+  async (how) => {
+    const it = await courseWith(0, { catalog })
+    const ada = 'ada@example.com'
+    const write: (input: never) => Promise<unknown> = it.store.course[how]
+    Object.assign(it.store.course, {
+      async [how](input: never) {
+        await it.course.erase(ada)
+        return write(input)
+      },
+    })
+    const { people } = reading(`address,course,${CONSENT}\n${ada},daily,2026-01-02,form\n`)
+    const answer =
+      how === 'enrol'
+        ? await it.course.enrol({ spelling: ada, identity: ada, course: 'daily' })
+        : await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
+    expect(answer).toEqual(
+      how === 'enrol' ? { enrolled: false, reason: 'erased' } : [{ line: 2, became: 'erased' }],
+    )
+    expect(await it.course.findPerson(ada)).toEqual([])
+  },
+)
+
 test('whoever is through with a course elsewhere gets nothing of it here, however many lessons it has', async () => {
   const it = await courseWith(0, { catalog })
   const list = `address,course,state,sent,${CONSENT}
