@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { alertsFiles } from '../core/daemon-record.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/errors.ts'
+import { ok } from '../core/health/probe.ts'
 import { type Clock, type Host, systemClock, within } from '../core/host.ts'
 import { CONDITIONS } from '../core/incidents/advice.ts'
 import type { RoundReport } from '../core/incidents/causes.ts'
@@ -72,6 +73,9 @@ export function keepWatch(
       }),
       freeSpace,
     })
+  // Without web, nothing else ends what a start that was refused has told; replicas of a server's store have one.
+  const opens = { start_refused: ok(true), half_configured: ok(true), store: ok(true) }
+  const started = store.kind === 'sqlite' ? { service: services.join(), probes: opens } : undefined
   const mailsVisitors = settings.mail !== undefined && isWeb
   const alerts = startAlerts(host, {
     store,
@@ -93,7 +97,8 @@ export function keepWatch(
     async follow(reports, writeMs) {
       // Counts that are lost make a day's rates look higher, and nothing else.
       await mailService.tally.flush().catch(() => {})
-      const again = await alerts.follow(looks ? [...reports, await looks(reports, writeMs)] : reports)
+      const looked = (await looks?.(reports, writeMs)) ?? started
+      const again = await alerts.follow(looked ? [...reports, looked] : reports)
       // Waited for by nobody.
       if (mailsVisitors)
         course().then(
@@ -149,9 +154,9 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
       judge?.((name) => CONDITIONS[name].dependsOn?.some(isFailing) ?? false),
       options.storeTime?.().catch(() => undefined),
     ])
-    const aheadMs = options.clockAheadMs?.()
     // Leases and all other processes of the store go by its clock.
-    const ofStore = storeTime === undefined ? undefined : clock.now() - storeTime
+    const of = storeTime === undefined ? 'that of most servers it asks' : 'the store’s'
+    const aheadMs = storeTime === undefined ? options.clockAheadMs?.() : clock.now() - storeTime
     return conditionsReport(
       {
         ...options.known(),
@@ -166,12 +171,7 @@ export function createConditions(clock: Pick<Clock, 'now'>, options: ConditionsO
             outcomes.mail_failing &&
             [outcomes.mail_failing, options.mailFailure?.()].filter(Boolean).join(': '),
         },
-        clock:
-          ofStore !== undefined
-            ? { aheadMs: ofStore, of: 'the store’s' }
-            : aheadMs === undefined
-              ? undefined
-              : { aheadMs, of: 'that of most servers it asks' },
+        clock: aheadMs === undefined ? undefined : { aheadMs, of },
         holds,
         // One that was taken out of the settings is waited for by nobody.
         alerts: told?.messages.filter(({ channel }) => channels.some(({ name }) => name === channel)),

@@ -414,6 +414,35 @@ test('a start whose port is taken is told once, however often it is repeated', a
   ])
 })
 
+test('a daemon without web ends what it told of a start that was refused', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  onTestFinished(() => void taken.close())
+  const told: string[] = []
+  const hook = await serve(async (incoming, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+    told.push(`${type} ${data.cause}`)
+    response.end()
+  })
+  const { clock, waits, pass } = standingClock(Date.UTC(2026, 10, 21, 9))
+  const options = {
+    ...{ clock, services: ['api'], env: { ALERT_WEBHOOK_URL: hook } },
+    dataFolder: await emptyFolder(),
+  }
+  const api = (taken.address() as AddressInfo).port
+  await expect(started({ ...options, ports: { api } })).rejects.toThrow('could not be taken')
+  await started(options)
+  for (let passed = 0; passed < 300_000 && told.length < 2; passed += 5000) {
+    await expect.poll(waits, { interval: 10 }).toBe(true)
+    // What this check tells is on its way.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    pass(5000)
+  }
+  expect(told).toEqual(['incident.opened start_refused', 'incident.closed start_refused'])
+})
+
 test('a start that is refused is told even when its store cannot be opened', async () => {
   const dataFolder = await emptyFolder()
   await mkdir(path.join(dataFolder, 'platform.sqlite'))
