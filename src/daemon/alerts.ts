@@ -28,6 +28,9 @@ import { meaningOf } from './status.ts'
 const ID_BYTES = 9
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
+/** Who runs knows nothing of another whose start was refused, and supervisors wait for minutes before they start it again. */
+const unseenMs = (cause: string) =>
+  ['start_refused', 'half_configured'].includes(cause) ? 10 * MINUTE_MS : SEEN_ELSEWHERE_MS
 /** Every machine looks at its probes at least once within this. */
 const SEEN_AGAIN_MS = 2 * MINUTE_MS
 
@@ -152,7 +155,7 @@ export function startAlerts(
       closes:
         now - setAt < SEEN_AGAIN_MS
           ? []
-          : round.closes.map((cause) => ({ cause, at: now, unseenSince: now - SEEN_ELSEWHERE_MS })),
+          : round.closes.map((cause) => ({ cause, at: now, unseenSince: now - unseenMs(cause) })),
     }
   }
 

@@ -303,6 +303,22 @@ test.each([-72, 72])(
   },
 )
 
+test('a machine that runs does not end what another tells that is refused a start again and again', async () => {
+  const { url, events } = await receiver()
+  const { open } = await openFile()
+  const runs = alertsOf(await open(), { ALERT_WEBHOOK_URL: url })
+  const refused = alertsOf(await open(), { ALERT_WEBHOOK_URL: url })
+  for (let start = 0; start < 6; start += 1) {
+    refused.time.now = runs.time.now - 60_000
+    for (let n = 0; n < 2; n += 1) await refused.round(report('web', { start_refused: 'failing' }))
+    for (let n = 0; n < 5; n += 1) await runs.round(report('web', { start_refused: 'ok' }))
+  }
+  const told = () => events.map(({ type }) => type)
+  expect(told()).toEqual(['incident.opened'])
+  for (let n = 0; n < 10; n += 1) await runs.round(report('web', { start_refused: 'ok' }))
+  expect(told()).toEqual(['incident.opened', 'incident.closed'])
+})
+
 test('a cause that another machine saw fail 150 seconds ago or later stays open', async () => {
   const { url, events } = await receiver()
   const { open } = await openFile()

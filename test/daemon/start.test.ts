@@ -434,7 +434,7 @@ test('a daemon without web ends what it told of a start that was refused', async
   const api = (taken.address() as AddressInfo).port
   await expect(started({ ...options, ports: { api } })).rejects.toThrow('could not be taken')
   await started(options)
-  for (let passed = 0; passed < 300_000 && told.length < 2; passed += 5000) {
+  for (let passed = 0; passed < 900_000 && told.length < 2; passed += 5000) {
     await expect.poll(waits, { interval: 10 }).toBe(true)
     // What this check tells is on its way.
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -46,7 +46,6 @@ export const TEXTS = {
   channels: `SELECT channel FROM alert_message WHERE incident = @id UNION SELECT channel FROM message WHERE subject = @id AND stream = 'alert'`,
   due: dueText(
     "stream = 'alert' AND channel = @channel",
-    'next_attempt_at <= @now',
     `subject IN (SELECT id FROM incident WHERE cause IN (${ABOUT_PAUSES.map((cause) => `'${cause}'`).join(', ')}))`,
   ),
   queued: `SELECT m.payload, m.next_attempt_at AS at, i.cause FROM message m JOIN incident i ON i.id = m.subject

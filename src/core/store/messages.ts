@@ -19,11 +19,7 @@ export const TEXTS = {
       outcome = NULL, reason = NULL, unknown_since = NULL, done_at = NULL
     WHERE message.done_at IS NOT NULL RETURNING fence`,
   supersede: `DELETE FROM message WHERE subscription = @subscription AND stream = 'confirmation' AND id <> @id`,
-  due: dueText(
-    'stream = @stream',
-    'next_attempt_at <= @now OR next_attempt_at > @far',
-    "channel = 'announced'",
-  ),
+  due: dueText('stream = @stream', "channel = 'announced'", ' OR next_attempt_at > @far'),
   // Found with a lease that has ended: the attempt before was lost, and may have delivered it.
   claim: `UPDATE message SET fence = fence + 1, lease_until = @leaseNow + @leaseMs,
       unknown_since = CASE WHEN lease_until IS NULL THEN unknown_since ELSE coalesce(unknown_since, @now) END
@@ -43,11 +39,11 @@ export const TEXTS = {
 }
 
 /** The messages of a kind that are due, or whose lease ended without an outcome; to one subscription one after the other. While it is quiet, those that leave all the same. */
-export function dueText(which: string, isDue: string, isLoud: string): string {
+export function dueText(which: string, isLoud: string, orDue = ''): string {
   const leaves = `(CAST(@quiet AS boolean) IS NOT TRUE OR ${isLoud})`
   return `SELECT id FROM message
     WHERE ${which} AND done_at IS NULL AND ${leaves}
-      AND CASE WHEN lease_until IS NULL THEN ${isDue}
+      AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now${orDue}
         ELSE lease_until <= @leaseNow OR lease_until > @leaseNow + 2 * @leaseMs END
       AND NOT EXISTS (SELECT 1 FROM message o
         WHERE o.subscription = message.subscription AND o.stream = message.stream AND o.done_at IS NULL AND ${leaves}
