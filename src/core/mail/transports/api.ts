@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { once } from '../../calls.ts'
 import type { ApiProvider } from '../../env/settings.ts'
 import { codeOf } from '../../errors.ts'
 import { systemClock } from '../../host.ts'
@@ -12,7 +13,6 @@ import { type HttpFault, httpOutcome, MailFault } from '../outcome.ts'
 import { API_FORMS, type ProviderResponse } from './forms.ts'
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
-
 const NEVER_LEFT: HttpFault = { neverLeft: true }
 
 /**
@@ -30,10 +30,12 @@ function exchange(
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
-    // A proxy may say nothing for minutes: undici has no limit for it.
-    let patience: NodeJS.Timeout | undefined = setTimeout(() => {
-      patience = undefined
-      reject(NEVER_LEFT)
+    let isLate = false
+    // First for a connection, since a proxy may say nothing for minutes, then for a whole answer: undici limits neither.
+    const patience = setTimeout(() => {
+      if (start) return cut()
+      isLate = stop === undefined
+      if (isLate) reject(NEVER_LEFT)
     }, ANSWER_MS)
     const ended = () => {
       clearTimeout(patience)
@@ -43,27 +45,26 @@ function exchange(
       ended()
       if (start) resolve({ ...start, text: Buffer.concat(chunks).toString() })
     }
-    const cut = (controller: Dispatcher.DispatchController) => {
+    const cut = () => {
       finish()
-      controller.abort(new Error('the answer has no end'))
+      stop?.()
     }
     pool.dispatch(request, {
       onRequestStart(controller) {
-        if (patience === undefined || signal?.aborted) return controller.abort(new Error('too late'))
-        clearTimeout(patience)
+        if (isLate || signal?.aborted) return controller.abort(new Error('too late'))
         stop = () => controller.abort(new Error('aborted'))
         signal?.addEventListener('abort', stop, { once: true })
       },
-      onResponseStart(controller, statusCode, fields) {
-        const text = (name: string) => [fields[name]].flat().at(0)
+      onResponseStart(_, statusCode, fields) {
+        const text = (name: string) => (Array.isArray(fields[name]) ? fields[name][0] : fields[name])
         const [retryAfter, date, errorType] = [text('retry-after'), text('date'), text('x-amzn-errortype')]
         start = { status: statusCode, retryAfter, date, errorType }
-        patience = setTimeout(() => cut(controller), ANSWER_MS)
+        patience.refresh()
       },
-      onResponseData(controller, chunk) {
+      onResponseData(_, chunk) {
         chunks.push(chunk)
         length += chunk.length
-        if (length > LARGEST_ANSWER_BYTES) cut(controller)
+        if (length > LARGEST_ANSWER_BYTES) cut()
       },
       onResponseEnd: finish,
       onResponseError(_, error) {
@@ -110,7 +111,6 @@ export function openApi({
     headersTimeout: ANSWER_MS,
     bodyTimeout: ANSWER_MS,
   })
-  let closing: Promise<void> | undefined
 
   async function post(message: Message, signal: AbortSignal | undefined): Promise<Outcome> {
     try {
@@ -152,10 +152,7 @@ export function openApi({
       const isAway = status >= 502 && status <= 504
       if (isRefused || isAway) throw new MailFault(httpOutcome({ status }).reason)
     },
-    close() {
-      closing ??= pool.close()
-      return closing
-    },
+    close: once(() => pool.close()),
   }
 }
 
