@@ -110,7 +110,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
     rewindLessons: (now) => one(run(TEXTS.rewind, { now, far: now + FAR_MS })),
     stillHolds: batchPerTick<Claim, boolean>(async (claims) => {
       const ids = claims.map(({ id }) => id)
-      const rows = await one(all<{ id: string; fence: number }>(TEXTS.holds, { ids }))
+      const rows = await one(all<{ id: string; fence: number }>(TEXTS.holds, { ids }, true))
       const fences = new Map(rows.map(({ id, fence }) => [id, fence]))
       return claims.map((claim) => fences.get(claim.id) === claim.fence)
     }),

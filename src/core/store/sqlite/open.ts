@@ -7,7 +7,7 @@ import { UNAVAILABLE } from '../errors.ts'
 import { BACKUP_AT } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { readSchema } from '../schema.ts'
-import { getTime, ping, storableText } from '../sql.ts'
+import { boundValue, getTime, ping } from '../sql.ts'
 import { type OnLost, operations, type Store } from '../store.ts'
 import { dueColumn, TEXTS as SUBSCRIPTIONS } from '../subscriptions.ts'
 import { closeFile, guard, IN_MEMORY, type SqliteDatabase } from './connection.ts'
@@ -117,14 +117,10 @@ export function rowByRow(database: SqliteDatabase): RowByRow {
       )
       const entry = attemptEntry(settlement)
       if (changes !== 1 || entry === undefined) return changes === 1
-      const { at, kind, enrolment, outcome, reason, messageId, providerId, source } = entry
-      const [said, provider] = [reason, providerId].map((text) =>
-        text === undefined ? null : storableText(text),
-      )
-      addAttempt.run(
-        ...[id, at, kind, enrolment, day, outcome ?? null, said, messageId ?? null, provider, source ?? null],
-        ...[id, enrolment, day],
-      )
+      const { at, kind, enrolment, outcome, messageId, source } = entry
+      const [reason, provider] = [boundValue(entry, 'reason'), boundValue(entry, 'providerId')]
+      const row = [id, at, kind, enrolment, day, outcome ?? null, reason, messageId ?? null, provider]
+      addAttempt.run(...row, source ?? null, id, enrolment, day)
       if (mayExceed(entry)) bound.run({ subscription: id })
       return true
     },
