@@ -1,7 +1,7 @@
 import { auditEntry, PROGRAM } from '../../src/core/audit.ts'
 import { readSettings } from '../../src/core/env/settings.ts'
 import { silentLog } from '../../src/core/host.ts'
-import type { IncidentStore } from '../../src/core/incidents/incident.ts'
+import type { Changes, IncidentStore } from '../../src/core/incidents/incident.ts'
 import type { Channel } from '../../src/core/incidents/lanes.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import type { Core } from './core.ts'
@@ -180,9 +180,18 @@ export async function simulateAlerts(input: {
       keepAlerts: around(keepAlerts),
       follow: around(async (asked) => {
         const before = new Set((await store.incidents.list(0)).map(({ id }) => id))
-        const answer = await follow(asked)
+        let decided: Changes = {}
+        const answer = await follow({
+          ...asked,
+          decide(open) {
+            decided = asked.decide(open)
+            return decided
+          },
+        })
         const after = (await store.incidents.list(0)).filter(({ closedAt }) => closedAt === undefined)
-        for (const { id, cause } of after) if (!before.has(id)) opened(id, cause)
+        // By what this process decided: the other one may have opened some meanwhile.
+        for (const { id, cause } of after)
+          if (!before.has(id) && decided.opens?.some((one) => one.id === id)) opened(id, cause)
         for (const id of before) if (!after.some((one) => one.id === id)) closed(id)
         return answer
       }, 500),
