@@ -22,7 +22,7 @@ export function createPacer({
   const usableMs = Math.max(TOGETHER_SECONDS * 1000, intervalUs / 1000)
   let spare: number[] = []
   /** Wakes those who wait for a later place than one that was returned. */
-  const waiting = new Set<() => void>()
+  const waiting = new Set<AbortController>()
 
   async function reserve(most: number): Promise<number[]> {
     const asked = timer.monotonic()
@@ -51,8 +51,7 @@ export function createPacer({
         const waitMs = (mine[0] ?? 0) - timer.monotonic()
         if (waitMs <= 0) return mine
         const woken = new AbortController()
-        const wake = () => woken.abort()
-        waiting.add(wake)
+        waiting.add(woken)
         try {
           await timer.sleep(waitMs, AbortSignal.any([signal, woken.signal]))
           return mine
@@ -60,14 +59,14 @@ export function createPacer({
           // Nearer places were returned, or the wait is over.
           keep(mine)
         } finally {
-          waiting.delete(wake)
+          waiting.delete(woken)
         }
       }
     },
     /** Returns places in which nothing was sent; the next caller gets them. */
     giveBack(places: readonly number[]): void {
       keep(places)
-      for (const wake of waiting) wake()
+      for (const woken of waiting) woken.abort()
     },
     /** Takes a place for a mail that goes out at once, because somebody waits for it: the lessons behind it wait. */
     async passed(): Promise<void> {
@@ -84,11 +83,10 @@ export function createTally(
   store: () => Promise<Pick<SendingStore, 'count'>>,
   timer: Pick<Timer, 'monotonic'>,
 ) {
-  let counts: MailCount[] = []
+  const counts: MailCount[] = []
   let since = timer.monotonic()
   async function flush() {
-    const written = counts
-    counts = []
+    const written = counts.splice(0)
     since = timer.monotonic()
     if (written.length > 0) await (await store()).count(written)
   }
