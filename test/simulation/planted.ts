@@ -413,7 +413,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'starts a run while courses are paused',
     file: 'delivery/run.ts',
-    find: 'if (hold !== undefined) stop(hold)',
+    find: 'stop(await source.held?.())',
     replace: '',
   },
   {

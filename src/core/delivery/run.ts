@@ -11,7 +11,7 @@ import type { Attempted, Ready, Source } from './source.ts'
 /** More claims in work than messages out, so that many outcomes can share one durable commit. */
 const SLOTS = 250
 const BATCH = 400
-/** A provider that limits our rate for no longer is waited for, and gets one message after the other from then on. */
+/** A provider that limits our rate for no longer is waited for, and gets one message after the other for a while. */
 const BRIEF_MS = 10_000
 const MOST_LIMITS = 5
 /** One in this many of each batch is reserved for retries, so that retries and new jobs cannot starve each other. */
@@ -80,8 +80,10 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   let isOver = false
   let isOutOfTime = false
   let hasEnded = false
-  /** Since the provider limited our rate: when it may be asked again, and how many that came alone it has refused in a row. */
-  let limited: { readonly until: number; readonly inARow: number } | undefined
+  /** Since the provider limited our rate: when it may be asked again, and how many that came alone it has refused in a row, or taken. */
+  let limited: { readonly until: number; readonly inARow: number; readonly taken: number } | undefined
+  /** Once it took so many alone, they go out together again; after its next limit, twice as many. */
+  let enough = 25
   let why: string | undefined
   let unheard: string | undefined
   /** The first one. One that only claiming met lets earlier claims be sent. */
@@ -102,13 +104,12 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   }
 
   function leaseOn(claims: number, since: number): Lease<Claim> {
-    const { patienceMs } = source
     const keep = (claims: readonly Claim[]) => source.keep(claims, LEASE_MS)
     const onEnded = () => {
       lease.cancel()
       leases.delete(lease)
     }
-    const lease = createLease<Claim>({ timer, since, claims, onEnded, patienceMs, keep })
+    const lease = createLease<Claim>({ timer, since, claims, onEnded, patienceMs: source.patienceMs, keep })
     leases.add(lease)
     return lease
   }
@@ -190,9 +191,9 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   }
 
   const handOver = (taken: Taken<Claim>, prepared: Prepared): Promise<Delivery> =>
-    limited ? oneByOne(() => attempt(taken, prepared)) : attempt(taken, prepared)
+    limited ? oneByOne(() => attempt(taken, prepared, true)) : attempt(taken, prepared, false)
 
-  async function attempt(taken: Taken<Claim>, prepared: Prepared): Promise<Delivery> {
+  async function attempt(taken: Taken<Claim>, prepared: Prepared, isAlone: boolean): Promise<Delivery> {
     const { claim, lease, place = 0 } = taken
     if (isStopped()) return UNTRIED
     const before = limited
@@ -225,22 +226,23 @@ export function createRun<Claim extends object, Prepared extends Ready>(
       const { retryAfterMs = 0 } = delivery
       const inARow = before ? before.inARow + 1 : 0
       if (retryAfterMs > 0 && retryAfterMs <= BRIEF_MS && inARow < MOST_LIMITS) {
-        limited = { until: timer.monotonic() + retryAfterMs, inARow }
+        limited = { until: timer.monotonic() + retryAfterMs, inARow, taken: 0 }
         handedOver.delete(claim)
-        return before ? attempt(taken, prepared) : handOver(taken, prepared)
+        return isAlone ? attempt(taken, prepared, true) : handOver(taken, prepared)
       }
       stop(delivery.reason)
-    } else if (limited) limited = { ...limited, inARow: 0 }
+    } else if (limited) {
+      const alone = limited.taken + Number(isAlone && delivery.kind === 'sent')
+      limited = alone < enough ? { ...limited, inARow: 0, taken: alone } : undefined
+      if (!limited) enough *= 2
+    }
     return delivery
   }
 
-  function stop(reason: string): void {
+  const lookAtHold = async () => stop(await source.held?.())
+  function stop(reason: string | undefined): void {
     why ??= reason
-    isOver = true
-  }
-  async function lookAtHold(): Promise<void> {
-    const hold = await source.held?.()
-    if (hold !== undefined) stop(hold)
+    isOver ||= reason !== undefined
   }
 
   async function refused(taken: Taken<Claim>, prepared: Prepared, delivery: Refusal): Promise<Delivery> {

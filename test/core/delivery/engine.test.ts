@@ -332,6 +332,45 @@ test.each([
   },
 )
 
+test('after a provider limited our rate for a moment, lessons leave at once again when it has taken some', async () => {
+  let most = 0
+  let [out, asked] = [0, 0]
+  const send = async (): Promise<Delivery> => {
+    asked += 1
+    if (asked === 5)
+      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
+    out += 1
+    if (asked > 100) most = Math.max(most, out)
+    await it.time.clock.sleep(SECOND / 10)
+    out -= 1
+    return SENT
+  }
+  const it = engineOf({ due: 1000, lines: 20, send })
+  expect(await it.run()).toMatchObject({ sent: 1000, stopped: undefined })
+  expect([most, asked]).toEqual([20, 1001])
+  expect(it.time.elapsed()).toBeLessThan(12 * SECOND)
+})
+
+test('a provider whose limit is met each time that lessons leave at once again loses none, and meets it ever more rarely', async () => {
+  const taken = new Map<number, number>()
+  let refused = 0
+  const send = async (): Promise<Delivery> => {
+    await it.time.clock.sleep(SECOND / 20)
+    const second = Math.floor(it.time.elapsed() / SECOND)
+    const count = taken.get(second) ?? 0
+    if (count === 25) {
+      refused += 1
+      return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
+    }
+    taken.set(second, count + 1)
+    return SENT
+  }
+  const it = engineOf({ due: 400, lines: 40, send })
+  expect(await it.run()).toMatchObject({ sent: 400, stopped: undefined })
+  expect(new Set(it.settled.map((one) => one.split(' ')[1]))).toEqual(new Set(['sent']))
+  expect(refused).toBeLessThan(40)
+})
+
 test('a provider that goes on limiting our rate is left alone after five messages, and what it limits for longer at once', async () => {
   for (const [retryAfterMs, tries] of [
     [SECOND, 6],
