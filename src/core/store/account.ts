@@ -27,62 +27,55 @@ export const TEXTS = {
 }
 
 /** The directory in the store's tables: each authorization is in the one statement that finds the record. */
-export function directory({ one }: Sql): Directory {
-  return {
-    findInvite: async (query) => {
-      const found = await one(first<Invite>(TEXTS.invite, query))
-      return found && { ...found, locked: Boolean(found.locked) }
-    },
-    findLoginRequest: (query) => one(first<LoginRequest>(TEXTS.login, query)),
-    findPassedExam: (query) => one(first<PassedExam>(TEXTS.exam, query)),
-  }
-}
+export const directory = ({ one }: Sql): Directory => ({
+  findInvite: async (query) => {
+    const found = await one(first<Invite>(TEXTS.invite, query))
+    return found && { ...found, locked: Boolean(found.locked) }
+  },
+  findLoginRequest: (query) => one(first<LoginRequest>(TEXTS.login, query)),
+  findPassedExam: (query) => one(first<PassedExam>(TEXTS.exam, query)),
+})
 
-export function sentMail({ one, write }: Sql): SentMailStore {
-  return {
-    begin: ({ key, now, recipient, caps, content, mail }) =>
-      write(function* () {
-        // One at a time for a mail, and for a recipient: two counts at once would each find room for one more.
-        yield* lock(SPACE.mail, key)
-        yield* lock(SPACE.recipient, recipient)
-        type Begun = Omit<BegunMail, 'isQueued'> & { content: string | undefined }
-        const known = yield* first<Begun>(TEXTS.begun, { key })
-        if ((known?.content ?? content) !== content) return 'conflict'
-        if (known) yield* run(TEXTS.adopt, { key, content })
-        else {
-          for (const { most, windowMs } of caps) {
-            const window = { recipient, after: now - windowMs, before: now + windowMs }
-            if (((yield* scalar<number>(TEXTS.recent, window)) ?? 0) >= most) return 'capped'
-          }
-          yield* run(TEXTS.begin, { key, now, recipient, content })
+export const sentMail = ({ one, write }: Sql): SentMailStore => ({
+  begin: ({ key, now, recipient, caps, content, mail }) =>
+    write(function* () {
+      // One at a time for a mail, and for a recipient: two counts at once would each find room for one more.
+      yield* lock(SPACE.mail, key)
+      yield* lock(SPACE.recipient, recipient)
+      type Begun = Omit<BegunMail, 'isQueued'> & { content: string | undefined }
+      const known = yield* first<Begun>(TEXTS.begun, { key })
+      if ((known?.content ?? content) !== content) return 'conflict'
+      if (known) yield* run(TEXTS.adopt, { key, content })
+      else {
+        for (const { most, windowMs } of caps) {
+          const window = { recipient, after: now - windowMs, before: now + windowMs }
+          if (((yield* scalar<number>(TEXTS.recent, window)) ?? 0) >= most) return 'capped'
         }
-        const { firstAttemptAt, sentId } = known ?? { firstAttemptAt: now, sentId: undefined }
-        if (mail && sentId === undefined) {
-          const { stream, address, payload } = mail
-          const expiresAt = now + EXPIRES_MS[stream]
-          const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
-          yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
-        }
-        const isQueued = known !== undefined && (yield* first(TEXTS.queued, { key })) !== undefined
-        return { firstAttemptAt, sentId, isQueued }
-      }),
-    recordSent: async (sent) => void (await one(run(TEXTS.sent, sent))),
-  }
-}
+        yield* run(TEXTS.begin, { key, now, recipient, content })
+      }
+      const { firstAttemptAt, sentId } = known ?? { firstAttemptAt: now, sentId: undefined }
+      if (mail && sentId === undefined) {
+        const { stream, address, payload } = mail
+        const expiresAt = now + EXPIRES_MS[stream]
+        const message = { id: key, stream, key: `${stream}.${key}`, payload, expiresAt, leaseMs: 0 }
+        yield* queue.queue(message, { subscription: undefined, address, createdAt: firstAttemptAt, now })
+      }
+      const isQueued = known !== undefined && (yield* first(TEXTS.queued, { key })) !== undefined
+      return { firstAttemptAt, sentId, isQueued }
+    }),
+  recordSent: async (sent) => void (await one(run(TEXTS.sent, sent))),
+})
 
 /** Records which payment events were handled. A claim is a lease: what a crash left behind is claimed again. */
-export function paymentEvents(sql: Sql) {
-  const { one, write } = sql
-  return {
-    claim: ({ id, type, now, leaseMs }: { id: string; type: string; now: number; leaseMs: number }) =>
-      write(function* () {
-        yield* run(TEXTS.addEvent, { id, type, now })
-        if ((yield* run(TEXTS.claimEvent, { id, now, until: now + leaseMs })) === 1) return 'claimed'
-        return (yield* first(TEXTS.isHandled, { id })) === undefined ? 'busy' : 'handled'
-      }),
-    settle: async ({ id, handled, now }: { id: string; handled: boolean; now: number }) =>
-      void (await one(run(TEXTS.settleEvent, { id, handledAt: handled ? now : null }))),
-    /** Forgets the events that came before that moment, a few hundred a transaction. */
-    prune: (before: number) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),
-  }
-}
+export const paymentEvents = (sql: Sql) => ({
+  claim: ({ id, type, now, leaseMs }: { id: string; type: string; now: number; leaseMs: number }) =>
+    sql.write(function* () {
+      yield* run(TEXTS.addEvent, { id, type, now })
+      if ((yield* run(TEXTS.claimEvent, { id, now, until: now + leaseMs })) === 1) return 'claimed'
+      return (yield* first(TEXTS.isHandled, { id })) === undefined ? 'busy' : 'handled'
+    }),
+  settle: async ({ id, handled, now }: { id: string; handled: boolean; now: number }) =>
+    void (await sql.one(run(TEXTS.settleEvent, { id, handledAt: handled ? now : null }))),
+  /** Forgets the events that came before that moment, a few hundred a transaction. */
+  prune: (before: number) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),
+})

@@ -77,7 +77,7 @@ export function confirmations(sql: Sql) {
         const cause = { subscription: current.id, address: current.address, createdAt: now, now }
         const payload = JSON.stringify({ course, language })
         const queued = message && (yield* queue.queue({ ...message, payload }, cause))
-        if (queued) yield* queue.decide(queued, wanted)
+        if (queued) yield* wanted ? queue.supersede(queued) : queue.remove(queued)
         // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
         yield* run(TEXTS.drop, { tokenHash, wanted })
         if (!wanted) {
@@ -99,14 +99,8 @@ export function confirmations(sql: Sql) {
         yield* run(TEXTS.use, { now, tokenHash })
         if (start.pinned) yield* keepPlan(current.course, start.pinned)
         const suppression = (yield* mailboxes.find(current.identity))?.suppression
-        const enrolled = joining.enrol(current, {
-          now,
-          start,
-          timeZone,
-          language,
-          suppression,
-          consent: { at: now, how: joining.BY_LINK },
-        })
+        const consent = { at: now, how: joining.BY_LINK }
+        const enrolled = joining.enrol(current, { now, start, timeZone, language, suppression, consent })
         yield* subscriptions.save([enrolled])
         const { enrolment } = enrolled
         yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])

@@ -113,13 +113,10 @@ export const health = {
       builds: builds.map((row) => ({ ...row, build: row.build ?? null })),
     }
   },
-  *isEmpty(): Steps<boolean> {
-    return (yield* listSeries()).length === 0
-  },
   /** Begins a record with what the machine `recorder` has on its own; false if that is nothing. */
   *begin({ series, builds }: Recorded, recorder: string): Steps<boolean> {
     yield* lock(SPACE.health, 'health')
-    if (series.length === 0 || !(yield* health.isEmpty())) return false
+    if (series.length === 0 || (yield* listSeries()).length > 0) return false
     const rows = ({ service, probe }: Named, length: number, periods: readonly Period[]) =>
       periods.map(({ start, ms, seen, latency }): PeriodRow => {
         const bits = seen.reduce((sum, state) => sum | STATE_BITS[state], 0)
@@ -134,15 +131,13 @@ export const health = {
   },
 }
 
-export function sharedHistory({ one, read, write }: Sql): Omit<SharedHistory, 'close'> {
-  return {
-    record: async (round, recorder, now) => void (await write(() => health.record(round, recorder, now))),
-    // The store keeps incidents elsewhere, with the alerts sent about each.
-    read: async (now) => ({ ...(await read(() => health.read(now))), incidents: [] }),
-    async seed(past, recorder) {
-      if (!(await one(health.isEmpty()))) return false
-      const recorded = await past()
-      return write(() => health.begin(recorded, recorder))
-    },
-  }
-}
+export const sharedHistory = ({ one, read, write }: Sql): Omit<SharedHistory, 'close'> => ({
+  record: async (round, recorder, now) => void (await write(() => health.record(round, recorder, now))),
+  // The store keeps incidents elsewhere, with the alerts sent about each.
+  read: async (now) => ({ ...(await read(() => health.read(now))), incidents: [] }),
+  async seed(past, recorder) {
+    if ((await one(listSeries())).length > 0) return false
+    const recorded = await past()
+    return write(() => health.begin(recorded, recorder))
+  },
+})

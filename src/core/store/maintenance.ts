@@ -83,41 +83,38 @@ export function* countRows(): Steps<Record<string, number>> {
 type Parts = { readonly place: () => Promise<Place>; readonly migrate: () => Promise<void> }
 
 /** What an operator does alike with both stores. The steps of `sql` say what is wrong with the store. */
-export function upkeep({ read }: Sql, schema: Schema, { place, migrate }: Parts) {
-  const versionNow = () => read(schemaVersion)
-  return {
-    status: async () => ({
-      ...(await read(function* () {
-        return {
-          ...(yield* readSchema(schema.steps.length)),
-          counts: yield* countRows(),
-          /** When `verify` last passed, in UTC milliseconds. */
-          verifiedAt: (yield* hasTable('meta')) ? yield* getTime(VERIFIED_AT) : undefined,
-        }
-      })),
-      ...(await place()),
+export const upkeep = ({ read }: Sql, schema: Schema, { place, migrate }: Parts) => ({
+  status: async () => ({
+    ...(await read(function* () {
+      return {
+        ...(yield* readSchema(schema.steps.length)),
+        counts: yield* countRows(),
+        /** When `verify` last passed, in UTC milliseconds. */
+        verifiedAt: (yield* hasTable('meta')) ? yield* getTime(VERIFIED_AT) : undefined,
+      }
+    })),
+    ...(await place()),
+  }),
+  /** The steps that `migrate` would run, with the beginnings of their statements (`CREATE TABLE subscription`). */
+  async pending() {
+    const from = await read(() => assertReadable(schema))
+    return schema.steps.slice(from).map((step, index) => ({
+      version: from + index + 1,
+      statements: statementsOf(step).map((statement) => statement.split(/\s*[\n(]/)[0] ?? ''),
+    }))
+  },
+  /** Runs them, each whole or absent. Refused while another migration holds the lock. */
+  async migrate() {
+    const from = await read(schemaVersion)
+    await migrate()
+    return { from, to: await read(schemaVersion) }
+  },
+  /** Operators' changes, newest first; none from a store that is older than the log. */
+  audit: (limit: number) =>
+    read(function* () {
+      return (yield* hasTable('audit')) ? yield* listAudit(limit) : []
     }),
-    /** The steps that `migrate` would run, with the beginnings of their statements (`CREATE TABLE subscription`). */
-    async pending() {
-      const from = await read(() => assertReadable(schema))
-      return schema.steps.slice(from).map((step, index) => ({
-        version: from + index + 1,
-        statements: statementsOf(step).map((statement) => statement.split(/\s*[\n(]/)[0] ?? ''),
-      }))
-    },
-    /** Runs them, each whole or absent. Refused while another migration holds the lock. */
-    async migrate() {
-      const from = await versionNow()
-      await migrate()
-      return { from, to: await versionNow() }
-    },
-    /** Operators' changes, newest first; none from a store that is older than the log. */
-    audit: (limit: number) =>
-      read(function* () {
-        return (yield* hasTable('audit')) ? yield* listAudit(limit) : []
-      }),
-  }
-}
+})
 
 /** What a check found. `damaged`: the file itself is corrupt, and not at most some rows, perhaps edited by hand. */
 export const verifyResult = ({ checked, faults }: Checked, damaged: boolean) => ({

@@ -68,11 +68,8 @@ export const messageSteps = {
       ? undefined
       : { ...message, ...about, attempts: 0, unknownSince: undefined, fence }
   },
-  /** Removes a queued confirmation if none is wanted, and otherwise the one before it that has not left. */
-  *decide({ id, fence, subscription }: QueuedMessage, wanted: boolean): Steps<void> {
-    if (wanted) yield* run(TEXTS.supersede, { id, subscription })
-    else yield* messageSteps.remove({ id, fence })
-  },
+  /** Removes the confirmations before this one that have not left. */
+  supersede: ({ id, subscription }: QueuedMessage) => run(TEXTS.supersede, { id, subscription }),
   remove: ({ id, fence }: Pick<QueuedMessage, 'id' | 'fence'>) => run(TEXTS.remove, { id, fence, sent: 0 }),
   due: (input: Due, text = TEXTS.due) => all<{ id: string }>(text, { ...input, far: input.now + FAR_MS }),
   *claim<Message extends QueuedMessage>(input: Due, text?: string): Steps<readonly Message[]> {

@@ -371,8 +371,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     },
   ],
   // Mails that have not left yet; first the confirmations that the build before would have tried again.
-  [
-    `
+  `
   CREATE TABLE message (
     id text PRIMARY KEY,
     stream text NOT NULL,
@@ -390,8 +389,6 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX message_due ON message (next_attempt_at);
   CREATE INDEX message_subscription ON message (subscription);
-  `,
-    `
   INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
   SELECT s.id, 'confirmation', 'confirmation.' || s.id, s.id,
     json_object('course', s.course, 'language', (SELECT language FROM confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1)),
@@ -403,7 +400,6 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     AND (s.state <> 'unsubscribed' OR s.unsubscribed_at < e.at)
     AND (s.state <> 'confirmed' OR (s.course <> 'status' AND s.next_attempt_at IS NULL));
   `,
-  ],
   // When and how somebody agreed. Builds before 0.3.0 write neither.
   `
   ALTER TABLE subscription ADD COLUMN consent_at bigint;

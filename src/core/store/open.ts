@@ -126,8 +126,7 @@ async function withSource<T>(from: StoreAddress, work: (source: CopySource) => P
   return (await import('./postgres/maintenance.ts')).withPostgresSource(from.url, work)
 }
 
-function sameKind(): StoreMaintenanceError {
-  return new StoreMaintenanceError(
+const sameKind = () =>
+  new StoreMaintenanceError(
     'a copy goes between an SQLite file and PostgreSQL. Between two files: db backup and db restore; between two databases: their own tools.',
   )
-}

@@ -196,18 +196,17 @@ export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) =>
     await migrate(pool)
     await assertUnused(pool, 'nothing was copied')
     return transaction(pool, async (on) => {
-      await explained(() => on.query(LOCK_ALL).catch(refuseIfHeld))
+      await explained(() =>
+        on.query(LOCK_ALL).catch((cause: unknown) => {
+          if (codeOf(cause) !== LOCK_NOT_AVAILABLE) throw cause
+          throw new StoreMaintenanceError(inUse('nothing was copied'), { cause })
+        }),
+      )
       return work(sourceOn(on))
     })
   })
 
 const LOCK_ALL = `LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`
-
-function refuseIfHeld(error: unknown): never {
-  throw codeOf(error) === LOCK_NOT_AVAILABLE
-    ? new StoreMaintenanceError(inUse('nothing was copied'), { cause: error })
-    : error
-}
 
 /** Faults are explained here: the caller would report them as faults of the other store. */
 function sourceOn(on: Queryable): CopySource {
@@ -225,7 +224,7 @@ function sourceOn(on: Queryable): CopySource {
 }
 
 /** Fails if a daemon uses the store; those behind a connection pooler cannot be seen. */
-export async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
+async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
   const { one } = plainSql(pool)
   for (let look = 1; ((await one(scalar<number>(OTHERS))) ?? 0) > 0; look += 1) {
     if (look === LOOKS) throw new StoreMaintenanceError(inUse(unchanged))

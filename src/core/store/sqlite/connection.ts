@@ -88,15 +88,16 @@ export function connectAnyway(input: Opening): SqliteDatabase {
   }
 }
 
-/** Takes every lock of a file, and moves its log into it; refuses a file that another process has open. */
-export function holdAlone(database: SqliteDatabase, file: string, done: 'copied' | 'changed'): void {
+/** Takes every lock of a file, and moves its log into it; closes and refuses a file that another process has open. */
+export function holdAlone(on: SqliteDatabase, file: string, done: 'copied' | 'changed'): SqliteDatabase {
   try {
     // Leaving WAL mode needs every lock there is.
-    if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete')
-      throw codeError('SQLITE_BUSY')
-    database.pragma('locking_mode = EXCLUSIVE')
-    database.exec('BEGIN EXCLUSIVE')
+    if (on.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw codeError('SQLITE_BUSY')
+    on.pragma('locking_mode = EXCLUSIVE')
+    on.exec('BEGIN EXCLUSIVE')
+    return on
   } catch (error) {
+    on.close()
     throw inUse(error, file, done)
   }
 }

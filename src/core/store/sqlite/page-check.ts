@@ -23,7 +23,7 @@ export function createPageCheck(
   let nextAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   let worker: Worker | undefined
-  let loaded = Promise.resolve()
+  let loaded: Promise<unknown> | undefined
 
   function note({ result, tookMs }: ReturnType<typeof readPages>): void {
     if (result !== undefined) sound = result
@@ -32,23 +32,20 @@ export function createPageCheck(
 
   function start(): void {
     let found: ReturnType<typeof readPages> = { result: undefined, tookMs: 0 }
-    const [load, run] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    loaded = load.promise
-    running = run.promise
-    worker = new Worker(inThread(), { eval: true, workerData: file })
-    worker.unref()
-    worker.on('message', (message: typeof found | 'loaded') => {
-      if (message === 'loaded') load.resolve()
-      else found = message
+    const thread = new Worker(inThread(), { eval: true, workerData: file })
+    worker = thread
+    thread.unref()
+    thread.on('error', () => {})
+    thread.on('message', (message: typeof found | 'loaded') => {
+      if (message !== 'loaded') found = message
     })
-    worker.once('error', () => {})
-    worker.once('exit', () => {
+    const first = (event: string) => new Promise<void>((resolve) => thread.once(event, () => resolve()))
+    running = first('exit').then(() => {
       note(found)
       running = undefined
       worker = undefined
-      load.resolve()
-      run.resolve()
     })
+    loaded = Promise.race([first('message'), running])
   }
 
   return {

@@ -59,11 +59,10 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
       }
     // Every file before any is replaced; one that is too damaged to be locked is in no use.
     for (const { to } of parts)
-      if (existsSync(to))
-        locks.set(
-          to,
-          unlessDamaged(to, () => locked(to)),
-        )
+      if (existsSync(to)) {
+        const lock = () => holdAlone(connect({ file: to, busyMs: 0 }), to, 'changed')
+        locks.set(to, unlessDamaged(to, lock))
+      }
     return ready.map(({ part: { to, holds }, image, missing, ...result }) => {
       const kept = putInPlace(to, image, now, locks.get(to))
       const audited = audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []
@@ -263,16 +262,4 @@ function putInPlace(to: string, image: string, now: number, old: SqliteDatabase 
     throw failed(to, error)
   }
   return isFirst ? undefined : kept
-}
-
-/** The old store with every lock taken. */
-function locked(file: string): SqliteDatabase {
-  const database = connect({ file, busyMs: 0 })
-  try {
-    holdAlone(database, file, 'changed')
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
 }
