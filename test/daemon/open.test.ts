@@ -88,6 +88,38 @@ test('why the provider refuses the sender is known until a message goes through,
   expect(inFlight).toEqual([1, 1, 1, 1, 1, 1])
 })
 
+test('a provider that takes no message for three people in a row refuses, whatever it says; a dead address counts for nothing', async () => {
+  const no: Outcome = { kind: 'transient', scope: 'message', reason: 'the mail API answered 503' }
+  const unclear: Outcome = { kind: 'unknown', reason: 'the connection broke' }
+  const never: Outcome = { kind: 'permanent', hardBounce: false, reason: 'the mail API answered 418' }
+  const dead: Outcome = { kind: 'permanent', hardBounce: true, reason: 'no such mailbox' }
+  const busy: Outcome = { kind: 'transient', scope: 'connection', reason: 'slow down' }
+  let next: Outcome = no
+  const platform = openLearning({ env: {}, mailer: testTransport(async () => next) })
+  onTestFinished(() => platform.close())
+  let about = 0
+  const after = async (name: string, outcome: Outcome) => {
+    next = outcome
+    about += 1
+    const slots = { startUrl: 'https://www.example.com/' }
+    const to = `${name}@example.com`
+    await platform.sendEmail({ template: 'welcome', to, slots, about: String(about) })
+    return platform.mailService.refused()
+  }
+  expect(await after('ada', no)).toBeUndefined()
+  expect(await after('ada', no)).toBeUndefined()
+  expect(await after('bob', never)).toBeUndefined()
+  expect(await after('bob', no)).toBeUndefined()
+  expect(await after('cyd', dead)).toBeUndefined()
+  expect(await after('dan', busy)).toBeUndefined()
+  expect(await after('eve', { kind: 'sent', id: '1' })).toBeUndefined()
+  expect(await after('ada', no)).toBeUndefined()
+  expect(await after('bob', unclear)).toBeUndefined()
+  expect(await after('fay', never)).toBe(never.reason)
+  expect(await after('gus', { kind: 'sent', id: '2' })).toBeUndefined()
+  expect(await after('ada', no)).toBeUndefined()
+})
+
 test('of two messages in flight one is left when the other is answered', async () => {
   const held: ((outcome: Outcome) => void)[] = []
   const platform = openLearning({

@@ -13,6 +13,9 @@ import type { Network } from '../../core/network/get.ts'
 import type { OpenOptions } from '../embedding.ts'
 import type { Stores } from './stores.ts'
 
+/** So many people in a row whom nothing reaches: it is not they, but the provider or what we send. */
+const UNREACHED = 3
+
 export type MailService = ReturnType<typeof openMail>
 
 /** The transport behind the list of suppressed addresses, counted and paced across all dispatchers. */
@@ -65,6 +68,8 @@ export function openMail(
   )
   let sending = 0
   let refused: string | undefined
+  /** Whom no message reached since the last that was sent; never more than are told apart. */
+  const unreached = new Set<string>()
   let failure: string | undefined
   const mailer: SuppressingMailer = {
     ...suppressing,
@@ -76,9 +81,18 @@ export function openMail(
           const { stream = streamOf(mails.definitions, message.template) } = message
           counted(stream, outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed')
         }
-        if (outcome.kind === 'sent') refused = undefined
-        else failure = outcome.reason
-        if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
+        if (outcome.kind === 'sent') {
+          refused = undefined
+          unreached.clear()
+          return outcome
+        }
+        failure = outcome.reason
+        const scope = outcome.kind === 'transient' ? outcome.scope : 'message'
+        const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
+        if (isOutcome(outcome) && scope === 'message' && !isOfAddress && unreached.size < UNREACHED)
+          unreached.add(message.to.address)
+        if (scope === 'sender') refused = outcome.reason
+        if (unreached.size === UNREACHED) refused ??= outcome.reason
         return outcome
       } finally {
         sending -= 1
@@ -94,7 +108,7 @@ export function openMail(
     /** The number of messages in flight: handed over, but not answered yet. */
     sending: () => sending,
     failure: () => failure,
-    /** Why the provider refuses the sender; undefined once a message went through. */
+    /** Why the provider refuses the sender, or everybody; undefined once a message went through. */
     refused: () => refused,
   }
 }
