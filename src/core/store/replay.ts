@@ -3,7 +3,8 @@ import { suppressionHashes } from '../course/links.ts'
 import type { Subscription } from '../course/subscription.ts'
 import { EXPIRES_MS } from '../delivery/streams.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
-import { secret } from '../secret.ts'
+import { recipientHashes } from '../mail/send-once.ts'
+import { type Secret, secret } from '../secret.ts'
 import { type CopiedRow, PAGE } from './copy.ts'
 import { enrolments } from './enrolments.ts'
 import { TEXTS as ERASURE, PERSONAL } from './erasure.ts'
@@ -37,7 +38,7 @@ export const TEXTS = {
   mailbox: page('mailbox', 'identity', 'identity'),
 }
 
-type Found = { readonly table: keyof typeof TEXTS; readonly id: string }
+type Found = { readonly table: keyof typeof TEXTS | 'sent_mail'; readonly id: string }
 type Person = Pick<Found, 'id'> & { readonly address: string }
 
 type Entry<What extends JournalEntry['what']> = Extract<JournalEntry, { what: What }>
@@ -59,19 +60,16 @@ export async function replay(sql: Sql, entries: readonly JournalEntry[]): Promis
   const count = { ...NOTHING_REPLAYED }
   for (const entry of entries) if (entry.what === 'audited') await sql.write(() => addAudit(entry.entry))
   const keys = (await sql.one(addressKeys())).map(secret)
-  const hashesOf = (identity: string) => suppressionHashes(keys, identity)
-  count.erased = await eraseAgain(sql, entries.filter(is('erased')), hashesOf)
+  const erased = entries.filter(is('erased'))
+  count.erased = await eraseAgain(sql, erased, keys)
   const listings = new Map(entries.filter(is('suppressed', 'released')).map((one) => [one.identity, one]))
-  const reported = feedback(sql)
-  for (const one of listings.values()) if (await listAgain(reported, one, hashesOf)) count[one.what] += 1
+  for (const one of listings.values()) if (await listAgain(feedback(sql), one, keys)) count[one.what] += 1
   const holds = new Map(entries.filter(is('paused', 'resumed')).map((one) => [one.name, one]))
   for (const hold of holds.values()) count[hold.what] += await sql.write(() => holdAgain(hold))
   const last = new Map(
     entries.filter(is('unsubscribed', 'undone')).map((one) => [`${one.id} ${one.enrolment}`, one]),
   )
-  const gone = new Set(
-    entries.filter(is('erased')).flatMap(({ rows }) => [rows.subscription, ...(rows.others ?? [])]),
-  )
+  const gone = new Set(erased.flatMap(({ rows }) => [rows.subscription, ...(rows.others ?? [])]))
   for (const entry of last.values()) {
     const { id, at: now, hash } = entry
     const before = await findById(id)
@@ -92,15 +90,16 @@ function is<What extends JournalEntry['what']>(...whats: readonly What[]) {
   return (entry: JournalEntry): entry is Entry<What> => wanted.has(entry.what)
 }
 
-type HashesOf = (identity: string) => readonly string[]
-
 /** Deletes who was erased since, by the ids in the journal, and by the hashes of addresses: one made from rows has no ids. */
-async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], hashesOf: HashesOf): Promise<number> {
+async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], keys: readonly Secret[]) {
   if (erased.length === 0) return 0
   const byHash = new Map<string, Found[]>(erased.map(({ hash }) => [hash, []]))
   for await (const { address: given, ...row } of everybody(sql)) {
     const address = parseAddress(given)
-    if (address.ok) for (const hash of hashesOf(address.identity)) byHash.get(hash)?.push(row)
+    if (!address.ok) continue
+    const sent = () => keys.flatMap((key) => recipientHashes(key.reveal(), address.identity))
+    for (const hash of suppressionHashes(keys, address.identity))
+      byHash.get(hash)?.push(row, ...sent().map((id) => ({ table: 'sent_mail' as const, id })))
   }
   let changed = 0
   for (const { hash, at: now, rows } of erased) {
@@ -117,6 +116,7 @@ async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], hashesOf
     const changes = await sql.write(function* () {
       let sum = yield* run(ERASURE.suppress, { hash, now })
       for (const table of PERSONAL) sum += yield* run(ERASURE.drop[table], { ids: idsOf(table) })
+      sum += yield* run(ERASURE.sentMail, { recipients: idsOf('sent_mail') })
       return sum + (yield* mailboxes.drop(idsOf('mailbox')))
     })
     if (changes > 0) changed += 1
@@ -126,7 +126,7 @@ async function eraseAgain(sql: Sql, erased: readonly Entry<'erased'>[], hashesOf
 
 async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
   // The texts have these names.
-  for (const table of Object.keys(TEXTS) as Found['table'][])
+  for (const table of Object.keys(TEXTS) as (keyof typeof TEXTS)[])
     for (let after: string | undefined = ''; after !== undefined; ) {
       const rows: readonly Person[] = await one(all<Person>(TEXTS[table], { after }))
       for (const row of rows) yield { table, ...row }
@@ -135,13 +135,13 @@ async function* everybody({ one }: Sql): AsyncGenerator<Found & Person> {
 }
 
 /** Applies the last entry about an address; false if that changes nothing. */
-async function listAgain({ apply, find }: FeedbackStore, listing: Listing, hashesOf: HashesOf) {
+async function listAgain({ apply, find }: FeedbackStore, listing: Listing, keys: readonly Secret[]) {
   const { what, at, identity } = listing
   const known = (await find(identity))?.suppression
   if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) return false
   const change =
     what === 'suppressed'
-      ? suppressionChange(identity, listing.suppression, hashesOf)
+      ? suppressionChange(identity, listing.suppression, (one) => suppressionHashes(keys, one))
       : releaseChange(identity, { at, reason: 'done again after a restore', source: 'operator' })
   const [applied] = await apply([change], at)
   return applied !== 'erased'

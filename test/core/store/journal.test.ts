@@ -14,8 +14,10 @@ import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { suppressionHash } from '../../../src/core/course/links.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
 import { storeState } from '../../../src/core/health/engine-probes.ts'
 import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/store.ts'
+import { recipientHashes } from '../../../src/core/mail/send-once.ts'
 import { entryOf } from '../../../src/core/store/journal.ts'
 import { openMaintenance, openStore, readSchema, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
@@ -44,11 +46,11 @@ async function store() {
     await opened.course.confirm({ begin, tokenHash: name, now: NOW })
   }
   for (const name of ['ada', 'grace', 'joan']) await confirm(name)
-  const erase = (name: string, within = opened) =>
+  const erase = (name: string, within = opened, recipients: readonly string[] = []) =>
     within.course.erase({
       identity: `${name}@example.com`,
       spellings: [`${name}@example.com`],
-      recipients: [],
+      recipients,
       suppressionHash: suppressionHash(KEY, `${name}@example.com`),
       now: NOW + 1,
     })
@@ -167,6 +169,24 @@ test('a copy of a journal from before an erasure brings no erased address back',
   expect(await again.feedback.find('joan@example.com')).toBeUndefined()
   expect(await again.course.find('joan@example.com')).toBeUndefined()
   expect(await readFile(it.journal, 'utf8')).not.toContain('joan@')
+})
+
+test('of somebody who was erased since the backup, a restore keeps nothing of what the backup says', async () => {
+  const it = await store()
+  await it.suppress('joan')
+  const recipients = recipientHashes(KEY, 'joan@example.com')
+  for (const [n, recipient] of recipients.entries())
+    await it.opened.sentMail.begin({ key: `mail ${n}`, now: NOW, recipient, caps: [], content: 'c' })
+  await it.backup('b.sqlite')
+  await it.erase('joan', it.opened, recipients)
+  await it.opened.close()
+  await it.restore('platform.sqlite', { force: true })
+  const again = await it.open()
+  const capped = { now: NOW + 1, caps: [{ most: 1, windowMs: DAY_MS }], content: 'c' }
+  for (const recipient of recipients)
+    expect(await again.sentMail.begin({ ...capped, key: recipient, recipient })).not.toBe('capped')
+  expect(await again.feedback.find('joan@example.com')).toBeUndefined()
+  expect(await again.feedback.listSuppressed(10)).toEqual([])
 })
 
 test('an unsubscribe counts while the journal cannot be written, health fails, and the journal catches up', async () => {
