@@ -58,7 +58,9 @@ async function folder() {
 
 async function receiver(status: number) {
   const bodies: string[] = []
+  const signed: boolean[] = []
   const server = createServer(async (request, response) => {
+    signed.push('webhook-signature' in request.headers)
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk)
     bodies.push(Buffer.concat(chunks).toString())
@@ -66,7 +68,7 @@ async function receiver(status: number) {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, bodies }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, bodies, signed }
 }
 
 test('list shows open incidents, due alerts and their channels; with a silence, the alerts that it holds back', async () => {
@@ -128,6 +130,9 @@ test('an alert that a pause or a silence holds is held in alert list and in mail
   expect(stdout.match(/due {5}.*/g)).toEqual(['due     opened by webhook'])
   expect((await run(['mail', 'resume', '--stream', 'course', '--data', data])).stdout).toMatch(
     /^resumed: course \(.*\n$/,
+  )
+  expect((await store.audit.list(9)).find(({ action }) => action === 'resume')?.details).toBe(
+    'course: new pager',
   )
   expect(await queued()).toMatchObject({ due: 2, held: 1 })
   await run(['mail', 'resume', '--data', data])
@@ -206,6 +211,9 @@ test('test sends on every channel without a store, and says what did not arrive'
       stdout: 'sent by webhook\nnot sent by escalation: the webhook answered 500\n',
     },
   )
+  const both = { ALERT_WEBHOOK_URL: good.url, ALERT_ESCALATION_URL: good.url }
+  await alert(['test'], { ...both, ALERT_WEBHOOK_SECRET: 'a-secret-that-signs-alerts-of-both' })
+  expect(good.signed).toEqual([false, false, true, true])
   expect(await alert(['test'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('no channel for alerts'),

@@ -132,7 +132,8 @@ test('status judges as health --deep and the status page do, and its exit code f
       MAILER_API_KEY: 'key-for-tests',
       MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
       MAILER_FROM: 'course@example.com',
-      HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes',
+      // Both of a rotation.
+      HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes,the-health-token-before-of-32-byte',
     },
   })
   const deep = await it.run(

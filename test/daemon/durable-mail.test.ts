@@ -132,6 +132,7 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(await next.deliver()).toBe(1)
     expect(it.messages[1]).toEqual(it.messages[0])
     expect(it.messages[1]).toMatchObject({
+      to: { name: 'Ada', address: 'ada@example.com' },
       from: { name: 'Bills', address: 'bills@example.com' },
       headers: expect.objectContaining({ 'X-PM-Message-Stream': 'bills' }),
       attachments: [{ name: 'Rechnung ä.pdf', type: 'application/pdf', content: PDF }],
@@ -152,6 +153,22 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     })
     expect(await mail.send('exam-passed', { ...large, durable: false })).toMatchObject({ sent: true })
     expect(it.messages[0]?.attachments?.[0]?.content).toHaveLength(1_000_000)
+  })
+
+  test('a mail is queued in its own language', async () => {
+    const it = await world(kind)
+    const { 'exam-passed': english, ...others } = await learning.mails.compiled()
+    if (english === undefined) throw new Error('the preset has this mail')
+    const compiled = {
+      ...others,
+      'exam-passed': english,
+      'de/exam-passed': { ...english, subject: ['Bestanden'] },
+    }
+    const { mail, deliver } = it.open({}, async () => compiled)
+    for (const language of ['de-AT', 'fr'])
+      await mail.send('exam-passed', { ...MAIL, language, key: language })
+    await deliver()
+    expect(it.messages.map(({ subject }) => subject === 'Bestanden').toSorted()).toEqual([false, true])
   })
 
   test('a provider that is down for a day delays a mail; its bytes stay the same when its template is edited', async () => {

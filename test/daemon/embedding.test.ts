@@ -100,7 +100,10 @@ test('parts of a host may be objects of classes, whose methods need their own ob
   expect(await platform.health('web', { deep: true })).toMatchObject({ time: '2026-05-01T00:00:00.000Z' })
   expect((await post(platform, '/api/email', { template: 'welcome', inputs: {} })).status).toBe(200)
   expect((await platform.api.fetch(new Request('http://api.example/api/health'))).status).toBe(200)
-  expect(mailer.sent).toHaveLength(2)
+  const slots = { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' }
+  const mail = { template: 'exam-passed', to: 'ada@example.com', slots, key: 'exam.1' }
+  expect(await platform.sendEmail(mail)).toMatchObject({ sent: true })
+  expect(mailer.sent.map(({ date }) => date.toISOString().slice(0, 10))).toEqual(Array(3).fill('2026-05-01'))
   expect(log.events).not.toContain('request_failed')
 })
 

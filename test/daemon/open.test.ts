@@ -1,13 +1,17 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { PROGRAM } from '../../src/core/audit.ts'
+import { suppressionHash } from '../../src/core/course/links.ts'
 import { HOUR_MS } from '../../src/core/durations.ts'
-import { type Log, systemClock } from '../../src/core/host.ts'
+import { type Log, systemClock, systemRandom } from '../../src/core/host.ts'
+import { suppressAddress } from '../../src/core/mail/feedback/suppressions.ts'
 import type { Outcome } from '../../src/core/mail/mailer.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
+import { openTestStore } from '../support/stores.ts'
 import { testTransport } from '../support/test-transport.ts'
 
 const subscribe = (email: string) =>
@@ -51,6 +55,23 @@ test('a used-up budget of confirmations is told again only after an hour in whic
   time.monotonic += HOUR_MS
   expect(await mail()).toBe('ok')
   expect(await ask(0)).toBe(2)
+})
+
+test('nothing is kept of an address that a build before erased under one of the secrets of links', async () => {
+  const [before, now] = ['a-link-secret-of-before-in-32-bytes', 'a-link-secret-of-today-in-32-bytes']
+  const store = await openTestStore(undefined)
+  const platform = openLearning({ env: { EMAIL_LINK_SECRET: `${now},${before}` }, store })
+  onTestFinished(() => platform.close())
+  const list = await platform.mailService.suppressionList()
+  const by = { operator: PROGRAM, clock: systemClock, random: systemRandom }
+  for (const [name, key] of Object.entries({ ada: before, bob: now })) {
+    const identity = `${name}@example.com`
+    const suppressionHashOf = suppressionHash(key, identity)
+    await store.course.erase({
+      ...{ identity, spellings: [identity], recipients: [], suppressionHash: suppressionHashOf, now: 1 },
+    })
+    expect(await suppressAddress(list, { ...by, identity, cause: 'manual', reason: 'asked' })).toBe('erased')
+  }
 })
 
 test('why the provider refuses the sender is known until a message goes through, and no message stays in flight', async () => {

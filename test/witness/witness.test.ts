@@ -225,22 +225,25 @@ test('the platform and the other witnesses may be behind a path', async () => {
   expect([...new Set(asked)].toSorted()).toEqual(['/b/vote', '/school/api/witness'])
 })
 
-test('what operators announce, and withdraw again, is on the page of a witness with its next round', async () => {
+test('what operators announce, add to it and withdraw again is on the page of a witness with its next round', async () => {
   const clock = clockAt(Date.now())
   const store = await openStore(undefined)
   onTestFinished(() => store.close())
   const home = await platform({ WITNESS_SECRET }, { store, clock: { ...systemClock, now: () => clock.at } })
   const it = await witness({ name: 'a', platform: home.url, clock })
   const ask = await pages(it, clock)
-  const shows = async () => {
+  const shows = async (text = 'The kiln is moved') => {
     clock.at += 30_000
     await it.round()
-    return (await ask('/')).text.includes('The kiln is moved')
+    return (await ask('/')).text.includes(text)
   }
   const announcement = { id: 'a1', text: 'The kiln is moved', from: clock.at, until: undefined, by: 'ops' }
   expect(await shows()).toBe(false)
   await store.incidents.announce(announcement, clock.at)
   expect(await shows()).toBe(true)
+  const update = { id: 'u1', subject: 'a1', text: 'It is up the stairs', state: undefined, by: 'ops' }
+  await store.incidents.update({ ...update, at: clock.at })
+  expect(await shows(update.text)).toBe(true)
   await store.incidents.withdraw({ id: 'a1', now: clock.at })
   expect(await shows()).toBe(false)
 })
@@ -566,6 +569,17 @@ test('a bucket takes what has changed, signed, and one that refuses delays no ro
   await refused.round()
   await expect(to('AKIANOBODY')({ ...refused.known(), snapshot: snapshot as never })).rejects.toThrow(
     'the bucket answers with 403 for incidents/index.html',
+  )
+})
+
+test('a bucket that is elsewhere has taken nothing', async () => {
+  const clock = clockAt(Date.now())
+  const elsewhere = await serve((_, response) => response.writeHead(301, { location: '/' }).end())
+  const key = { id: S3_KEY.S3_KEY, secret: secret(S3_KEY.S3_SECRET), region: S3_KEY.S3_REGION }
+  const snapshot = { html: 'h', kept: '', json: '{}', atom: 'a', badge: 'b', badgeUnreachable: '' }
+  const publish = publisher(clock, `${elsewhere}/status`, key)
+  await expect(publish({ snapshot, confirmedAt: clock.at, isOutage: false })).rejects.toThrow(
+    'the bucket answers with 301 for status.json',
   )
 })
 

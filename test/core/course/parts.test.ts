@@ -165,6 +165,17 @@ test('an enrolment follows the version that it began with, and the course itself
   expect(asked).toHaveLength(2)
 })
 
+test('a plan that the store could not give once is asked for again', async () => {
+  const now = createCatalog([course('pots')])
+  const begun = (await now.begin())({ course: 'pots', confirmedAt: 5, timeZone: undefined })
+  const answers = [Promise.reject(new Error('the store is away')), Promise.resolve(begun?.pinned?.plan)]
+  const store = { pinnedPlan: async () => answers.shift() }
+  const later = createCatalog([course('pots', { lessons: ['c'] })])
+  const plan = () => later.plan({ course: 'pots', courseVersion: begun?.pinned?.version, day: 1 }, store)
+  await expect(plan()).rejects.toThrow('away')
+  expect((await plan())?.lessons).toEqual(['a', 'b'])
+})
+
 /** One process’s hours over a store, told of everything. */
 async function hours({
   store,

@@ -140,6 +140,26 @@ eve@example.com,daily,confirmed,2,2026-01-02,form
   ])
 })
 
+test('whoever had a lesson elsewhere gets the next one here no sooner than the spacing of the course', async () => {
+  const [own, local] = [
+    { ...daily, spacingMs: 2 * DAY_MS },
+    { ...weekly, spacingMs: 30 * DAY_MS },
+  ]
+  const spaced = createCatalog([own, local], { zones })
+  const it = await courseWith(0, { catalog: spaced })
+  const last = new Date(START - DAY_MS).toISOString()
+  const list = `address,course,sent,last_sent_at,${CONSENT}
+ada@example.com,daily,1,${last},2026-01-02,form
+bob@example.com,choir,1,${last},2026-01-02,form
+`
+  const { people } = readPeople(list, { courses: spaced.courses, now: START })
+  await all(it.course.admit(people, { dryRun: false, file: 'people.csv' }, OPS))
+  expect((await it.course.find('ada@example.com', 'daily'))?.nextAttemptAt).toBe(START + DAY_MS)
+  expect((await it.course.find('bob@example.com', 'choir'))?.nextAttemptAt).toBeGreaterThan(
+    START + 29 * DAY_MS,
+  )
+})
+
 test('the people of one course are exported also behind a page that has none of them', async () => {
   const it = await courseWith(500, { kind: 'memory' })
   const late = { identity: 'late@example.com', address: 'late@example.com', tokenHash: 'hash-late' }

@@ -90,7 +90,10 @@ test('paused courses are reported with the reason, and their lessons are not als
 test('one pause is one incident, whatever it holds, and a breaker that tripped before is another', () => {
   const hold = (stream: StreamName, at: number, reason = 'wrong prices') => ({ stream, at, reason })
   const all = [hold('notice', NOW), hold('course', NOW), hold('mail', NOW)]
-  expect(reasons({ holds: all })).toEqual({ mail_paused: 'notice, course, mail: wrong prices' })
+  const late = { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS }
+  expect(reasons({ holds: all, lessonsDueSince: late })).toEqual({
+    mail_paused: 'notice, course, mail: wrong prices',
+  })
   expect(reasons({ holds: [hold('course', NOW - 1, '5 of 60'), hold('mail', NOW)] })).toEqual({
     courses_paused: '5 of 60',
     mail_paused: 'mail: wrong prices',

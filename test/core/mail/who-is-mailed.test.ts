@@ -114,7 +114,7 @@ test.each([
   },
 )
 
-test('counts an accepted mail under its transport and domain, and marks all but lessons as urgent', async () => {
+test('counts an accepted mail under its transport and domain, and marks all but lessons and notices as urgent', async () => {
   const { it, sent, urgent, suppress } = await mailer()
   expect(await it.send(MAIL)).toEqual({ kind: 'sent', id: 'provider-1' })
   const counted = { at: NOW, kind: 'sent', source: 'test', domain: 'gmail.com', count: 1 }
@@ -123,6 +123,10 @@ test('counts an accepted mail under its transport and domain, and marks all but 
   await suppress('manual')
   expect(await it.send(LESSON)).toMatchObject({ kind: 'sent' })
   expect([sent, urgent()]).toEqual([[counted, counted], 1])
+  await it.send({ ...LESSON, stream: 'notice' })
+  expect(urgent()).toBe(1)
+  await it.send({ ...MAIL, to: { name: undefined, address: 'bob@example.com' }, stream: 'confirmation' })
+  expect(urgent()).toBe(2)
 })
 
 test('counting that fails costs no mail, and a list that cannot be read lets none out but lessons', async () => {

@@ -43,7 +43,12 @@ async function dumped() {
     const copies = TABLES.map((table) => `CREATE TABLE ${schema}.${table} AS TABLE platformctl.${table}`)
     await sql(`CREATE SCHEMA ${schema}`, ...copies)
   }
+  const audited = (action: 'pause' | 'resume', now: number) =>
+    auditEntry({ action, operator: PROGRAM, now, random: systemRandom })
+  const hold = { streams: ['mail'], reason: 'wrong texts' } as const
+  await store.sending.pause({ ...hold, now: NOW, audit: audited('pause', NOW) })
   await keep('dump')
+  await store.sending.resume({ ...hold, now: NOW + 1, audit: audited('resume', NOW + 1) })
   await course.claimDue({ now: NOW, limit: 1, retries: 1, leaseMs: 60_000, call: 'c' })
   await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
   // Left, came back under a new enrolment, and left again.
@@ -62,7 +67,7 @@ async function dumped() {
   await openIncident(store.incidents, incidentWith({ openedAt: NOW + 1 }))
   const suppression = { cause: 'complaint', at: NOW + 1, source: 'ses', reason: 'spam' } as const
   await store.feedback.apply([suppressionChange('grace@example.com', suppression, () => [])], NOW + 1)
-  const audit = auditEntry({ action: 'pause', operator: PROGRAM, now: NOW + 1, random: systemRandom })
+  const audit = audited('pause', NOW + 1)
   await store.sending.pause({ streams: ['notice'], reason: 'wrong texts', now: NOW + 1, audit })
   await store.sentMail.begin({ key: 'welcome', now: NOW + 1, recipient: 'r', caps: [], content: 'c' })
   await store.sentMail.recordSent({ key: 'welcome', id: 'sent' })
@@ -121,7 +126,7 @@ test('after an older dump was restored into PostgreSQL, nobody who left since th
     expect(done).toMatchObject({ exitCode: 0, stderr: '' })
     expect(done.stdout).toMatch(
       twice === 0
-        ? /happened after the backup: 2 unsubscribed, 1 subscribed again, 1 erased, 1 suppressed, 1 paused/
+        ? /happened after the backup: 2 unsubscribed, 1 subscribed again, 1 erased, 1 suppressed, 1 paused, 1 resumed/
         : /the journal has no changes after the backup/,
     )
     expect(await it.states()).toMatchObject({

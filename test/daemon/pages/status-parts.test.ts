@@ -1,5 +1,6 @@
 import { inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { saidIn } from '../../../src/core/incidents/incident.ts'
 import type { DayOfMail } from '../../../src/core/mail/feedback/sending.ts'
 import { en } from '../../../src/core/messages/en.ts'
 import type { RootIncident } from '../../../src/core/status/history.ts'
@@ -112,6 +113,10 @@ test('the feed is as new as its newest change, and as its first look without any
     at: NOW - 30_000,
   } as const
   expect(updated(feed([{ ...over, updates: [update] }]))).toEqual(Array(2).fill('2026-11-22T12:29:30.000Z'))
+  const announced = { id: 'a', text: 'Moving', from: NOW - 90_000, until: undefined, by: 'ada' }
+  expect(updated(feed([], { announcements: [{ ...announced, updates: [update] }] }))).toEqual(
+    Array(2).fill('2026-11-22T12:29:30.000Z'),
+  )
   expect(updated(feed([]))).toEqual(['2026-11-21T12:30:00.000Z'])
   expect(updated(feed([], { since: undefined }))).toEqual(['2026-11-22T12:30:00.000Z'])
 })
@@ -236,6 +241,15 @@ test.each([
   [`${'x'.repeat(79)}🔥🔥`, `${'x'.repeat(79)}…`],
 ])('%j is announced in a title as %j', (text, title) => {
   expect(headline(text)).toBe(title)
+})
+
+test.each([
+  ['de-AT', 'Umzug'],
+  ['DE', 'Umzug'],
+  ['pt-BR', 'Mudança'],
+  ['pt', 'Moving'],
+])('an announcement is read in %s as: %s', (language, said) => {
+  expect(saidIn({ text: 'Moving', translations: { de: 'Umzug', 'pt-br': 'Mudança' } }, language)).toBe(said)
 })
 
 test('a calendar has an event for each announcement, in lines of at most 75 bytes that end as RFC 5545 says', () => {
