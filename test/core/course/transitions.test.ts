@@ -140,6 +140,9 @@ test('a claim sets its lease and its call, keeps the moment of the first attempt
   const problem = { kind: 'unknown', reason: 'the line broke', since: 5 } as const
   expect(take({ ...taken, problem }, lease).problem?.since).toBe(5)
   expect(take({ ...enrolled, problem }, lease).problem).toBe(problem)
+  // Failed before: that attempt delivered nothing, and the lost one may have.
+  const failed = { kind: 'failed', reason: 'greylisted', since: 5 } as const
+  expect(take({ ...taken, problem: failed }, lease).problem).toEqual(again.problem)
 })
 
 test('a claim says all that sending needs, and there is none without a day in hand', () => {

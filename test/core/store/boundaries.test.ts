@@ -97,6 +97,16 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await claim(course, 'b', { now: DAY_MS })).toHaveLength(3)
   })
 
+  test('an attempt whose sender died is unknown, also after one that failed', async () => {
+    const { course, lease } = await storeWith(kind, ['ada'])
+    await course.settle([failed(await only(claim(course, 'first')), 5)])
+    await only(claim(course, 'died', { now: 5 }))
+    lease.now += LEASE_MS
+    const problem = { kind: 'unknown', reason: expect.stringContaining('ended before'), since: 5 }
+    expect(await only(claim(course, 'next', { now: 6 }))).toMatchObject({ problem })
+    expect(await course.findById('ada')).toMatchObject({ problem })
+  })
+
   test('of lessons that failed, too, the one whose next attempt is earliest goes first, whatever was tried before it', async () => {
     const { course } = await storeWith(kind, ['a', 'b', 'c'])
     const [first, second, third] = [
