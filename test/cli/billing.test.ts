@@ -29,12 +29,13 @@ const PRICES: Record<string, object> = {
 }
 
 /** A payments API on loopback that answers as the public one documents, and keeps what it was asked. */
-async function paymentsApi(prices: Record<string, object> = PRICES, key = KEY) {
+async function paymentsApi(prices: Record<string, object> = PRICES, key = KEY, heard = (_: string) => {}) {
   const asked: string[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += String(chunk)
     asked.push(`${request.method} ${request.url}${body === '' ? '' : ` ${body}`}`)
+    heard(request.url ?? '')
     const json = (status: number, answer: object) =>
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer))
     if (request.headers.authorization !== `Bearer ${key}`)
@@ -198,6 +199,23 @@ test('a refused key and an unreachable API exit with code 3', async () => {
     code: 3,
     stdout: expect.stringContaining('the payments API gave no answer: check PAYMENTS_API_URL'),
   })
+})
+
+test.each([
+  ['/v1/prices/price_pro_monthly', []],
+  ['/v1/checkout/sessions', ['/v1/checkout/sessions', '/v1/checkout/sessions/cs_test_1/expire']],
+])('interrupted at %s it says so, asks for nothing new, and leaves no session open', async (at, wanted) => {
+  const interrupt = new AbortController()
+  const api = await paymentsApi(PRICES, KEY, (path) => {
+    if (path === at) interrupt.abort()
+  })
+  const { context, stdout, stderr } = testContext({
+    env: { ...ENV, PAYMENTS_API_URL: api.url },
+    signal: interrupt.signal,
+  })
+  expect(await runProgram(['billing', 'smoke', '--url', 'http://127.0.0.1:1'], context)).toBe(1)
+  expect([stdout(), stderr()]).toEqual(['', 'platformctl: interrupted before everything was tried.\n'])
+  expect(api.asked.flatMap((one) => /^POST (\S+)/.exec(one)?.[1] ?? [])).toEqual(wanted)
 })
 
 test('keys of two modes do not go together', async () => {

@@ -2,7 +2,7 @@ import { readSettings } from '../../core/env/settings.ts'
 import type { SmokeCheck } from '../../core/payments/smoke.ts'
 import { trimEnd } from '../../core/trim-end.ts'
 import { command, type Define } from '../command.ts'
-import { EXIT, loadPaint, openProgress, wrongUsage } from '../context.ts'
+import { EXIT, failure, loadPaint, openProgress, wrongUsage } from '../context.ts'
 import { loadEnvironment } from '../environment.ts'
 import { ENV_FILE } from '../inputs.ts'
 
@@ -53,8 +53,10 @@ export const define: Define = () => ({
         for await (const check of smoke(context, input)) {
           checks.push(check)
           progress.show(`${check.name}: ${check.state}`)
+          if (context.signal.aborted) break
         }
         progress.end()
+        if (context.signal.aborted) throw failure('interrupted before everything was tried.')
         const lines = checks.map(
           ({ state, name, finding }) => `${paint[STYLE[state]](MARK[state])} ${name.padEnd(20)}${finding}\n`,
         )

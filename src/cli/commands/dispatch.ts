@@ -78,11 +78,8 @@ async function localSource(context: Context, env: Environment, options: Dispatch
 
 /** What a call would send, in the order in which it would, without claiming anything. */
 async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
-  const due = ((await source.due?.()) ?? []).map(({ nextAttemptAt, ...subscription }) => ({
-    id: subscription.id,
-    day: nextDay(subscription),
-    nextAttemptAt,
-  }))
+  const found = (await source.due?.()) ?? []
+  const due = found.map((one) => ({ id: one.id, day: nextDay(one), nextAttemptAt: one.nextAttemptAt }))
   const lines = due.map(
     ({ id, day, nextAttemptAt }) => `day ${day} of ${id}, due since ${iso(nextAttemptAt ?? 0)}\n`,
   )
