@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Where temporary files go: into memory where there is ample room, because a store waits for the disk at every commit. */
 const MEMORY = '/dev/shm'
@@ -54,11 +55,26 @@ const LONG = [
   'test/security/growth.test.ts',
 ]
 
+/**
+ * Short files that take long. Vitest begins with the largest files where it has no times of an earlier run: these would come
+ * late, and the last of them would run alone.
+ */
+const FIRST =
+  /(?:hostile-report|postgres-outage|portability|emergency-stop|interleaving|env-verify|moving-day|lifecycle|pace|daemon\/notices|alarms|mail\/hostile|leaves-nothing|oracle)\.test\.ts$/
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return [true, false].flatMap((first) => sorted.filter((file) => FIRST.test(file.moduleId) === first))
+  }
+}
+
 /** One worker more than processors, because most tests wait for a process, a socket or a database. */
 const maxWorkers = availableParallelism() + 1
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
     projects: [
       // A worker runs many of these files, one after the other: a test leaves the process as it was.
