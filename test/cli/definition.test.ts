@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const write = (name: string, text: string) => writeFile(path.join(folder, name), text)
 /** A process of its own: for definitions that end it, print or are written anew. */
-const spawn = (args: string[], env: Record<string, string> = {}) => platformctl(args, { cwd: folder, env })
+const spawn = (args: string[]) => platformctl(args, { cwd: folder })
 const run = (args: string[]) => command(args, { cwd: folder })
 
 const KILN = `import { definePlatform } from 'platformctl/config'
@@ -317,7 +317,7 @@ registerPlatform({ preset: 'base', services: { web: {} }, groups: { a: { unlocks
   })
 })
 
-test.each([
+test.each<[what: string, text: string, sentence: RegExp, by?: typeof run]>([
   [
     'throws',
     `throw new Error('${CANARY}')`,
@@ -325,32 +325,43 @@ test.each([
   ],
   ['never ends', `export default (() => { while (true); })()`, /did not finish loading within 5 seconds/],
   ['ends the process', `console.log('${CANARY}')\nprocess.exit(0)`, /ends the process while it loads/],
-  ['exports nothing', `export const platform = {}`, /exports no definition/],
+  ['exports nothing', `export const platform = {}`, /exports no definition/, run],
   [
     'has a fault',
     `export default { name: 3 }`,
     /^platformctl: platform\.config\.ts: name: This is a number, not text\./,
+    run,
   ],
-  ['has two faults', `export default { name: 3, groups: 4 }`, /has 2 faults\.\n {2}name: .*\n {2}groups: /],
+  [
+    'has two faults',
+    `export default { name: 3, groups: 4 }`,
+    /has 2 faults\.\n {2}name: .*\n {2}groups: /,
+    run,
+  ],
   [
     'names missing folders',
     `export default { preset: 'base', mails: './nowhere', courses: { a: { lessons: './nothing' } } }`,
     /mails: There is no folder "\.\/nowhere"\..*\n.*courses\.a\.lessons: There is no folder "\.\/nothing"\./,
+    run,
   ],
   [
     'has a course without lessons',
     `export default { preset: 'base', courses: { a: { lessons: '.' } } }`,
     /courses\.a\.lessons: The folder "\." holds no lessons\. Add one, as 1-first-steps\.md, or remove the course\./,
+    run,
   ],
-])('every command exits with 2 and a sentence if the definition %s', async (_, text, sentence) => {
-  await write('platform.config.ts', text)
-  const { exitCode, stdout, stderr } = await spawn(['preflight', '--format', 'json'])
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
-  expect(stderr).toMatch(sentence)
-  expect(stderr).not.toMatch(/\n\s+at /)
-  if (text.includes('throw')) expect(stderr).not.toContain(CANARY)
-  expect((await spawn(['--help'])).exitCode).toBe(0)
-})
+])(
+  'every command exits with 2 and a sentence if the definition %s',
+  async (_, text, sentence, by = spawn) => {
+    await write('platform.config.ts', text)
+    const { exitCode, stdout, stderr } = await by(['preflight', '--format', 'json'])
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+    expect(stderr).toMatch(sentence)
+    expect(stderr).not.toMatch(/\n\s+at /)
+    if (text.includes('throw')) expect(stderr).not.toContain(CANARY)
+    expect((await by(['--help'])).exitCode).toBe(0)
+  },
+)
 
 test.skipIf(process.getuid?.() !== 0)(
   'a definition of another user exits with 2 before it runs, unless --config names it',
@@ -391,7 +402,7 @@ test('init writes a definition from an example, which loads and passes', async (
     '.env.example',
     `# Web address of the shop.\nSHOP_URL=https://shop.example\n\n# --- Stripe-like billing\nBILLING_API_KEY=\nBILLING_API_SECRET=${CANARY}\nBILLING_REGION=eu # one of eu, us\nSTORE_URL=\nNODE_ENV=production\n# SHOP_TIMEOUT=30s\n`,
   )
-  const { exitCode, stdout } = await spawn(['init'])
+  const { exitCode, stdout } = await run(['init'])
   expect(exitCode).toBe(0)
   expect(stdout).toContain('Wrote platform.config.ts from .env.example.')
   expect(stdout).toContain('BILLING_API_SECRET: secret')
@@ -403,26 +414,28 @@ test('init writes a definition from an example, which loads and passes', async (
   expect(text).toContain(
     `SHOP_URL: { kind: 'url', summary: 'Web address of the shop.', example: 'https://shop.example' }`,
   )
-  expect(await spawn(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
-  expect(await spawn(['preflight'], { BILLING_API_KEY: 'one-key-of-two' })).toMatchObject({ exitCode: 1 })
+  expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
+  expect(
+    await command(['preflight'], { cwd: folder, env: { BILLING_API_KEY: 'one-key-of-two' } }),
+  ).toMatchObject({ exitCode: 1 })
 })
 
 test('init without an example writes one to start from, which passes', async () => {
-  expect((await spawn(['init'])).stdout).toContain('without a group')
-  expect(await spawn(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
-  expect(await spawn(['init', '--from', 'nowhere'])).toMatchObject({ exitCode: 2 })
+  expect((await run(['init'])).stdout).toContain('without a group')
+  expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
+  expect(await run(['init', '--from', 'nowhere'])).toMatchObject({ exitCode: 2 })
 })
 
 test('init --course begins a course in a language, whose mails pass, and overwrites no lesson', async () => {
-  const begun = await spawn(['init', '--course', 'first-steps', '--language', 'de'])
+  const begun = await run(['init', '--course', 'first-steps', '--language', 'de'])
   expect(begun).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('courses/first-steps/1-') })
-  expect(await spawn(['email', 'lint', '--strict'])).toMatchObject({
+  expect(await run(['email', 'lint', '--strict'])).toMatchObject({
     exitCode: 0,
     stdout: expect.stringMatching(/first-steps-1-.*\n\n✔ passed/),
   })
   await rm(path.join(folder, 'platform.config.ts'))
   await writeFile(path.join(folder, 'courses/first-steps/1-welcome.md'), 'mine')
-  expect(await spawn(['init', '--course', 'first-steps'])).toMatchObject({
+  expect(await run(['init', '--course', 'first-steps'])).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('there is a folder ./courses/first-steps already'),
   })
@@ -449,7 +462,7 @@ test.each([
   [['--course', '__proto__'], '"__proto__" cannot be the name of a course. Name it like first-firing.'],
   [['--language', 'not a tag'], `"not a tag" is not a language tag. Write it as language: 'de'.`],
 ])('init %j is exit 2 and writes nothing', async (options, sentence) => {
-  expect(await spawn(['init', ...options])).toMatchObject({ exitCode: 2, stderr: `platformctl: ${sentence}` })
+  expect(await run(['init', ...options])).toMatchObject({ exitCode: 2, stderr: `platformctl: ${sentence}` })
   expect(await readdir(folder)).toEqual([])
 })
 

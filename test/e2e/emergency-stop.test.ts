@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { JWT_SECRET, token } from '../support/accounts.ts'
-import { platformctl, startDaemon } from '../support/cli.ts'
+import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 import { addressOf } from '../support/stores.ts'
 
 const DISPATCH = 'a-dispatch-secret-of-thirty-two-b'
@@ -31,7 +32,7 @@ async function platform(kind: 'sqlite' | 'postgres') {
     return daemon
   }
   let daemon = await start()
-  const run = (...args: string[]) => platformctl([...args, '--data', 'data'], { cwd, env })
+  const run = (...args: string[]) => command([...args, '--data', 'data'], { cwd, env })
   const post = async (route: string, body: unknown, bearer?: string) => {
     const headers = {
       'Content-Type': 'application/json',

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { command } from '../support/in-process.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
@@ -33,7 +34,7 @@ const json = (body: unknown) => ({
 test('subscribe, confirm, one lesson a call and none twice, unsubscribe: over real HTTP and SMTP', async () => {
   const { cwd, inbox, env, daemon } = await platform()
   const dispatch = () =>
-    platformctl(['dispatch', '--limit', '10', '--url', daemon.urls.web, '--format', 'json'], { cwd, env })
+    command(['dispatch', '--limit', '10', '--url', daemon.urls.web, '--format', 'json'], { cwd, env })
 
   const subscribed = await fetch(`${daemon.urls.web}/api/email/subscribe`, json({ email: 'ada@example.com' }))
   expect(subscribed.status).toBe(202)
@@ -81,10 +82,10 @@ test('subscribe, confirm, one lesson a call and none twice, unsubscribe: over re
     redirect: 'manual',
   })
   expect(oneClick.status).toBe(200)
-  const shown = await platformctl(
-    ['course', 'show', 'ada@example.com', '--data', 'data', '--format', 'json'],
-    { cwd, env },
-  )
+  const shown = await command(['course', 'show', 'ada@example.com', '--data', 'data', '--format', 'json'], {
+    cwd,
+    env,
+  })
   expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'unsubscribed' })
 
   expect(await daemon.stop()).toBe(0)
@@ -122,13 +123,13 @@ test('health --deep probes the running services, with the exit codes of the cont
   expect(deep.exitCode).toBe(0)
   expect(JSON.parse(deep.stdout)).toMatchObject({ version: 1 })
 
-  const refused = await platformctl(['health', '--deep', '--url', ...urls], {
+  const refused = await command(['health', '--deep', '--url', ...urls], {
     cwd,
     env: { HEALTH_DEEP_TOKEN: 'wrong' },
   })
   expect(refused.exitCode).toBe(3)
   await daemon.stop()
-  expect((await platformctl(['health', '--url', ...urls], { cwd, env })).exitCode).toBe(3)
+  expect((await command(['health', '--url', ...urls], { cwd, env })).exitCode).toBe(3)
 })
 
 test('the daemon refuses a half-configured environment before anything listens', async () => {
@@ -183,7 +184,8 @@ test.each([
 ])(
   'wrong usage %j is a sentence on standard error and exit 2, without a stack trace',
   async (args, sentence) => {
-    const result = await platformctl(args, { cwd: await emptyFolder() })
+    // The built command for those of the daemon: all pass through one place.
+    const result = await (args[0] === 'daemon' ? platformctl : command)(args, { cwd: await emptyFolder() })
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     expect(result.stderr).toMatch(sentence)
     expect(result.stderr).not.toMatch(/^\s+at /m)
@@ -193,7 +195,7 @@ test.each([
 test('an unreachable service exits with 3', async () => {
   const cwd = await emptyFolder()
   const env = { EMAIL_DISPATCH_SECRET: SECRET }
-  expect(await platformctl(['dispatch', '--url', 'http://127.0.0.1:1'], { cwd, env })).toMatchObject({
+  expect(await command(['dispatch', '--url', 'http://127.0.0.1:1'], { cwd, env })).toMatchObject({
     exitCode: 3,
     stdout: '',
   })

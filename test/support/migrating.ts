@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { statementsOf } from '../../src/core/store/maintenance.ts'
 import { SQLITE_STEPS } from '../../src/core/store/migrations.ts'
 import { connect } from '../../src/core/store/sqlite/connection.ts'
@@ -23,6 +24,8 @@ database.function('die', () => {
   process.kill(process.pid, 'SIGKILL')
   return 0
 })
+// A killed process leaves no cache to the next one.
+flushCompileCache()
 await migrateFile(database, file, steps.slice(0, 1))
 await migrateFile(database, file, steps)
 database.close()

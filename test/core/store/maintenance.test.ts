@@ -302,7 +302,10 @@ test('a migration killed at any of its statements is whole or absent, and runs a
     .map((index) => index + 1)
     .filter((at) => at % 8 === 1 || at === statements)) {
     const file = path.join(folder, `${at}.sqlite`)
-    const { signal } = await execa(process.execPath, [script, file, String(at)], { reject: false })
+    const { signal } = await execa(process.execPath, [script, file, String(at)], {
+      reject: false,
+      env: { NODE_COMPILE_CACHE: path.join(folder, 'code') },
+    })
     expect(signal).toBe('SIGKILL')
     const database = new Database(file, { readonly: true })
     const version = Number(database.pragma('user_version', { simple: true }))
