@@ -1,9 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Clock, silentLog, systemRandom } from '../../src/core/host.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { serve } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 
@@ -16,10 +16,15 @@ interface Told {
   readonly text: string
 }
 
-/** A PostgreSQL of its own that a test can make read-only or unreachable, and daemons on it. */
+/** Not the one that other files share: a test makes all of it read-only. */
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.stop())
+
+/** A database that a test can make read-only or unreachable, and daemons on it. */
 async function outage() {
-  const server = await startPostgres()
-  onTestFinished(() => server.stop())
   const url = await server.createDatabase()
   const { pathname } = new URL(url)
   const told: Told[] = []
@@ -63,6 +68,7 @@ async function outage() {
       .poll(async () => (await server.query(url, 'SHOW default_transaction_read_only')).rows[0])
       .toEqual({ default_transaction_read_only: state })
   }
+  onTestFinished(() => readOnly('off'))
   const admin = Object.assign(new URL(url), { pathname: '/postgres' }).href
   const reachable = async (state: boolean) => {
     const name = pathname.slice(1)
