@@ -129,7 +129,7 @@ test('a service that runs the file is the same, and each kind of difference is n
   expect(text?.stdout).toMatch(
     /^ {2}differs {2}LOG_LEVEL .*\n(?:.*\n)* {2}missing {2}RATE_LIMIT_PER_MINUTE /m,
   )
-  expect(github?.stdout).toMatch(/::error file=.env,line=3,col=1,title=configuration-differs::LOG_LEVEL: /)
+  expect(github?.stdout).toMatch(/::error file=.env,line=2,col=1,title=configuration-differs::LOG_LEVEL: /)
   expect(github?.stdout).toMatch(/::warning .*BUILD_STAMP/)
   expect(JSON.parse(sarif?.stdout ?? '')).toMatchObject({ runs: [{ results: { length: 4 } }] })
   for (const { stdout, stderr } of [json, text, github, sarif].flatMap((one) => one ?? []))
@@ -248,7 +248,7 @@ test('preflight says what a restart with the files would change on running servi
     ]),
   })
   const github = await against(file, url, '--format', 'github')
-  expect(github.stdout).toMatch(/::notice file=.env,line=3,col=1,title=configuration-differs::LOG_LEVEL: /)
+  expect(github.stdout).toMatch(/::notice file=.env,line=2,col=1,title=configuration-differs::LOG_LEVEL: /)
   expect((await against({ ...ENV, MAILER_RATE: '5' }, url)).stdout).toContain(
     'runs with these values and this definition',
   )

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
@@ -245,6 +246,8 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     const it = await world(kind)
     await it.process({ checkToken: () => NEVER }).subscribe(ADA)
     const to = await addressOf(kind === 'sqlite' ? 'postgres' : 'sqlite')
+    // A copy is made beside no other file.
+    if (to?.kind === 'sqlite') await rm(to.file)
     if (it.address === undefined || to === undefined) throw new TypeError('a store in memory')
     await it.store.close()
     await copyStore(it.address, to)
