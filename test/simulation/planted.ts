@@ -414,7 +414,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'starts a run while courses are paused',
     file: 'delivery/run.ts',
     find: 'stop(await source.held?.())',
-    replace: '',
+    replace: '{}',
   },
   {
     name: 'lets an older build claim courses that it does not know',
