@@ -153,6 +153,15 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     })
     expect(await mail.send('exam-passed', { ...large, durable: false })).toMatchObject({ sent: true })
     expect(it.messages[0]?.attachments?.[0]?.content).toHaveLength(1_000_000)
+    const { 'exam-passed': english, ...others } = await learning.mails.compiled()
+    if (english === undefined) throw new Error('the preset has this mail')
+    // Of two bytes each.
+    const text = english.text.map((part, n) => (n === 0 ? `${part}${'ü'.repeat(600_000)}` : part))
+    const long = it.open({}, async () => ({ ...others, 'exam-passed': { ...english, text } }))
+    expect(await long.mail.send('exam-passed', { ...MAIL, key: 'exam.2' })).toMatchObject({
+      sent: false,
+      reason: expect.stringContaining('1 MB'),
+    })
   })
 
   test('a mail is queued in its own language', async () => {
