@@ -65,11 +65,12 @@ export function webEndpoint(
 const PATIENCE_MS = 5000
 const PAUSES_MS = [1000, 3000]
 
-/** Posts to such an endpoint, three times if the service is away, and gives its answer; otherwise says why there is none. */
+/** Posts to such an endpoint, three times if the service is away, and gives that field of its answer; throws if there is none. */
 export async function postToWeb(
   context: Pick<Context, 'clock' | 'signal'>,
   { url, secret, body }: Endpoint & { readonly body: unknown },
-): Promise<Readonly<Record<string, unknown>>> {
+  field: string,
+): Promise<string> {
   const ask = () => post(context, { url, secret }, PATIENCE_MS, body).catch(() => undefined)
   const isAway = (status = 500) => status >= 500
   let answer = await ask()
@@ -79,11 +80,13 @@ export async function postToWeb(
     answer = await ask()
   }
   if (answer === undefined) throw silent(url)
-  if (answer.status === 200) return jsonObject(answer.text)
   if (answer.status === 401) throw refused()
-  const { message } = isAway(answer.status) ? {} : jsonObject(answer.text)
+  const said: Readonly<Record<string, unknown>> = isAway(answer.status) ? {} : jsonObject(answer.text)
+  const { [field]: told, message } = said
+  if (answer.status === 200 && typeof told === 'string') return told
+  const fault = answer.status === 200 ? ', but not as platformctl does: is the address right?' : '.'
   throw unreached(
-    `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : '.'}`,
+    `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : fault}`,
   )
 }
 

@@ -290,4 +290,6 @@ test('silence reaches the running service from a machine without its store, and 
   )
   expect(await silence(['15m', '--url', elsewhere])).toMatchObject({ code: 3, stdout: '' })
   expect(asked.slice(before)).toEqual(['/api/alerts/silence'])
+  const page = await service(async () => new Response('<!doctype html>'))
+  expect(await silence(['15m', '--url', page])).toMatchObject({ code: 3, stdout: '' })
 })

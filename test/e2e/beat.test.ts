@@ -11,7 +11,7 @@ test('output, a signal and the exit code pass through beat, and the failure is r
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk)
     bodies.push(Buffer.concat(chunks).toString())
-    response.end('{}')
+    response.end('{"nextBy":"2026-11-22T11:00:00.000Z"}')
   })
   // The job sends its parent, which is beat, a signal, and ends with the code of its own handler.
   const job =

@@ -109,11 +109,8 @@ async function silenceByWeb(context: Context, url: string, place: Values<typeof 
   if (data !== undefined) throw wrongUsage('choose one of --data and --url.')
   const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
   const { env } = await loadEnvironment(context, envFile)
-  const { until } = await postToWeb(context, {
-    ...webEndpoint(env, url, PATHS.silence, context.daemon),
-    body: { ...body, by: body.by.slice(0, 100) },
-  })
-  return String(until)
+  const endpoint = webEndpoint(env, url, PATHS.silence, context.daemon)
+  return postToWeb(context, { ...endpoint, body: { ...body, by: body.by.slice(0, 100) } }, 'until')
 }
 
 /** As the endpoint takes it: a few digits and a unit, rounded up. */

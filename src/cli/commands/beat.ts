@@ -56,7 +56,7 @@ async function reportBeat(context: Context, values: Values<typeof INPUTS>, exitC
     const { postToWeb, webEndpoint } = await import('../web-endpoint.ts')
     const path = PATHS.heartbeat.replace(':name', encodeURIComponent(name))
     const endpoint = webEndpoint(env, url, path, context.daemon)
-    return String((await postToWeb(context, { ...endpoint, body: { exitCode } })).nextBy)
+    return postToWeb(context, { ...endpoint, body: { exitCode } }, 'nextBy')
   }
   const definition = context.platform.heartbeats.find((one) => one.name === name)
   if (definition === undefined) {

@@ -70,26 +70,33 @@ async function posted(answers: readonly (readonly [status: number, body: string]
       signal: signal ?? new AbortController().signal,
     },
     { url, secret: SECRET, body: { exitCode: 0 } },
+    'nextBy',
   ).catch((error: unknown) => (error instanceof CommandError ? [error.exitCode, error.message] : error))
   return { outcome, asked, slept }
 }
 
 test('one POST with the secret and the body is enough for a service that is well', async () => {
   expect(await posted([[200, '{"nextBy":"later"}']])).toEqual({
-    outcome: { nextBy: 'later' },
+    outcome: 'later',
     asked: [`POST Bearer ${SECRET} application/json {"exitCode":0}`],
     slept: [],
   })
 })
 
-test.each(['no JSON', 'null', '"a text"', '7'])('an answer of %s is taken for an empty one', async (text) => {
-  expect((await posted([[200, text]])).outcome).toEqual({})
-})
+test.each(['<!doctype html>', '', 'null', '"a text"', '7', '{}', '{"nextBy":7}', '{"ok":true}'])(
+  'an answer of %j comes from another program, so nothing was recorded',
+  async (text) => {
+    expect(await posted([[200, text]])).toMatchObject({
+      outcome: [3, 'the service answered 200, but not as platformctl does: is the address right?'],
+      slept: [],
+    })
+  },
+)
 
 test('a service that fails is asked three times, after one and three seconds', async () => {
   const bad = [500, 'x'] as const
-  const third = await posted([bad, [503, 'x'], [200, '{"a":1}']])
-  expect(third).toMatchObject({ outcome: { a: 1 }, slept: [1000, 3000] })
+  const third = await posted([bad, [503, 'x'], [200, '{"nextBy":"later"}']])
+  expect(third).toMatchObject({ outcome: 'later', slept: [1000, 3000] })
   expect(third.asked).toHaveLength(3)
   const never = await posted([bad, bad, [599, 'x'], [200, '{}']])
   expect(never).toMatchObject({ outcome: [3, 'the service answered 599.'], slept: [1000, 3000] })
@@ -115,6 +122,7 @@ test('a service that is away, or a command that was stopped, is told without a r
     postToWeb(
       { clock: { now: () => 0, monotonic: () => 0, sleep: async (ms) => void slept.push(ms) }, signal },
       { url: new URL('http://127.0.0.1:1/api/x'), secret: SECRET, body: {} },
+      'nextBy',
     )
   await expect(away(new AbortController().signal)).rejects.toThrow(
     /^http:\/\/127\.0\.0\.1:1 could not be reached/,
