@@ -1,3 +1,4 @@
+import { CAUSES, type CauseCode } from '../network/causes.ts'
 import type { Outcome } from './mailer.ts'
 
 type Failure = Exclude<Outcome, { kind: 'sent' }>
@@ -23,6 +24,8 @@ export interface SmtpFault {
   readonly command: 'connect' | 'tls' | 'auth' | 'mail' | 'rcpt' | 'data' | 'record' | 'local'
   /** Some of the message had been handed over when the line broke. */
   readonly handedOver: boolean
+  /** Why no connection came about, where that is known. */
+  readonly cause?: CauseCode | undefined
 }
 
 const connection = (reason: string) => ({ kind: 'transient', scope: 'connection', reason }) as const
@@ -133,6 +136,8 @@ export class MailFault extends Error {}
 
 export function smtpOutcome(fault: SmtpFault): Failure {
   const outcome = decide<SmtpFault>(SMTP_OUTCOMES, fault)
+  if (fault.cause !== undefined && outcome === SMTP_OUTCOMES.unreachable.outcome)
+    return { ...outcome, reason: `${outcome.reason}: ${CAUSES[fault.cause].meaning}` }
   // Add the reply code: it helps the operator and repeats nothing of the server's text.
   return fault.code === undefined || /\(\d+\)$/.test(outcome.reason)
     ? outcome

@@ -1,11 +1,13 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { LINES, type Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { SMTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
+import { openSmtp } from '../../../src/core/mail/transports/smtp.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
@@ -294,7 +296,7 @@ test.each(CASES.map(([row, how, url, mail = WELCOME]) => ({ row, how, url, mail 
     const expected = outcomeOf(row)
     expect(outcome).toEqual({ ...expected, reason: expect.stringContaining(expected?.reason ?? '?') })
     const reason = outcome.kind === 'sent' ? '' : outcome.reason
-    expect(reason.slice(expected?.reason.length)).toMatch(/^(?: \(\d{3}\))?$/)
+    expect(reason.slice(expected?.reason.length)).toMatch(/^(?: \(\d{3}\)|: [a-z ,’]+(?:: [a-z ]+)?)?$/)
     expect(reason).not.toContain(CANARY)
   },
 )
@@ -469,6 +471,28 @@ test('verifying connects and authenticates, and its reason is that of the table'
   const { port } = await rudeSmtp((word) => ({ EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' })[word])
   await mailer(withAuth(port)).verify()
   await expect(mailer('smtp://127.0.0.1:1').verify()).rejects.toThrow(
-    /^the mail server could not be reached$/,
+    /^the mail server could not be reached: the connection was refused: nothing listens there$/,
   )
 })
+
+test.each([
+  [
+    'cuts it at once',
+    (socket: Socket) => void socket.destroy(),
+    'the connection broke before the answer was whole',
+  ],
+  ['says nothing', () => {}, 'it accepted the connection and did not answer in time'],
+])(
+  'a server that accepts a connection and %s is told from one where nothing listens',
+  async (_, answer, cause) => {
+    const server = createServer(answer).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = secret(`smtp://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const line = openSmtp({ url, silenceMs: 100 })
+    await expect(line.verify(AbortSignal.timeout(20_000))).rejects.toThrow(
+      new Error(`the mail server could not be reached: ${cause}`),
+    )
+    await line.close()
+  },
+)

@@ -1,5 +1,6 @@
 import type { Readable, Transform } from 'node:stream'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import { causeOf } from '../../network/causes.ts'
 import type { WaitUntilRecorded } from '../mailer.ts'
 import type { SmtpFault } from '../outcome.ts'
 
@@ -49,7 +50,7 @@ export function openSession(
       line.close()
     }
     const stop = () => fail(undefined)
-    const patience = setTimeout(stop, silenceMs)
+    const patience = setTimeout(() => fail({ timeoutType: 'silence' }), silenceMs)
     signal?.addEventListener('abort', stop, { once: true })
     const ready = () => {
       stopWaiting()
@@ -155,15 +156,18 @@ export const NO_REPLY: SmtpFault = { command: 'connect', handedOver: false }
 
 /** The fault that nodemailer's error describes. The error's text is the server's own and is not passed on. */
 function faultOf(error: unknown, handedOver: boolean): SmtpFault {
-  type Texts = Record<'response' | 'code' | 'command' | 'originalCode' | 'message', string>
+  type Texts = Record<'response' | 'code' | 'command' | 'originalCode' | 'message' | 'timeoutType', string>
   const given = (error ?? {}) as Partial<Texts> & { responseCode?: number }
   const { responseCode, response = '', code = '', command = '', originalCode = '', message = '' } = given
+  const cause =
+    given.timeoutType && (given.timeoutType === 'CONNECT_TIMEOUT' ? 'connect_timeout' : 'answer_timeout')
   return {
     // A message that is larger than the server's SIZE is refused before it is asked.
     code: code === 'EMESSAGE' && command === 'MAIL FROM' && responseCode === undefined ? 552 : responseCode,
     enhanced: /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1],
     command: commandOf(code, command, `${originalCode} ${message}`),
     handedOver,
+    cause: error === undefined ? undefined : causeOf({ code: cause ?? originalCode }, 'answer'),
   }
 }
 
