@@ -1,6 +1,5 @@
 import type { DispatchOutcome, DispatchResult } from '../core/course/dispatch.ts'
-import { requestIn } from '../core/course/dispatch-request.ts'
-import type { DispatchRequest } from '../core/course/store.ts'
+import { type DispatchRequest, requestIn } from '../core/course/dispatch-request.ts'
 import type { Subscription } from '../core/course/subscription.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { jsonObject } from '../core/is-record.ts'

@@ -1,6 +1,6 @@
 import type { Challenge, Identify } from '../core/access/identity.ts'
 import type { DispatchResult } from '../core/course/dispatch.ts'
-import type { DispatchRequest } from '../core/course/store.ts'
+import type { DispatchRequest } from '../core/course/dispatch-request.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { HealthReport } from '../core/health/probe.ts'

@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import type { DispatchOutcome, DispatchResult } from '../../core/course/dispatch.ts'
 import { OUT_OF_TIME, OUTCOMES, STOPPED } from '../../core/course/dispatch.ts'
 import { FIELDS, requestIn } from '../../core/course/dispatch-request.ts'
@@ -15,9 +14,9 @@ import type { DispatchOptions, Source } from '../web-endpoint.ts'
 
 /** The fields of a request as options. `requestIn` reads them. */
 const REQUEST: Readonly<Record<never, never>> = Object.fromEntries(
-  FIELDS.map(({ option, help, form }) => [
+  Object.values(FIELDS).map(({ option, help, most }) => [
     option,
-    form instanceof z.ZodNumber ? value(help, wholeNumber(form.minValue ?? 0, form.maxValue ?? 0)) : help,
+    most === undefined ? help : value(help, wholeNumber(1, most)),
   ]),
 )
 

@@ -1,32 +1,28 @@
-import * as z from 'zod'
-import type * as store from './store.ts'
-
-const UP_TO_10_000 = 'a whole number from 1 to 10,000'
-
 /**
- * `DispatchRequest`, checked. Each field is a parameter of the endpoint, a member of its body, an option of
- * the command, and where the store asks for lessons (`store/dispatch.ts`, `store/counts.ts`).
+ * What a dispatch call may be asked for. Each field is a parameter of the endpoint, a member of its body, an option of
+ * the command, and a parameter of the statements that look for lessons, which `ASKED_FOR` (`store/counts.ts`) reads.
  */
-export const DispatchRequest = z.strictObject({
-  limit: z.int(UP_TO_10_000).min(1, UP_TO_10_000).max(10_000, UP_TO_10_000).optional(),
-})
+export interface DispatchRequest {
+  /** How many lessons at most. */
+  readonly limit?: number | undefined
+}
 
-type Words = Readonly<Record<'option' | 'help' | 'meaning', string> & { example: string | number }>
+type Field = Readonly<Record<'option' | 'help' | 'meaning', string>> & {
+  readonly example: string | number
+  /** Of a whole number from 1 on. Without it, an option that takes a value is a text, and any other `true`. */
+  readonly most?: number
+}
 /** The option with its help, and what the reference of the endpoint says. */
-const WORDS: Readonly<Record<keyof store.DispatchRequest, Words>> = {
+export const FIELDS: Readonly<Record<keyof DispatchRequest, Field>> = {
   limit: {
     option: '--limit <n>',
     help: 'how many lessons one call sends at most (1 to 10000)',
     meaning: 'How many lessons at most.',
     example: 100,
+    most: 10_000,
   },
 }
 
-export const FIELDS = DispatchRequest.keyof().options.map((name) => ({
-  name,
-  form: DispatchRequest.shape[name].unwrap() as z.ZodType,
-  ...WORDS[name],
-}))
-
 /** The request among the options of a command. */
-export const requestIn = (options: object): store.DispatchRequest => DispatchRequest.strip().parse(options)
+export const requestIn = (options: DispatchRequest): DispatchRequest =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(FIELDS, name)))

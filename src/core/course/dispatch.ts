@@ -9,10 +9,10 @@ import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
+import type { DispatchRequest } from './dispatch-request.ts'
 import type { CourseHost } from './host.ts'
 import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
 import { settlementOf } from './settlement.ts'
-import type { DispatchRequest } from './store.ts'
 import type { Claim, Settlement } from './subscription.ts'
 
 export const OUTCOMES = ['sent', 'failed', 'unknown'] as const

@@ -9,10 +9,10 @@ import type { TransactionalMail } from '../mail/transactional.ts'
 import type { Secret } from '../secret.ts'
 import { createConfirmations } from './confirmations.ts'
 import { createDispatcher, type Dispatch, type DispatcherOptions, lessonOf, MOST_LISTED } from './dispatch.ts'
+import type { DispatchRequest } from './dispatch-request.ts'
 import { createEnrolments } from './enrolments.ts'
 import { audited, type CourseHost } from './host.ts'
 import { createNotices, type NoticesOptions } from './notices.ts'
-import type { DispatchRequest } from './store.ts'
 import { nextDay, type Subscription } from './subscription.ts'
 
 const RESOLVE_AT_ONCE = 500

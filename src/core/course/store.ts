@@ -3,6 +3,7 @@ import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from 
 import type { Asked } from '../delivery/source.ts'
 import type { NoticeMail } from '../incidents/incident.ts'
 import type { LessonText } from '../mail/definition.ts'
+import type { DispatchRequest } from './dispatch-request.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
 import type {
   Admitted,
@@ -19,12 +20,6 @@ import type {
   TokenAnswer,
 } from './subscription.ts'
 import type { Resolution } from './transitions/claim.ts'
-
-/** What a dispatch call may be asked for. */
-export interface DispatchRequest {
-  /** How many lessons at most. */
-  readonly limit?: number | undefined
-}
 
 /** Counts of the rows that an erasure removed. */
 export interface Erased {

@@ -1,4 +1,5 @@
-import type { Backlog, CourseCounts, CourseStore, DispatchRequest } from '../course/store.ts'
+import type { DispatchRequest } from '../course/dispatch-request.ts'
+import type { Backlog, CourseCounts, CourseStore } from '../course/store.ts'
 import type { Problem, SubscriptionState } from '../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { all, first, type Sql, type Steps, scalar } from './sql.ts'
@@ -15,9 +16,12 @@ export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS big
 /** Not overdue, or an hour after the lesson before; a clock that was set back has sent nothing in the future. */
 export const IS_GENTLE = `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
 
+/** What holds of every row that a call is asked for; what a `DispatchRequest` narrows is added here. */
+export const ASKED_FOR = 'next_attempt_at IS NOT NULL'
+
 /** Both halves of the index of what is due: lessons that never failed, and those that did. */
 function bothHalves(select: string, bounds: string): string {
-  const planned = `${select} FROM subscription {by subscription_due} WHERE next_attempt_at IS NOT NULL`
+  const planned = `${select} FROM subscription {by subscription_due} WHERE ${ASKED_FOR}`
   return `${planned} AND {neverFailed} AND ${bounds} UNION ALL ${planned} AND {failed} AND ${bounds}`
 }
 const TROUBLED = 'FROM subscription {by subscription_problem} WHERE problem_kind IS NOT NULL'

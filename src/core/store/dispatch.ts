@@ -4,7 +4,7 @@ import type { CourseStore } from '../course/store.ts'
 import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
 import * as claiming from '../course/transitions/claim.ts'
 import { HOUR_MS } from '../durations.ts'
-import { IS_GENTLE, LESSON_DUE, SENT_NOTE } from './counts.ts'
+import { ASKED_FOR, IS_GENTLE, LESSON_DUE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 import { claimedAs, history, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
@@ -17,7 +17,7 @@ const NOTED_EVERY_MS = 10_000
 /** The lessons of an index that a call may claim. */
 const lessons = (index: string, which: string, order: string) => `SELECT ${ROW_COLUMNS}{rowid}
   FROM subscription {by ${index}}
-  WHERE next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM @call AND ${which}
+  WHERE ${ASKED_FOR} AND claimed_by IS DISTINCT FROM @call AND ${which}
   ORDER BY ${order} LIMIT @most FOR UPDATE SKIP LOCKED`
 /** A claim moves the row's next attempt to the end of its lease, so the one index on it hides what is claimed. */
 const DUE = `next_attempt_at <= @now AND claimed_at IS NULL AND (CAST(@gentle AS boolean) IS NOT TRUE OR ${IS_GENTLE})`

@@ -1,26 +1,33 @@
 import * as z from 'zod'
-import { DispatchRequest, FIELDS } from '../../core/course/dispatch-request.ts'
+import { FIELDS } from '../../core/course/dispatch-request.ts'
 import { parseWith } from '../http/body.ts'
 import type { RouteContext } from '../http/context.ts'
 import { defineRoute, json, jsonBody, OPTIONAL, query } from '../http/route.ts'
 
-const Query = DispatchRequest.strip().extend({
+const FORMS = Object.entries(FIELDS).map(([name, { option, most, meaning, example }]) => {
+  const words = `a whole number from 1 to ${most?.toLocaleString('en')}`
+  const other = option.includes('<') ? z.string() : z.boolean()
+  const form = most === undefined ? other : z.int(words).min(1, words).max(most, words)
+  return { name, meaning, example, form }
+})
+const Body: z.ZodObject = z.strictObject(
+  Object.fromEntries(FORMS.map(({ name, form }) => [name, form.optional()])),
+)
+const Query = Body.strip().extend({
   run: z
     .string()
     .regex(/^[A-Za-z0-9_-]{8,64}$/, '8 to 64 letters, digits, hyphens and underscores')
     .optional(),
 })
 
-/** The fields that are in the query. A parameter is text, and stands for a number or for `true` where the field is one. */
+/** The fields that are in the query. A parameter is text: what reads as a number or as `true` is one, where the field takes it. */
 const fieldsIn = (c: RouteContext) =>
-  Object.fromEntries(
-    Object.entries(Query.shape).flatMap(([name, field]) => {
-      const text = c.query(name)
-      if (text === undefined) return []
-      const value = text === 'true' || Number(text)
-      return [[name, /^(?:\d{1,6}|true)$/.test(text) && field.safeParse(value).success ? value : text]]
-    }),
-  )
+  FORMS.flatMap(({ name, form }) => {
+    const text = c.query(name)
+    if (text === undefined) return []
+    const value = text === 'true' || Number(text)
+    return [[name, /^(?:\d{1,6}|true)$/.test(text) && form.safeParse(value).success ? value : text]]
+  })
 
 const count = z.int().min(0)
 export const DispatchAnswer = z.strictObject({
@@ -57,8 +64,8 @@ export const route = () =>
     description:
       'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
     security: 'dispatchSecret',
-    parameters: FIELDS.map(({ name, meaning, example, form }) => query(name, meaning, example, form)),
-    body: jsonBody(8 * 1024, 'DispatchRequest', DispatchRequest, { limited: { limit: 100 } }, OPTIONAL),
+    parameters: FORMS.map(({ name, meaning, example, form }) => query(name, meaning, example, form)),
+    body: jsonBody(8 * 1024, 'DispatchRequest', Body, { limited: { limit: 100 } }, OPTIONAL),
     answers: [
       json('What became of each.', 'DispatchAnswer', DispatchAnswer, {
         sent: {
@@ -75,7 +82,8 @@ export const route = () =>
       ({ course }) =>
       async (c) => {
         const body = await c.json()
-        const request = { ...body, ...parseWith(Query, fieldsIn(c)) }
+        const given = { ...Object.fromEntries(fieldsIn(c)), run: c.query('run') }
+        const request = { ...body, ...parseWith(Query, given) }
         // A caller that disconnects does not stop the run, which its limit and its time bound.
         const result = await (await course()).dispatch({ ...request, forMs: CALL_MS })
         return { ...result, results: [...result.results] }
