@@ -30,12 +30,13 @@ export function createRefusals() {
   let handedOver = 0
   let row = { reason: '', length: 0 }
   let stop: string | undefined
+  /** Refusals in a row stopped it, and not faults of ours, which say nothing about a refusal. */
+  let isAboutUs = false
 
   const count = (reason: string) => {
     row = { reason, length: row.reason === reason ? row.length + 1 : 1 }
-    if (row.length < MOST_IN_A_ROW) return
-    stop ??= `${MOST_IN_A_ROW} failures in a row: ${reason}`
-    for (const one of waiting) one.decide('run')
+    if (row.length >= MOST_IN_A_ROW) stop ??= `${MOST_IN_A_ROW} failures in a row: ${reason}`
+    return row.length >= MOST_IN_A_ROW
   }
   return {
     /** Numbers a message as it is handed over. */
@@ -56,8 +57,8 @@ export function createRefusals() {
       }
       const one = { after: handedOver, unclear: unclearScope(refusal), decide }
       waiting.add(one)
-      count(refusal.reason)
-      if (stop !== undefined) decide('run')
+      isAboutUs ||= count(refusal.reason)
+      if (isAboutUs) for (const each of waiting) each.decide('run')
       return promise
     },
     /** A fault of ours, found before any provider was asked; or no answer. */

@@ -204,6 +204,19 @@ test('a run whose messages get lost one after the other stops, and leaves the ot
   expect(await mixed.run()).toMatchObject({ sent: 80, stopped: undefined })
 })
 
+test('a message that is refused for good while our own texts stop the run is not tried again', async () => {
+  const it = engineOf({
+    due: 20,
+    send: async (name) => {
+      if (name !== '1.0') return { kind: 'not_composed', reason: 'a template is missing' }
+      await it.time.clock.sleep(SECOND)
+      return { kind: 'permanent', hardBounce: false, reason: 'refused' }
+    },
+  })
+  expect(await it.run()).toMatchObject({ stopped: '5 failures in a row: a template is missing' })
+  expect(it.settled).toContain('1.0 permanent')
+})
+
 test('a lease is renewed while its message is out, and not after its outcome is recorded or the run ended', async () => {
   const it = engineOf({
     due: 2,
