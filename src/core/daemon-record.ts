@@ -179,7 +179,7 @@ export interface Places {
 /** Commands that work on no store, and so take no `--data`. */
 const WITHOUT_DATA = /^platformctl (?:preflight|health|billing|alert test)\b/
 
-/** A command with the options that make it act on one daemon, to be pasted into any shell in any folder. */
+/** A command with the options that make it act on one daemon, to be pasted into a POSIX shell in any folder. */
 export function nextStep(command: string, { definition, envFiles, dataFolder }: Places): string {
   return [
     command,

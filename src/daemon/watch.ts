@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { alertsFiles } from '../core/daemon-record.ts'
+import { HOUR_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { faultName } from '../core/errors.ts'
 import { ok } from '../core/health/probe.ts'
@@ -13,6 +14,7 @@ import {
   type SelfObservations,
 } from '../core/incidents/conditions.ts'
 import type { Hearing } from '../core/incidents/incident.ts'
+import { reportError } from '../core/reporting/facade.ts'
 import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { Store } from '../core/store/store.ts'
@@ -22,6 +24,7 @@ import type { watchOutcomes } from './metrics/outcomes.ts'
 import { type Closing, type DaemonOptions, placesOf } from './options.ts'
 import type { OpenedPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
+import { forgetOld } from './schedule.ts'
 
 /** Records health each minute, with what else can be wrong, and sends alerts and notices about it. */
 export function keepWatch(
@@ -89,6 +92,7 @@ export function keepWatch(
     suspects: isWeb && restartReason(starts, clock.now()) !== undefined ? ['restart_loop'] : [],
   })
   closing.alerts = (deadlineMs) => within(deadlineMs, alerts.stop(), () => {})
+  let forgotAt = clock.monotonic()
   const recorder = startRecorder(host, {
     health: services.flatMap((name) => platform.services.get(name)?.health ?? []),
     neighbours,
@@ -108,6 +112,11 @@ export function keepWatch(
               fault: faultName(error),
             }),
         )
+      // Where something else calls for the lessons, no hour of the schedule does it.
+      if (isWeb && !options.schedule && clock.monotonic() - forgotAt >= HOUR_MS) {
+        forgotAt = clock.monotonic()
+        forgetOld(platform, store, clock.now).catch(reportError)
+      }
       return again
     },
   })

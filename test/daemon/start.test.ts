@@ -448,3 +448,32 @@ test('a start that is refused is told even when its store cannot be opened', asy
   await mkdir(path.join(dataFolder, 'platform.sqlite'))
   expect(await refused(dataFolder)).toEqual(REFUSED)
 })
+
+test.each([
+  ['web', 0],
+  ['api', 1],
+])(
+  'a daemon of %s without a schedule leaves %i of the people who never confirmed, each hour',
+  async (service, left) => {
+    const { clock, pass, waits } = standingClock(Date.UTC(2026, 10, 21, 9))
+    const dataFolder = await emptyFolder()
+    const file = path.join(dataFolder, 'platform.sqlite')
+    const store = await openStore({ kind: 'sqlite', file })
+    onTestFinished(() => store.close())
+    const [ada, now] = ['ada@example.com', clock.now() - 31 * DAY_MS]
+    await store.course.requestConfirmation({
+      course: 'quantum',
+      identity: ada,
+      address: ada,
+      id: ada,
+      tokenHash: ada,
+      now,
+    })
+    await started({ dataFolder, clock, services: [service] })
+    for (let minutes = 0; minutes <= 62; minutes += 1) {
+      await expect.poll(waits).toBe(true)
+      for (let steps = 0; steps < 12; steps += 1) pass(5000)
+    }
+    await expect.poll(async () => (await store.course.counts(clock.now())).byState.unconfirmed).toBe(left)
+  },
+)

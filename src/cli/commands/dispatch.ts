@@ -75,7 +75,7 @@ async function localSource(context: Context, env: Environment, options: Dispatch
   }
 }
 
-/** What a call would send, in the order in which it would, without claiming anything. */
+/** What a call may send, longest due first, without claiming anything. */
 async function dueNow(source: Source): Promise<Answer<'dispatch'>> {
   const found = (await source.due?.()) ?? []
   const due = found.map((one) => ({ id: one.id, day: nextDay(one), nextAttemptAt: one.nextAttemptAt }))

@@ -9,7 +9,7 @@ export interface Peer {
   readonly forwarded: string | null
 }
 
-/** The key of every client where the host passes no socket on. */
+/** The key of every client where the host passes no socket on, and no trusted proxy says for whom it asks. */
 export const UNKNOWN_CLIENT = 'embedded'
 
 /** The key that requests are counted by. X-Forwarded-For is read from the right, through trusted proxies only. */
@@ -33,7 +33,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
   }
 }
 
-/** The client that an untrusted proxy says it forwards for: it tells visitors apart, and never lifts a limit. */
+/** The client that a proxy says it forwards for while TRUST_PROXY names none: it tells visitors apart, and never lifts a limit. */
 export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => string | undefined {
   return ({ socket, forwarded }) => {
     if (trustProxy.length > 0 || socket === undefined || forwarded === null) return undefined
@@ -96,7 +96,7 @@ function prefix(address: string): string {
 /** How long a proxy counts as seen. */
 const MEMORY_MS = HOUR_MS
 
-/** Notices a machine nearby that forwards for several clients and is not in TRUST_PROXY: they count as one client. */
+/** Notices, while TRUST_PROXY is empty, a machine nearby that forwards for several clients: they count as one client. */
 export function createProxyWatch({ clock, log }: Pick<Host, 'clock' | 'log'>, trustProxy: readonly string[]) {
   const clientOf = untrustedClient(trustProxy)
   let first: string | undefined

@@ -1,6 +1,7 @@
 /**
  * What a dispatch call may be asked for. Each field is a parameter of the endpoint, a member of its body, an option of
- * the command, and a parameter of the statements that look for lessons, which `ASKED_FOR` (`store/counts.ts`) reads.
+ * the command (its key in camel case), and a parameter of the statements that look for lessons: what narrows them is a
+ * condition of `ASKED_FOR` (`store/counts.ts`).
  */
 export interface DispatchRequest {
   /** How many lessons at most. */

@@ -24,7 +24,7 @@ export interface Enrolment {
 
 /**
  * When lesson `day` is due, in UTC milliseconds. With `every`, no calendar is asked: confirmation + (day − 1) × every.
- * With `at`, it is the day-th slot from confirmation on.
+ * With `at`, it is the day-th slot from confirmation on. With a spacing, at least that long after the lesson before.
  */
 export function dueAt(
   { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,

@@ -136,7 +136,7 @@ export function openCourse(options: CourseOptions) {
     },
     /** Cheap enough for every scrape. */
     backlog: (request?: DispatchRequest) => store.backlog(clock.now(), request),
-    /** What such a call would send, in its order. */
+    /** What such a call may send, longest due first; the call itself takes most of its lessons from those never tried. */
     due: (request: DispatchRequest) =>
       store.listDue(clock.now(), Math.min(request.limit ?? options.limit, MOST_LISTED), request),
     problems: (limit: number) => store.listProblems(limit),

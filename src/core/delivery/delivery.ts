@@ -105,7 +105,7 @@ const later = ({ dueAt, failures }: Job, at: number): JobRecord => ({
 })
 const ours = (job: Job, _: unknown, { now, stream }: At) => later(job, now + stream.oursMs)
 
-/** What an attempt's outcome records, and when the next one comes. Of refusals that may be about us, `refusals.ts` first says whose fault they are. */
+/** What an attempt's outcome records, and when the next one comes. Of lessons and notices, `refusals.ts` first says whose fault a refusal is. */
 const RECORD: Rules = {
   sent: ended('sent'),
   over: (job, { reason }, { now }) => ({

@@ -46,7 +46,7 @@ const refusedAs = (like: RegExp, bare: number) => (fault: SmtpFault) =>
 
 /**
  * SMTP replies and faults. A digit 4 may come back and a digit 5 will not, except where the reply is about us
- * (credentials, sender, line) and not about this message: then the run ends, and lessons lose no attempt.
+ * (credentials, sender, line) and not about this message: several end the run, and lessons lose no attempt.
  */
 export const SMTP_OUTCOMES = {
   'certificate-refused': {

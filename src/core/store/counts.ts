@@ -16,7 +16,7 @@ export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS big
 /** Not overdue, or an hour after the lesson before; a clock that was set back has sent nothing in the future. */
 export const IS_GENTLE = `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
 
-/** What holds of every row that a call is asked for; what a `DispatchRequest` narrows is added here. */
+/** What holds of every lesson that a call is asked for: a condition of a `DispatchRequest` is added here. */
 export const ASKED_FOR = 'next_attempt_at IS NOT NULL'
 
 /** Both halves of the index of what is due: lessons that never failed, and those that did. */
@@ -33,9 +33,9 @@ export const TEXTS = {
   inHand: `SELECT count(*) FILTER (WHERE waits AND at > @now) AS waiting,
         min(at) FILTER (WHERE waits AND at > @now) AS next, min(due) AS oldest
       FROM (
-        SELECT true AS waits, next_attempt_at AS at, ${LESSON_DUE} AS due ${TROUBLED} AND next_attempt_at IS NOT NULL
+        SELECT true AS waits, next_attempt_at AS at, ${LESSON_DUE} AS due ${TROUBLED} AND ${ASKED_FOR}
         UNION ALL SELECT false, next_attempt_at, ${LESSON_DUE} FROM subscription {by subscription_claimed}
-          WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL) AS in_hand`,
+          WHERE claimed_at IS NOT NULL AND ${ASKED_FOR} AND problem_kind IS NULL) AS in_hand`,
   byHour: `SELECT CAST((at - @now) / ${HOUR_MS} AS bigint) AS hour, count(*) AS count FROM (${bothHalves(
     'SELECT next_attempt_at AS at',
     `next_attempt_at > @now AND next_attempt_at < @now + ${DAY_MS}`,
@@ -59,7 +59,7 @@ export function counts({ one, read }: Sql) {
   function* backlog(now: number, request?: DispatchRequest): Steps<Backlog> {
     const due = yield* first<{ count: number; oldest: number | undefined }>(TEXTS.due, { ...request, now })
     type InHand = { waiting: number; next?: number; oldest?: number }
-    const inHand = yield* first<InHand>(TEXTS.inHand, { now })
+    const inHand = yield* first<InHand>(TEXTS.inHand, { ...request, now })
     const oldest = [due?.oldest, inHand?.oldest].filter((time) => time !== undefined)
     return {
       due: due?.count ?? 0,

@@ -82,7 +82,7 @@ interface Provider {
   readonly label?: string
   readonly of: readonly string[]
   readonly sdk?: string
-  /** Where it looks, for operators. */
+  /** The variable that says where it looks, for operators. */
   readonly address?: string
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../host.ts'
 
-/** `quota` requests of one client in `windowSeconds`, all at once or spread. */
+/** A burst of `quota` requests of one client, which fills again over `windowSeconds`. */
 export interface Policy {
   /** As the RateLimit fields name it: letters and hyphens. */
   readonly name: string

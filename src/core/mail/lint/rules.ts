@@ -86,7 +86,7 @@ export const LINT_RULES = {
     'Put the important content in text.',
   ),
   'image-embedded': warning(
-    'An image is a data: address. Gmail and Outlook on Windows show nothing in its place. An https address is shown, but tells its server who reads the mail and when.',
+    'An image is a data: address. Gmail and Outlook on Windows show nothing in its place. An https address does not compile: it would tell its server who reads the mail and when.',
     'Say in text what it shows, or leave it out.',
   ),
   'text-hidden': warning(
