@@ -22,7 +22,13 @@ const project = (
     env = { NODE_EXTRA_CA_CERTS: '', TMPDIR },
     isolate = true,
     ...rest
-  }: { env?: Record<string, string>; isolate?: boolean; maxWorkers?: number; execArgv?: string[] } = {},
+  }: {
+    env?: Record<string, string>
+    isolate?: boolean
+    maxWorkers?: number
+    execArgv?: string[]
+    experimental?: { viteModuleRunner: boolean }
+  } = {},
 ) => ({
   test: {
     name,
@@ -45,6 +51,8 @@ const ALONE = [
   'test/core/reporting/sdk.test.ts',
   'test/core/course/{feed,lease,leases,limits,marker,slow-provider}.test.ts',
   'test/daemon/leaves-nothing.test.ts',
+  // They load modules anew.
+  'test/{core/analytics/device,daemon/pages/status-script}.test.ts',
 ]
 
 /** Tests that take ten seconds or more each, or are of our tools: `npm run test:load` runs them, so that `npm test` stays short. */
@@ -82,7 +90,7 @@ export default defineConfig({
         'main',
         ['test/**/*.test.ts'],
         ['test/{pack,browser,servers,load,examples}/**', ...ALONE, ...LONG],
-        { env: NUUK, isolate: false, maxWorkers },
+        { env: NUUK, isolate: false, maxWorkers, experimental: { viteModuleRunner: false } },
       ),
       project('alone', ALONE, [], { env: LORD_HOWE, maxWorkers }),
       // These two install from the registry, which may need the machine's own certificates.

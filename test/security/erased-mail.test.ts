@@ -19,6 +19,8 @@ test('an erasure leaves nothing in the record of sent mail that an address could
   for (const encoding of ['hex', 'base64', 'base64url'] as const)
     for (const guess of ['ada@example.com', 'other ada@example.com', 'recipient:other ada@example.com'])
       expect(rows()).not.toContain(createHash('sha256').update(guess).digest(encoding))
+  // The mail has left, and is recorded soon after the answer.
+  await expect.poll(() => database.prepare('SELECT count(*) FROM message').pluck().get()).toBe(0)
   const store = await openTestStore({ kind: 'sqlite', file })
   const again = openPlatform({ platform: learning, env: {}, store, clock })
   expect(await (await again.course()).erase('ada@example.com')).toMatchObject({ existed: false, related: 1 })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestProject } from 'vitest/node'
-import type { PostgresServer } from './postgres.ts'
+import { type PostgresServer, startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -14,7 +14,8 @@ declare module 'vitest' {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   let postgres: Promise<PostgresServer> | undefined
   const starter = createServer((_, response) => {
-    postgres ??= start()
+    // Another process may take its port meanwhile.
+    postgres ??= start().catch(start)
     postgres.then(
       ({ port }) => response.end(String(port)),
       (error: unknown) => response.writeHead(500).end(String(error)),
@@ -31,7 +32,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function start(): Promise<PostgresServer> {
-  const { startPostgres } = await import('./postgres.ts')
   // Nothing here outlives the machine, several workers connect at once, and most databases live for a second.
   const unsafe = ['fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_wal_size=4GB']
   return startPostgres(['max_connections=300', 'timezone=Australia/Lord_Howe', ...unsafe])

@@ -26,7 +26,9 @@ let server: Promise<PostgresDatabases> | undefined
 /** The server that all tests of a run share; it starts when the first of them asks. */
 export function postgresServer(): Promise<PostgresDatabases> {
   server ??= (async () => {
-    const port = await (await fetch(inject('sharedPostgres'))).text()
+    const answer = await fetch(inject('sharedPostgres'))
+    const port = await answer.text()
+    if (!answer.ok) throw new Error(`PostgreSQL does not start: ${port}`)
     // No process id: a test that loads modules anew begins to count anew.
     return databasesOn(Number(port), `test_${randomInt(1e11, 1e12)}`)
   })()
