@@ -1,4 +1,4 @@
-import { type Dialect, readAs } from './core/env/dialects/read.ts'
+import { DIALECTS, type Dialect, readAs } from './core/env/dialects/read.ts'
 import { parseEnvFile } from './core/env/reader.ts'
 import { registerEnvironment } from './core/env/register.ts'
 import type { Environment } from './core/env/settings.ts'
@@ -48,6 +48,8 @@ export function readEnv(
   if (options.dialect === undefined) {
     return { values: new Map(assignments.map(({ name, value }) => [name, value])), findings, rejected: false }
   }
+  if (!DIALECTS.includes(options.dialect))
+    throw new TypeError(`there is no such dialect; there are ${DIALECTS.join(', ')}`)
   const { values, rejected } = readAs(options.dialect, text)
   return { values: new Map(values), findings, rejected }
 }

@@ -89,7 +89,8 @@ export function openCourses(course: () => Promise<Course>, operator?: Operator):
 }
 
 function personOf(email: string) {
-  const parsed = parseAddress(email)
+  // A program without types may leave it out.
+  const parsed = parseAddress(typeof email === 'string' ? email : '')
   if (!parsed.ok) throw refused('email', parsed.reason)
   return { spelling: parsed.mailbox.address, identity: parsed.identity }
 }

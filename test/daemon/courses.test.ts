@@ -123,6 +123,9 @@ test('an embedding program enrols once for each key, lists, and cancels', async 
   expect(await courses.enrol(order)).toEqual(answers[0])
   expect(await courses.list(order)).toMatchObject([{ state: 'unsubscribed', nextAt: undefined }])
   await expect(courses.enrol({ email: 'nobody' })).rejects.toMatchObject({ code: 'bad_request' })
+  const nobody = JSON.parse('{}')
+  for (const asked of [courses.enrol, courses.subscribe, courses.cancel, courses.set, courses.list])
+    await expect(asked(nobody)).rejects.toMatchObject({ code: 'bad_request', issues: [{ path: 'email' }] })
 })
 
 test.each([

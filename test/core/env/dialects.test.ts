@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DIALECTS, type Dialect, readAs } from '../../../src/core/env/dialects/read.ts'
+import { readEnv } from '../../../src/env.ts'
 
 interface Expected {
   readonly value?: Readonly<Record<string, string | null>>
@@ -93,5 +94,11 @@ test('no reader throws, whatever the text is', () => {
       },
     ),
     { numRuns: 2000 },
+  )
+})
+
+test('a dialect that there is not is refused with those that there are', () => {
+  expect(() => readEnv('A=1', { dialect: JSON.parse('"bash"') })).toThrow(
+    /^there is no such dialect; there are node, dotenv, .*systemd$/,
   )
 })
