@@ -7,8 +7,11 @@ const PLAIN_LINE =
 
 /** A file of plain lines that names nothing twice: no reader can disagree, so none needs to be asked. Most files are. */
 export function readsAlike(text: string, assignments: readonly Assignment[]): boolean {
-  const unique = new Set(assignments.map(({ name }) => name)).size === assignments.length
-  return unique && text.split('\n').every((line) => PLAIN_LINE.test(line))
+  const lines = text.split('\n')
+  // One line each: what looks like the end of a wrapped key is no assignment here, and one for other readers.
+  const written = lines.filter((line) => line !== '' && !line.startsWith('#')).length
+  const names = new Set(assignments.map(({ name }) => name))
+  return names.size === written && lines.every((line) => PLAIN_LINE.test(line))
 }
 
 /** One assignment of an env file, with its line and column. */
