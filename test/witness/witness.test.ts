@@ -636,6 +636,14 @@ test('a clock that is set back during an outage does not keep the page young', a
   expect(JSON.parse((await ask('/health')).text)).toMatchObject({ ageSeconds: 90 })
 })
 
+/** Six rounds, thirty seconds apart. */
+async function sixRounds(it: { round(): Promise<unknown> }, clock: { at: number }): Promise<void> {
+  for (let count = 0; count < 6; count += 1) {
+    clock.at += 30_000
+    await it.round()
+  }
+}
+
 test('a witness whose folder cannot be written alerts all the same, once each way, and its health says so', async () => {
   const home = await platform()
   const inbox = await receiver()
@@ -646,12 +654,7 @@ test('a witness whose folder cannot be written alerts all the same, once each wa
   database.exec('ALTER TABLE incident RENAME TO lost')
   rmSync(path.join(it.dataFolder, 'witness.json'))
   mkdirSync(path.join(it.dataFolder, 'witness.json'))
-  const rounds = async () => {
-    for (let count = 0; count < 6; count += 1) {
-      clock.at += 30_000
-      await it.round()
-    }
-  }
+  const rounds = () => sixRounds(it, clock)
   home.shut()
   await rounds()
   expect(inbox.titles).toEqual(['kiln.example is unreachable'])
@@ -673,12 +676,7 @@ test('pages say that the platform is back although the end cannot be kept, and a
   const it = await witness({ name: 'a', platform: home.url, clock, alerts: inbox.url })
   const database = new Database(path.join(it.dataFolder, 'witness.sqlite'))
   onTestFinished(() => void database.close())
-  const rounds = async () => {
-    for (let count = 0; count < 6; count += 1) {
-      clock.at += 30_000
-      await it.round()
-    }
-  }
+  const rounds = () => sixRounds(it, clock)
   home.shut()
   await rounds()
   expect(it.known()).toMatchObject({ isOutage: true, fault: undefined })

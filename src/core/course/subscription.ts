@@ -172,7 +172,7 @@ export interface Joining extends Preferences {
   readonly mailboxKey: string
   readonly address: string
   readonly course: string
-  /** That an erasure of the address would leave: whoever was erased is neither enrolled nor imported. */
+  /** The hashes that an erasure of the address leaves: a person who was erased is neither enrolled nor imported. */
   readonly erasureHashes?: readonly string[]
 }
 

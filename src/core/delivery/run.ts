@@ -82,7 +82,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
   let hasEnded = false
   /** Since the provider limited our rate: when it may be asked again, and how many that came alone it has refused in a row, or taken. */
   let limited: { readonly until: number; readonly inARow: number; readonly taken: number } | undefined
-  /** Once it took so many alone, they go out together again; after its next limit, twice as many. */
+  /** How many messages it must take one by one before they go out together again; doubled each time it has. */
   let enough = 25
   let why: string | undefined
   let unheard: string | undefined

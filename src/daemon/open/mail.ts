@@ -68,7 +68,7 @@ export function openMail(
   )
   let sending = 0
   let refused: string | undefined
-  /** Whom no message reached since the last that was sent; never more than are told apart. */
+  /** Addresses whose messages failed since the last one that was sent, at most UNREACHED of them. */
   const unreached = new Set<string>()
   let failure: string | undefined
   const mailer: SuppressingMailer = {

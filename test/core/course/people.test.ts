@@ -140,7 +140,7 @@ eve@example.com,daily,confirmed,2,2026-01-02,form
   ])
 })
 
-test('whoever had a lesson elsewhere gets the next one here no sooner than the spacing of the course', async () => {
+test('a person who had a lesson elsewhere gets the next one here after the spacing of the course at the earliest', async () => {
   const [own, local] = [
     { ...daily, spacingMs: 2 * DAY_MS },
     { ...weekly, spacingMs: 30 * DAY_MS },

@@ -482,17 +482,14 @@ test.each([
     'the connection broke before the answer was whole',
   ],
   ['says nothing', () => {}, 'it accepted the connection and did not answer in time'],
-])(
-  'a server that accepts a connection and %s is told from one where nothing listens',
-  async (_, answer, cause) => {
-    const server = createServer(answer).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await once(server, 'listening')
-    const url = secret(`smtp://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const line = openSmtp({ url, silenceMs: 100 })
-    await expect(line.verify(AbortSignal.timeout(20_000))).rejects.toThrow(
-      new Error(`the mail server could not be reached: ${cause}`),
-    )
-    await line.close()
-  },
-)
+])('the reason names a server that accepts a connection and %s', async (_, answer, cause) => {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const url = secret(`smtp://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const line = openSmtp({ url, silenceMs: 100 })
+  await expect(line.verify(AbortSignal.timeout(20_000))).rejects.toThrow(
+    new Error(`the mail server could not be reached: ${cause}`),
+  )
+  await line.close()
+})

@@ -148,7 +148,7 @@ export function openApi({
       const { status } = answer
       onDate?.(url.hostname, Date.parse(answer.date ?? ''))
       const isRefused = (status === 401 || status === 403) && !form.knowsKey?.(answer)
-      // What stands in front of a provider says so when that is away.
+      // A gateway answers 502 to 504 while the provider behind it is away.
       const isAway = status >= 502 && status <= 504
       if (isRefused || isAway) throw new MailFault(httpOutcome({ status }).reason)
     },
