@@ -195,7 +195,8 @@ test.each(cases)(
     )
     const { context, stdout, stderr } = testContext({
       cwd,
-      env: args.includes('a.env') ? {} : env,
+      // Where a daemon leaves its record: other tests look for daemons of this machine at the same time.
+      env: { ...(!args.includes('a.env') && env), XDG_STATE_HOME: path.join(cwd, 'state') },
       network,
       ...((WAITING.has(args[0] ?? '') || WAITING.has(args.slice(0, 2).join(' '))) && {
         signal: AbortSignal.abort(),

@@ -16,10 +16,12 @@ const CANARIES = Object.fromEntries(
 )
 
 test('a daemon with malformed values says so, and writes no byte of them to any stream', async () => {
+  const cwd = await emptyFolder()
   const child = execa(
     process.execPath,
     ['--', bin, 'daemon', '--web-port', '0', '--api-port', '0', '--agent-port', '0', '--no-schedule'],
-    { cwd: await emptyFolder(), env: CANARIES, reject: false, timeout: 20_000 },
+    // Its record is its own: other tests look for daemons of this machine at the same time.
+    { cwd, env: { ...CANARIES, XDG_STATE_HOME: cwd }, reject: false, timeout: 20_000 },
   )
   let text = ''
   for await (const line of child.iterable()) {
