@@ -141,7 +141,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes a released lesson for one that waits for ever',
     file: 'delivery/delivery.ts',
-    find: 'again: (job, _, { now }) => later(job, now),',
+    find: 'again: ours,',
     replace: "again: (job, _, { now }) => ({ ...later(job, now), result: 'over' }),",
   },
   {

@@ -113,7 +113,7 @@ const RECORD: Rules = {
     problem: reason === undefined ? undefined : { kind: 'parked', reason, since: now },
   }),
   finished: ended('finished'),
-  again: (job, _, { now }) => later(job, now),
+  again: ours,
   gone: (job, _, { now }) => later(job, now),
   // A first attempt that was not made keeps its place in line; any other goes to the end.
   untried: (job, _, { now }) => ({ ...later(job, job.wasTried ? now : job.dueAt), untried: true }),

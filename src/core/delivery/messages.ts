@@ -120,7 +120,7 @@ export function messageEngine<Settlement extends MessageSettlement>(
     },
     settle: (attempted) =>
       store.settleMessages(attempted.map((one) => settlementOf(messageSettlement(one), one))),
-    tell({ claim: { id, subscription }, delivery }) {
+    tell({ claim: { id, subscription } }, delivery) {
       const reason = reasonOf(delivery)
       const about = subscription === undefined ? { mail: id } : { subscription }
       if (delivery.kind === 'sent')

@@ -196,7 +196,9 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
   /** Mails subscribers what they have not been told, unless a silence holds. */
   function* publish({ incidents: about, messages }: Told, hears: Hears, now: number): Steps<void> {
     if (yield* first(TEXTS.silenceAt, { now })) return
-    for (const one of plannedAlerts(about, messages, [visitors(hears)], now)) {
+    // That an operator looks at it is no news that a visitor has.
+    const unattended = about.map((one) => ({ ...one, acknowledgedAt: undefined }))
+    for (const one of plannedAlerts(unattended, messages, [visitors(hears)], now)) {
       const { incident: subject, channel, kind } = one
       const incident = about.find(({ id }) => id === subject)
       if (one.at > now || incident === undefined || (kind !== 'opened' && kind !== 'closed')) continue

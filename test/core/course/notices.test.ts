@@ -48,6 +48,7 @@ async function world(kind: StoreKind) {
   }
   const arrived: Arrived[] = []
   const messages: Message[] = []
+  const logged: string[] = []
   let answer: Answer = SENT
   let count = 0
   /** Whether a notice is composed and not yet handed over, and what happens then. */
@@ -77,7 +78,7 @@ async function world(kind: StoreKind) {
       clock,
       timer: clock,
       random: systemRandom,
-      log: silentLog,
+      log: { ...silentLog, warn: (code) => void logged.push(code) },
       siteUrl: 'https://www.example.com',
       linkKey: secret('a key for links in tests only'),
       notices: {
@@ -116,6 +117,7 @@ async function world(kind: StoreKind) {
     open,
     arrived,
     messages,
+    logged,
     clock,
     answer: (next: Answer) => {
       answer = next
@@ -446,6 +448,39 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     pass(2 * HOUR)
     await round()
     expect(says().slice(attempts)).toEqual(['ada@example.com opened mail-1'])
+  })
+
+  test('a notice that is refused, and nobody knows whether for its own sake, is tried again every ten minutes', async () => {
+    const { subscribe, opens, round, says, pass, answer, logged } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    answer(() => ({ kind: 'transient', scope: 'sender', reason: 'a policy refused it' }))
+    for (let minute = 0; minute < 30; minute += 1) {
+      await round()
+      pass(MINUTE)
+    }
+    expect(says()).toHaveLength(3)
+    expect(logged).toEqual(Array(3).fill('notice_not_sent'))
+    answer(SENT)
+    await round()
+    expect(says()).toHaveLength(4)
+  })
+
+  test('visitors hear of what still fails after a silence, also when an operator has acknowledged it meanwhile', async () => {
+    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const now = clock.now()
+    await store.incidents.silence({ from: now, until: now + 10 * MINUTE, reason: 'deploy', by: 'ci' })
+    const id = await opens('mail')
+    await store.incidents.acknowledge({ id, now, by: 'eve' })
+    await round()
+    expect(says()).toEqual([])
+    pass(11 * MINUTE)
+    for (let look = 0; look < 2; look += 1) await round()
+    expect(says()).toEqual(['ada@example.com opened mail-1'])
+    await closes('mail')
+    await round()
+    expect(says()).toEqual(['ada@example.com opened mail-1', 'ada@example.com closed mail-1'])
   })
 
   test('a permanently refused notice does not block later ones, and waiting lessons do not block notices', async () => {
