@@ -95,6 +95,9 @@ abc  mail (web, agent), open
     code: 0,
     stdout: 'silent until 2026-11-21T09:15:00.000Z\n',
   })
+  expect((await alert(['silence', '5m', '--reason', 'deploy of 4.3', '--data', data])).stdout).toBe(
+    'silent until 2026-11-21T09:15:00.000Z\n',
+  )
   const silent = await alert(['list', '--data', data, '--all'], env)
   expect(silent.stdout).toContain('silence   until 2026-11-21 09:15 UTC, by ada: deploy of 4.3')
   expect(silent.stdout).toContain('held    opened by webhook, by the silence')
@@ -273,8 +276,10 @@ test('silence reaches the running service from a machine without its store, and 
     by: 'ada',
   })
   expect((await silence(['20h', '--url', url])).stdout).toBe('silent until 2026-11-22T05:00:00.000Z\n')
+  expect((await silence(['15m', '--url', url])).stdout).toBe('silent until 2026-11-22T05:00:00.000Z\n')
   // The endpoint takes a few digits of a unit: rather longer than asked for.
   for (const seconds of [59, 9999, 10_001, 59_940, 59_941, 60_001, 86_400]) {
+    await silence(['0', '--url', url])
     const { stdout } = await silence([`${seconds}s`, '--url', url])
     const ms = Date.parse(stdout.trim().replace('silent until ', '')) - NOW
     expect(ms).toBeGreaterThanOrEqual(seconds * 1000)

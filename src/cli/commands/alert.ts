@@ -77,10 +77,9 @@ export const define: Define = () => ({
         const from = context.clock.now()
         const until =
           url === undefined
-            ? await withStore(context, place, async ({ store: { incidents } }) => {
-                await incidents.silence({ from, until: from + length, reason: why, by })
-                return iso(from + length)
-              })
+            ? await withStore(context, place, async ({ store: { incidents } }) =>
+                iso(await incidents.silence({ from, until: from + length, reason: why, by })),
+              )
             : await silenceByWeb(context, url, place, { duration: asked(length), reason: why, by })
         return length === 0 ? 'no silence any more\n' : `silent until ${until}\n`
       },

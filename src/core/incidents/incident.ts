@@ -217,8 +217,8 @@ export interface IncidentStore {
   messages(incidents: readonly string[]): Promise<readonly MessageRecord[]>
   /** Deletes incidents that closed before that moment, and of the rest all but the newest `keep`, with their messages; also old silences and announcements. */
   prune(input: { readonly before: number; readonly keep: number }): Promise<void>
-  /** Adds a silence to those there are; one of no length ends all that began before. */
-  silence(silence: Silence): Promise<void>
+  /** Adds a silence to those there are; one of no length ends all that began before. Gives when the longest ends. */
+  silence(silence: Silence): Promise<number>
   /** Shows it, and mails it to subscribers of the status page. */
   announce(announcement: Announcement, now: number): Promise<void>
   /** Deletes an announcement, so that no machine mails it any more. False if there is none, or it is over. */

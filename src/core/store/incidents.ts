@@ -155,7 +155,6 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
   function* found(query: Steps<readonly Row[]>): Steps<readonly model.StoredIncident[]> {
     return (yield* query).map((row) => ({ ...row, affected: JSON.parse(row.affected) }))
   }
-  const changes = async (statement: string, values: object) => (await one(run(statement, values))) === 1
   const byId = (id: string) => found(all(TEXTS.byId, { id }))
   /** Keeps for all attempts at an alert what the incident is at the first. */
   function* pin({ id, fence }: QueuedMessage, key: model.MessageKey): Steps<model.AlertFacts> {
@@ -313,22 +312,25 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
         for (const text of Object.values(TEXTS.prune)) yield* run(text, { before, keep })
         yield* notices.prune(before)
       }),
-    silence: async (silence) => void (await changes(TEXTS.silence, silence)),
+    async silence(silence) {
+      const { from: now } = silence
+      await one(run(TEXTS.silence, silence))
+      return (await one(first<model.Silence>(TEXTS.silenceAt, { now })))?.until ?? now
+    },
     announce: ({ translations: said, ...announcement }, now) =>
       write(function* () {
-        const translations = said && JSON.stringify(said)
-        yield* run(TEXTS.announce, { ...announcement, translations })
+        yield* run(TEXTS.announce, { ...announcement, translations: said && JSON.stringify(said) })
         yield* publishAnnouncements(now)
       }),
-    withdraw: (input) => changes(TEXTS.withdraw, input),
+    withdraw: async (input) => (await one(run(TEXTS.withdraw, input))) === 1,
     announcements: async (now) =>
       (await one(all<AnnouncementRow>(TEXTS.announcements, { now }))).map(announcementOf),
     update: (update) =>
       write(function* () {
         const { id, subject, at, text: said, state } = update
         const [incident] = yield* byId(subject)
-        const current = yield* all<AnnouncementRow>(TEXTS.announcements, { now: at })
-        const announced = current.find((one) => one.id === subject)
+        const current = all<AnnouncementRow>(TEXTS.announcements, { now: at })
+        const announced = (yield* current).find((one) => one.id === subject)
         if (incident === undefined && announced === undefined) return false
         yield* run(TEXTS.update, update)
         const { cause, service, affected } = incident ?? {}

@@ -100,7 +100,7 @@ export const silenceRoute = () =>
         const { duration, reason, by = 'ci' } = await c.json()
         const from = clock.now()
         const until = from + (duration === '0' ? 0 : (parseDuration(duration) ?? 0))
-        await (await store()).incidents.silence({ from, until, reason, by })
-        return { until: new Date(until).toISOString() }
+        const { incidents } = await store()
+        return { until: new Date(await incidents.silence({ from, until, reason, by })).toISOString() }
       },
   })

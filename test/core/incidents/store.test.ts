@@ -223,14 +223,15 @@ describe.each(STORES)('%s', (kind) => {
       incidents.silence({ from: NOW + from, until: NOW + from + ms, reason: `${ms} ms`, by: 'ci' })
     const until = async (at: number) => ((await incidents.silenceAt(NOW + at))?.until ?? NOW) - NOW
     expect(await until(0)).toBe(0)
-    await silence(0, 1000)
-    await silence(10, 5)
+    expect(await silence(0, 1000)).toBe(NOW + 1000)
+    // The longest counts, whatever was asked for last.
+    expect(await silence(10, 5)).toBe(NOW + 1000)
     expect([await until(-1), await until(0), await until(12), await until(999), await until(1000)]).toEqual([
       0, 1000, 1000, 1000, 0,
     ])
     await silence(0, 20)
     expect(await until(30)).toBe(1000)
-    await silence(100, 0)
+    expect(await silence(100, 0)).toBe(NOW + 100)
     expect([await until(99), await until(100), await until(500)]).toEqual([1000, 0, 0])
     await silence(200, 50)
     expect([await until(210), await until(250)]).toEqual([250, 0])
