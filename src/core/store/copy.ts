@@ -1,5 +1,5 @@
 import { codeOf } from '../errors.ts'
-import { StoreMaintenanceError } from './errors.ts'
+import { refusal, refusalFor } from './errors.ts'
 import { TABLES } from './migrations.ts'
 import { schemaVersion } from './schema.ts'
 import { all, CONFIGURATIONS, run, type Steps, scalar, snakeCase } from './sql.ts'
@@ -25,23 +25,18 @@ export async function copyRows(source: CopySource, perform: Perform) {
   const counts: Record<string, number> = {}
   for (const table of TABLES) {
     if ((await perform(countOf(table))) > 0)
-      throw new StoreMaintenanceError(
-        `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
-      )
+      throw refusal`the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`
     const known = (await perform(all<{ name: string }>('{columns}', { table }))).map(({ name }) => name)
     counts[table] = 0
     for await (const { rows, columns, selected } of pagesOf(source, table)) {
       const lost = columns.filter((column) => !known.includes(column))
       if (lost.length > 0)
-        throw new StoreMaintenanceError(
-          `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
-        )
+        throw refusal`the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`
       const insert = `INSERT INTO ${table} (${columns.join(', ')}) ${selected}`
       const copied = await perform(run(insert, { rows })).catch((error: unknown) => {
         throw refused(table, error)
       })
-      if (copied !== rows.length)
-        throw new StoreMaintenanceError(`not every row of ${table} could be copied.`)
+      if (copied !== rows.length) throw refusal`not every row of ${table} could be copied.`
       counts[table] += copied
     }
   }
@@ -104,8 +99,6 @@ function refused(table: string, error: unknown): unknown {
   const code = codeOf(error instanceof Error && error.cause ? error.cause : error)
   const isRow = /^(?:22|23|54)|^SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)/.test(code)
   if (!isRow && !(error instanceof RangeError)) return error
-  return new StoreMaintenanceError(
-    `a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`,
-    { cause: error },
-  )
+  const refuse = refusalFor(error)
+  return refuse`a row of ${table} does not fit the other store (${code || 'it is too large'}): platformctl db verify names rows that are wrong; nothing was copied.`
 }

@@ -5,7 +5,7 @@ import { isRecord, parsedJson } from '../is-record.ts'
 import type { Suppression } from '../mail/feedback/event.ts'
 import { readWhole } from '../regular-file.ts'
 import { counted } from '../sentences.ts'
-import { StoreMaintenanceError } from './errors.ts'
+import { refusal, type StoreMaintenanceError } from './errors.ts'
 
 /** The ids of the rows that the erasure of a person deletes. */
 interface ErasedRows {
@@ -152,6 +152,4 @@ export function assertRead(entries: Entries, anchor: string | undefined, state: 
 
 /** No journal tells what happened since `state`. */
 export const uncovered = (state: string, why: string, fix: string): StoreMaintenanceError =>
-  new StoreMaintenanceError(
-    `${state}, and ${why}: people who unsubscribed, bounced or were erased since then would be mailed again. ${fix}, or accept that with --without-journal; nothing was changed.`,
-  )
+  refusal`${state}, and ${why}: people who unsubscribed, bounced or were erased since then would be mailed again. ${fix}, or accept that with --without-journal; nothing was changed.`

@@ -4,7 +4,7 @@ import type { StoreAddress } from '../env/settings.ts'
 import type { Log } from '../host.ts'
 import type { History } from '../status/history.ts'
 import type { CopySource } from './copy.ts'
-import { StoreMaintenanceError } from './errors.ts'
+import { refusal } from './errors.ts'
 import type { StoreMaintenance } from './maintenance.ts'
 import type { AfterRestoreOptions } from './postgres/maintenance.ts'
 import type { StoreSchema } from './schema.ts'
@@ -58,9 +58,7 @@ export async function restoreStore(
   { from, ...options }: RestoreOptions & { readonly from: string },
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
-    throw new StoreMaintenanceError(
-      'a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: run platformctl db after-restore before anything is sent.',
-    )
+    throw refusal`a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: run platformctl db after-restore before anything is sent.`
   const { restore } = await import('./sqlite/restore.ts')
   const events = { from: analyticsBackup(from), to: analyticsFile(address.file), holds: 'analytics' } as const
   const store = { from, to: address.file, holds: 'course' } as const
@@ -72,9 +70,7 @@ export async function restoreStore(
 /** Applies the restore rule to a database that its own tools restored to an older state. */
 export async function afterRestore(address: StoreAddress, options: AfterRestoreOptions) {
   if (address.kind === 'sqlite')
-    throw new StoreMaintenanceError(
-      'after-restore is for a PostgreSQL store; platformctl db restore does this for an SQLite file.',
-    )
+    throw refusal`after-restore is for a PostgreSQL store; platformctl db restore does this for an SQLite file.`
   return (await import('./postgres/maintenance.ts')).afterPostgresRestore(address.url, options)
 }
 
@@ -101,7 +97,7 @@ export async function compareStores(from: StoreAddress, to: StoreAddress) {
   const [file, database] = from.kind === 'sqlite' ? [from, to] : [to, from]
   if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
   if (from.kind === 'postgres' && !existsSync(file.file))
-    throw new StoreMaintenanceError(`there is no file ${file.file}: copy to it first.`)
+    throw refusal`there is no file ${file.file}: copy to it first.`
   const { compareWithPostgres } = await import('./postgres/maintenance.ts')
   const found = await withSource(file, (source) => compareWithPostgres(source, database.url))
   return from.kind === 'sqlite'
@@ -127,6 +123,4 @@ async function withSource<T>(from: StoreAddress, work: (source: CopySource) => P
 }
 
 const sameKind = () =>
-  new StoreMaintenanceError(
-    'a copy goes between an SQLite file and PostgreSQL. Between two files: db backup and db restore; between two databases: their own tools.',
-  )
+  refusal`a copy goes between an SQLite file and PostgreSQL. Between two files: db backup and db restore; between two databases: their own tools.`

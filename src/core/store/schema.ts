@@ -1,4 +1,4 @@
-import { StoreOpenError } from './errors.ts'
+import { cannotOpen } from './errors.ts'
 import { first, getMeta, LOCKS, lock, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
@@ -58,9 +58,7 @@ export function* readSchema(latest: number): Steps<StoreSchema & { readonly read
 export function* assertReadable({ steps, place }: Schema): Steps<number> {
   const { version, latest, readable } = yield* readSchema(steps.length)
   if (readable) return version
-  throw new StoreOpenError(
-    `${place} was written by a newer platformctl (schema ${version}, this build knows ${latest}): run that version, or restore a backup made before it.`,
-  )
+  throw cannotOpen`${place} was written by a newer platformctl (schema ${version}, this build knows ${latest}): run that version, or restore a backup made before it.`
 }
 
 /** Additive steps, each whole, one process at a time. A new store gets all of them in one commit, which waits for the disk once. */

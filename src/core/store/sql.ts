@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../audit.ts'
 import { MINUTE_MS } from '../durations.ts'
-import { StoreOpenError } from './errors.ts'
+import { cannotOpen } from './errors.ts'
 import { isTime, type JournalEntry } from './journal.ts'
 
 /**
@@ -225,9 +225,7 @@ export function meta({ one, write }: Sql) {
 
 export function assertOwner(owner: string | undefined, platform: string): void {
   if (owner === undefined || owner === platform) return
-  const error = new StoreOpenError(
-    `this store belongs to the platform ${JSON.stringify(owner)}, and this is ${JSON.stringify(platform)}: name that platform’s definition with --config, or another store. If the platform was renamed, start the daemon once with --adopt.`,
-  )
+  const error = cannotOpen`this store belongs to the platform ${JSON.stringify(owner)}, and this is ${JSON.stringify(platform)}: name that platform’s definition with --config, or another store. If the platform was renamed, start the daemon once with --adopt.`
   throw Object.assign(error, { code: 'OTHER_PLATFORM' })
 }
 

@@ -4,7 +4,7 @@ import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { refusal, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { ANCHOR, assertRead, covers, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
@@ -38,9 +38,7 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
         return result
       }),
     backup: async () => {
-      throw new StoreMaintenanceError(
-        'a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.',
-      )
+      throw refusal`a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.`
     },
     journal: (at) =>
       sql.write(function* () {
@@ -81,7 +79,7 @@ export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) 
     const { from } = options
     const sql = plainSql(pool)
     if ((await sql.read(schemaVersion)) === 0)
-      throw new StoreMaintenanceError('the database holds no store: restore the dump into it first.')
+      throw refusal`the database holds no store: restore the dump into it first.`
     await assertUnused(pool, 'nothing was changed')
     await migrate(pool)
     if (from === undefined || 'schema' in from) return catchUp(sql, sql, options)
@@ -138,24 +136,17 @@ const ofReplaced = <T>(work: () => Promise<T>): Promise<T> =>
 /** What the rows of the replaced store say, once it is known to be the same store. */
 async function entriesOfReplaced(restored: Sql, other: Sql, schema: string) {
   if (!/^[a-z_]\w{0,62}$/.test(schema))
-    throw new StoreMaintenanceError(
-      `${schema} is neither the address of a database nor the name of a schema: --from postgres://… or --from platformctl_before.`,
-    )
+    throw refusal`${schema} is neither the address of a database nor the name of a schema: --from postgres://… or --from platformctl_before.`
   const placeIn = ({ one }: Sql, name: string) =>
     one(scalar<string>(PLACE_OF, { table: `${name}.subscription_event` }))
   const place = await placeIn(other, schema)
   if (place === undefined)
-    throw new StoreMaintenanceError(
-      `the replaced store was not found in the schema ${schema}, or an older build made it: check --from, or run platformctl db migrate on it.`,
-    )
+    throw refusal`the replaced store was not found in the schema ${schema}, or an older build made it: check --from, or run platformctl db migrate on it.`
   if (place === (await placeIn(restored, 'platformctl')))
-    throw new StoreMaintenanceError(
-      '--from names the restored store itself, which knows nothing of what happened since: name the one that it replaced.',
-    )
+    throw refusal`--from names the restored store itself, which knows nothing of what happened since: name the one that it replaced.`
   const key = await restored.one(storeKey())
   const found = await other.read(() => departuresOf(key, `${schema}.`))
-  if (found === undefined)
-    throw new StoreMaintenanceError('--from names another store, not the one that this dump was made of.')
+  if (found === undefined) throw refusal`--from names another store, not the one that this dump was made of.`
   return found
 }
 
@@ -190,9 +181,7 @@ export const withPostgresSource = <T>(url: Secret, work: (source: CopySource) =>
     await read(assertThere)
     const foreign = await one(scalar<string>(FOREIGN, { tables: TABLES }))
     if (foreign !== undefined)
-      throw new StoreMaintenanceError(
-        `the database was not copied: platformctl.${foreign} is not the table that platformctl made.`,
-      )
+      throw refusal`the database was not copied: platformctl.${foreign} is not the table that platformctl made.`
     await migrate(pool)
     await assertUnused(pool, 'nothing was copied')
     return transaction(pool, async (on) => {

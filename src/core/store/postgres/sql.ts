@@ -1,5 +1,5 @@
 import { type Compiled, forPostgres, spelled } from '../dialect.ts'
-import { StoreOpenError } from '../errors.ts'
+import { cannotOpen } from '../errors.ts'
 import { POSTGRES_STEPS } from '../migrations.ts'
 import { migrate as bringUpToDate, schemaVersion } from '../schema.ts'
 import type { Answer, Sql, Step, Steps } from '../sql.ts'
@@ -37,17 +37,14 @@ export const SIZE = `SELECT CAST(coalesce(sum(pg_total_relation_size(format('pla
 /** Fails on a database without a store: an operator who mistyped its name would read that nothing is due. */
 export function* assertThere(): Steps<void> {
   if ((yield* schemaVersion()) === 0)
-    throw new StoreOpenError(
-      `${PLACE} holds no store: correct the name of the database, or make one with platformctl db migrate.`,
-    )
+    throw cannotOpen`${PLACE} holds no store: correct the name of the database, or make one with platformctl db migrate.`
 }
 
 /** Brings the schema up to date. A step takes the time it takes: an index over a large table is not done in a request's. */
 export async function migrate(pool: Pool, steps: readonly string[] = POSTGRES_STEPS): Promise<void> {
   const sql = plainSql(pool, UNLIMITED)
   const version = await sql.one(scalar<number>("SELECT current_setting('server_version_num')::int"))
-  if ((version ?? 0) < OLDEST_SERVER)
-    throw new StoreOpenError(`${PLACE} is older than version 14: upgrade the server.`)
+  if ((version ?? 0) < OLDEST_SERVER) throw cannotOpen`${PLACE} is older than version 14: upgrade the server.`
   await bringUpToDate(sql, { steps, place: PLACE })
 }
 

@@ -1,7 +1,7 @@
 import { Duplex, Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { Decrypter, Encrypter } from 'age-encryption'
-import { StoreMaintenanceError } from '../errors.ts'
+import { refusal, refusalFor } from '../errors.ts'
 
 /** Bytes of an age header, and recipients in it: each key is tried on each of them. */
 export const LARGEST_HEADER_BYTES = 256 * 1024
@@ -10,16 +10,13 @@ const MOST_RECIPIENTS = 100
 /** Encrypts what passes for everybody whose public key (`age1…`) is named. */
 export function encrypting(recipients: readonly string[]): Duplex {
   if (recipients.length > MOST_RECIPIENTS)
-    throw new StoreMaintenanceError(
-      `a backup is encrypted for at most ${MOST_RECIPIENTS} public keys, and ${recipients.length} are named.`,
-    )
+    throw refusal`a backup is encrypted for at most ${MOST_RECIPIENTS} public keys, and ${recipients.length} are named.`
   const encrypter = new Encrypter()
   for (const recipient of recipients)
     try {
       encrypter.addRecipient(recipient)
     } catch (error) {
-      const said = `${recipient} is not a public key of age (age1…): age-keygen prints one.`
-      throw new StoreMaintenanceError(said, { cause: error })
+      throw refusalFor(error)`${recipient} is not a public key of age (age1…): age-keygen prints one.`
     }
   return Duplex.from(async function* (plain: AsyncIterable<Uint8Array>) {
     yield* fromWeb(await encrypter.encrypt(toWeb(Readable.from(plain))))
@@ -29,13 +26,9 @@ export function encrypting(recipients: readonly string[]): Duplex {
 /** Refuses an encrypted file whose header, which nothing authenticates before it is read, is too large. */
 export function checkHeader(from: string, head: Buffer): void {
   const end = head.indexOf('\n--- ')
-  let recipients = 0
-  for (let at = head.indexOf('\n-> '); at !== -1 && at < end; at = head.indexOf('\n-> ', at + 1))
-    recipients += 1
+  const recipients = head.toString('latin1', 0, end).split('\n-> ').length - 1
   if (end === -1 || recipients > MOST_RECIPIENTS)
-    throw new StoreMaintenanceError(
-      `${from} is damaged and was not restored (its header is cut off, is larger than ${LARGEST_HEADER_BYTES / 1024} KB or names more than ${MOST_RECIPIENTS} keys).`,
-    )
+    throw refusal`${from} is damaged and was not restored (its header is cut off, is larger than ${LARGEST_HEADER_BYTES / 1024} KB or names more than ${MOST_RECIPIENTS} keys).`
 }
 
 /** Decrypts a stream with the first key that fits; the keys are `AGE-SECRET-KEY-1…`. */
@@ -46,17 +39,14 @@ export async function decrypt(from: string, sealed: Readable, identities: readon
       decrypter.addIdentity(identity)
     } catch (error) {
       // Not with the error's own text, which may quote the key.
-      const said = `key ${index + 1} of the file with keys is not a secret key of age.`
-      throw new StoreMaintenanceError(said, { cause: error })
+      throw refusalFor(error)`key ${index + 1} of the file with keys is not a secret key of age.`
     }
   const opened = await decrypter.decrypt(toWeb(sealed)).catch((error: unknown) => {
     const foreign = error instanceof Error && error.message.includes('no identity matched')
-    throw new StoreMaintenanceError(
-      foreign
-        ? `${from} is encrypted for other keys: name the file that holds one of them with --identity.`
-        : `${from} is damaged and was not restored (its header cannot be read).`,
-      { cause: error },
-    )
+    const refuse = refusalFor(error)
+    throw foreign
+      ? refuse`${from} is encrypted for other keys: name the file that holds one of them with --identity.`
+      : refuse`${from} is damaged and was not restored (its header cannot be read).`
   })
   return Readable.from(orDamaged(from, fromWeb(opened)))
 }
@@ -66,8 +56,7 @@ async function* orDamaged(from: string, source: Readable): AsyncGenerator<Uint8A
   try {
     yield* source
   } catch (error) {
-    const said = `${from} is damaged and was not restored (a part does not decrypt).`
-    throw new StoreMaintenanceError(said, { cause: error })
+    throw refusalFor(error)`${from} is damaged and was not restored (a part does not decrypt).`
   }
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../errors.ts'
 import { addBatch, analytics } from '../analytics.ts'
-import { StoreOpenError } from '../errors.ts'
+import { cannotOpenFor } from '../errors.ts'
 import { quoted, run, type Steps } from '../sql.ts'
 import type { OnLost } from '../store.ts'
 import { closeFile, guard, type SqliteDatabase } from './connection.ts'
@@ -25,10 +25,8 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
   } catch (error) {
     database.close()
     if (codeOf(error) !== 'SQLITE_ERROR') throw error
-    throw new StoreOpenError(
-      `${file} cannot hold the table that ANALYTICS_DATASTORE_TABLE names: choose a name that nothing else uses there.`,
-      { cause: error },
-    )
+    const unopened = cannotOpenFor(error)
+    throw unopened`${file} cannot hold the table that ANALYTICS_DATASTORE_TABLE names: choose a name that nothing else uses there.`
   }
   const sql = sqliteSql({ database, guarded: guard(database, onLost) })
   const [batches, bytes] = [quoted(table), quoted(`${table}_bytes`)]

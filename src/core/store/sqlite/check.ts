@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { StoreMaintenanceError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 import { checkRows, type StoreContent, verifyResult } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { createTables } from './analytics.ts'
@@ -65,14 +65,10 @@ export function assertMadeHere(
   const version = schemaVersion(database)
   // Before a row is read: a newer schema cannot be distinguished from another program's.
   if (holds === 'course' && version > SQLITE_STEPS.length)
-    throw new StoreMaintenanceError(
-      `${file} was written by a newer platformctl (schema ${version}, this build knows ${SQLITE_STEPS.length}): use that version.`,
-    )
+    throw refusal`${file} was written by a newer platformctl (schema ${version}, this build knows ${SQLITE_STEPS.length}): use that version.`
   const foreign = foreignObject(database, holds)
   if (foreign !== undefined)
-    throw new StoreMaintenanceError(
-      `${file} was not ${done}: it has ${foreign}, which no platformctl made. Take a file that you trust, or drop that from a copy of it first.`,
-    )
+    throw refusal`${file} was not ${done}: it has ${foreign}, which no platformctl made. Take a file that you trust, or drop that from a copy of it first.`
 }
 
 /** At most more than any schema of ours has. */

@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs'
 import path from 'node:path'
 import { type CopiedRow, type CopySource, copyRows, PAGE } from '../copy.ts'
 import { departures } from '../departures.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { refusal, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { linesOf } from '../journal.ts'
 import { rowReader } from '../sql.ts'
 import { assertMadeHere } from './check.ts'
@@ -58,9 +58,7 @@ function ofSource(file: string, error: unknown): unknown {
 export function assertNoFile(file: string): void {
   for (const taken of [file, `${file}-wal`])
     if (lstatSync(taken, { throwIfNoEntry: false }))
-      throw new StoreMaintenanceError(
-        `${taken} exists and was left as it is: move it away, or name a file that does not exist.`,
-      )
+      throw refusal`${taken} exists and was left as it is: move it away, or name a file that does not exist.`
 }
 
 /** Makes the file of a store from another one: it has its name when all of it is there, or does not exist. */

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { isRunning } from '../../daemon-record.ts'
 import { codeOf, faultOf, storeFault } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
-import { StoreMaintenanceError } from '../errors.ts'
+import { refusal, StoreMaintenanceError } from '../errors.ts'
 
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
 const ownerOf = (store: string) =>
@@ -105,8 +105,7 @@ export function isDiskFull(file: string): boolean {
 /** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
 export function moveIntoPlace(from: string, to: string): void {
   const code = faultOf(() => fs.linkSync(from, to), /^(?:EEXIST|EPERM|ENOTSUP|ENOSYS)$/)
-  if (code === 'EEXIST')
-    throw new StoreMaintenanceError(`${to} exists and was left as it is: name another file.`)
+  if (code === 'EEXIST') throw refusal`${to} exists and was left as it is: name another file.`
   if (code !== undefined) fs.renameSync(from, to)
 }
 

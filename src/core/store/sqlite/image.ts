@@ -6,7 +6,7 @@ import { Duplex, type Readable, type Transform, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
-import { StoreMaintenanceError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 
 /** gzip always carries a checksum of its content, zstd only when asked to. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
@@ -61,9 +61,7 @@ export async function unpack(from: string, to: string | undefined, identities: r
   // Its name may have changed.
   const packing = PACKINGS.find(({ magic }) => head.subarray(0, magic.length).equals(magic))
   if (packing === undefined)
-    throw new StoreMaintenanceError(
-      `${from} is not a backup of a store: it is neither SQLite nor packed by zstd or gzip.`,
-    )
+    throw refusal`${from} is not a backup of a store: it is neither SQLite nor packed by zstd or gzip.`
   const sink =
     to === undefined
       ? new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -77,7 +75,7 @@ async function opening(from: string, identities: readonly string[]): Promise<Rea
   const firstBytes = (most: number) => buffer(createReadStream(from, { end: most - 1 }))
   if (!(await firstBytes(AGE.length)).equals(AGE)) return createReadStream(from)
   if (identities.length === 0)
-    throw new StoreMaintenanceError(`${from} is encrypted: name the file that holds its key with --identity.`)
+    throw refusal`${from} is encrypted: name the file that holds its key with --identity.`
   const age = await import('./age.ts')
   age.checkHeader(from, await firstBytes(age.LARGEST_HEADER_BYTES))
   return age.decrypt(from, createReadStream(from), identities)
@@ -107,9 +105,7 @@ function bounded(from: string, to: string | undefined) {
       if (head.length >= HEADER_BYTES) declared = declaredSize(head, to)
     }
     if (size > Math.min(most, declared ?? HEADER_BYTES))
-      throw new StoreMaintenanceError(
-        `${from} was not restored: it unpacks to more than a store can be, so no platformctl made it.`,
-      )
+      throw refusal`${from} was not restored: it unpacks to more than a store can be, so no platformctl made it.`
   })
 }
 
@@ -119,9 +115,7 @@ function declaredSize(head: Buffer, to: string | undefined): number {
   if (to === undefined) return size
   const { bavail, bsize } = statfsSync(path.dirname(to))
   if (size > bavail * bsize)
-    throw new StoreMaintenanceError(
-      `the backup unpacks to ${Math.ceil(size / 1e6)} MB, and the disk it is restored to has room for ${Math.floor((bavail * bsize) / 1e6)} MB: free some space, or restore to another disk.`,
-    )
+    throw refusal`the backup unpacks to ${Math.ceil(size / 1e6)} MB, and the disk it is restored to has room for ${Math.floor((bavail * bsize) / 1e6)} MB: free some space, or restore to another disk.`
   return size
 }
 

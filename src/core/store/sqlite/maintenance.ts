@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf, faultOf } from '../../errors.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { cannotOpenFor, refusal, refusalFor } from '../errors.ts'
 import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
 import type { AnalyticsMaintenance, BackupOptions, StoreContent, StoreMaintenance } from '../maintenance.ts'
 import { BACKUP_AT, countRows, upkeep, VERIFIED_AT } from '../maintenance.ts'
@@ -39,10 +39,8 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
   const migrateAlone = () =>
     migrate(sql, schema).catch((error: unknown) => {
       if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
-      throw new StoreMaintenanceError(
-        `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
-        { cause: error },
-      )
+      const refuse = refusalFor(error)
+      throw refuse`${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`
     })
   const anchor = (now: number) => note(() => database.transaction(() => journal.anchor(now)).immediate())
   return {
@@ -105,7 +103,7 @@ export function sqliteSchema(file: string): StoreSchema | undefined {
     const owner = performer(database)(metaIn(OWNER))
     return { version: schemaVersion(database), latest: SQLITE_STEPS.length, owner }
   } catch (error) {
-    throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })
+    throw cannotOpenFor(error)`${file} cannot be read as a store.`
   } finally {
     database?.close()
   }
@@ -133,15 +131,13 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
     const packing = packingOf(file)
     const isSealed = recipients.length > 0
     if (file.endsWith('.age') !== isSealed)
-      throw new StoreMaintenanceError(
-        isSealed
-          ? `${file} would be encrypted: let its name end in .age.`
-          : `${file} says that it is encrypted: name who may read it with --recipient.`,
-      )
+      throw isSealed
+        ? refusal`${file} would be encrypted: let its name end in .age.`
+        : refusal`${file} says that it is encrypted: name who may read it with --recipient.`
     const checked = await making(file, async (made) => {
       // Not by what a link leads to: a link is somebody's file too.
       if (lstatSync(file, { throwIfNoEntry: false }))
-        throw new StoreMaintenanceError(`${file} exists and was left as it is: give the backup a new name.`)
+        throw refusal`${file} exists and was left as it is: give the backup a new name.`
       const image = `${made}.sqlite`
       makeFile(image)
       source.database.prepare('VACUUM INTO ?').run(image)
@@ -149,8 +145,7 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
       const { image: hash, written } = await pack(image, made, packing, recipients)
       // Only its recipients can read an encrypted backup: then the bytes are compared.
       const same = isSealed ? (await hashOf(made)) === written : (await unpack(made, undefined)) === hash
-      if (!same)
-        throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
+      if (!same) throw refusal`what was written to ${file} reads back differently: check the disk.`
       shareOwner(made, source.file)
       return found
     })
@@ -163,14 +158,10 @@ async function backup(source: Source, file: string, { recipients = [], now }: As
 function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
   const foreign = foreignObject(copy, holds)
   if (foreign !== undefined)
-    throw new StoreMaintenanceError(
-      `the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`,
-    )
+    throw refusal`the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`
   const found = copy.pragma('integrity_check(1)', { simple: true })
   if (found !== 'ok')
-    throw new StoreMaintenanceError(
-      `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
-    )
+    throw refusal`the store itself is damaged (${String(found)}): platformctl db verify says where.`
   const perform = performer(copy)
   // A restore names the time since then.
   if (holds === 'course' && schemaVersion(copy) > 0) perform(setMeta(BACKUP_AT, String(now)))

@@ -2,7 +2,7 @@ import { constants, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, s
 import path from 'node:path'
 import { codeOf, faultOf, storeFault } from '../../errors.ts'
 import { departuresOf, storeKey } from '../departures.ts'
-import { StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { refusal, refusalFor, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import * as journals from '../journal.ts'
 import { BACKUP_AT, countRows, type StoreContent } from '../maintenance.ts'
 import { NOTHING_REPLAYED, replay, takeTold, toldBy } from '../replay.ts'
@@ -39,9 +39,7 @@ export async function restore(parts: readonly RestorePart[], options: RestoreOpt
   const { force, now, audit } = options
   for (const { to } of parts) {
     if (isPresent(to) && !force)
-      throw new StoreMaintenanceError(
-        `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
-      )
+      throw refusal`${to} exists and was left as it is: --force replaces it (and keeps it under another name).`
   }
   const made = parts.flatMap(folderOf)
   const scratches: string[] = []
@@ -98,10 +96,8 @@ function folderOf({ to }: RestorePart): readonly string[] {
     return makeFolder(folder)
   } catch (error) {
     if (storeFault(error) === 'disk_full') throw failed(to, error)
-    throw new StoreMaintenanceError(
-      `${folder} is no folder and cannot be made one (${codeOf(error) || 'no reason given'}): name another one with --data or STORE_URL.`,
-      { cause: error },
-    )
+    const refuse = refusalFor(error)
+    throw refuse`${folder} is no folder and cannot be made one (${codeOf(error) || 'no reason given'}): name another one with --data or STORE_URL.`
   }
 }
 
@@ -114,7 +110,7 @@ async function unpackAndCheck(part: RestorePart, image: string, options: Restore
     const isOpening = error instanceof StoreOpenError
     const code = codeOf(isOpening ? error.cause : error)
     if (/^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code))
-      throw new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })
+      throw refusalFor(error)`${from} is damaged and was not restored (${code}).`
     if (!isOpening) throw error
     // Its sentence names the unpacked copy; the operator named the backup.
     throw new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
@@ -125,17 +121,16 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
   const perform = performer(database)
   const isStore = holds === 'course'
   const version = schemaVersion(database)
-  if (isStore && version === 0)
-    throw new StoreMaintenanceError(`${from} is an empty database, not a backup of a store.`)
+  if (isStore && version === 0) throw refusal`${from} is an empty database, not a backup of a store.`
   if (!isStore && version !== 0)
-    throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
+    throw refusal`${from} is the backup of a store, not of analytics: move it away.`
   assertMadeHere(database, { file: from, holds, done: 'restored' })
   // One that is older is brought up to date here, not at the next start.
   if (isStore) await migrateFile(database, from)
   const done = isStore ? await catchUp(database, { from, to, holds }, options) : NOTHING_DONE
   if (isStore) perform(addAudit(options.audit))
   const { damaged, faults } = verifyDatabase(database, holds, options.now)
-  if (damaged) throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${faults[0]}.`)
+  if (damaged) throw refusal`${from} is damaged and was not restored: ${faults[0]}.`
   // `faults` are rows that break an invariant of the course, restored as they were.
   return { version: schemaVersion(database), counts: perform(countRows()), faults, ...done }
 }
@@ -245,7 +240,7 @@ function putInPlace(to: string, image: string, now: number, old: SqliteDatabase 
   // `20261121T072600Z` sorts, and is a file name everywhere.
   const kept = `${to}.before-${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}`
   const isFirst = !isPresent(to)
-  if (existsSync(kept)) throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
+  if (existsSync(kept)) throw refusal`${kept} exists: try again in a second.`
   try {
     shareOwner(image, to)
     // SQLite would replay a leftover log into the new file.

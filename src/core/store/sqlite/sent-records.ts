@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { codeError, codeOf } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
-import { StoreMaintenanceError } from '../errors.ts'
+import { refusal, refusalFor, StoreMaintenanceError } from '../errors.ts'
 import { assertMadeHere } from './check.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
@@ -28,10 +28,8 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
     return beside(restored, replaced, () => restored.transaction(() => take(restored))())
   } catch (error) {
     if (error instanceof StoreMaintenanceError) throw error
-    throw new StoreMaintenanceError(
-      `the sent records of ${replaced} cannot be read (${codeOf(error) || 'no reason given'}): restore without --sent-from, or name the file that an earlier restore kept.`,
-      { cause: error },
-    )
+    const refuse = refusalFor(error)
+    throw refuse`the sent records of ${replaced} cannot be read (${codeOf(error) || 'no reason given'}): restore without --sent-from, or name the file that an earlier restore kept.`
   }
 }
 
@@ -39,9 +37,7 @@ function assertSameSchema(restored: SqliteDatabase, replaced: string, other: Sql
   const theirs = schemaVersion(other)
   const ours = schemaVersion(restored)
   if (theirs !== ours)
-    throw new StoreMaintenanceError(
-      `${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
-    )
+    throw refusal`${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`
   assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
 }
 
