@@ -55,9 +55,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes an unknown outcome for sent',
-    file: 'delivery/delivery.ts',
-    find: 'unknown(job, { reason }, at) {',
-    replace: "unknown(job, { reason }, at) {\n    if (reason !== '') return ended('sent')(job)",
+    file: 'delivery/retries.ts',
+    find: 'switch (delivery.kind) {',
+    replace:
+      "if (delivery.kind === 'unknown' && delivery.reason !== '') return { ...kept, result: 'sent' }\n  switch (delivery.kind) {",
   },
   {
     name: 'forgets that an attempt was lost',
@@ -67,15 +68,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'retries at once',
-    file: 'delivery/streams.ts',
+    file: 'delivery/retries.ts',
     find: "message('course', 5 * MINUTE_MS,",
     replace: "message('course', 1,",
   },
   {
     name: 'tries again what was refused for good',
-    file: 'delivery/delivery.ts',
-    find: "return { ...ended('over')(job), failures:",
-    replace: 'return { ...later(job, at.now + HOUR_MS), failures:',
+    file: 'delivery/retries.ts',
+    find: "return { result: 'over', nextAttemptAt: 0,",
+    replace: "return { result: 'waits', nextAttemptAt: Math.max(now + HOUR_MS, dueAt),",
   },
   {
     name: 'drops the mark of a message that went out after its subscription ended',
@@ -140,9 +141,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes a released lesson for one that waits for ever',
-    file: 'delivery/delivery.ts',
-    find: 'again: ours,',
-    replace: "again: (job, _, { now }) => ({ ...later(job, now), result: 'over' }),",
+    file: 'delivery/retries.ts',
+    find: "case 'again':",
+    replace: "case 'again':\n      return { ...later(now), result: 'over' }",
   },
   {
     name: 'keeps what was erased',
@@ -176,9 +177,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'takes a connection that broke for a message that was refused',
-    file: 'delivery/delivery.ts',
-    find: "const problem = { kind: 'unknown', reason, since:",
-    replace: "const problem = { kind: 'failed', reason, since:",
+    file: 'delivery/retries.ts',
+    find: "unknown: { problem: 'unknown',",
+    replace: "unknown: { problem: 'failed',",
   },
   {
     name: 'undoes no unsubscribe',
@@ -466,15 +467,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'gives up a confirmation that failed once',
-    file: 'delivery/delivery.ts',
+    file: 'delivery/retries.ts',
     find: 'const isOver = isLast ||',
     replace: 'const isOver = true ||',
   },
   {
     name: 'tries again what was sent',
-    file: 'delivery/delivery.ts',
-    find: "sent: ended('sent'),",
-    replace: 'sent: (job, _, { now }) => later(job, now + HOUR_MS),',
+    file: 'delivery/retries.ts',
+    find: "return { ...kept, result: 'sent' }",
+    replace: 'return later(now + HOUR_MS)',
   },
   {
     name: 'lets the lease of a message end while it is out',
@@ -484,9 +485,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'tries what is over for ever',
-    file: 'delivery/delivery.ts',
-    find: "...ended('skipped')(job),",
-    replace: '...later(job, now + HOUR_MS),',
+    file: 'delivery/retries.ts',
+    find: "return { ...kept, result: 'skipped', problem }",
+    replace: 'return { ...later(now + HOUR_MS), problem }',
   },
   {
     name: 'hands over what it has claimed after its stream was paused',
@@ -502,7 +503,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'retries a confirmation at once',
-    file: 'delivery/streams.ts',
+    file: 'delivery/retries.ts',
     find: "message('confirmation', 5 * MINUTE_MS,",
     replace: "message('confirmation', 1,",
   },
@@ -538,13 +539,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'tells nobody of an announcement whose mails failed once',
-    file: 'delivery/streams.ts',
+    file: 'delivery/retries.ts',
     find: 'HOUR_MS), isBulk: true }',
     replace: 'HOUR_MS), isBulk: true, most: 1 }',
   },
   {
     name: 'gives up a notice whose first outcome was unknown before the day is over',
-    file: 'delivery/streams.ts',
+    file: 'delivery/retries.ts',
     find: 'HOUR_MS), isBulk: true }',
     replace: 'HOUR_MS), isBulk: true, parksUnknown: true }',
   },

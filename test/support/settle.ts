@@ -1,7 +1,6 @@
 import { settlementOf } from '../../src/core/course/settlement.ts'
 import type { Claim, Settlement } from '../../src/core/course/subscription.ts'
-import { type Delivery, recordOf } from '../../src/core/delivery/delivery.ts'
-import { COURSE } from '../../src/core/delivery/streams.ts'
+import { COURSE, type Delivery, recordOf } from '../../src/core/delivery/retries.ts'
 
 /** What the engine writes of an attempt at a lesson. */
 export function settle(

@@ -1,6 +1,5 @@
-import { isOutcome } from '../delivery/delivery.ts'
 import { messageEngine, type QueuedMessage } from '../delivery/messages.ts'
-import { NOTICE } from '../delivery/streams.ts'
+import { isOutcome, NOTICE } from '../delivery/retries.ts'
 import { DAY_MS } from '../durations.ts'
 import type { Notice } from '../incidents/incident.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'

@@ -1,4 +1,4 @@
-import { type Delivery, isOutcome, type JobRecord } from '../delivery/delivery.ts'
+import { type Delivery, isOutcome, type JobRecord } from '../delivery/retries.ts'
 import { outcomeFields } from './history.ts'
 import type { Claim, Next, Settlement } from './subscription.ts'
 

@@ -1,4 +1,4 @@
-import type { JobProblem } from '../delivery/delivery.ts'
+import type { JobProblem } from '../delivery/retries.ts'
 import type { LessonText } from '../mail/definition.ts'
 import { NOTICES } from './definition.ts'
 import type { HistoryEntry } from './history.ts'

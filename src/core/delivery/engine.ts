@@ -1,5 +1,5 @@
 import type { Host } from '../host.ts'
-import type { Delivery } from './delivery.ts'
+import type { Delivery } from './retries.ts'
 import { createRun, type Ran, type RunOptions } from './run.ts'
 import type { Ready, Source } from './source.ts'
 

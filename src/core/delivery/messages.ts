@@ -4,10 +4,9 @@ import { type Held, heldReason } from '../mail/holds.ts'
 import { composeFault, type Mail, type Mailer } from '../mail/mailer.ts'
 import type { MailPayload } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
-import { type Delivery, isForgotten, type JobRecord } from './delivery.ts'
 import { createEngine, type Engine } from './engine.ts'
+import { type Delivery, isForgotten, type JobRecord, MAIL, SIGN_IN, type Stream } from './retries.ts'
 import type { Asked, Attempted, Source } from './source.ts'
-import { MAIL, SIGN_IN, type Stream } from './streams.ts'
 
 /**
  * What leaves because of something that happened once. Its row is written in the transaction of that cause; what

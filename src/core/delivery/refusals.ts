@@ -1,5 +1,5 @@
 import type { Outcome } from '../mail/mailer.ts'
-import type { Delivery } from './delivery.ts'
+import type { Delivery } from './retries.ts'
 
 /** An answer that may be about us rather than about the message. */
 export type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>

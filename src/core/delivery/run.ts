@@ -2,10 +2,10 @@ import { setMaxListeners } from 'node:events'
 import { createSemaphore } from '../calls.ts'
 import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
-import { type Delivery, isAnswer, recordOf } from './delivery.ts'
 import { createLease, LATE, LEASE_MS, type Lease } from './lease.ts'
 import { createMarker } from './marker.ts'
 import { createRefusals, isRefusal, type Refusal, unclearScope } from './refusals.ts'
+import { type Delivery, isAnswer, recordOf } from './retries.ts'
 import type { Attempted, Ready, Source } from './source.ts'
 
 /** More claims in work than messages out, so that many outcomes can share one durable commit. */

@@ -1,7 +1,6 @@
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import type { WaitUntilRecorded } from '../mail/mailer.ts'
-import type { Delivery, Job, JobRecord } from './delivery.ts'
-import type { Stream } from './streams.ts'
+import type { Delivery, Job, JobRecord, Stream } from './retries.ts'
 
 export interface Ready {
   readonly handOver: (signal: AbortSignal, recorded: WaitUntilRecorded) => Promise<Delivery>

@@ -1,4 +1,4 @@
-import { EXPIRES_MS } from '../delivery/streams.ts'
+import { EXPIRES_MS } from '../delivery/retries.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
 import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
 import { messageSteps as queue } from './messages.ts'

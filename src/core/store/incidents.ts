@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
-import type { JobRecord } from '../delivery/delivery.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
 import type { QueuedMessage } from '../delivery/messages.ts'
+import type { JobRecord } from '../delivery/retries.ts'
 import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
 import { plannedAlerts, REMINDER_MS } from '../incidents/due.ts'

@@ -1,7 +1,7 @@
 import { parseAddress } from '../address.ts'
 import { suppressionHashes } from '../course/links.ts'
 import type { Subscription } from '../course/subscription.ts'
-import { EXPIRES_MS } from '../delivery/streams.ts'
+import { EXPIRES_MS } from '../delivery/retries.ts'
 import { type FeedbackStore, releaseChange, suppressionChange } from '../mail/feedback/store.ts'
 import { recipientHashes } from '../mail/send-once.ts'
 import { type Secret, secret } from '../secret.ts'

@@ -1,6 +1,6 @@
 import { once } from '../../core/calls.ts'
 import { suppressionHashes } from '../../core/course/links.ts'
-import { isOutcome } from '../../core/delivery/delivery.ts'
+import { isOutcome } from '../../core/delivery/retries.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import type { Host } from '../../core/host.ts'
 import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.ts'

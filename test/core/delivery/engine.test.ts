@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Delivery } from '../../../src/core/delivery/delivery.ts'
 import { createEngine } from '../../../src/core/delivery/engine.ts'
+import { ALERT, COURSE, type Delivery, MAIL, type Stream } from '../../../src/core/delivery/retries.ts'
 import type { Source } from '../../../src/core/delivery/source.ts'
-import { ALERT, COURSE, MAIL, type Stream } from '../../../src/core/delivery/streams.ts'
 import { silentLog } from '../../../src/core/host.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 

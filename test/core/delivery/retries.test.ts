@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordOf } from '../../../src/core/delivery/delivery.ts'
-import { COURSE, MAIL } from '../../../src/core/delivery/streams.ts'
+import { COURSE, MAIL, recordOf } from '../../../src/core/delivery/retries.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
