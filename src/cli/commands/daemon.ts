@@ -1,6 +1,5 @@
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
-import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { ownPointerFolder } from '../../core/daemon-record.ts'

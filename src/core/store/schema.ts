@@ -61,21 +61,36 @@ export function* assertReadable({ steps, place }: Schema): Steps<number> {
   throw cannotOpen`${place} was written by a newer platformctl (schema ${version}, this build knows ${latest}): run that version, or restore a backup made before it.`
 }
 
+/**
+ * All steps as one script for a new store, with the columns that later steps add in the statements that create their
+ * tables, where ALTER TABLE would have put them: SQLite reads the whole schema again after each ALTER.
+ */
+export function atOnce(steps: readonly string[]): string {
+  const added: Record<string, string> = {}
+  const rest = steps.join(';\n').replace(/ALTER TABLE (\S+) ADD COLUMN ([^;]+);?/g, (_, table, column) => {
+    added[table] = `${added[table] ?? ''}, ${column}`
+    return ''
+  })
+  return rest.replace(
+    /CREATE TABLE (\S+) \([\s\S]*?(?=, *\n? *(?:PRIMARY KEY|UNIQUE) \(|\)(?: STRICT|;))/g,
+    (created, table) => created + (added[table] ?? ''),
+  )
+}
+
 /** Additive steps, each whole, one process at a time. A new store gets all of them in one commit, which waits for the disk once. */
 export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, schema: Schema): Promise<void> {
   function* advance(): Steps<number> {
     // A second migration waits here, then finds the step done.
     yield* lock(LOCKS.migration)
     const version = yield* assertReadable(schema)
-    const next = schema.steps.slice(version, version === 0 ? undefined : version + 1)
-    if (version === 0) yield { script: '{newSchema}' }
-    for (const [index, step] of next.entries()) {
-      const reached = version + index + 1
-      yield { script: `${step};\n{setVersion ${reached}}` }
-      // By the build that writes the schema. It never goes down: a second course may have shut older builds out.
-      if (yield* hasTable('meta')) yield* closeTo(READABLE_FROM, reached)
-    }
-    return version + next.length
+    const [reached, step = ''] =
+      version === 0
+        ? [schema.steps.length, `{newSchema};${atOnce(schema.steps)}`]
+        : [version + 1, schema.steps[version]]
+    yield { script: `${step};\n{setVersion ${reached}}` }
+    // By the build that writes the schema. It never goes down: a second course may have shut older builds out.
+    if (yield* hasTable('meta')) yield* closeTo(READABLE_FROM, reached)
+    return reached
   }
   let version = await read(() => assertReadable(schema))
   while (version < schema.steps.length) version = await write(advance)

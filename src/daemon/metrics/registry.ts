@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type MetricCatalog, type MetricName, type MetricRow, ROWS } from './catalog.ts'
 

@@ -1,6 +1,9 @@
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
+import { POSTGRES_STEPS, SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
 import { openStore, readSchema } from '../../../src/core/store/open.ts'
+import { atOnce } from '../../../src/core/store/schema.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 const server = await postgresServer()
@@ -34,4 +37,38 @@ test('a PostgreSQL that refuses the password says so, without the address', asyn
   await expect(readSchema({ kind: 'postgres', url })).rejects.toThrow(
     /^The PostgreSQL of STORE_URL refused the user or the password\.$/,
   )
+})
+
+test('a new SQLite store has to the letter the schema that its steps make one after the other', () => {
+  const objects = (...scripts: readonly string[]) => {
+    const database = new Database(':memory:')
+    for (const script of scripts) database.exec(script)
+    const found = database.prepare<[], { sql: string }>('SELECT type, name, tbl_name, sql FROM sqlite_schema')
+    return found.all().map((one) => ({ ...one, sql: one.sql?.replace(/\s+/g, ' ') }))
+  }
+  const whole = atOnce(SQLITE_STEPS)
+  expect(whole).not.toContain('ALTER TABLE')
+  expect(objects(whole)).toEqual(objects(...SQLITE_STEPS))
+})
+
+test('a new PostgreSQL store has the columns, indexes, constraints and triggers that its steps make one after the other', async () => {
+  const objects = async (...scripts: readonly string[]) => {
+    const url = await server.createDatabase()
+    for (const script of ['CREATE SCHEMA platformctl', ...scripts]) await server.query(url, script)
+    return (
+      await server.query(
+        url,
+        `SELECT table_name, ordinal_position::text, concat_ws(' ', column_name, data_type, is_nullable, column_default) AS text
+        FROM information_schema.columns WHERE table_schema = 'platformctl'
+        UNION ALL SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'platformctl'
+        UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE connamespace = 'platformctl'::regnamespace
+        UNION ALL SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+        ORDER BY 1, 2, 3`,
+      )
+    ).rows
+  }
+  const whole = await objects(atOnce(POSTGRES_STEPS))
+  expect(whole.length).toBeGreaterThan(200)
+  expect(whole).toEqual(await objects(...POSTGRES_STEPS))
 })
