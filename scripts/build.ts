@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type OutputBundle, type OutputChunk, rolldown } from 'rolldown'
 import { minifySync } from 'rolldown/utils'
@@ -22,12 +23,25 @@ const external = Object.keys({ ...packageJson.dependencies, ...packageJson.peerD
 
 /** `import fs, { readFileSync as read } from "node:fs";`, as the bundler writes it: one a line. */
 const BUILTIN_IMPORT =
-  /^import (?:(?<whole>[\w$]+)(?:, )?)?(?:\{(?<names>[^}]*)\})? from "(?<id>node:[\w/]+)";$/gm
+  /^import (?:(?<whole>[\w$]+)(?:, )?)?(?:\{(?<names>[^}]*)\})? from "(?<id>[\w:/]+)";$/gm
+/** What few starts call. The first call loads it. */
+const LATER = /^(?:node:)?(?:child_process|dns\/promises|fs\/promises|v8|vm|worker_threads)$/
 
-function builtinInstead(...found: unknown[]): string {
-  const { whole, names, id } = found.at(-1) as Record<'whole' | 'names' | 'id', string | undefined>
+function builtinInstead(statement: string, ...found: unknown[]): string {
+  const { whole, names, id } = found.at(-1) as Record<'whole' | 'names' | 'id', string>
+  if (!isBuiltin(id)) return statement
+  const from = `globalThis.process.getBuiltinModule("${id}")`
+  if (LATER.test(id) && !whole)
+    return names
+      .split(',')
+      .map((name) => name.trim().split(' as '))
+      .map(
+        ([name = '', as = name]) =>
+          `function ${as}(...all) { return new.target ? new (${from}.${name})(...all) : ${from}.${name}(...all); }`,
+      )
+      .join(' ')
   const bound = [whole, names && `{${names.replaceAll(' as ', ': ')}}`].filter(Boolean)
-  return bound.map((left) => `const ${left} = globalThis.process.getBuiltinModule("${id}");`).join(' ')
+  return bound.map((left) => `const ${left} = ${from};`).join(' ')
 }
 
 // The templates are compiled first: one that is broken fails the build with its file and line.
@@ -140,18 +154,20 @@ const build = await rolldown({
           : null,
     },
     {
-      name: 'prom-client without pushing',
-      // Its push gateway loads https and zlib at every start, for what nothing here does.
+      name: 'prom-client without pushing, clusters and its own metrics',
+      // They load https, zlib, cluster, perf_hooks and v8 at every start, for what nothing here does.
       resolveId: (id, importer) =>
-        id.endsWith('lib/pushgateway') && importer?.includes('node_modules/prom-client/')
+        /lib\/(?:pushgateway|cluster|defaultMetrics)$/.test(id) &&
+        importer?.includes('node_modules/prom-client/')
           ? '\0nothing'
           : null,
     },
     {
-      name: 'pino without transports',
+      name: 'pino without transports and files',
       // Our log writes its lines itself. A transport runs in a worker thread, whose code is loaded at every start.
       resolveId: (id, importer) =>
-        id.endsWith('/transport') && importer?.replaceAll('\\', '/').includes('node_modules/pino/')
+        /(?:\/transport|^sonic-boom|^worker_threads)$/.test(id) &&
+        importer?.replaceAll('\\', '/').includes('node_modules/pino/')
           ? '\0nothing'
           : null,
     },
@@ -165,7 +181,7 @@ const build = await rolldown({
     },
     {
       name: 'what is left out',
-      load: (id) => (id === '\0nothing' ? 'module.exports = {}' : null),
+      load: (id) => (id === '\0nothing' ? 'module.exports = class {}' : null),
     },
     {
       name: 'caniemail with its data',
