@@ -105,7 +105,7 @@ async function load(folder: string, file: string): Promise<ResolvedPlatform> {
 }
 
 /** The env files and the data folder that the words name; the command itself parses them later, with all else. */
-function placesIn(words: readonly string[]) {
+export function placesIn(words: readonly string[]) {
   const { values, positionals } = parseArgs({
     // Of the short options, that of env files alone: the words of others may begin with a dash too.
     args: words.filter((word) => !/^-[^-e]/.test(word)),

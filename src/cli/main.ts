@@ -135,7 +135,13 @@ export async function start(): Promise<void> {
         // Not copied: a copy would call its getters and open the streams, which are opened on first use.
         Object.defineProperties(context, Object.getOwnPropertyDescriptors(choice)),
       ),
-    (error: unknown) => reportFault(error, context),
+    async (error: unknown) => {
+      const guarded = withGuardedOutput(context)
+      const refused = reportFault(error, guarded)
+      if (argv.find((word) => !word.startsWith('-')) === 'daemon')
+        await (await import('./commands/daemon.ts')).tellUndefined(guarded, argv, error).catch(() => {})
+      return refused
+    },
   )
   process.exitCode = failed ?? code
   // Some systems write pipes in the background: wait for the output before the process ends.

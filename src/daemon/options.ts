@@ -41,7 +41,10 @@ export function storeAddress(settings: Settings, dataFolder: string): StoreAddre
 /** Names this process among those that share its store: two daemons of one machine have a folder each. */
 export const replicaOf = ({ dataFolder }: DaemonOptions) => `${hostname()}:${path.resolve(dataFolder)}`
 
-export function placesOf({ platform, envFiles = [], dataFolder }: DaemonOptions): Places {
+/** What the alert about a refused start is made from. */
+export type Started = Pick<DaemonOptions, 'env' | 'platform' | 'envFiles' | 'dataFolder' | 'pointerFolder'>
+
+export function placesOf({ platform, envFiles = [], dataFolder }: Started): Places {
   const definition = platform.definition?.file ?? null
   return { definition, envFiles, dataFolder: path.resolve(dataFolder) }
 }

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { alertsFiles } from '../core/daemon-record.ts'
-import { readSettings } from '../core/env/settings.ts'
+import { malformedStores, readSettings } from '../core/env/settings.ts'
 import { faultName, storeFault, storeFaultReason } from '../core/errors.ts'
 import { type Host, within } from '../core/host.ts'
 import type { ConditionName } from '../core/incidents/advice.ts'
@@ -10,13 +10,15 @@ import { WEB } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
 import { InvalidEnvironmentError } from './announce.ts'
-import { type DaemonOptions, placesOf, storeAddress } from './options.ts'
+import { placesOf, type Started, storeAddress } from './options.ts'
 
 /** The longest that the message of a refused start may hold up the end of the process. */
 const REFUSAL_MS = 25_000
+/** Errors whose text holds no value. */
+const SAYS_WHY = ['CommandError', 'DefinitionError', 'ListenError', 'StoreOpenError', 'TemplateError']
 
 /** Sends an alert that this start was refused, because a process that does not start cannot send one later. */
-export async function tellRefusal(host: Host, options: DaemonOptions, error: unknown, isStore: boolean) {
+export async function tellRefusal(host: Host, options: Started, error: unknown, isStore: boolean) {
   // No alert about a store of another platform: its channels are the other platform's too.
   if (isStore && storeFault(error) === 'other_platform') return
   const [cause, refused] = refusalOf(error, isStore)
@@ -25,7 +27,7 @@ export async function tellRefusal(host: Host, options: DaemonOptions, error: unk
   const channels = alertChannels(host.clock, platform, settings, placesOf(options), isStore)
   if (channels.length === 0) return
   const store =
-    cause === 'store'
+    cause === 'store' || malformedStores(env).length > 0
       ? undefined
       : await openStore(storeAddress(settings, dataFolder), { log: host.log }).catch(() => undefined)
   // Without its store, a file remembers the message for the next start.
@@ -56,8 +58,8 @@ function refusalOf(error: unknown, isStore: boolean): readonly [ConditionName | 
   }
   const cause = isStore ? 'store' : 'start_refused'
   // Not a fault's own text elsewhere: it can quote anything.
-  if (error instanceof Error && ['ListenError', 'StoreOpenError', 'TemplateError'].includes(error.name))
-    return [cause, error.message.replace(/\.$/, '')]
+  if (error instanceof Error && SAYS_WHY.includes(error.name))
+    return [cause, error.message.split('\n', 1).join().replace(/\.$/, '')]
   return [cause, isStore ? storeFaultReason(error) : `it met a fault (${faultName(error)}): see its output`]
 }
 

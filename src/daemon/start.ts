@@ -43,8 +43,6 @@ const DEADLINE_MS = 90_000
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const { platform: definition, services, clock, random, log, dataFolder } = options
   const host: Host = { clock, timer: systemClock, random, log }
-  const [malformed] = malformedStores(options.env)
-  if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
   const onLost = (cause: unknown) => {
     log.error(
@@ -56,8 +54,10 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     endForStore()
   }
   const closing: Closing = {}
-  let isStoreRefused = false
+  const [malformed] = malformedStores(options.env)
+  let isStoreRefused = malformed !== undefined
   try {
+    if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
     const settings = announceEnvironment(options)
     const { poolSize } = settings.store
     const address = storeAddress(settings, dataFolder)

@@ -1,9 +1,10 @@
 import { chmod, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
-import { type Daemon, startDaemon } from '../support/cli.ts'
+import { type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { command } from '../support/in-process.ts'
+import { serve } from '../support/servers.ts'
 
 // Each test starts many processes.
 vi.setConfig({ testTimeout: 60_000 })
@@ -173,6 +174,45 @@ test('a command with the data folder uses the definition that its daemon had, ru
       /daemon\.json says that .*platform\.config\.json defines this platform.*--config/,
     ),
   })
+})
+
+test('a daemon whose definition is broken or gone alerts once, however often it is started', async () => {
+  const { at, file, start } = await school()
+  const told: string[] = []
+  const hook = await serve(async (incoming, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+    told.push(`${type} ${data.cause}: ${data.reason}`)
+    response.end()
+  })
+  await writeFile(at('srv/kiln.env'), `ALERT_WEBHOOK_URL=${hook}\n`)
+  const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
+  const refused = async () =>
+    expect(
+      (
+        await platformctl(['daemon', ...words], {
+          cwd: at('elsewhere'),
+          env: { XDG_STATE_HOME: at('state') },
+        })
+      ).exitCode,
+    ).toBe(2)
+  await writeFile(file, JSON.stringify({ ...DEFINITION, preset: 'lerning' }))
+  await refused()
+  await refused()
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^incident\.opened start_refused: .*platform\.config\.json has \d+ faults; the daemon refused to start$/,
+    ),
+  ])
+  await writeFile(file, JSON.stringify(DEFINITION))
+  await (await start(words)).stop()
+  await rm(file)
+  await refused()
+  expect(told).toHaveLength(1)
+  await rm(at('data'), { recursive: true })
+  await platformctl(['daemon', '--config', file, ...words], { cwd: at('elsewhere') })
+  expect(told[1]).toContain('platform.config.json: There is no such file. Check the path; the daemon refused')
 })
 
 test('without options a command acts on the one daemon that runs here, and says so', async () => {

@@ -368,7 +368,7 @@ async function refused(
   const env = { ALERT_WEBHOOK_URL: hook, ...own }
   for (let start = 0; start < starts; start += 1)
     await expect(started({ dataFolder, env, pointerFolder })).rejects.toThrow(
-      /half-configured|refused the connection/,
+      /half-configured|refused the connection|not the address/,
     )
   return told
 }
@@ -390,6 +390,14 @@ test('a daemon that cannot start for its store sends one alert, also if a superv
   )
   expect(await refused(path.join(folder, 'file', 'data'), away, 3)).toEqual([])
   expect(await refused(path.join(folder, 'file', 'data'), away, 3, path.join(folder, 'run'))).toHaveLength(1)
+})
+
+test('a daemon whose STORE_URL is misspelt alerts once, and opens no other store for it', async () => {
+  const dataFolder = await emptyFolder()
+  expect(await refused(dataFolder, { STORE_URL: 'postgress://ada:canary@127.0.0.1/school' }, 3)).toEqual([
+    expect.stringMatching(/^STORE_URL is not the address of a store, .*; the daemon refused to start$/),
+  ])
+  expect(await readdir(dataFolder)).toEqual(['alerts.json'])
 })
 
 test('a start whose port is taken is told once, however often it is repeated', async () => {

@@ -2,14 +2,15 @@ import { flushCompileCache } from 'node:module'
 import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { ownPointerFolder } from '../../core/daemon-record.ts'
+import { ownPointerFolder, readRecord } from '../../core/daemon-record.ts'
 import { MINUTE_MS } from '../../core/durations.ts'
 import { readSettings, type Settings } from '../../core/env/settings.ts'
 import { validate } from '../../core/env/validate.ts'
 import { codeOf } from '../../core/errors.ts'
-import { type LogFields, untilAborted } from '../../core/host.ts'
+import { type LogFields, systemClock, untilAborted } from '../../core/host.ts'
 import type { Service } from '../../core/service.ts'
 import { namesNotRead } from '../check-environment.ts'
+import { placesIn } from '../choose-platform.ts'
 import { camel, command, type Define } from '../command.ts'
 import type { Context, ExitCode } from '../context.ts'
 import {
@@ -160,6 +161,25 @@ async function runDaemon(context: Context, options: Options): Promise<ExitCode> 
     log.flush()
   }
   return EXIT.passed
+}
+
+/** Alerts that the daemon did not start because its definition cannot be loaded; the environment names the channels without it. */
+export async function tellUndefined(context: Context, argv: readonly string[], error: unknown) {
+  const [{ base }, { tellRefusal }] = await Promise.all([
+    import('../../presets/base/platform.ts'),
+    import('../../daemon/refusal.ts'),
+  ])
+  const { envFiles, data } = placesIn(argv)
+  const folder = dataFolder(context, data)
+  const platform = { ...base, name: readRecord(folder)?.platform?.name ?? base.name }
+  const { env } = await loadEnvironment(Object.create(context, { platform: { value: platform } }), envFiles)
+  const log = await openLog(context, readSettings(platform, env))
+  const host = { clock: context.clock, timer: systemClock, random: context.random, log }
+  const options = {
+    ...{ env, platform, dataFolder: folder, pointerFolder: ownPointerFolder(context.env) },
+    envFiles: envFiles.map((file) => path.resolve(context.cwd, file)),
+  }
+  await tellRefusal(host, options, error, false).finally(() => log.flush())
 }
 
 /** Where it happened, never what it said: an error's text can quote a value. */
