@@ -1,6 +1,12 @@
 import type { HistoryEntry } from '../course/history.ts'
 import type { Change, CourseStore, EnrolAnswer } from '../course/store.ts'
-import { type Admitted, type Arrival, nextDay, type SubscriptionRecord } from '../course/subscription.ts'
+import {
+  type Admitted,
+  type Arrival,
+  nextDay,
+  type Start,
+  type SubscriptionRecord,
+} from '../course/subscription.ts'
 import { resolve, revise } from '../course/transitions/claim.ts'
 import * as joining from '../course/transitions/enrol.ts'
 import { endedByBounce, undoUnsubscribe, unsubscribe } from '../course/transitions/leave.ts'
@@ -47,21 +53,17 @@ export function enrolments(sql: Sql) {
     yield* addAudit(audit)
     return { before, enrolment }
   }
-  function* begin(
-    enrolled: SubscriptionRecord,
-    { start, isNew, mailboxKey }: Pick<Arrival, 'start' | 'mailboxKey'> & { readonly isNew: boolean },
-  ): Steps<void> {
+  /** `mailboxKey`: of one that has no row yet. */
+  function* begin(enrolled: SubscriptionRecord, { pinned }: Start, mailboxKey?: string): Steps<void> {
     const { course } = enrolled
-    if (isNew) yield* subscriptions.insert({ ...enrolled, state: 'unconfirmed', mailboxKey })
+    if (mailboxKey) yield* subscriptions.insert({ ...enrolled, state: 'unconfirmed', mailboxKey })
     yield* subscriptions.sayCourse(course)
-    if (start.pinned) yield* keepPlan(course, start.pinned)
+    if (pinned) yield* keepPlan(course, pinned)
     yield* subscriptions.save([enrolled])
     yield* run(TEXTS.replaceLinks, { id: enrolled.id })
   }
-  function* admit(
-    arrival: Arrival,
-    { now, dryRun, left }: { now: number; dryRun: boolean; left: ReadonlySet<string> },
-  ): Steps<Admitted> {
+  type Admission = { now: number; dryRun: boolean; left: ReadonlySet<string> }
+  function* admit(arrival: Arrival, { now, dryRun, left }: Admission): Steps<Admitted> {
     const { identity, mailboxKey, course } = arrival
     yield* lock(SPACE.mailbox, mailboxKey)
     const key = enrolmentKey(identity, course)
@@ -69,7 +71,7 @@ export function enrolments(sql: Sql) {
     const refusal = (known && joining.admitRefusal(known)) ?? (left.has(key) ? 'unsubscribed' : undefined)
     if (refusal !== undefined || dryRun) return refusal ?? 'imported'
     const arrived = joining.arrive(known ?? joining.newSubscription({ ...arrival, now }), arrival)
-    yield* begin(arrived, { ...arrival, isNew: known === undefined })
+    yield* begin(arrived, arrival.start, known ? undefined : mailboxKey)
     // Again: a change of the enrolment's number clears the names of its lessons (the migration with `sent_lessons`).
     if (arrival.progress) yield* subscriptions.save([arrived])
     const { id, enrolment } = arrived
@@ -92,9 +94,8 @@ export function enrolments(sql: Sql) {
           if (before) return { enrolled: true, ...before }
         }
         const known = yield* subscriptions.lockKey(enrolmentKey(identity, course))
-        const left =
-          (yield* leftOf([who])).size > 0 && known?.state !== 'confirmed' ? 'unsubscribed' : undefined
-        const refused = (known && joining.enrolRefusal(known)) ?? left
+        const hasLeft = (yield* leftOf([who])).size > 0 && known?.state !== 'confirmed'
+        const refused = (known && joining.enrolRefusal(known)) ?? (hasLeft ? 'unsubscribed' : undefined)
         const reason = suppressed.has(identity) ? 'suppressed' : refused
         if (reason !== undefined) return { enrolled: false, reason }
         const start = startOf({ course, confirmedAt: now, timeZone })
@@ -103,7 +104,7 @@ export function enrolments(sql: Sql) {
         const how = { consent: { at: now, how: joining.ELSEWHERE }, suppression: undefined }
         const enrolled = joining.enrol(current, { now, start, timeZone, language, ...how })
         const { enrolment } = enrolled
-        yield* begin(enrolled, { start, isNew: known === undefined, mailboxKey })
+        yield* begin(enrolled, start, known ? undefined : mailboxKey)
         if (key !== undefined) yield* run(TEXTS.keepRequest, { key, id: enrolled.id, enrolment })
         yield* history.remember([enrolled.id, { at: now, kind: 'confirmed', enrolment, day: 0 }])
         yield* addAudit(audit?.(enrolled.id))

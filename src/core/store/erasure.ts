@@ -6,6 +6,9 @@ import { addAudit, all, first, journal, lock, run, SPACE, type Sql, type Steps }
 const RELATED = ['organisation_invite', 'login_request', 'message'] as const
 export const PERSONAL = ['subscription', ...RELATED] as const
 
+// The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
+const relatedText = (table: string) => `SELECT id, address FROM ${table}
+  WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`
 const byTable = <T extends string>(tables: readonly T[], text: (table: T) => string) =>
   Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
 
@@ -15,12 +18,7 @@ export const TEXTS = {
   isSuppressed: 'SELECT 1 FROM suppression WHERE hash = @hash',
   subscriptions: `DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address`,
   sentMail: `DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM {each @recipients})`,
-  // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
-  related: byTable(
-    RELATED,
-    (table) => `SELECT id, address FROM ${table}
-      WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`,
-  ),
+  related: byTable(RELATED, relatedText),
   drop: byTable(PERSONAL, (table) => `DELETE FROM ${table} WHERE id IN (SELECT value FROM {each @ids})`),
 }
 

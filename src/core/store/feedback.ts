@@ -57,17 +57,14 @@ export function feedback(sql: Sql): FeedbackStore {
       const before = known.get(identity) ?? newMailbox(identity)
       const { mailbox, effect } = change(before)
       const { suppression } = mailbox
+      const line = { at: now, identity }
       let changed = mailbox !== before
       if (changed) {
         known.set(identity, mailbox)
         saved.add(identity)
       }
       if (suppression !== before.suppression)
-        lines.push(
-          suppression
-            ? { what: 'suppressed', at: now, identity, suppression }
-            : { what: 'released', at: now, identity },
-        )
+        lines.push(suppression ? { what: 'suppressed', ...line, suppression } : { what: 'released', ...line })
       for (const [id, record] of enrolments) {
         if (record.identity !== identity) continue
         const { enrolment, state } = record

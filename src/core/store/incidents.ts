@@ -277,8 +277,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       write(function* () {
         yield* queue.keep(input)
         const until = input.now + input.leaseMs
-        for (const { incident, kind, channel, attempt } of input.messages)
-          yield* run(TEXTS.keep, { incident, kind, channel, attempt, until })
+        for (const message of input.messages) yield* run(TEXTS.keep, { ...message, until })
       }),
     settleAlerts: (settlements) =>
       write(function* () {

@@ -143,11 +143,8 @@ export function assertRead(entries: Entries, anchor: string | undefined, state: 
   const start = entries.findIndex((entry) => isAnchor(entry, anchor))
   const unread = entries.filter(({ what }, index) => what === 'unread' && index > start).length
   if (unread === 0) return
-  throw uncovered(
-    state,
-    `${counted(unread, 'line')} of the journal cannot be read`,
-    'Name a whole copy of it with --journal, or use the build that wrote it',
-  )
+  const why = `${counted(unread, 'line')} of the journal cannot be read`
+  throw uncovered(state, why, 'Name a whole copy of it with --journal, or use the build that wrote it')
 }
 
 /** No journal tells what happened since `state`. */

@@ -22,15 +22,13 @@ interface Place {
 }
 
 export type BackupResult = { file: string; bytes: number; version: number; counts: Record<string, number> }
-/** `recipients`: public keys of age, for all of which the backup is encrypted. None: it is not encrypted. */
-export type BackupOptions = { readonly recipients: readonly string[] }
 
 /** An operator's maintenance of a store: its state, migrations, checks and backups. */
 export interface StoreMaintenance extends ReturnType<typeof upkeep> {
   /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
   verify(now: number): Promise<ReturnType<typeof verifyResult>>
-  /** A consistent copy, also under write load; complete under its name or not there at all. */
-  backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
+  /** A consistent copy, also under write load, whole or not there at all; encrypted for these public keys of age, if any. */
+  backup(file: string, now: number, options?: { recipients: readonly string[] }): Promise<BackupResult>
   /** Who left the store, to be kept apart from it: a restore of an older state needs this. */
   journal(now: number): Promise<readonly JournalEntry[]>
   close(): Promise<void>
@@ -40,10 +38,7 @@ export type AnalyticsMaintenance = Pick<StoreMaintenance, 'verify' | 'backup' | 
 
 /** The statements of a step; one within a trigger ends in the middle of a line. */
 export const statementsOf = (sql: string): readonly string[] =>
-  sql
-    .split(/;[^\S\n]*(?:\n|$)/)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '')
+  sql.split(/;[^\S\n]*(?:\n|$)/).flatMap((statement) => statement.trim() || [])
 
 const MOST_FAULTS = 100
 

@@ -191,10 +191,9 @@ export function meta({ one, write }: Sql) {
     noteConfiguration: (replica: string, configuration: string, now: number) =>
       write(function* (): Steps<readonly string[]> {
         const held = yield* scalar<string>(TEXTS.hold, { name: CONFIGURATIONS })
-        const noted: Record<string, { at: number; configuration: string }> = JSON.parse(held ?? '{}')
-        const others = Object.entries(noted).filter(
-          ([name, { at }]) => name !== replica && Math.abs(now - at) < RECENT_MS,
-        )
+        type Noted = Record<string, { at: number; configuration: string }>
+        const { [replica]: _, ...noted }: Noted = JSON.parse(held ?? '{}')
+        const others = Object.entries(noted).filter(([, { at }]) => Math.abs(now - at) < RECENT_MS)
         const next = Object.fromEntries([...others, [replica, { at: now, configuration }]])
         yield* setMeta(CONFIGURATIONS, JSON.stringify(next))
         return others.map(([, other]) => other.configuration)

@@ -95,14 +95,11 @@ async function catchUp(sql: Sql, other: Sql, options: AfterRestoreOptions) {
   const anchor = await sql.one(getMeta(ANCHOR))
   const isCovered = replaced !== undefined || (journal !== undefined && covers(named, anchor))
   const state = `the restored database ends at ${new Date(restoredTo).toISOString()}`
-  if (!isCovered && !withoutJournal)
-    throw uncovered(
-      state,
-      journal === undefined
-        ? 'neither --from nor --journal was given'
-        : `${journal} is not the journal of this store`,
-      'Name the replaced database or schema with --from, or a journal with --journal',
-    )
+  if (!isCovered && !withoutJournal) {
+    const given = journal ? `${journal} is not the journal of this store` : undefined
+    const fix = 'Name the replaced database or schema with --from, or a journal with --journal'
+    throw uncovered(state, given ?? 'neither --from nor --journal was given', fix)
+  }
   if (replaced === undefined && !withoutJournal) assertRead(named, anchor, state)
   if (replaced) {
     const audited = new Set(replaced.map((entry) => ('entry' in entry ? entry.entry.id : undefined)))

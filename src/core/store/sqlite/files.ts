@@ -138,10 +138,8 @@ function sentence(file: string, cause: unknown): string | undefined {
     return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
   if (code === 'EROFS') return readOnlyDisk(folder)
   if (/^(?:EACCES|EPERM|SQLITE_CANTOPEN)$/.test(code)) return `${folder} cannot be written to by this user.`
-  if (code === 'ENOENT')
-    return fs.existsSync(folder)
-      ? `there is no file ${file}.`
-      : `${folder} does not exist: make the folder first.`
+  if (code === 'ENOENT' && !fs.existsSync(folder)) return `${folder} does not exist: make the folder first.`
+  if (code === 'ENOENT') return `there is no file ${file}.`
   if (code === 'ENOTDIR') return `${folder} is a file, not a folder: name another place.`
   if (code === 'EISDIR') return `${file} is a folder: name a file.`
   if (/^(?:SQLITE_IOERR|EIO$)/.test(code))

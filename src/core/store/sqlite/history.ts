@@ -32,17 +32,17 @@ type OpenIncident = Omit<Incident, 'beganAt' | 'endedAt'> & { readonly seenAt: n
 
 function* followIncident(look: Look, known: OpenIncident | undefined): Steps<void> {
   const { state, at } = look
+  const isBad = state === 'degraded' || state === 'failing'
   const silent = known !== undefined && at - known.seenAt > SAME_INCIDENT_MS
-  if (state !== 'degraded' && state !== 'failing') {
-    if (known) yield* run(INCIDENTS.end, { ...look, at: silent ? known.seenAt : at })
-  } else if (known && !silent) {
+  if (known && isBad && !silent) {
     const eased = known.state === 'failing' && state === 'degraded'
     yield* run(INCIDENTS.goOn, { ...look, ...(eased && { state: known.state, reason: known.reason }) })
-  } else {
-    if (known) yield* run(INCIDENTS.end, { ...look, at: known.seenAt })
-    yield* run(INCIDENTS.begin, look)
-    yield* run(INCIDENTS.bound, look)
+    return
   }
+  if (known) yield* run(INCIDENTS.end, { ...look, at: silent ? known.seenAt : at })
+  if (!isBad) return
+  yield* run(INCIDENTS.begin, look)
+  yield* run(INCIDENTS.bound, look)
 }
 
 /** What the tables that earlier builds write have and the newer ones have not. */

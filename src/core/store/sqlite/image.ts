@@ -9,18 +9,13 @@ import { constants, createGunzip, createGzip, createZstdCompress, createZstdDeco
 import { refusal } from '../errors.ts'
 
 /** gzip always carries a checksum of its content, zstd only when asked to. */
-const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
+const packZstd = () => createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
 
 const SQLITE = { ending: '.sqlite', magic: Buffer.from('SQLite format 3\0', 'latin1'), pack: [], unpack: [] }
 /** How a backup is packed: the end of its name, and its first bytes. */
 const PACKINGS: readonly Packing[] = [
-  {
-    ending: '.zst',
-    magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
-    pack: [() => createZstdCompress(CHECKED)],
-    unpack: [createZstdDecompress],
-  },
-  { ending: '.gz', magic: Buffer.from([0x1f, 0x8b]), pack: [createGzip], unpack: [createGunzip] },
+  { ending: '.zst', magic: Buffer.from('28b52ffd', 'hex'), pack: [packZstd], unpack: [createZstdDecompress] },
+  { ending: '.gz', magic: Buffer.from('1f8b', 'hex'), pack: [createGzip], unpack: [createGunzip] },
   SQLITE,
 ]
 type Made = readonly (() => Transform)[]

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { codeError, codeOf, faultOf } from '../../errors.ts'
 import { cannotOpenFor, refusal, refusalFor } from '../errors.ts'
 import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
-import type { AnalyticsMaintenance, BackupOptions, StoreContent, StoreMaintenance } from '../maintenance.ts'
+import type { AnalyticsMaintenance, StoreContent, StoreMaintenance } from '../maintenance.ts'
 import { BACKUP_AT, countRows, upkeep, VERIFIED_AT } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../schema.ts'
@@ -55,7 +55,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
     },
     backup: async (to, now, options) => {
       anchor(now)
-      const result = await backup({ database, file, holds: 'course' }, to, { now, ...options })
+      const result = await backup({ database, file, holds: 'course' }, to, now, options?.recipients)
       note(() => perform(setMeta(BACKUP_AT, String(now))))
       return result
     },
@@ -88,7 +88,7 @@ export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   const database = connectAnyway({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, 'analytics', now),
-    backup: (to, now, options) => backup({ database, file, holds: 'analytics' }, to, { now, ...options }),
+    backup: (to, now, asked) => backup({ database, file, holds: 'analytics' }, to, now, asked?.recipients),
     close: async () => void database.close(),
   }
 }
@@ -119,14 +119,13 @@ function assertWritable(file: string): void {
   if (isDiskFull(file)) throw codeError('ENOSPC')
 }
 
-type Asked = Partial<BackupOptions> & { readonly now: number }
 type Source = { readonly database: SqliteDatabase; readonly file: string; readonly holds: StoreContent }
 
 /**
  * Backs a store up while others write to it: a consistent copy (VACUUM INTO) is checked, packed, encrypted for the
  * recipients, read back and compared, and only then gets its name. A failure leaves nothing behind.
  */
-async function backup(source: Source, file: string, { recipients = [], now }: Asked) {
+async function backup(source: Source, file: string, now: number, recipients: readonly string[] = []) {
   try {
     const packing = packingOf(file)
     const isSealed = recipients.length > 0

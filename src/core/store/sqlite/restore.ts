@@ -37,10 +37,9 @@ export interface RestoreOptions extends journals.SinceOptions {
  */
 export async function restore(parts: readonly RestorePart[], options: RestoreOptions) {
   const { force, now, audit } = options
-  for (const { to } of parts) {
+  for (const { to } of parts)
     if (isPresent(to) && !force)
       throw refusal`${to} exists and was left as it is: --force replaces it (and keeps it under another name).`
-  }
   const made = parts.flatMap(folderOf)
   const scratches: string[] = []
   const locks = new Map<string, SqliteDatabase | undefined>()
@@ -127,7 +126,7 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
   assertMadeHere(database, { file: from, holds, done: 'restored' })
   // One that is older is brought up to date here, not at the next start.
   if (isStore) await migrateFile(database, from)
-  const done = isStore ? await catchUp(database, { from, to, holds }, options) : NOTHING_DONE
+  const done: Done = isStore ? await catchUp(database, { from, to, holds }, options) : NOTHING_DONE
   if (isStore) perform(addAudit(options.audit))
   const { damaged, faults } = verifyDatabase(database, holds, options.now)
   if (damaged) throw refusal`${from} is damaged and was not restored: ${faults[0]}.`
@@ -135,15 +134,9 @@ async function check(database: SqliteDatabase, { from, to, holds }: RestorePart,
   return { version: schemaVersion(database), counts: perform(countRows()), faults, ...done }
 }
 
-const NOTHING_DONE: Awaited<ReturnType<typeof catchUp>> = {
-  replayed: NOTHING_REPLAYED,
-  uncoveredSince: undefined,
-  coveredTo: undefined,
-  repeats: undefined,
-  taken: 0,
-  owner: undefined,
-  missing: [],
-}
+const NOTHING_DONE = { replayed: NOTHING_REPLAYED, taken: 0, missing: [] }
+type CaughtUp = Awaited<ReturnType<typeof catchUp>>
+type Done = Partial<CaughtUp> & Pick<CaughtUp, keyof typeof NOTHING_DONE>
 
 /** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
 async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, options: RestoreOptions) {
@@ -159,11 +152,8 @@ async function catchUp(database: SqliteDatabase, { from, to }: RestorePart, opti
   const state = `${from} was made at ${new Date(madeAt).toISOString()}`
   if (!isCovered && !withoutJournal) {
     const file = journal ?? journals.journalFile(to)
-    throw journals.uncovered(
-      state,
-      both ? `${file} is not the journal of its store` : `there is no ${file}`,
-      'Name the journal from beside the replaced store with --journal',
-    )
+    const why = both ? `${file} is not the journal of its store` : `there is no ${file}`
+    throw journals.uncovered(state, why, 'Name the journal from beside the replaced store with --journal')
   }
   // The journal that begins here does not cover the time before: no later restore may believe that it does.
   if (!isCovered) perform(setMeta(journals.ANCHOR, undefined))
