@@ -112,13 +112,14 @@ export async function copyStore(from: StoreAddress, to: StoreAddress) {
     const { copyIntoPostgres } = await import('./postgres/maintenance.ts')
     return withSource(from, (source) => copyIntoPostgres(source, to.url))
   }
-  const { assertNoFile, copyIntoSqlite } = await import('./sqlite/copy.ts')
+  const { assertNoFile, copyIntoSqlite } = await import('./sqlite/maintenance.ts')
   assertNoFile(to.file)
   return withSource(from, (source) => copyIntoSqlite(source, to.file))
 }
 
 async function withSource<T>(from: StoreAddress, work: (source: CopySource) => Promise<T>): Promise<T> {
-  if (from.kind === 'sqlite') return (await import('./sqlite/copy.ts')).withSqliteSource(from.file, work)
+  if (from.kind === 'sqlite')
+    return (await import('./sqlite/maintenance.ts')).withSqliteSource(from.file, work)
   return (await import('./postgres/maintenance.ts')).withPostgresSource(from.url, work)
 }
 

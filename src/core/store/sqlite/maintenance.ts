@@ -2,19 +2,22 @@ import { accessSync, constants, existsSync, lstatSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { codeError, codeOf, faultOf } from '../../errors.ts'
-import { cannotOpenFor, refusal, refusalFor } from '../errors.ts'
-import { entriesOf, journalFile, OWED, readJournal } from '../journal.ts'
+import { type CopiedRow, type CopySource, copyRows, PAGE } from '../copy.ts'
+import { departures } from '../departures.ts'
+import { cannotOpenFor, refusal, refusalFor, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { entriesOf, journalFile, linesOf, OWED, readJournal } from '../journal.ts'
 import type { AnalyticsMaintenance, StoreContent, StoreMaintenance } from '../maintenance.ts'
 import { BACKUP_AT, countRows, upkeep, VERIFIED_AT } from '../maintenance.ts'
 import { SQLITE_STEPS } from '../migrations.ts'
 import { assertReadable, hasTable, metaIn, migrate, type StoreSchema } from '../schema.ts'
-import { getMeta, OWNER, setMeta } from '../sql.ts'
-import { foreignObject, verifyDatabase } from './check.ts'
-import { connectAnyway, explainDamage, type SqliteDatabase, schemaVersion, withImage } from './connection.ts'
-import { isDiskFull, isForeign, makeFile, making, shareOwner, sizeOf } from './files.ts'
+import { getMeta, OWNER, rowReader, setMeta } from '../sql.ts'
+import { assertMadeHere, foreignObject, verifyDatabase } from './check.ts'
+import type { SqliteDatabase } from './connection.ts'
+import { connect, connectAnyway, explainDamage, holdAlone, schemaVersion, withImage } from './connection.ts'
+import { isDiskFull, isForeign, makeFile, makeFolder, making, shareOwner, sizeOf } from './files.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
-import { openJournal } from './journal.ts'
-import { performer, sqliteSql } from './sql.ts'
+import { appendText, openJournal } from './journal.ts'
+import { migrateFile, performer, sqliteSql } from './sql.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
@@ -165,4 +168,72 @@ function checkImage(copy: SqliteDatabase, holds: StoreContent, now: number) {
   // A restore names the time since then.
   if (holds === 'course' && schemaVersion(copy) > 0) perform(setMeta(BACKUP_AT, String(now)))
   return { version: schemaVersion(copy), counts: perform(countRows()) }
+}
+
+/** Lends an SQLite store to copy from: brought up to date, and held against writers. */
+export async function withSqliteSource<T>(file: string, work: (source: CopySource) => Promise<T>) {
+  let database: SqliteDatabase | undefined
+  try {
+    try {
+      database = connect({ file, busyMs: 5000 })
+      assertMadeHere(database, { file, holds: 'course', done: 'copied' })
+      await migrateFile(database, file)
+      holdAlone(database, file, 'copied')
+    } catch (error) {
+      throw ofSource(file, error)
+    }
+    return await work(pagesOf(database, file))
+  } finally {
+    database?.close()
+  }
+}
+
+const pagesOf = (database: SqliteDatabase, file: string): CopySource =>
+  function* (table) {
+    const read = rowReader()
+    let page: CopiedRow[] = []
+    try {
+      for (const row of database.prepare<[], CopiedRow>(`SELECT * FROM ${table}`).iterate()) {
+        page.push(read(row))
+        if (page.length < PAGE) continue
+        yield page
+        page = []
+      }
+    } catch (error) {
+      throw ofSource(file, error)
+    }
+    if (page.length > 0) yield page
+  }
+
+/** Here, because the caller reports what it does not know as a fault of the other store. */
+function ofSource(file: string, error: unknown): unknown {
+  const isOpening = error instanceof StoreOpenError
+  const said = explainDamage(file, isOpening ? error.cause : error)
+  if (!isOpening || said instanceof StoreMaintenanceError) return said
+  return new StoreMaintenanceError(error.message, { cause: error })
+}
+
+/** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
+export function assertNoFile(file: string): void {
+  for (const taken of [file, `${file}-wal`])
+    if (lstatSync(taken, { throwIfNoEntry: false }))
+      throw refusal`${taken} exists and was left as it is: move it away, or name a file that does not exist.`
+}
+
+/** Makes the file of a store from another one: it has its name when all of it is there, or does not exist. */
+export async function copyIntoSqlite(source: CopySource, file: string) {
+  makeFolder(path.dirname(path.resolve(file)))
+  return making(file, (made) =>
+    withImage(made, async (database) => {
+      const perform = performer(database)
+      await migrateFile(database, made)
+      database.exec('BEGIN IMMEDIATE')
+      const result = await copyRows(source, async (steps) => perform(steps))
+      database.exec('COMMIT')
+      // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
+      appendText(file, linesOf(perform(departures())))
+      shareOwner(made, file)
+      return result
+    }),
+  )
 }
