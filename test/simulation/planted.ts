@@ -521,7 +521,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'mails a withdrawn announcement to those whom it has not reached',
-    file: 'store/notices.ts',
+    file: 'store/messages.ts',
     find: 'AND (a.id IS NOT NULL\n',
     replace: "AND (n.kind = 'announced'\n",
   },

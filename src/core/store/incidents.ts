@@ -6,8 +6,7 @@ import { MOST_SKEW_MS } from '../durations.ts'
 import { ABOUT_PAUSES } from '../incidents/conditions.ts'
 import { plannedAlerts, REMINDER_MS } from '../incidents/due.ts'
 import * as model from '../incidents/incident.ts'
-import { dueText, messageSteps as queue } from './messages.ts'
-import { noticeSteps as notices } from './notices.ts'
+import { dueText, noticeSteps as notices, messageSteps as queue } from './messages.ts'
 import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
@@ -43,7 +42,8 @@ export const TEXTS = {
     WHERE ${IS_FREE} AND (message.key <> excluded.key OR (message.attempts = 0 AND message.next_attempt_at <> excluded.next_attempt_at))`,
   unplan: `DELETE FROM message WHERE stream = 'alert' AND subject IN (SELECT value FROM {each @incidents})
     AND channel IN (SELECT value FROM {each @channels}) AND id NOT IN (SELECT value FROM {each @ids}) AND ${IS_FREE}`,
-  channels: `SELECT channel FROM alert_message WHERE incident = @id UNION SELECT channel FROM message WHERE subject = @id AND stream = 'alert'`,
+  channels: `SELECT channel AS name FROM alert_message WHERE incident = @id AND channel <> '${model.SUBSCRIBERS}'
+    UNION SELECT channel FROM message WHERE subject = @id AND stream = 'alert'`,
   due: dueText(
     "stream = 'alert' AND channel = @channel",
     `subject IN (SELECT id FROM incident WHERE cause IN (${ABOUT_PAUSES.map((cause) => `'${cause}'`).join(', ')}))`,
@@ -219,10 +219,8 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
       yield* lock(SPACE.alerts, 'incidents')
       if ((yield* run(query, input)) === 0) return false
       yield* addAudit(audit)
-      const channels = yield* all<{ readonly channel: string }>(TEXTS.channels, input)
-      const hearing = channels.flatMap(({ channel: name }) => (name === model.SUBSCRIBERS ? [] : { name }))
       const about = yield* withMessages(yield* byId(input.id))
-      yield* plan(about, hearing, input.now)
+      yield* plan(about, yield* all<model.Hearing>(TEXTS.channels, input), input.now)
       yield* publish(about, () => false, input.now)
       return true
     })

@@ -20,7 +20,6 @@ import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
 import { TEXTS as maintenance } from '../../../src/core/store/maintenance.ts'
 import { TEXTS as messages } from '../../../src/core/store/messages.ts'
 import { SQLITE_STEPS } from '../../../src/core/store/migrations.ts'
-import { TEXTS as notices } from '../../../src/core/store/notices.ts'
 import { openHistory, openStore } from '../../../src/core/store/open.ts'
 import { TEXTS as plans } from '../../../src/core/store/plans.ts'
 import { TEXTS as replay } from '../../../src/core/store/replay.ts'
@@ -49,7 +48,6 @@ const SUBJECTS = {
   maintenance,
   messages,
   meta,
-  notices,
   plans,
   replay,
   sending,
