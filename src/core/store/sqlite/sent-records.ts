@@ -13,18 +13,24 @@ const NEWER = `
     ON s.id = r.id AND s.enrolment = r.enrolment AND s.confirmed_at IS r.confirmed_at AND s.state = 'confirmed'
   WHERE r.sent_days <> s.sent_days AND json_valid(r.sent_days) AND json_valid(s.sent_days)`
 
+const countNewer = (restored: SqliteDatabase) =>
+  Number(restored.prepare(`SELECT coalesce(sum(lessons), 0) FROM (${NEWER})`).pluck().get())
+
 /** Lessons that the replaced store sent and the restored one would send again; undefined if they cannot be counted. */
 export function countRepeats(restored: SqliteDatabase, replaced: string): number | undefined {
-  const count = () =>
-    Number(restored.prepare(`SELECT coalesce(sum(lessons), 0) FROM (${NEWER})`).pluck().get())
   // The store that is replaced may be damaged: that is why it is replaced.
-  return attempt(() => beside(restored, replaced, count))
+  return attempt(() => beside(restored, replaced, () => countNewer(restored)))
 }
 
 /** Takes over what the replaced store has sent since the backup: the progress of enrolments, and their history. */
 export function takeSentRecords(restored: SqliteDatabase, replaced: string): number {
   try {
-    reading(replaced, (other) => assertSameSchema(restored, replaced, other))
+    reading(replaced, (other) => {
+      const [theirs, ours] = [schemaVersion(other), schemaVersion(restored)]
+      if (theirs !== ours)
+        throw refusal`${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`
+      assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
+    })
     return beside(restored, replaced, () => restored.transaction(() => take(restored))())
   } catch (error) {
     if (error instanceof StoreMaintenanceError) throw error
@@ -33,32 +39,18 @@ export function takeSentRecords(restored: SqliteDatabase, replaced: string): num
   }
 }
 
-function assertSameSchema(restored: SqliteDatabase, replaced: string, other: SqliteDatabase): void {
-  const theirs = schemaVersion(other)
-  const ours = schemaVersion(restored)
-  if (theirs !== ours)
-    throw refusal`${replaced} has schema ${theirs}, and the restored store ${ours}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`
-  assertMadeHere(other, { file: replaced, holds: 'course', done: 'read' })
-}
-
 function take(restored: SqliteDatabase): number {
-  type Sent = { id: string; lessons: number }
-  const sent = restored.prepare<[], Sent>(`SELECT id, lessons FROM (${NEWER}) WHERE lessons > 0`).all()
+  const taken = countNewer(restored)
+  const ids = `SELECT id FROM (${NEWER}) WHERE lessons > 0`
   const columns = restored.prepare(`SELECT group_concat(name, ', ') FROM pragma_table_info('subscription')`)
   const row = columns.pluck().get()
   for (const table of ['course_text', 'course_plan'])
     restored.exec(`INSERT OR IGNORE INTO ${table} SELECT * FROM replaced.${table}`)
-  const progress = restored.prepare(
-    `UPDATE subscription SET (${row}) = (SELECT ${row} FROM replaced.subscription WHERE id = @id) WHERE id = @id`,
-  )
-  const history = restored.prepare(
-    'INSERT OR IGNORE INTO subscription_event SELECT * FROM replaced.subscription_event WHERE subscription = @id',
-  )
-  for (const { id } of sent) {
-    progress.run({ id })
-    history.run({ id })
-  }
-  return sent.reduce((taken, { lessons }) => taken + lessons, 0)
+  // First the history: with the progress, no lesson is newer any more.
+  restored.exec(`
+    INSERT OR IGNORE INTO subscription_event SELECT * FROM replaced.subscription_event WHERE subscription IN (${ids});
+    UPDATE subscription SET (${row}) = (SELECT ${row} FROM replaced.subscription AS r WHERE r.id = subscription.id) WHERE id IN (${ids})`)
+  return taken
 }
 
 /** Lends a file that is to be replaced, so in no use. Not read-only, which leaves its log; alone, for a disk without room. */
