@@ -76,6 +76,5 @@ export const paymentEvents = (sql: Sql) => ({
     }),
   settle: async ({ id, handled, now }: { id: string; handled: boolean; now: number }) =>
     void (await sql.one(run(TEXTS.settleEvent, { id, handledAt: handled ? now : null }))),
-  /** Forgets the events that came before that moment, a few hundred a transaction. */
   prune: (before: number) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),
 })

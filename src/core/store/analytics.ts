@@ -20,7 +20,6 @@ export const addBatch = (batches: string) =>
   `INSERT INTO ${batches} (batch, received_at, size, counts, events)
     VALUES (@id, @receivedAt, @size, @counts, @events) ON CONFLICT (batch) DO NOTHING`
 
-/** The events of visitors: a row of JSON for each batch, and views over them. */
 export function analytics(sql: Sql, parts: Parts): AnalyticsStore {
   const { one } = sql
   const { kind, table, batches, daily, bytes, rowsAStep, append, close } = parts

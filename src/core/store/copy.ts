@@ -20,7 +20,6 @@ type Perform = <T>(steps: Steps<T>) => Promise<T>
 /** A table that is not the same in two stores, and how many rows each side has. */
 export type TableDifference = { readonly table: string; readonly from: number; readonly to: number }
 
-/** Fills an empty store with every row of another. */
 export async function copyRows(source: CopySource, perform: Perform) {
   const counts: Record<string, number> = {}
   for (const table of TABLES) {

@@ -35,12 +35,8 @@ type Named = { readonly service: Service; readonly probe: string }
 type SeriesRow = Named & SeriesMark & { readonly firstAt: number }
 
 /** An hour or a day of a probe: milliseconds in each state, and bits of `seen`. */
-interface PeriodRow extends Named, Readonly<Record<ProbeState, number>> {
-  readonly length: number
-  readonly start: number
-  readonly seen: number
-  readonly latency: Uint8Array
-}
+type PeriodRow = Named &
+  Readonly<Record<ProbeState | 'length' | 'start' | 'seen', number> & { latency: Uint8Array }>
 
 const firstDay = (now: number) => floor(now, DAY_MS) - (DAYS_KEPT - 1) * DAY_MS
 const NOTHING = new Uint8Array()
@@ -66,7 +62,6 @@ function* put(series: readonly SeriesRow[], periods: readonly PeriodRow[], build
   yield* run(TEXTS.putBuilds, { rows: builds })
 }
 
-/** The recorded health: the last state of each probe, its hours and days, and the build of each service. */
 export const health = {
   /** Adds what a machine saw, one at a time: each goes on from the counts of the one before. Gives the state of each probe. */
   *record({ at, observations, builds }: Round, recorder: string, now = at): Steps<readonly SeriesRow[]> {

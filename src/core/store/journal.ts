@@ -101,7 +101,6 @@ export const entriesOf = (text: string): readonly JournalEntry[] =>
     .split('\n')
     .flatMap((line) => entryOf(line) ?? (line.endsWith('}') ? { what: 'unread', at: 0, line } : []))
 
-/** The entries of a journal file; undefined if there is no such file. */
 export const readJournal = (file: string): readonly JournalEntry[] | undefined =>
   statSync(file, { throwIfNoEntry: false })?.isFile() ? entriesOf(readWhole(file)) : undefined
 

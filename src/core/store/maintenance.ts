@@ -67,7 +67,6 @@ export function* checkRows(now: number): Steps<Checked> {
   return { checked, faults }
 }
 
-/** Rows of each table, by name. */
 export function* countRows(): Steps<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const { name } of yield* all<{ name: string }>('{tables}'))

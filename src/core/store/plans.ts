@@ -55,7 +55,6 @@ export function* keepPlan(course: string, { version, plan, texts }: PinnedPlan):
 }
 
 export function plans({ one, write }: Sql) {
-  /** The versions that some enrolment follows, of those asked for. */
   async function followed(versions: readonly string[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     for (let after: string | undefined = ''; after !== undefined && found.size < versions.length; ) {

@@ -57,7 +57,6 @@ export function* all<Row>(text: string, values: object = {}, raw = false): Steps
   return (yield { text, values, raw }).rows as readonly Row[]
 }
 
-/** The first row of a query; undefined if it has none. */
 export function* first<Row>(text: string, values: object = {}): Steps<Row | undefined> {
   return (yield* all<Row>(text, values))[0]
 }

@@ -139,7 +139,6 @@ export function createPool(input: {
       }
     }
   }
-  /** A statement under a limit of its own. */
   const queryWithin = <R extends Row>(most: number, text: string, values?: readonly unknown[]) =>
     using([faults.READ_ONLY], (connection) => connection.query<R>(most, text, values))
 
@@ -205,7 +204,6 @@ function connectionOf(client: pg.PoolClient, onLost: () => void, onFailed?: (err
         throw error
       }
     },
-    /** Back to the pool, unless it is broken. */
     release() {
       client.off('error', onFault)
       client.release(broken)

@@ -17,7 +17,7 @@ import { assertThere, migrate, performer, plainSql, SIZE } from './sql.ts'
 
 /** An operator waits longer than a request does: rows are counted one by one. */
 const LONGEST_LOOK_MS = 10 * 60_000
-/** Maintenance of a store on a PostgreSQL server. Opening it migrates nothing. */
+
 export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
   const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS })
   const sql = plainSql(pool)
@@ -50,7 +50,6 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
   }
 }
 
-/** The schema of the store on a server, read and never changed; undefined when there is nothing of ours yet. */
 export const postgresSchema = (url: Secret) =>
   withPool(url, (pool) => plainSql(pool).read(writableSchema), STATEMENT_MS)
 

@@ -10,7 +10,6 @@ import { refusal, StoreMaintenanceError } from '../errors.ts'
 const ownerOf = (store: string) =>
   fs.statSync(fs.existsSync(store) ? store : path.dirname(path.resolve(store)))
 
-/** The bytes of a file; 0 if there is none. */
 export const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** Whether a file belongs to another user than the store, whose daemon then cannot write it. */

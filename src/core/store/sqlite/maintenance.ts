@@ -22,7 +22,6 @@ import { migrateFile, performer, sqliteSql } from './sql.ts'
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
 
-/** Maintenance of a store in an SQLite file. Opening it migrates nothing. */
 export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): StoreMaintenance {
   const database = connectAnyway({ file, busyMs })
   const schema = { steps: SQLITE_STEPS, place: file }
