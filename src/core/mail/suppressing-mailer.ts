@@ -74,11 +74,13 @@ export function createSuppressingMailer(
     refusal,
     async send(mail, signal, recorded) {
       if (!mailer.configured) return mailer.send(mail, signal, recorded)
-      const reason = 'the suppression list could not be read'
-      const unread = { kind: 'transient', scope: 'connection', reason } as const
-      const refused = await refusal(mail).catch(() => unread)
-      if (refused) return refused
-      if (!isOfSubscriber(mail)) await onUrgent().catch(() => {})
+      if (!isOfSubscriber(mail)) {
+        const reason = 'the suppression list could not be read'
+        const unread = { kind: 'transient', scope: 'connection', reason } as const
+        const refused = await refusal(mail).catch(() => unread)
+        if (refused) return refused
+        await onUrgent().catch(() => {})
+      }
       const outcome = await mailer.send(mail, signal, recorded)
       if (outcome.kind === 'sent') {
         // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.

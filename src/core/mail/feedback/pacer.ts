@@ -75,7 +75,7 @@ export function createPacer({
   }
 }
 
-const COUNTED_AT_ONCE = 1000
+const COUNTED_AT_ONCE = 10_000
 const COUNTED_FOR_MS = 1000
 
 /** Counts messages, and writes them when one is added a second later. A crash loses the last ones. */

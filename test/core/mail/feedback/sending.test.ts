@@ -215,10 +215,10 @@ test('counts are written together, and all of them at the end', async () => {
   const tally = createTally(async () => ({ count: async (rows) => void written.push(rows.length) }), {
     monotonic: () => 0,
   })
-  for (let n = 0; n < 2500; n += 1) await tally.add(counts('sent', 1))
+  for (let n = 0; n < 25_000; n += 1) await tally.add(counts('sent', 1))
   await tally.flush()
   await tally.flush()
-  expect(written).toEqual([1000, 1000, 500])
+  expect(written).toEqual([10_000, 10_000, 5_000])
 })
 
 test('a dispatch sends nothing while courses are paused, and stops soon when they are paused meanwhile', async () => {
