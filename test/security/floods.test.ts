@@ -15,6 +15,8 @@ const MB = 1024 * 1024
 async function platform(env: Record<string, string> = {}) {
   const folder = await emptyFolder()
   const time = { now: Date.UTC(2026, 10, 21, 12), passed: 0 }
+  const warned: string[] = []
+  const log = { debug() {}, info() {}, warn: (event: string) => void warned.push(event), error() {} }
   const opened = openLearning({
     env: {
       STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
@@ -24,6 +26,7 @@ async function platform(env: Record<string, string> = {}) {
       ...env,
     },
     clock: { ...systemClock, now: () => time.now, monotonic: () => time.passed },
+    log,
   })
   onTestFinished(() => opened.close())
   const fetch = (target: string, from: string, init: RequestInit & { duplex?: 'half' } = {}) =>
@@ -51,7 +54,7 @@ async function platform(env: Record<string, string> = {}) {
         (statSync(path.join(folder, `store-analytics.sqlite${end}`), { throwIfNoEntry: false })?.size ?? 0),
       0,
     )
-  return { opened, time, fetch, post, send, size, folder }
+  return { opened, time, fetch, post, send, size, folder, warned }
 }
 
 test('a client flooding analytics gets an eighth of the day’s budget, and the others the rest', async () => {
@@ -89,16 +92,27 @@ test('when the budget of the day is used up nothing more is stored, visibly, unt
   expect((await opened.health('web')).probes.analytics?.state).toBe('ok')
 })
 
-test('the budget in all holds over days and restarts, and what expires makes room', async () => {
-  const { opened, time, send } = await platform({ ANALYTICS_DAILY_MB: '100', ANALYTICS_TOTAL_MB: '1' })
+test('the budget in all holds over days, told once in each, and what expires makes room, visibly', async () => {
+  const { opened, time, send, warned } = await platform({
+    ANALYTICS_DAILY_MB: '100',
+    ANALYTICS_TOTAL_MB: '1',
+  })
   let reason: string | undefined
   for (let at = 0; at < 30 && reason === undefined; at += 1) reason = (await send('198.51.100.1')).body.reason
   expect(reason).toMatch(/ANALYTICS_TOTAL_MB/)
+  const refusals = async () => {
+    for (const client of [1, 2]) expect((await send(`198.51.100.${client}`)).body.reason).toBe(reason)
+    return warned.filter((event) => event === 'analytics_refused').length
+  }
+  expect(await refusals()).toBe(1)
   time.now += 2 * DAY
-  expect((await send('198.51.100.2')).body.reason).toBe(reason)
+  expect(await refusals()).toBe(2)
+  const probe = async () => (await opened.health('web', { deep: true })).probes.analytics
+  expect(await probe()).toMatchObject({ state: 'degraded', reason })
   time.now += 396 * DAY
   await opened.ingest.prune()
   time.passed += 60_000
+  expect(await probe()).toMatchObject({ state: 'ok' })
   expect((await send('198.51.100.2')).body.stored).toBe(true)
 })
 

@@ -165,7 +165,7 @@ test('two machines on one shared store share one count', async () => {
 })
 
 test.each(['slow', 'broken', 'down'] as const)(
-  'a shared store that is %s causes one warning and half the quota until it recovers',
+  'a shared store that is %s causes one warning and half the quota until it recovers, and again the next time',
   async (state) => {
     const it = await shared(state === 'slow' ? 500 : 10_000)
     const limiter = it.open()
@@ -192,6 +192,9 @@ test.each(['slow', 'broken', 'down'] as const)(
     await expect.poll(look).toBe('shared')
     expect(it.events).toEqual(['limiter_fallback', 'limiter_shared'])
     expect((await limiter.take(TEN, 'a')).policy.quota).toBe(10)
+    it.store.become(state)
+    expect((await limiter.take(TEN, 'a')).policy.quota).toBe(5)
+    expect(it.events).toEqual(['limiter_fallback', 'limiter_shared', 'limiter_fallback'])
   },
 )
 
