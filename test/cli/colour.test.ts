@@ -6,6 +6,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
 import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
 import { loopbackLookup, nameServer } from '../support/outside.ts'
 
 const terminal = { write: () => true, isTTY: true }
@@ -38,6 +39,17 @@ test('the built command writes colour only where it is wanted', async () => {
     (await platformctl([...args, '--no-color'], { cwd, env: { FORCE_COLOR: '1' } })).stdout,
   ).not.toContain(ESCAPE)
 })
+
+test.each(['stdout', 'stderr'])(
+  'errors are colored where %s is a terminal: only for its own',
+  async (live) => {
+    const NODE_OPTIONS = `--import=data:text/javascript,process.${live}.isTTY=true`
+    const run = { cwd: await emptyFolder(), env: { NODE_OPTIONS, MAILER_REPLY_TO: 'help@example.com' } }
+    const { stderr } = await platformctl(['daemon'], run)
+    expect(stripVTControlCharacters(stderr)).toContain('MAILER_API_KEY')
+    expect(stderr.includes(ESCAPE)).toBe(live === 'stderr')
+  },
+)
 
 const FILES = ['nextjs.env', 'docker.env', 'rails.env', 'systemd.env']
 

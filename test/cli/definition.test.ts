@@ -71,6 +71,8 @@ describe('with a definition', () => {
     expect(stdout).toContain('2 names in the files are in no group of this platform')
     expect(stdout).toMatch(/KILN_REGIONS[\s\S]*Did you mean KILN_REGION/)
     expect((await run(['env', 'check', '.env'])).stdout).not.toContain('no group')
+    await write('.env', 'KILN_API_KEY_FILE=/run/absent/key\n')
+    expect((await run(['env', 'check', '.env', '--notices'])).stdout).not.toContain('no group')
   })
 
   test('the env commands speak of its variables', async () => {

@@ -29,7 +29,7 @@ async function kilnSchool() {
   const write = (text: string) => writeFile(path.join(folder, 'mails', 'kiln-booked.md'), text)
   await write(template('Your kiln'))
   const definition = { preset: 'base', name: 'Kiln School', mails: './mails' } as const
-  const platform = () => resolvePlatform(definition, { folder })
+  const platform = (changed: object = {}) => resolvePlatform({ ...definition, ...changed }, { folder })
   const run = async (...args: string[]) => {
     const { context, stdout, stderr } = testContext({ cwd: folder, platform: platform() })
     return { code: await runProgram(['email', ...args], context), stdout: stdout(), stderr: stderr() }
@@ -90,13 +90,19 @@ test('a fresh build is used as it is, and a template or translation that changed
   expect(await text()).toContain('Saturday')
 })
 
-test('a build made by another version of the package is not fresh', async () => {
+test.each([
+  ['by another version of the package', { madeBy: '0.0.1' }, {}],
+  ['for another name', {}, { name: 'Oven School' }],
+  ['for another color', {}, { brand: { color: '#123456' } }],
+])('a build made %s is not fresh', async (_, by, changed) => {
   const { folder, platform, run } = await kilnSchool()
   await run('build')
   const file = path.join(folder, 'mails/compiled/mails.json')
   const made = JSON.parse((await readFile(file, 'utf8')).replaceAll('on Friday', 'as built')) as object
-  await writeFile(file, JSON.stringify({ ...made, madeBy: '0.0.1' }))
-  expect(JSON.stringify((await platform().mails.compiled())['kiln-booked']?.text)).toContain('on Friday')
+  await writeFile(file, JSON.stringify({ ...made, ...by }))
+  expect(JSON.stringify((await platform(changed).mails.compiled())['kiln-booked']?.text)).toContain(
+    'on Friday',
+  )
 })
 
 test('build of a broken template names file and line, exit 1, and leaves the build that is there', async () => {

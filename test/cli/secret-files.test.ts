@@ -94,8 +94,8 @@ test('a folder and a named pipe without a writer are refused at once', async () 
   }
 })
 
-test('a secret put where the path belongs is not repeated', async () => {
-  const { code, stdout } = await preflight({ EMAIL_DISPATCH_SECRET_FILE: SECRET })
+test.each(['', '/'])('a secret with %j in it, put where the path belongs, is not repeated', async (slash) => {
+  const { code, stdout } = await preflight({ EMAIL_DISPATCH_SECRET_FILE: `${SECRET}${slash}x` })
   expect(code).toBe(1)
   expect(idsIn(stdout)).toEqual(['unreadable-secret-file'])
   expect(stdout).not.toContain(SECRET)

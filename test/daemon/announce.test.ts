@@ -28,6 +28,9 @@ test('a start warns while CORS is limited to localhost and while rate limits are
   expect(announced({})).toEqual([CORS, LIMITER])
   expect(announced({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' })).toEqual([LIMITER])
   expect(announced(SHARED)).toEqual([CORS])
+  // A malformed value behaves as absent.
+  const malformed = { CORS_ALLOWED_ORIGINS: 'www.example.com', SHAREDSTORE_REST_URL: 'no address' }
+  expect(announced(malformed).slice(-2)).toEqual([CORS, LIMITER])
 })
 
 test('only the services that are concerned are warned', () => {

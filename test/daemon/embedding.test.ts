@@ -139,6 +139,7 @@ test('parts passed in by a host are used, and left open for the host to close', 
   await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
   await platform.courses.enrol({ email: 'bob@example.com' })
   expect(await platform.dispatch({ signal: AbortSignal.abort() })).toMatchObject({ sent: 0, remaining: 1 })
+  expect((await platform.health('api')).probes.job_store).toMatchObject({ state: 'ok' })
   await Promise.all([platform.close(), platform.close()])
   expect(sent).toHaveLength(2)
   expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'unconfirmed' })

@@ -229,20 +229,21 @@ test('links that were signed before the secret was set, or with its previous val
   }
 })
 
-test('an identity of a host in no known form is nobody, and a service that is not served has no health', async () => {
-  const platform = openPlatform({
-    env: {},
-    identify: async () => ({ kind: 'person', subject: '', email: 'ada@example.com' }),
-  })
-  onTestFinished(() => platform.close())
-  const asked = new Request('http://web.example/api/email', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: '{"template":"welcome","inputs":{}}',
-  })
-  expect((await platform.web.fetch(asked)).status).toBe(401)
-  await expect(platform.health('kiln')).rejects.toThrow('does not serve kiln')
-})
+test.each<unknown>([{ kind: 'person', subject: '', email: 'ada@example.com' }, { kind: 'robot' }, {}, null])(
+  'the identity %j of a host is nobody, and a service that is not served has no health',
+  async (identity) => {
+    // A host without types may give anything.
+    const platform = openPlatform({ env: {}, identify: async () => identity as undefined })
+    onTestFinished(() => platform.close())
+    const asked = new Request('http://web.example/api/email', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"template":"welcome","inputs":{}}',
+    })
+    expect((await platform.web.fetch(asked)).status).toBe(401)
+    await expect(platform.health('kiln')).rejects.toThrow('does not serve kiln')
+  },
+)
 
 test('once it announced its stop, health fails on every service', async () => {
   const platform = openLearning({ env: {} })

@@ -89,6 +89,9 @@ test('register emits a RuntimeWarning while CORS is at its localhost default, an
   register({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' })
   await new Promise((resolve) => setImmediate(resolve))
   expect(warnings).toEqual(['RuntimeWarning'])
+  // A malformed value behaves as absent.
+  register({ CORS_ALLOWED_ORIGINS: 'www.example.com' })
+  await expect.poll(() => warnings).toEqual(['RuntimeWarning', 'EnvironmentWarning', 'RuntimeWarning'])
 })
 
 test('register is silent about CORS on a platform of which browsers call only web', async () => {
