@@ -159,7 +159,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'goes beyond its limit',
-    file: 'delivery/run.ts',
+    file: 'delivery/claims.ts',
     find: 'room -= claims.length',
     replace: 'room -= 1',
   },
@@ -574,9 +574,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'loses the turn of a lesson that is not handed over',
-    file: 'delivery/run.ts',
-    find: 'if (place !== undefined) pace?.giveBack([place])',
-    replace: '',
+    file: 'delivery/claims.ts',
+    find: 'place !== undefined && pace?.giveBack([place])',
+    replace: 'place !== undefined',
   },
   {
     name: 'reserves more turns than it uses',

@@ -1,12 +1,11 @@
 import type { Outcome } from '../mail/mailer.ts'
-import type { Delivery } from './retries.ts'
+import { type Delivery, ruleOf } from './retries.ts'
 
 /** An answer that may be about us rather than about the message. */
 export type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
 
 export const isRefusal = (delivery: Delivery): delivery is Refusal =>
-  (delivery.kind === 'transient' && delivery.scope === 'sender') ||
-  (delivery.kind === 'permanent' && !delivery.hardBounce)
+  (delivery.kind === 'permanent' || delivery.kind === 'transient') && ruleOf(delivery).run === 'judged'
 
 /** This many equal refusals in a row, with no message accepted between them, are about us. */
 const MOST_IN_A_ROW = 5

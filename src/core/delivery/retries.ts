@@ -128,12 +128,7 @@ export type Delivery =
   | { readonly kind: 'untried'; readonly reason?: string }
   | { readonly kind: 'again' | 'gone' | 'finished' }
 
-const OUTCOMES: ReadonlySet<Delivery['kind']> = new Set<Outcome['kind']>([
-  'sent',
-  'transient',
-  'permanent',
-  'unknown',
-])
+const OUTCOMES = new Set<Delivery['kind']>(['sent', 'transient', 'permanent', 'unknown'])
 /** Whether an attempt was made. */
 export const isOutcome = (delivery: Delivery): delivery is Outcome => OUTCOMES.has(delivery.kind)
 /** Whether an attempt was made, or a fault of ours kept it from being made. */

@@ -1,9 +1,9 @@
 import type { Pacer } from '../mail/feedback/pacer.ts'
-import type { WaitUntilRecorded } from '../mail/mailer.ts'
+import type { SendOutcome, WaitUntilRecorded } from '../mail/mailer.ts'
 import type { Delivery, Job, JobRecord, Stream } from './retries.ts'
 
 export interface Ready {
-  readonly handOver: (signal: AbortSignal, recorded: WaitUntilRecorded) => Promise<Delivery>
+  readonly handOver: (signal: AbortSignal, recorded: WaitUntilRecorded) => Promise<SendOutcome>
 }
 
 export interface Attempted<Claim, Prepared extends Ready = Ready> {

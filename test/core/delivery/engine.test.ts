@@ -3,6 +3,7 @@ import { createEngine } from '../../../src/core/delivery/engine.ts'
 import { ALERT, COURSE, type Delivery, MAIL, type Stream } from '../../../src/core/delivery/retries.ts'
 import type { Source } from '../../../src/core/delivery/source.ts'
 import { silentLog } from '../../../src/core/host.ts'
+import type { SendOutcome } from '../../../src/core/mail/mailer.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 
 const SECOND = 1000
@@ -10,7 +11,7 @@ interface Job {
   readonly name: string
 }
 type Asked = Parameters<Source<Job>['claim']>[0]
-const SENT: Delivery = { kind: 'sent', id: 'x' }
+const SENT: SendOutcome = { kind: 'sent', id: 'x' }
 
 /** An engine over a source in which this many jobs are due, and all that was asked of it. */
 function engineOf({
@@ -31,7 +32,7 @@ function engineOf({
   /** What the store does before it answers a claim, counted from 1. */
   before?: (call: number) => Promise<void>
   prepare?: (name: string) => Delivery | undefined
-  send?: (name: string, signal: AbortSignal) => Promise<Delivery>
+  send?: (name: string, signal: AbortSignal) => Promise<SendOutcome>
   signal?: AbortSignal
 } & Partial<Omit<Source<Job>, 'prepare'>> = {}) {
   const time = virtualTime(5 * SECOND)
@@ -194,7 +195,7 @@ test('a run that is stopped waits for what is out and for what it asked for, rel
 })
 
 test('a run whose messages get lost one after the other stops, and leaves the others untried', async () => {
-  const lost: Delivery = { kind: 'unknown', reason: 'the connection broke' }
+  const lost: SendOutcome = { kind: 'unknown', reason: 'the connection broke' }
   const it = engineOf({ due: 400, send: async () => lost })
   expect(await it.run()).toMatchObject({ sent: 0, stopped: '5 failures in a row: the connection broke' })
   const unknown = it.settled.filter((one) => one.endsWith('unknown'))
@@ -321,7 +322,7 @@ test('a run that is stopped while it claims gives back the places of all that it
 /** A provider that takes two messages a second, and says when it takes more. */
 function twoASecond(time: { elapsed: () => number }) {
   const taken: number[] = []
-  return async (): Promise<Delivery> => {
+  return async (): Promise<SendOutcome> => {
     const second = Math.floor(time.elapsed() / SECOND)
     if (taken.filter((at) => at === second).length === 2)
       return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
@@ -347,7 +348,7 @@ test.each([
 test('after a provider limited our rate for a moment, lessons leave at once again when it has taken some', async () => {
   let most = 0
   let [out, asked] = [0, 0]
-  const send = async (): Promise<Delivery> => {
+  const send = async (): Promise<SendOutcome> => {
     asked += 1
     if (asked === 5)
       return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs: SECOND }
@@ -366,7 +367,7 @@ test('after a provider limited our rate for a moment, lessons leave at once agai
 test('a provider whose limit is met each time that lessons leave at once again loses none, and meets it ever more rarely', async () => {
   const taken = new Map<number, number>()
   let refused = 0
-  const send = async (): Promise<Delivery> => {
+  const send = async (): Promise<SendOutcome> => {
     await it.time.clock.sleep(SECOND / 20)
     const second = Math.floor(it.time.elapsed() / SECOND)
     const count = taken.get(second) ?? 0
@@ -390,7 +391,7 @@ test('a provider that goes on limiting our rate is left alone after five message
     [0, 1],
   ] as const) {
     let asked = 0
-    const send = async (): Promise<Delivery> => {
+    const send = async (): Promise<SendOutcome> => {
       asked += 1
       return { kind: 'transient', scope: 'connection', reason: 'our rate', retryAfterMs }
     }
