@@ -27,6 +27,7 @@ const INVALID = 'Dieser Link gilt nicht. Nehmen Sie den neuesten, oder melden Si
 const lessonCount = (lessons: number) => (lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`)
 const STATE = { ok: 'in Ordnung', degraded: 'eingeschränkt', failing: 'gestört', skipped: 'aus' } as const
 
+/** Where each text is shown: `en.ts`. German mails: `templates/base/de`. */
 export const de: Messages = {
   language: 'de',
   course: {

@@ -21,9 +21,10 @@ export type ErrorTexts = readonly [heading: string, next?: string, what?: string
 /** The states that the texts about incidents name. */
 export type State = 'degraded' | 'failing' | 'ok' | 'skipped'
 
-/** Everything the engine says to a visitor or a subscriber. Each language has the same keys. */
+/** What the engine says to visitors and subscribers, under the same keys in each language. Mails: `templates/base`. */
 export const en = {
   language: 'en',
+  /** Pages of courses: `daemon/pages/pages.ts`, `daemon/routes/lesson.ts`. */
   course: {
     confirmedTitle: 'Confirmed',
     confirmedHeading: 'You are subscribed',
@@ -83,7 +84,7 @@ export const en = {
       `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail.`,
     readFirst: ' <a href="/lessons/1">Read the first one here</a>.',
   },
-  /** Mails about incidents. The first words replace those of a course. */
+  /** Mails about incidents: `daemon/open/course.ts`. The first words replace those of a course. */
   notices: {
     words: {
       confirmedHeading: 'You are subscribed to incidents',
@@ -134,6 +135,7 @@ export const en = {
 
 This is the first lesson. The next one is a file of its own in this folder, 2-something.md: lessons are sent in the order of these numbers.`,
   },
+  /** Error pages: `daemon/http/problem.ts`. */
   errors: {
     start: '<a href="/">To the start page</a>.',
     line: (status: number, requestId: string) => `Error ${status} · request ${requestId}`,
@@ -174,6 +176,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     notUnsubscribedYet: ['Not unsubscribed yet', STAYS_GOOD] as ErrorTexts,
     notCharged: ['Not available just now', `Nothing was charged. ${LATER}`] as ErrorTexts,
   },
+  /** The status page: `daemon/pages/status`, and `core/status/words.ts` for its headline. */
   status: {
     title: 'Status',
     /** Names of the engine's own probes. Probes of a definition have labels. */
@@ -317,6 +320,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     insightsLink: 'Insights',
     detailsLink: 'Details for operators',
   },
+  /** The page of insights: `daemon/routes/insights.ts`. */
   insights: {
     title: 'Insights',
     lead: 'What you did here, drawn from this browser’s own storage. Nothing on this page leaves your device.',
