@@ -3,7 +3,10 @@ import type { Outcome } from './mailer.ts'
 
 type Failure = Exclude<Outcome, { kind: 'sent' }>
 
-/** What failures mean for their message, by a stable name; the first row that matches decides. */
+/**
+ * What failures are, by a stable name; the first row that matches decides. What follows for the message, such as the
+ * pause before a retry, is in `delivery/retries.ts`, by their scope.
+ */
 export type OutcomeTable<Fault> = Readonly<
   Record<
     string,
