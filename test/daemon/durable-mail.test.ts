@@ -118,6 +118,26 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(await next.deliver()).toBe(0)
   })
 
+  test('a program without a daemon looks each minute for the mails that failed, and no more once it is closed', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const it = await world(kind)
+    it.answer(() => DOWN)
+    const program = it.open()
+    expect(await program.courses.subscribe({ email: 'eve@example.com' })).toMatchObject({ sent: true })
+    expect(await program.sendEmail(MAIL)).toMatchObject({ queued: true })
+    expect(await program.signIn()).toMatchObject({ queued: true })
+    await expect.poll(() => it.messages.length).toBe(3)
+    await program.deliver()
+    it.answer(() => ({ kind: 'sent', id: 'provider-2' }))
+    it.pass(10 * MINUTE_MS)
+    vi.advanceTimersByTime(MINUTE_MS)
+    await expect.poll(() => it.messages.length).toBe(6)
+    expect(vi.getTimerCount()).toBe(1)
+    await program.close()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   test('a mail with attachments, a sender and headers is queued with them, and keeps them over a restart', async () => {
     const it = await world(kind)
     it.answer(() => DOWN)

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Operator, PROGRAM } from '../audit.ts'
 import { createMails } from '../delivery/messages.ts'
-import { HOUR_MS } from '../durations.ts'
+import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
 import { systemClock, type Timer } from '../host.ts'
 import type { Held } from '../mail/holds.ts'
@@ -25,6 +25,8 @@ export interface CourseOptions
   readonly held?: Held
   /** Resolves the record of a queued sign-in mail anew; undefined: this opener sends no queued mails. */
   readonly again?: TransactionalMail['again']
+  /** No daemon looks each minute for what failed: from its first mail on, this process does. */
+  readonly isAlone?: boolean
   /** Signs unsubscribe links. */
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
@@ -52,8 +54,10 @@ export function openCourse(options: CourseOptions) {
     signal: closing.signal,
   }
   const pending = new Set<Promise<unknown>>()
+  let looking: NodeJS.Timeout | undefined
   /** Goes on after the answer; closing waits for it. A fault leaves the row, which the next process takes. */
   const inBackground = (work: Promise<unknown>) => {
+    if (options.isAlone && !closing.signal.aborted) looking ??= setInterval(wake, MINUTE_MS).unref()
     const ended = work.catch((error: unknown) =>
       log.warn('message_interrupted', 'a mail could not be sent or recorded now, and is tried again', {
         fault: faultName(error),
@@ -73,6 +77,7 @@ export function openCourse(options: CourseOptions) {
     const sent = await Promise.all(senders.map((sender) => sender.wake()))
     return sent.reduce((sum, one) => sum + one, 0)
   }
+  const wake = () => inBackground(deliverMessages())
 
   let reviewedAt: number | undefined
   /** Takes changed courses to those who follow the newest: first to all, then hourly to whom a shorter course ended. */
@@ -91,8 +96,7 @@ export function openCourse(options: CourseOptions) {
   const run = createDispatcher(host, options)
   const calls = new Set<Promise<unknown>>()
   const dispatch: Dispatch = ({ signal, ...call }) => {
-    // Where no daemon runs, calls from outside are the only occasion.
-    inBackground(deliverMessages())
+    wake()
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
     const running = reviewFollowers().then(() => run({ ...call, signal: both }))
     const ended = Promise.allSettled([running])
@@ -124,7 +128,7 @@ export function openCourse(options: CourseOptions) {
     /** Sends the confirmations, notices and queued mails that are due, whichever process stored them; gives how many left. */
     deliverMessages,
     /** Starts that, and waits for nothing. */
-    wake: () => inBackground(deliverMessages()),
+    wake,
     counts: () =>
       store.counts(clock.now(), Math.max(0, ...catalog.courses.map(({ lessons }) => lessons.length))),
     /** The lessons that a course no longer has and people in the middle of it were sent, and how many people. */
@@ -175,11 +179,10 @@ export function openCourse(options: CourseOptions) {
     /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
     async stopDispatching(): Promise<void> {
       closing.abort(new Error('the platform stops'))
+      clearInterval(looking)
       await Promise.all(calls)
     },
     /** Waits for mails that are on their way. */
-    async close(): Promise<void> {
-      await Promise.all(pending)
-    },
+    close: async () => void (await Promise.all(pending)),
   }
 }

@@ -69,7 +69,7 @@ function shortened(text: string): string {
 /** The courses and the transactional mails over one store and mailer, opened when first asked for. */
 export function openCoursePart(
   { clock, random, log }: Host,
-  { platform, directory }: OpenOptions,
+  { platform, directory, history }: OpenOptions,
   settings: Settings,
   { store, keys, isKept }: Stores,
   { mailer, pacer, tally, held }: MailService,
@@ -114,6 +114,7 @@ export function openCoursePart(
       ...(await keys()),
       ...(pacer && { pace: pacer }),
       held,
+      isAlone: history === undefined,
       async isPaused() {
         await tally.flush()
         const pause = await kept.sending.check(clock.now())
