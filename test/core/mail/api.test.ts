@@ -279,6 +279,16 @@ test.each(['', 'taken', '{"id":7}', '[]', 'null'])(
   },
 )
 
+test.each([
+  [200, { kind: 'sent', id: expect.stringMatching(/^welcome\./) }],
+  [400, { kind: 'transient', scope: 'sender' }],
+])('an answer of %d whose body breaks off counts as its status says', async (code, outcome) => {
+  const { mailer } = await provider((response) => {
+    response.writeHead(code, { 'Content-Length': '100' }).write('{"id":', () => response.destroy())
+  })
+  expect(await mailer.send(WELCOME)).toMatchObject(outcome)
+})
+
 test('honors the provider’s retry delay', async () => {
   expect(await (await provider(status(429, { 'Retry-After': '90' }))).mailer.send(WELCOME)).toMatchObject({
     retryAfterMs: 90_000,

@@ -68,6 +68,8 @@ function exchange(
       },
       onResponseEnd: finish,
       onResponseError(_, error) {
+        // Its status says what became of the message.
+        if (start) return finish()
         ended()
         reject({ errno: codeOf(error), neverLeft: stop === undefined } satisfies HttpFault)
       },
