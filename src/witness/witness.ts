@@ -47,6 +47,8 @@ export type Witness = Awaited<ReturnType<typeof startWitness>>
 
 const NOT_KEPT =
   'the data folder cannot be written: check its disk and its owner; alerts still leave, and a restart may repeat them'
+const NEVER_REACHED =
+  'nobody is alerted of an outage before this witness has reached the platform once: check --platform, --name and WITNESS_SECRET'
 const ROUND_MS = 30_000
 /** Rounds that have to agree before the view changes. */
 const ROUNDS_AGREE = 2
@@ -84,6 +86,14 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const heard: Record<string, string | undefined> = {}
   /** Peers that are a witness which is counted already, such as a copy of this one: three of one name are one. */
   const copies = new Set<string>()
+  const unheard = new Map<string, { readonly why: string | undefined; readonly rounds: number }>()
+  /** Says once why an address is not heard. The other side may only be starting: the second round says so. */
+  function note(address: string, why: string | undefined, event: string, means: string): void {
+    const before = unheard.get(address) ?? { why, rounds: 0 }
+    const rounds = before.why === why ? before.rounds + 1 : 1
+    unheard.set(address, { why, rounds })
+    if (why !== undefined && rounds === ROUNDS_AGREE) log.warn(event, means, { address, reason: why })
+  }
 
   async function look(): Promise<void> {
     const report = { at: clock.now(), nonce: newNonce(), have: signed?.signature, outage: unreported }
@@ -99,7 +109,9 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     } else confirmedAt = Math.min(confirmedAt, clock.now())
     const now: View = reached ? 'reachable' : 'unreachable'
     // A witness that has never reached the platform has the wrong address or secret: that is no outage.
-    if (!reached && confirmedAt === 0) return
+    const isStranger = !reached && confirmedAt === 0
+    note(platform, isStranger ? reason : undefined, 'platform_never_reached', NEVER_REACHED)
+    if (isStranger) return
     against = now === view ? 0 : against + 1
     if (against < ROUNDS_AGREE && !(view === 'unknown' && reached)) return
     against = 0
@@ -112,10 +124,11 @@ export async function startWitness(host: Host, options: WitnessOptions) {
           reason: down.reason.slice(0, 200),
         }
       down = undefined
-    } else down = { since: clock.now() - roundMs, reason: reason ?? '' }
-    if (reached) log.info('platform_reached', 'the platform is reachable from here', { reason: null })
-    else
-      log.warn('platform_unreachable', 'the platform cannot be reached from here', { reason: reason ?? null })
+      log.info('platform_reached', 'the platform is reachable from here', { reason: null })
+    } else {
+      down = { since: clock.now() - roundMs, reason: reason ?? '' }
+      log.warn('platform_unreachable', 'the platform cannot be reached from here', { reason: down.reason })
+    }
   }
 
   async function listen(): Promise<readonly Vote[]> {
@@ -125,16 +138,16 @@ export async function startWitness(host: Host, options: WitnessOptions) {
     const votes = new Map<string, Vote>()
     for (const [index, peer] of peers.entries()) {
       const said = found[index]
-      if (said === undefined || 'reason' in said) {
-        heard[peer] = said?.reason
-        continue
+      if (said === undefined || 'reason' in said) heard[peer] = said?.reason
+      else {
+        const isCopy = said.name === own.name || votes.has(said.name)
+        copies[isCopy ? 'add' : 'delete'](peer)
+        heard[peer] = isCopy
+          ? `it says that it is ${said.name}, which is counted already: give each witness its own name and secret`
+          : undefined
+        if (!isCopy) votes.set(said.name, said)
       }
-      const isCopy = said.name === own.name || votes.has(said.name)
-      copies[isCopy ? 'add' : 'delete'](peer)
-      heard[peer] = isCopy
-        ? `it says that it is ${said.name}, which is counted already: give each witness its own name and secret`
-        : undefined
-      if (!isCopy) votes.set(said.name, said)
+      note(peer, heard[peer], 'peer_not_heard', 'the vote of another witness does not arrive')
     }
     return [...votes.values()]
   }

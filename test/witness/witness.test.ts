@@ -5,7 +5,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
+import { type Log, silentLog, systemClock, systemRandom } from '../../src/core/host.ts'
 import { webhookChannel } from '../../src/core/incidents/channels.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openHistory, openStore } from '../../src/core/store/open.ts'
@@ -99,6 +99,7 @@ interface Started {
   readonly folder?: string
   readonly publish?: ReturnType<typeof publisher>
   readonly secretText?: string
+  readonly warn?: Log['warn']
 }
 
 async function witness({
@@ -110,9 +111,10 @@ async function witness({
   folder,
   publish,
   secretText = SECRETS[name],
+  warn = silentLog.warn,
 }: Started) {
   const dataFolder = folder ?? (await emptyFolder())
-  const host = { clock, timer: systemClock, random: systemRandom, log: silentLog }
+  const host = { clock, timer: systemClock, random: systemRandom, log: { ...silentLog, warn } }
   const started = await startWitness(host, {
     own: { name, secret: secret(secretText) },
     platform,
@@ -263,6 +265,27 @@ test('a witness answers GET and HEAD alone, keeps nothing secret to show, and sa
   for (let count = 0; count < 4; count += 1) await it.round()
   expect(it.known()).toMatchObject({ view: 'unknown', isOutage: false })
   expect(readFileSync(path.join(it.dataFolder, 'witness.json'), 'utf8')).not.toContain(SECRETS.a)
+})
+
+test('a witness that has never reached the platform, or hears no peer, says so in its log, once for each cause', async () => {
+  const home = await platform()
+  const clock = clockAt(Date.now())
+  const logged: unknown[] = []
+  const warn: Log['warn'] = (event, _, facts) => void logged.push({ event, ...facts })
+  const peer = 'http://127.0.0.1:1'
+  const given = { name: 'a', clock, warn, peers: [peer] } as const
+  const it = await witness({ ...given, platform: home.url, secretText: SECRETS.b })
+  for (let round = 0; round < 3; round += 1) await it.round()
+  const refused = { address: home.url, reason: 'it refuses the WITNESS_SECRET of this witness' }
+  const silent = { event: 'peer_not_heard', address: peer, reason: expect.stringContaining('refused') }
+  expect(logged).toHaveLength(2)
+  expect(logged).toEqual(expect.arrayContaining([{ event: 'platform_never_reached', ...refused }, silent]))
+  await it.stop()
+  logged.length = 0
+  const heard = await witness({ ...given, platform: home.url })
+  home.shut()
+  for (let round = 0; round < 4; round += 1) await heard.round()
+  expect(logged).toEqual([silent, expect.objectContaining({ event: 'platform_unreachable' })])
 })
 
 test('nobody between the two can put another status in place: a forged, a repeated and an edited one are refused', async () => {
