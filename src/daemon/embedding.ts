@@ -60,7 +60,7 @@ export interface Operations<Templates = unknown> {
   readonly courses: Courses
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
   validate(): Report
-  /** Waits for mails in flight, then closes everything. A second call waits for the first. */
+  /** Sends queued mails for up to ten seconds, waits for those in flight, then closes everything. A second call waits for the first. */
   close(): Promise<void>
 }
 

@@ -138,6 +138,16 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('a program without a daemon that queues a mail and closes at once has sent it by then', async () => {
+    const it = await world(kind)
+    const program = it.open()
+    expect(await program.sendEmail(MAIL)).toMatchObject({ queued: true })
+    await program.close()
+    expect(it.messages).toHaveLength(1)
+    const next = it.open()
+    expect(await next.sendEmail(MAIL)).toEqual({ sent: true, id: 'provider-1' })
+  })
+
   test('a mail with attachments, a sender and headers is queued with them, and keeps them over a restart', async () => {
     const it = await world(kind)
     it.answer(() => DOWN)

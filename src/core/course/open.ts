@@ -3,7 +3,7 @@ import { type Operator, PROGRAM } from '../audit.ts'
 import { createMails } from '../delivery/messages.ts'
 import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
-import { systemClock, type Timer } from '../host.ts'
+import { systemClock, type Timer, within } from '../host.ts'
 import type { Held } from '../mail/holds.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import type { Secret } from '../secret.ts'
@@ -16,6 +16,8 @@ import { createNotices, type NoticesOptions } from './notices.ts'
 import { nextDay, type Subscription } from './subscription.ts'
 
 const RESOLVE_AT_ONCE = 500
+/** How long a process that runs no daemon may take at its end to send what it has queued. */
+const LAST_MS = 10_000
 
 export interface CourseOptions
   extends Omit<CourseHost, 'timer' | 'held' | 'signal' | 'keys' | 'addressKey'>,
@@ -176,8 +178,9 @@ export function openCourse(options: CourseOptions) {
     },
     /** Deletes what the store keeps of courses as they were, once nobody follows it any more. */
     prunePlans: async () => store.prunePlans({ keep: await catalog.versions(), now: clock.now() }),
-    /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
+    /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. Without a daemon, first sends what is queued. */
     async stopDispatching(): Promise<void> {
+      if (options.isAlone) await within(LAST_MS, Promise.all(pending), () => [])
       closing.abort(new Error('the platform stops'))
       clearInterval(looking)
       await Promise.all(calls)
