@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { COURSE, MAIL, recordOf } from '../../../src/core/delivery/retries.ts'
+import {
+  ALERT,
+  COURSE,
+  type Delivery,
+  type Job,
+  KEY_LIFE_MS,
+  MAIL,
+  recordOf,
+  type Stream,
+} from '../../../src/core/delivery/retries.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 
 const NOW = Date.UTC(2026, 10, 22)
@@ -20,4 +29,52 @@ test.each([
       result: 'waits',
       nextAttemptAt: NOW + pause,
     })
+})
+
+const job = { dueAt: NOW - HOUR_MS, failures: 0, unknownSince: undefined, wasTried: false }
+const failing = (scope: 'message' | 'sender' | 'connection') =>
+  ({ kind: 'transient', scope, reason: 'no' }) as const
+const refused = { kind: 'permanent', hardBounce: false, reason: 'no' } as const
+const lost = { kind: 'unknown', reason: 'no' } as const
+const ours = { kind: 'not_composed', reason: 'no' } as const
+/** What is written of a failure: its result, the failures counted, its problem, and the minutes until the next attempt. */
+function written(stream: Stream, delivery: Delivery, of: Partial<Job> = {}) {
+  const record = recordOf({ ...job, ...of }, delivery, { now: NOW, fraction: 0, stream })
+  const minutes = record.result === 'waits' ? [(record.nextAttemptAt - NOW) / MINUTE_MS] : []
+  return [record.result, record.failures, record.problem?.kind, ...minutes]
+}
+
+test.each([
+  ['the message', failing('message'), ['waits', 1, 'failed', 5], ['waits', 1, 'failed', 5]],
+  ['a refusal for good', refused, ['over', 1, 'parked'], ['over', 1, 'parked']],
+  ['a dead address', { ...refused, hardBounce: true }, ['over', 1, 'bounced'], ['over', 1, 'bounced']],
+  ['the sender', failing('sender'), ['waits', 0, 'failed', 5], ['waits', 1, 'failed', 5]],
+  ['the connection', failing('connection'), ['waits', 0, 'failed', 5], ['waits', 1, 'failed', 5]],
+  ['no answer', lost, ['waits', 1, 'unknown', 5], ['waits', 1, 'unknown', 5]],
+  ['our own texts', ours, ['waits', 0, undefined, 0], ['waits', 0, undefined, 10]],
+] as const)('%s is recorded of a lesson and of a mail as its row says', (_, delivery, lesson, mail) => {
+  expect([written(COURSE, delivery), written(MAIL, delivery)]).toEqual([lesson, mail])
+})
+
+test('a lesson is parked by its twelfth failure, and one that may have been delivered before the provider forgets its key', () => {
+  expect(written(COURSE, failing('message'), { failures: 10 })[0]).toBe('waits')
+  expect(written(COURSE, failing('message'), { failures: 11 })).toEqual(['over', 12, 'parked'])
+  expect(written(COURSE, lost, { failures: 40, unknownSince: NOW - HOUR_MS })[0]).toBe('waits')
+  expect(written(COURSE, lost, { unknownSince: NOW - KEY_LIFE_MS + 6 * MINUTE_MS })[0]).toBe('waits')
+  expect(written(COURSE, lost, { unknownSince: NOW - KEY_LIFE_MS + 5 * MINUTE_MS })).toEqual([
+    'over',
+    1,
+    'unknown',
+  ])
+})
+
+test('an alert is given up after eight failures, and its end only when it may have arrived or cannot', () => {
+  const last = { failures: 7 }
+  const end = { ...last, untilTaken: true }
+  for (const delivery of [failing('message'), failing('connection'), lost, refused])
+    expect(written(ALERT, delivery, last)[0]).toBe('over')
+  for (const delivery of [failing('message'), failing('connection'), refused])
+    expect(written(ALERT, delivery, end)[0]).toBe('waits')
+  for (const delivery of [lost, { ...refused, hardBounce: true }])
+    expect(written(ALERT, delivery, end)[0]).toBe('over')
 })
