@@ -178,8 +178,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes a connection that broke for a message that was refused',
     file: 'delivery/retries.ts',
-    find: "unknown: { problem: 'unknown',",
-    replace: "unknown: { problem: 'failed',",
+    find: "const kind = noted === 'failed' &&",
+    replace: "const kind = noted === 'unknown' ? 'failed' : noted === 'failed' &&",
   },
   {
     name: 'undoes no unsubscribe',
