@@ -195,7 +195,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'never takes over an hour whose process was killed',
-    file: 'store/hours.ts',
+    file: 'store/jobs.ts',
     find: '(handled_hour.claimed_until <= @leaseNow OR',
     replace: '(handled_hour.claimed_until = 0 OR',
   },
@@ -219,7 +219,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'measures the claim of an hour by the wall clock',
-    file: 'store/hours.ts',
+    file: 'store/jobs.ts',
     find: 'run(TEXTS.claim, { hour, leaseMs })',
     replace:
       'run(TEXTS.claim.replaceAll("@leaseNow", "@wall"), { hour, leaseMs, wall: Date.parse(hour.concat(":30Z")) })',

@@ -18,9 +18,9 @@ export const TEXTS = {
   queued: 'SELECT 1 AS found FROM message WHERE id = @key AND done_at IS NULL',
   adopt: 'UPDATE sent_mail SET content = @content WHERE key = @key AND content IS NULL',
   sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
-  addEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, 0)
-    ON CONFLICT DO NOTHING`,
-  claimEvent: `UPDATE payment_event SET claimed_until = @until WHERE id = @id AND handled_at IS NULL AND claimed_until <= @now`,
+  claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
+    ON CONFLICT (id) DO UPDATE SET claimed_until = excluded.claimed_until
+    WHERE payment_event.handled_at IS NULL AND payment_event.claimed_until <= @now`,
   isHandled: 'SELECT 1 FROM payment_event WHERE id = @id AND handled_at IS NOT NULL',
   settleEvent: `UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL`,
   pruneEvents: `DELETE FROM payment_event WHERE id IN (SELECT id FROM payment_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
@@ -70,8 +70,7 @@ export const sentMail = ({ one, write }: Sql): SentMailStore => ({
 export const paymentEvents = (sql: Sql) => ({
   claim: ({ id, type, now, leaseMs }: { id: string; type: string; now: number; leaseMs: number }) =>
     sql.write(function* () {
-      yield* run(TEXTS.addEvent, { id, type, now })
-      if ((yield* run(TEXTS.claimEvent, { id, now, until: now + leaseMs })) === 1) return 'claimed'
+      if ((yield* run(TEXTS.claimEvent, { id, type, now, until: now + leaseMs })) === 1) return 'claimed'
       return (yield* first(TEXTS.isHandled, { id })) === undefined ? 'busy' : 'handled'
     }),
   settle: async ({ id, handled, now }: { id: string; handled: boolean; now: number }) =>

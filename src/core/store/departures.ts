@@ -5,17 +5,14 @@ import { systemRandom } from '../host.ts'
 import { keptOf } from './erasure.ts'
 import { ANCHOR, type JournalEntry } from './journal.ts'
 import { type MailboxRow, mailboxOf } from './mailboxes.ts'
-import { all, getMeta, TEXTS as META, run, type Steps } from './sql.ts'
+import { all, getMeta, getOrMake, type Steps } from './sql.ts'
 import { enrolmentKey } from './subscriptions.ts'
 
 type Left = { readonly id: string; readonly enrolment: number; readonly at: number }
 
 /** The id that ties a store, its backups and its dumps to their journal, made if there is none. */
-export function* anchorOf(): Steps<string> {
-  const value = Buffer.from(systemRandom.bytes(12)).toString('base64url')
-  yield* run(META.make, { name: ANCHOR, value })
-  return (yield* getMeta(ANCHOR)) ?? value
-}
+export const anchorOf = (): Steps<string> =>
+  getOrMake(ANCHOR, Buffer.from(systemRandom.bytes(12)).toString('base64url'))
 
 /** Begins the hashes of those who left a course; an erasure’s are bare. */
 const LEFT = 'left:'

@@ -146,6 +146,12 @@ export const TEXTS = {
 export const getMeta = (name: string, schema = ''): Steps<string | undefined> =>
   scalar(`SELECT value FROM ${schema}meta WHERE name = @name`, { name })
 
+/** The value under a name; the first caller gives it. */
+export function* getOrMake(name: string, value: string): Steps<string> {
+  yield* run(TEXTS.make, { name, value })
+  return (yield* getMeta(name)) ?? value
+}
+
 export function* getTime(name: string): Steps<number | undefined> {
   const time = Number((yield* getMeta(name)) ?? Number.NaN)
   return isTime(time) ? time : undefined
@@ -180,12 +186,7 @@ export function meta({ one, write }: Sql) {
   /** Undefined until a platform has claimed the store. */
   const owner = () => one(getMeta(OWNER))
   return {
-    /** The value stored under a name; the first caller makes it. */
-    getOrCreate: (name: string, make: () => string) =>
-      write(function* () {
-        yield* run(TEXTS.make, { name, value: make() })
-        return (yield* getMeta(name)) ?? ''
-      }),
+    getOrCreate: (name: string, make: () => string) => write(() => getOrMake(name, make())),
     /** Notes what a replica runs with, and gives what the others do that were seen lately. */
     noteConfiguration: (replica: string, configuration: string, now: number) =>
       write(function* (): Steps<readonly string[]> {
@@ -205,10 +206,8 @@ export function meta({ one, write }: Sql) {
         // Read first: each start asks, and only the first one writes.
         const name = await owner()
         if (name === platform || (name !== undefined && !adopt)) return name
-        return write(function* () {
-          yield* run(adopt ? TEXTS.set : TEXTS.make, { name: OWNER, value: platform })
-          return (yield* getMeta(OWNER)) ?? platform
-        })
+        if (adopt) await one(setMeta(OWNER, platform))
+        return write(() => getOrMake(OWNER, platform))
       },
     },
     /** Both stores refuse to change or delete an entry. */

@@ -13,9 +13,8 @@ import { TEXTS as enrolments } from '../../../src/core/store/enrolments.ts'
 import { TEXTS as erasure } from '../../../src/core/store/erasure.ts'
 import { TEXTS as feedback } from '../../../src/core/store/feedback.ts'
 import { TEXTS as health } from '../../../src/core/store/health.ts'
-import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
-import { TEXTS as hours } from '../../../src/core/store/hours.ts'
 import { TEXTS as incidents } from '../../../src/core/store/incidents.ts'
+import { TEXTS as jobs } from '../../../src/core/store/jobs.ts'
 import { TEXTS as mailboxes } from '../../../src/core/store/mailboxes.ts'
 import { TEXTS as maintenance } from '../../../src/core/store/maintenance.ts'
 import { TEXTS as messages } from '../../../src/core/store/messages.ts'
@@ -41,9 +40,8 @@ const SUBJECTS = {
   erasure,
   feedback,
   health,
-  heartbeats,
-  hours,
   incidents,
+  jobs,
   mailboxes,
   maintenance,
   messages,
