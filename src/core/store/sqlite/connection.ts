@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { codeError, codeOf, faultOf, PlatformError, storeFault } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
 import { withFile } from '../../regular-file.ts'
-import { StoreMaintenanceError, StoreOpenError, UNAVAILABLE } from '../errors.ts'
+import { cannotOpen, refusalFor, StoreOpenError, UNAVAILABLE } from '../errors.ts'
 import { makeFile, makeFolder, readOnlyDisk, removeAbandoned } from './files.ts'
 
 export type SqliteDatabase = Database.Database
@@ -46,9 +46,7 @@ export function connect({ file, synchronous = 'FULL', busyMs = BUSY_MS, alone }:
       const found = String(database.prepare('SELECT sqlite_version()').pluck().get())
       // Not by localeCompare, which loads ICU: 6 ms of a start.
       if (weightOf(found) < weightOf(OLDEST_SQLITE))
-        throw new StoreOpenError(
-          `SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`,
-        )
+        throw cannotOpen`SQLite ${found} can corrupt its file; platformctl needs ${OLDEST_SQLITE} or newer.`
       // Before the first pragma that writes: not a byte of a foreign file is changed.
       const fresh = !isMarked(database, file)
       database.pragma('journal_mode = WAL')
@@ -105,10 +103,7 @@ export function holdAlone(on: SqliteDatabase, file: string, done: 'copied' | 'ch
 /** Says so if a file cannot be had alone; gives any other error as it is. */
 export function inUse(cause: unknown, file: string, done: 'copied' | 'changed'): unknown {
   if (!codeOf(cause).startsWith('SQLITE_BUSY')) return cause
-  return new StoreMaintenanceError(
-    `${file} is open in another process: stop the daemon first; nothing was ${done}.`,
-    { cause },
-  )
+  return refusalFor(cause)`${file} is open in another process: stop the daemon first; nothing was ${done}.`
 }
 
 /** Turns an SQLite error while opening a file into one sentence with the fix. */
@@ -124,10 +119,8 @@ export function asOpening<T>(file: string, work: () => T): T {
 /** Turns SQLite's error about damaged pages into a sentence; leaves any other error as it is. */
 export function explainDamage(file: string, cause: unknown): unknown {
   if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(cause))) return cause
-  return new StoreMaintenanceError(
-    `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
-    { cause },
-  )
+  const refuse = refusalFor(cause)
+  return refuse`${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`
 }
 
 /** Closes a connection, and leaves one file behind instead of three; a busy reader elsewhere only postpones that. */
@@ -149,9 +142,7 @@ function isMarked(database: SqliteDatabase, file: string): boolean {
   if (database.pragma('application_id', { simple: true }) === APPLICATION_ID) return true
   const tables = database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get()
   if (tables !== 0 || schemaVersion(database) !== 0)
-    throw new StoreOpenError(
-      `${file} is a database of another program and was left as it is: name another file, or move this one away.`,
-    )
+    throw cannotOpen`${file} is a database of another program and was left as it is: name another file, or move this one away.`
   return false
 }
 
