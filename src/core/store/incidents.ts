@@ -9,18 +9,21 @@ import * as model from '../incidents/incident.ts'
 import { dueText, noticeSteps as notices, messageSteps as queue } from './messages.ts'
 import { addAudit, all, first, insertRows, lock, run, SPACE, type Sql, type Steps } from './sql.ts'
 
+const OPENED =
+  'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
 const PLANNED = 'id, stream, key, subject, channel, payload, created_at, expires_at, next_attempt_at'
 /** Not out: its lease, if it has one, is over. */
 const IS_FREE =
   '(message.lease_until IS NULL OR message.lease_until <= @leaseNow OR message.lease_until > @leaseNow + 2 * @leaseMs)'
+/** Brings back what a clock that was ahead has dated. */
+const atMost = (moment: string, ...columns: readonly string[]) =>
+  columns.map((at) => `${at} = CASE WHEN ${at} > ${moment} THEN ${moment} ELSE ${at} END`).join(', ')
 const MESSAGE_KEY = 'incident = @incident AND kind = @kind AND channel = @channel'
 /** Of an alert that an older build has in hand. */
 const ASK_AGAIN_MS = 15_000
 
 export const TEXTS = {
-  open: `INSERT INTO incident (id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by)
-    VALUES (@id, @cause, @service, @reason, @affected, @openedAt, @seenAt, @closedAt, @acknowledgedAt, @acknowledgedBy)
-    ON CONFLICT DO NOTHING`,
+  open: `${insertRows('incident', OPENED)} ON CONFLICT DO NOTHING`,
   seen: `UPDATE incident SET seen_at = CASE WHEN seen_at < @now THEN @now ELSE seen_at END, reason = @reason, affected = @affected
     WHERE cause = @cause AND closed_at IS NULL`,
   close: `UPDATE incident SET closed_at = CASE WHEN opened_at < @now THEN @now ELSE opened_at END
@@ -82,11 +85,7 @@ export const TEXTS = {
     ORDER BY opened_at DESC, id`,
   // In this order: what a clock that was set back dated later than any skew explains.
   rewind: {
-    incidents: `UPDATE incident SET
-      opened_at = CASE WHEN opened_at > @now THEN @now ELSE opened_at END,
-      seen_at = CASE WHEN seen_at > @seenAt THEN @seenAt ELSE seen_at END,
-      acknowledged_at = CASE WHEN acknowledged_at > @now THEN @now ELSE acknowledged_at END,
-      closed_at = CASE WHEN closed_at > @now THEN @now ELSE closed_at END
+    incidents: `UPDATE incident SET ${atMost('@now', 'opened_at', 'acknowledged_at', 'closed_at')}, ${atMost('@seenAt', 'seen_at')}
       WHERE opened_at > @latest OR seen_at > @latest OR closed_at > @latest`,
     reminders: "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
     queue: `UPDATE message SET next_attempt_at = @now WHERE stream = 'alert' AND attempts > 0 AND EXISTS (
@@ -97,8 +96,7 @@ export const TEXTS = {
     endedSilences: `UPDATE silence SET until_at = from_at WHERE EXISTS (
       SELECT 1 FROM silence e WHERE e.until_at = e.from_at AND e.from_at > @latest AND e.from_at >= silence.from_at)`,
     silences: 'DELETE FROM silence WHERE from_at > @latest',
-    heartbeats: `UPDATE heartbeat SET since = CASE WHEN since > @now THEN @now ELSE since END,
-      beat_at = CASE WHEN beat_at > @now THEN @now ELSE beat_at END WHERE since > @latest OR beat_at > @latest`,
+    heartbeats: `UPDATE heartbeat SET ${atMost('@now', 'since', 'beat_at')} WHERE since > @latest OR beat_at > @latest`,
   },
   prune: {
     incidents: `DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
@@ -236,7 +234,7 @@ export function incidents({ one, read, write }: Sql): model.IncidentStore {
         const { seen = [], opens = [], closes = [], told = [] } = decided
         for (const { at, ...one } of seen) yield* run(TEXTS.seen, { ...one, now: at })
         for (const { at, ...one } of closes) yield* run(TEXTS.close, { ...one, now: at })
-        for (const incident of opens) yield* run(TEXTS.open, incident)
+        if (opens.length > 0) yield* run(TEXTS.open, { rows: opens })
         for (const one of told) yield* run(TEXTS.told, one)
         const about = yield* unfinished(now)
         yield* plan(about, channels, now)

@@ -136,8 +136,7 @@ export const TEXTS = {
   addressKeys: `SELECT value FROM meta WHERE name IN ('address_key', 'link_key')`,
   hold: `INSERT INTO meta (name, value) VALUES (@name, '{}') ON CONFLICT (name) DO UPDATE SET value = meta.value RETURNING value`,
   make: 'INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT DO NOTHING',
-  addAudit: `INSERT INTO audit (at, id, action, who, place, subject, details)
-    VALUES (@at, @id, @action, @who, @place, @subject, @details) ON CONFLICT DO NOTHING`,
+  addAudit: `${insertRows('audit', 'at, id, action, who, place, subject, details')} ON CONFLICT DO NOTHING`,
   listAudit:
     'SELECT id, at, action, who, place, subject, details FROM audit ORDER BY at DESC, id DESC LIMIT @limit',
 }
@@ -230,7 +229,7 @@ export function assertOwner(owner: string | undefined, platform: string): void {
 export function* addAudit(entry: AuditEntry | undefined): Steps<void> {
   if (entry === undefined) return
   yield* journal({ what: 'audited', at: entry.at, entry })
-  yield* run(TEXTS.addAudit, entry)
+  yield* run(TEXTS.addAudit, { rows: [entry] })
 }
 
 export const listAudit = (limit: number) => all<AuditEntry>(TEXTS.listAudit, { limit })
