@@ -370,7 +370,9 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `,
     },
   ],
-  // Mails that have not left yet; first the confirmations that the build before would have tried again.
+  // Mails that have not left yet; first the confirmations that the build before would have tried again. Those given up
+  // stay for their operator, without content; of alerts there is one for each incident (the subject) and channel.
+  // When and how somebody agreed; how operators close an incident by hand, and what they tell visitors of it.
   `
   CREATE TABLE message (
     id text PRIMARY KEY,
@@ -385,10 +387,17 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     fence integer NOT NULL DEFAULT 0,
     lease_until bigint,
     outcome text,
-    unknown_since bigint
+    unknown_since bigint,
+    address text,
+    reason text,
+    done_at bigint,
+    subject text,
+    channel text
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX message_due ON message (next_attempt_at);
   CREATE INDEX message_subscription ON message (subscription);
+  CREATE INDEX message_stream ON message (stream, next_attempt_at) WHERE done_at IS NULL;
+  CREATE INDEX message_subject ON message (subject) WHERE subject IS NOT NULL;
   INSERT INTO message (id, stream, key, subscription, payload, created_at, expires_at, next_attempt_at, attempts, outcome)
   SELECT s.id, 'confirmation', 'confirmation.' || s.id, s.id,
     json_object('course', s.course, 'language', (SELECT language FROM confirmation WHERE subscription = s.id ORDER BY created_at DESC LIMIT 1)),
@@ -399,34 +408,15 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
     AND (s.state <> 'unsubscribed' OR s.unsubscribed_at < e.at)
     AND (s.state <> 'confirmed' OR (s.course <> 'status' AND s.next_attempt_at IS NULL));
-  `,
-  // When and how somebody agreed. Builds before 0.3.0 write neither.
-  `
+  ALTER TABLE sent_mail ADD COLUMN content text;
   ALTER TABLE subscription ADD COLUMN consent_at bigint;
   ALTER TABLE subscription ADD COLUMN consent_how text;
-  `,
-  // Operators close an incident by hand, and tell visitors how it goes on.
-  `
+  ALTER TABLE announcement ADD COLUMN translations text;
   ALTER TABLE incident ADD COLUMN resolved_by text;
   ALTER TABLE incident ADD COLUMN resolved_reason text;
   CREATE TABLE status_update (id text PRIMARY KEY, subject text NOT NULL, at bigint NOT NULL, text text NOT NULL, state text, who text NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX status_update_at ON status_update (at);
   `,
-  // Mails that somebody wants sent for certain are messages too; those given up stay for their operator, without content.
-  `
-  ALTER TABLE message ADD COLUMN address text;
-  ALTER TABLE message ADD COLUMN reason text;
-  ALTER TABLE message ADD COLUMN done_at bigint;
-  CREATE INDEX message_stream ON message (stream, next_attempt_at) WHERE done_at IS NULL;
-  ALTER TABLE sent_mail ADD COLUMN content text;
-  `,
-  // Alerts are messages too, one for each incident (the subject) and channel.
-  `
-  ALTER TABLE message ADD COLUMN subject text;
-  ALTER TABLE message ADD COLUMN channel text;
-  CREATE INDEX message_subject ON message (subject) WHERE subject IS NOT NULL;
-  `,
-  'ALTER TABLE announcement ADD COLUMN translations text;',
   // Notices are messages too. What the build before had not sent goes on: the first for each subscriber may have been
   // tried, and keeps its key. A subscription to them never has a lesson planned, whatever an older build writes.
   [
