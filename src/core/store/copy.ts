@@ -43,7 +43,6 @@ export async function copyRows(source: CopySource, perform: Perform) {
   return { counts }
 }
 
-/** The tables of a source that the other store does not have alike. */
 export async function compareRows(source: CopySource, perform: Perform, latest: number) {
   const isEmpty = (await perform(schemaVersion())) < latest
   const differences: TableDifference[] = []

@@ -9,7 +9,7 @@ export const PERSONAL = ['subscription', ...RELATED] as const
 // The letters that a store can lower-case depend on it, so rows with other characters are selected as well.
 const relatedText = (table: string) => `SELECT id, address FROM ${table}
   WHERE lower(address) IN (SELECT value FROM {each @spellings}) OR {isForeign address}`
-const byTable = <T extends string>(tables: readonly T[], text: (table: T) => string) =>
+export const byTable = <T extends string>(tables: readonly T[], text: (table: T) => string) =>
   Object.fromEntries(tables.map((table) => [table, text(table)])) as Readonly<Record<T, string>>
 
 export const TEXTS = {

@@ -23,7 +23,6 @@ export const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET failed_at = excluded.failed_at, exit_code = excluded.exit_code RETURNING *`,
 }
 
-/** The hours of the schedule, each handled once. */
 export function hours({ one, read }: Sql) {
   return {
     claimHour: ({ hour, leaseMs }) =>

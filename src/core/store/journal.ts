@@ -7,7 +7,6 @@ import { readWhole } from '../regular-file.ts'
 import { counted } from '../sentences.ts'
 import { refusal, type StoreMaintenanceError } from './errors.ts'
 
-/** The ids of the rows that the erasure of a person deletes. */
 interface ErasedRows {
   readonly subscription: string | undefined
   /** Enrolments in further courses; missing where a build that knew only one course wrote it. */

@@ -7,7 +7,7 @@ import { recipientHashes } from '../mail/send-once.ts'
 import { type Secret, secret } from '../secret.ts'
 import { type CopiedRow, PAGE } from './copy.ts'
 import { enrolments } from './enrolments.ts'
-import { TEXTS as ERASURE, PERSONAL } from './erasure.ts'
+import { byTable, TEXTS as ERASURE, PERSONAL } from './erasure.ts'
 import { feedback } from './feedback.ts'
 import type { JournalEntry } from './journal.ts'
 import { mailboxes } from './mailboxes.ts'
@@ -31,10 +31,7 @@ const page = (table: string, id = 'id', address = 'address') =>
 
 /** Rows of people, by their tables, in the order of their ids. */
 export const TEXTS = {
-  subscription: page('subscription'),
-  organisation_invite: page('organisation_invite'),
-  login_request: page('login_request'),
-  message: page('message'),
+  ...byTable(PERSONAL, (table) => page(table)),
   mailbox: page('mailbox', 'identity', 'identity'),
 }
 

@@ -182,7 +182,6 @@ const RECENT_MS = 3 * MINUTE_MS
 
 /** What a store keeps about itself, by name, and the log of what operators did with it. */
 export function meta({ one, write }: Sql) {
-  /** Undefined until a platform has claimed the store. */
   const owner = () => one(getMeta(OWNER))
   return {
     getOrCreate: (name: string, make: () => string) => write(() => getOrMake(name, make())),

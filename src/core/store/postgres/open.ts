@@ -11,7 +11,6 @@ import { operations, type Store, type StoreOptions } from '../store.ts'
 import { createPool, guarded, orEnd, silentServer } from './connection.ts'
 import { assertThere, migrate, performer, plainSql, postgresSql, SIZE } from './sql.ts'
 
-/** A health check waits at most this long. */
 const PING_MS = 2000
 const GROW = `UPDATE platformctl.meta SET value = (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 2000))
   WHERE name = 'ping'`

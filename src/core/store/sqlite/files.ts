@@ -4,7 +4,7 @@ import path from 'node:path'
 import { isRunning } from '../../daemon-record.ts'
 import { codeOf, faultOf, storeFault } from '../../errors.ts'
 import { attempt } from '../../is-record.ts'
-import { refusal, StoreMaintenanceError } from '../errors.ts'
+import { refusal, refusalFor, StoreMaintenanceError } from '../errors.ts'
 
 /** The daemon's user: the owner of the store, or of its folder if there is no store yet. */
 const ownerOf = (store: string) =>
@@ -116,32 +116,31 @@ export function syncFolder(folder: string): void {
   fs.closeSync(descriptor)
 }
 
-/** Makes a fault of the disk a sentence about the file that met it; leaves any other error as it is. */
-export function failed(file: string, cause: unknown): unknown {
-  // It may be about another file.
-  const said = cause instanceof StoreMaintenanceError ? undefined : sentence(file, cause)
-  return said === undefined ? cause : new StoreMaintenanceError(said, { cause })
-}
-
 export const readOnlyDisk = (place: string) =>
   `${place} is on a disk that takes no writes: it is mounted read-only, perhaps after an error (dmesg says).`
 
-function sentence(file: string, cause: unknown): string | undefined {
+/** Makes a fault of the disk a sentence about the file that met it; leaves any other error as it is. */
+export function failed(file: string, cause: unknown): unknown {
+  // It may be about another file.
+  if (cause instanceof StoreMaintenanceError) return cause
+  const refuse = refusalFor(cause)
   const code = codeOf(cause)
   const folder = path.dirname(file)
   // Only what is there can belong to somebody else: a new file is refused by its folder.
   const met = cause instanceof Error && 'path' in cause ? String(cause.path) : ''
   if (fs.existsSync(met) && /^(?:EACCES|EPERM)$/.test(code))
-    return `${met} cannot be read or written by this user: correct its owner.`
+    return refuse`${met} cannot be read or written by this user: correct its owner.`
   if (storeFault(cause) === 'disk_full')
-    return `the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
-  if (code === 'EROFS') return readOnlyDisk(folder)
-  if (/^(?:EACCES|EPERM|SQLITE_CANTOPEN)$/.test(code)) return `${folder} cannot be written to by this user.`
-  if (code === 'ENOENT' && !fs.existsSync(folder)) return `${folder} does not exist: make the folder first.`
-  if (code === 'ENOENT') return `there is no file ${file}.`
-  if (code === 'ENOTDIR') return `${folder} is a file, not a folder: name another place.`
-  if (code === 'EISDIR') return `${file} is a folder: name a file.`
+    return refuse`the disk of ${folder} is full; nothing was left there: free some space, or name another disk.`
+  if (code === 'EROFS') return refuse`${readOnlyDisk(folder)}`
+  if (/^(?:EACCES|EPERM|SQLITE_CANTOPEN)$/.test(code))
+    return refuse`${folder} cannot be written to by this user.`
+  if (code === 'ENOENT' && !fs.existsSync(folder))
+    return refuse`${folder} does not exist: make the folder first.`
+  if (code === 'ENOENT') return refuse`there is no file ${file}.`
+  if (code === 'ENOTDIR') return refuse`${folder} is a file, not a folder: name another place.`
+  if (code === 'EISDIR') return refuse`${file} is a folder: name a file.`
   if (/^(?:SQLITE_IOERR|EIO$)/.test(code))
-    return `the disk of ${folder} reports an error (${code}): nothing was left there.`
-  return undefined
+    return refuse`the disk of ${folder} reports an error (${code}): nothing was left there.`
+  return cause
 }

@@ -76,7 +76,6 @@ export function appendText(storeFile: string, text: string): void {
   withFile(file, write, O_WRONLY | O_APPEND | O_CREAT | direct)
 }
 
-/** Recognizes the people whom entries erase. */
 export function isErasedBy(database: SqliteDatabase, entries: readonly journals.JournalEntry[]) {
   const hashes = new Set(entries.flatMap((entry) => (entry.what === 'erased' ? [entry.hash] : [])))
   const secrets = performer(database)(addressKeys()).map(secret)

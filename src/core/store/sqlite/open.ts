@@ -73,7 +73,6 @@ export async function openSqlite(file: string | undefined, onLost?: OnLost, leas
   } satisfies Store
 }
 
-/** What must go into a full file before it counts as one with room. */
 const GROWTH_BYTES = 64 * 1024
 
 const unavailable = (cause: unknown) => new PlatformError('store_unavailable', UNAVAILABLE, { cause })
