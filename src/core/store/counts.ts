@@ -77,11 +77,10 @@ export function counts({ one, read }: Sql) {
         const hours = yield* all<{ hour: number; count: number }>(TEXTS.byHour, { now })
         const { due: dueNow, ...inHand } = yield* backlog(now)
         const most = Math.max(longest, ...states.map(({ lessons }) => lessons))
+        const of = (wanted: string) => states.filter(({ course }) => course === wanted)
         const courses = [...new Set(states.map(({ course }) => course))].sort()
         return {
-          byCourse: Object.fromEntries(
-            courses.map((wanted) => [wanted, byState(states.filter(({ course }) => course === wanted))]),
-          ),
+          byCourse: Object.fromEntries(courses.map((course) => [course, byState(of(course))])),
           byState: byState(states),
           byLessons: Array.from({ length: most + 1 }, (_, sent) =>
             sum(states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),

@@ -16,9 +16,8 @@ interface ErasedRows {
 }
 
 /**
- * Entry of the journal of changes that must survive a restore: a backup is older than the unsubscribes, suppressions
- * and erasures that came after it, and than a pause of mail. One JSON line each, with random ids and keyed hashes. Only suppressions name an
- * address, because the backup may not know it; an erasure removes those lines.
+ * A change that must survive a restore, which a backup from before it does not have: a line of JSON in the journal, with
+ * random ids and keyed hashes. Only suppressions name an address, as the backup may not know it; an erasure removes them.
  */
 export type JournalEntry = { readonly at: number } & (
   | {

@@ -43,10 +43,7 @@ export interface StoreOptions {
   readonly mustExist?: boolean
 }
 
-/**
- * A file's disk did not confirm a write, so nothing in it is trusted: it has closed itself, everything asked of it is
- * `store_unavailable`, and only opening it anew (best in a new process) makes it usable again.
- */
+/** A file's disk did not confirm a write: the file has closed itself, and is `store_unavailable` until it is opened anew, best in a new process. */
 export type OnLost = (cause: unknown) => void
 
 export function operations(sql: Sql, rowByRow?: RowByRow) {

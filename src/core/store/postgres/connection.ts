@@ -34,10 +34,7 @@ const CONFLICTS = ['40001', '40P01', '23503', faults.READ_ONLY]
 /** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-/**
- * The connections of one process to the one server that can be written, among those that the address names. One that
- * missed a time limit, or lost its server, is never used again.
- */
+/** Connections to the one server of the address that can be written; one that missed a limit or lost its server is not used again. */
 export function createPool(input: {
   url: Secret
   size: number

@@ -14,9 +14,8 @@ import { openDatabase, sqliteSql } from './sql.ts'
 const ROWS_A_STEP = 20
 
 /**
- * Analytics in a file of their own, so that no writes wait for the course's. A batch is one row of JSON with its own
- * counts by day and kind: nothing is indexed by the times of events, and a summary touches none. `TABLE_events` shows
- * every event as a row, `TABLE_daily` the counts.
+ * Analytics in a file of their own, so that no writes wait for the course's. A batch is one row of JSON with its counts by
+ * day and kind, so that no index and no summary touches events. `TABLE_events` shows each as a row, `TABLE_daily` the counts.
  */
 export async function openSqliteAnalytics(file: string, table: string, onLost?: OnLost) {
   const database = await openDatabase(file, 'NORMAL', [])
@@ -48,10 +47,7 @@ export async function openSqliteAnalytics(file: string, table: string, onLost?: 
   })
 }
 
-/**
- * Additive only; the contract checked the name as an identifier. The counts stand before the events, so a row's beginning
- * is read without the pages that its events overflow into.
- */
+/** Additive only; the contract checked the name. Counts stand before events, whose overflow pages are then not read for them. */
 export function createTables(database: SqliteDatabase, table: string): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS "${table}" (

@@ -156,12 +156,9 @@ function sentence(file: string, error: unknown): string {
   if (code === 'ENOTDIR' || code === 'EEXIST')
     return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
   const all = [file, `${file}-wal`, `${file}-shm`, path.dirname(path.resolve(file))]
-  const refused = all.map((name) => ({
-    name,
-    code: faultOf(() => accessSync(name, constants.R_OK | constants.W_OK)),
-  }))
-  if (refused.some(({ code }) => code === 'EROFS')) return readOnlyDisk(file)
-  const denied = refused.find(({ code }) => code !== undefined && code !== 'ENOENT')?.name
+  const codes = all.map((name) => faultOf(() => accessSync(name, constants.R_OK | constants.W_OK)))
+  if (codes.includes('EROFS')) return readOnlyDisk(file)
+  const denied = all.find((_, at) => (codes[at] ?? 'ENOENT') !== 'ENOENT')
   if (denied !== undefined)
     return `${denied} cannot be written by this user: change its owner or its mode, or run this as the daemon’s user.`
   return `${file} cannot be opened for writing (${code || 'no reason given'}): check that its folder exists, and its disk.`

@@ -50,10 +50,7 @@ export function makeFile(file: string): void {
 /** Process numbers mean something on one machine (or in one container) only. */
 const PREFIX = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-`
 
-/**
- * A folder for copies that are not finished: for its owner only, under a name that nobody can guess or make first, and
- * on the same disk as `folder`, so that a finished file is only renamed. Whoever made it removes it.
- */
+/** A folder for unfinished copies: its owner's, with a name that nobody can make first, on the disk of `folder` for a rename. */
 export function makeScratch(folder: string): string {
   removeAbandoned(folder)
   return fs.mkdtempSync(path.join(folder, `${PREFIX}${process.pid}-`))

@@ -84,10 +84,7 @@ async function firstOf(stream: Readable): Promise<Buffer> {
   return head ?? Buffer.alloc(0)
 }
 
-/**
- * Stops what unpacks to more than its first page says (sqlite.org/fileformat2.html), than the disk has room for, or than
- * any store does: a small file may unpack to any size.
- */
+/** Stops what unpacks to more than its first page says (sqlite.org/fileformat2.html), the disk holds, or any store has: a small file may unpack to any size. */
 function bounded(from: string, to: string | undefined) {
   const most = Math.max(LEAST_LIMIT, statSync(from).size * MOST_RATIO)
   let declared: number | undefined

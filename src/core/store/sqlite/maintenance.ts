@@ -123,10 +123,7 @@ function assertWritable(file: string): void {
 
 type Source = { readonly database: SqliteDatabase; readonly file: string; readonly holds: StoreContent }
 
-/**
- * Backs a store up while others write to it: a consistent copy (VACUUM INTO) is checked, packed, encrypted for the
- * recipients, read back and compared, and only then gets its name. A failure leaves nothing behind.
- */
+/** Backs up under writes: a copy (VACUUM INTO) is checked, packed, encrypted, read back and compared before it has its name; or nothing is left. */
 async function backup(source: Source, file: string, now: number, recipients: readonly string[] = []) {
   try {
     const packing = packingOf(file)

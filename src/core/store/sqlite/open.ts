@@ -16,10 +16,7 @@ import { openJournal } from './journal.ts'
 import { createPageCheck } from './page-check.ts'
 import { openDatabase, sqliteSql } from './sql.ts'
 
-/**
- * Milliseconds since the machine started: all processes that can share a file share this clock, and nobody can set it.
- * After a reboot it is behind every lease in the file, which is how those are known to be over.
- */
+/** Since the machine started: all processes on a file share this clock, nobody sets it, and a reboot puts it behind every lease. */
 const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process. */

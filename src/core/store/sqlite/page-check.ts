@@ -11,10 +11,7 @@ const LEAST_PAUSE_MS = 5000
 /** Files up to this size are read here, in a few milliseconds: a thread leaves 14 MB behind in the process. */
 const SMALL_BYTES = 4_000_000
 
-/**
- * Gives a check of the file's pages (`PRAGMA quick_check`) by a connection of its own, because the daemon's would read its
- * cache. It waits up to `patienceMs` for a fresh result, and otherwise gives the previous one.
- */
+/** Checks a file's pages by a connection of its own, as the daemon's would read its cache. After `patienceMs` it gives the result before. */
 export function createPageCheck(
   file: string,
   { patienceMs = 1200, leastPauseMs = LEAST_PAUSE_MS, smallBytes = SMALL_BYTES } = {},
@@ -66,10 +63,7 @@ export function createPageCheck(
   }
 }
 
-/**
- * Reads every page. `result` is undefined if the file could not be read now; `tookMs` is the reading alone. The thread
- * runs the source text of this function, so it may use only its parameters and globals.
- */
+/** Reads every page; `result` is undefined if it cannot now. The thread runs this source text: it may use only parameters and globals. */
 function readPages(Driver: typeof Database, file: string, lockedMs: number) {
   const began = performance.now()
   let result: boolean | undefined
