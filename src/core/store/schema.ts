@@ -83,6 +83,7 @@ export async function migrate({ read, write }: Pick<Sql, 'read' | 'write'>, sche
     // A second migration waits here, then finds the step done.
     yield* lock(LOCKS.migration)
     const version = yield* assertReadable(schema)
+    if (version >= schema.steps.length) return version
     const [reached, step = ''] =
       version === 0
         ? [schema.steps.length, `{newSchema};${atOnce(schema.steps)}`]
