@@ -17,7 +17,6 @@ export const TEXTS = {
     ORDER BY suppressed_at, identity LIMIT @limit`,
 }
 
-/** A row of the table; times are UTC milliseconds. */
 export interface MailboxRow extends Omit<MailboxRecord, 'suppression'> {
   readonly cause: SuppressionCause | undefined
   readonly suppressedAt: number | undefined

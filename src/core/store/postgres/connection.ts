@@ -41,7 +41,6 @@ export function createPool(input: {
   log?: Log | undefined
   /** As the log names what it connects to. */
   named?: string
-  /** Hears of every statement that failed. */
   onFault?: (error: unknown) => void
   limitMs?: number
   connectMs?: number
@@ -152,7 +151,6 @@ export function createPool(input: {
   }
 }
 
-/** Ends a pool that could not be made ready. */
 export const orEnd = <T>(pool: Pool, ready: Promise<T>): Promise<T> =>
   ready.catch(async (error: unknown) => {
     await pool.end()

@@ -65,7 +65,6 @@ export async function unpack(from: string, to: string | undefined, identities: r
   return hash.digest('hex')
 }
 
-/** The bytes of a backup, decrypted if they are encrypted. */
 async function opening(from: string, identities: readonly string[]): Promise<Readable> {
   const firstBytes = (most: number) => buffer(createReadStream(from, { end: most - 1 }))
   if (!(await firstBytes(AGE.length)).equals(AGE)) return createReadStream(from)

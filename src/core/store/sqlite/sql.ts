@@ -40,7 +40,11 @@ export function sqliteSql(parts: SqliteParts): Sql {
 }
 
 /** Opens (and creates) a file in WAL mode, migrated. `FULL` survives a power cut, `NORMAL` only a killed process. */
-export async function openDatabase(file: string, synchronous: 'FULL' | 'NORMAL', steps: readonly string[]) {
+export async function openDatabase(
+  file: string,
+  synchronous: 'FULL' | 'NORMAL',
+  steps: readonly string[],
+): Promise<SqliteDatabase> {
   const database = connect({ file, synchronous })
   try {
     // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it. A
