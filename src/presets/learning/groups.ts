@@ -115,7 +115,6 @@ const site = {
     },
     AGENT_URL: address('http://agent.internal:8100', 'Address of the agent as the web service reaches it.'),
     ...othersOfSite,
-    CORS_ALLOWED_ORIGINS: { ...base.site.variables.CORS_ALLOWED_ORIGINS, services: ['api', 'agent'] },
   },
 } as const satisfies GroupDefinition
 

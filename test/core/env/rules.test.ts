@@ -102,10 +102,11 @@ test('a bad value behaves as absent and hides no error of its group', () => {
 
 test('a wildcard anywhere among the origins is an error, and only one finding', () => {
   for (const value of ['*', 'https://a.example,*', 'https://*.example.com']) {
-    const report = validate(contract, { CORS_ALLOWED_ORIGINS: value }, ['api'])
-    expect(report.findings.filter(({ severity }) => severity !== 'notice').map(({ id }) => id)).toEqual([
-      'cors-wildcard',
-    ])
+    for (const service of ['web', 'api', 'agent']) {
+      const report = validate(contract, { CORS_ALLOWED_ORIGINS: value }, [service])
+      const ids = report.findings.filter(({ severity }) => severity !== 'notice').map(({ id }) => id)
+      expect(ids, service).toEqual(['cors-wildcard'])
+    }
   }
 })
 
