@@ -95,6 +95,13 @@ test.each(['pro-monthly', 'price_pro_monthly'])(
   },
 )
 
+test('a payments API under a path of a gateway is asked there', async () => {
+  const api = await paymentsApi()
+  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: `${api.url}/pay` } })
+  expect((await it.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(200)
+  expect(api.asked.map(({ path }) => path)).toEqual(['POST /pay/v1/checkout/sessions'])
+})
+
 test('two clicks ask under one key; another price or another person under another', async () => {
   const api = await paymentsApi()
   const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })

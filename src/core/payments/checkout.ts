@@ -16,7 +16,7 @@ export function openCheckout(
   { prices, apiUrl, secretKey }: NonNullable<Settings['payments']>,
   siteUrl: string,
 ) {
-  const dispatcher = dispatcherTo(apiUrl)
+  const dispatcher = dispatcherTo(new URL(apiUrl).origin)
   const configured = new Map(Object.entries(prices).flatMap(([plan, id]) => [[plan, id] as const, [id, id]]))
 
   return {
