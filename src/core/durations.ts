@@ -4,6 +4,10 @@ export const DAY_MS = 24 * HOUR_MS
 /** How far apart the clocks of machines may be. A stored time further ahead was written by a clock that was wrong. */
 export const MOST_SKEW_MS = 150_000
 
+/** UTC milliseconds of an ISO 8601 time; NaN also for a day that no month has, which Date.parse takes for one of the next. */
+export const instantOf = (time: string): number =>
+  new Date(time.slice(0, 10)).getUTCDate() === Number(time.slice(8, 10)) ? Date.parse(time) : Number.NaN
+
 const UNITS = [
   [DAY_MS, 'd'],
   [HOUR_MS, 'h'],

@@ -109,6 +109,13 @@ const FAULTS: readonly SpoiledRow[] = [
   ['security', { contact: 'tel:1', expires: 'soon' }, 'security.expires', /not a time/, /2027/],
   [
     'security',
+    { contact: 'tel:1', expires: '2099-02-29T00:00:00Z' },
+    'security.expires',
+    /not a time/,
+    /2027/,
+  ],
+  [
+    'security',
     { contact: 'tel:1', policy: 'http://a.example' },
     'security.policy',
     /not an address/,

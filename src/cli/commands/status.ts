@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { isLanguage } from '../../core/course/definition.ts'
-import { DAY_MS } from '../../core/durations.ts'
+import { DAY_MS, instantOf } from '../../core/durations.ts'
 import { INCIDENTS_KEPT, UPDATE_STATES } from '../../core/incidents/incident.ts'
 import { command, type Define, storeCommand } from '../command.ts'
 import { CommandError, EXIT, operatorOf, whichPlatform, writeRefusal, wrongUsage } from '../context.ts'
@@ -159,10 +159,9 @@ function translation(given: string, before: Readonly<Record<string, string>> = {
 
 function moment(text: string): number {
   const isComplete = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})$/.test(text)
-  const ms = isComplete ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms))
-    throw new InvalidArgumentError(
-      'A time with its offset is needed, such as 2027-01-10T22:00Z or 2027-01-10T23:00+01:00.',
-    )
-  return ms
+  const ms = isComplete ? instantOf(text) : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  throw new InvalidArgumentError(
+    'A time with its offset is needed, such as 2027-01-10T22:00Z or 2027-01-10T23:00+01:00.',
+  )
 }

@@ -1,6 +1,6 @@
 import { parseAddress } from '../address.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../csv.ts'
-import { DAY_MS } from '../durations.ts'
+import { DAY_MS, instantOf } from '../durations.ts'
 import { isRecord, parsedJson } from '../is-record.ts'
 import { type CourseDefinition, isLanguage, isTimeZone, NOTICES } from './definition.ts'
 import { type Consent, isUnderWay, type Subscription } from './subscription.ts'
@@ -195,7 +195,7 @@ function timeOf(text: string): number | undefined {
   const [, day, clock = '00:00', zone = 'Z'] =
     /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text) ??
     []
-  return day === undefined ? Number.NaN : Date.parse(`${day}T${clock}${zone}`)
+  return day === undefined ? Number.NaN : instantOf(`${day}T${clock}${zone}`)
 }
 
 interface Entries {

@@ -1,5 +1,6 @@
 import { isPersonalKey } from '../../core/analytics/personal.ts'
 import { isLanguage } from '../../core/course/definition.ts'
+import { instantOf } from '../../core/durations.ts'
 import type { PlatformDefinition, SecurityInput } from '../definition.ts'
 import { groups } from './groups.ts'
 import { insights } from './insights.ts'
@@ -26,7 +27,7 @@ export const security = object<SecurityInput>('a security contact', {
     ...NO_CONTACT,
   ),
   expires: like(
-    (time) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(time) && Date.parse(time) > 0,
+    (time) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(time) && instantOf(time) > 0,
     'a time',
     "Write it as expires: '2027-12-31T00:00:00Z', or leave it out.",
   ),

@@ -186,6 +186,8 @@ ADA@example.com,choir,2026-01-02,form,,,,,
 k@example.com,,,,,,,unsubscribed,
 l@example.com,,,,,,,unconfirmed,
 m@example.com,choir,${new Date(START + 2 * DAY_MS).toISOString()},form,,,,,
+n@example.com,choir,2025-02-29,form,,,,,
+o@example.com,choir,2026-01-02,form,,,,,2026-11-31T09:00:00Z
 `
   const { people, leftOut, faults, unit } = reading(text)
   expect(unit).toBe('line')
@@ -207,6 +209,8 @@ m@example.com,choir,${new Date(START + 2 * DAY_MS).toISOString()},form,,,,,
     '12 state is not confirmed, finished, unconfirmed or unsubscribed',
     '13 next_at is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z',
     '17 consent_at is in the future',
+    '18 consent_at is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z',
+    '19 next_at is not a time, as 2026-03-01 or 2026-03-01T09:30:00Z',
   ])
   expect(JSON.stringify(faults)).not.toContain('example.com')
   expect(
