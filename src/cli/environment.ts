@@ -133,7 +133,6 @@ function shadowed(context: Context, { name, location, excerpt }: Assignment, win
 
 /** Reads a text file in this thread: nothing else is running yet, and starting the thread pool takes longer than the read. */
 export async function readTextFile(context: Context, file: string, largest = LARGEST_ENV_FILE) {
-  if (file === '') throw wrongUsage('the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {
     const stats = fs.statSync(full)

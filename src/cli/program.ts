@@ -141,19 +141,24 @@ function optionOf(flags: string, input: Input<unknown>): Option {
   const { help, words, parse, byDefault, shown, required, hidden } = input
   const option = new Option(flags, help).makeOptionMandatory(required === true).hideHelp(hidden === true)
   if (words) option.choices(words)
-  if (option.required)
-    option.argParser((text, before: unknown) => {
-      // As a path it would be the working directory.
-      if (text.trim() === '') throw wrongUsage(`${option.long} is empty: is the shell variable unset?`)
-      return parse ? parse(text, before) : text
-    })
+  if (option.required) option.argParser(readerOf(`${option.long}`, parse))
   return byDefault === undefined || required ? option : option.default(byDefault, shown)
 }
 
 function argumentOf(flags: string, { help, words, parse, byDefault }: Input<unknown>): Argument {
   const argument = new Argument(flags, help).default(byDefault)
   if (words) argument.choices(words)
-  return parse ? argument.argParser(parse) : argument
+  // What follows -- is another program's, which may take empty words.
+  const read = words || argument.variadic ? parse : readerOf(`<${argument.name()}>`, parse)
+  return read ? argument.argParser(read) : argument
+}
+
+function readerOf(name: string, parse: Input<unknown>['parse']) {
+  return (text: string, before: unknown) => {
+    // As a path it would be the working directory.
+    if (text.trim() === '') throw wrongUsage(`${name} is empty: is the shell variable unset?`)
+    return parse ? parse(text, before) : text
+  }
 }
 
 /** The parsed options and arguments by name. A parent with options of the same names takes those of its sub-command. */

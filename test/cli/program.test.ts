@@ -46,12 +46,17 @@ test.each([
   [['health', '--expect-build', '']],
   [['health', '--token-env', '']],
   [['deploy', 'init', 'docker', '--out', '']],
+  [['status', 'export', '']],
+  [['db', 'backup', ' ']],
+  [['env', 'check', '']],
 ])(
   '%j: an empty value is an unset shell variable, and never the working directory or no value',
   async (argv) => {
     const { context, stdout, stderr } = testContext()
     expect(await runProgram(argv, context)).toBe(2)
-    expect(stderr()).toMatch(/^platformctl: --[a-z-]+ is empty: is the shell variable unset\?\n$/)
+    expect(stderr()).toMatch(
+      /^platformctl: (?:--[a-z-]+|<[a-z]+>) is empty: is the shell variable unset\?\n$/,
+    )
     expect(stdout()).toBe('')
   },
 )

@@ -372,11 +372,12 @@ test('an announcement in two languages is read in the reader’s', async () => {
 test.each([
   [['Slow', '--translation', 'Langsam'], 'A language tag, = and the text'],
   [['Slow', '--translation', 'de= '], 'Say something'],
-  [['  '], 'Say something'],
+  [['  '], '<text> is empty'],
   [['x'.repeat(501)], 'at most 500 characters'],
   [['Slow', '--for', 'soon'], 'A duration such as 30m, 2h or 1d'],
   [['Slow', '--for', '91d'], 'of at most 90d'],
   [['Slow', '--from', '2099-01-10 22:00'], 'A time with its offset'],
+  [['Slow', '--from', '2099-02-29T22:00Z'], 'A time with its offset'],
   [['Slow', '--from', '2020-01-10T22:00Z', '--for', '1h'], 'choose a later --from'],
 ])('announce %j is refused, and says what is needed', async (args, sentence) => {
   const cwd = await emptyFolder()
