@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { writeWhole } from '../core/daemon-record.ts'
 import { faultName } from '../core/errors.ts'
@@ -58,7 +58,6 @@ export async function startWitness(host: Host, options: WitnessOptions) {
   const { clock, random, log } = host
   const { own, platform, channels, publish, network, roundMs = ROUND_MS } = options
   const peers = [...new Set(options.peers)]
-  mkdirSync(options.dataFolder, { recursive: true, mode: 0o700 })
   const state = path.join(options.dataFolder, 'witness.json')
   const file = path.join(options.dataFolder, 'witness.sqlite')
   const store = await openStore({ kind: 'sqlite', file }, { log })

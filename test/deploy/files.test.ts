@@ -309,6 +309,8 @@ test('a witness is started with the same words everywhere, by a secret from a fi
     { WITNESS_SECRET_FILE: '/run/secrets/WITNESS_SECRET' },
     ['data:/data'],
   ])
+  // Compose reads it beside its file, wherever the command is typed.
+  expect(await read('deploy/compose.witness.yaml')).toContain(' > deploy/secrets/WITNESS_SECRET\n')
   const [, deployment] = parseAllDocuments(await read('deploy/kubernetes/witness.yaml')).map(
     (one) => one.toJS() as Manifest,
   )

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { get, type RequestListener } from 'node:http'
 import path from 'node:path'
@@ -666,6 +666,13 @@ async function sixRounds(it: { round(): Promise<unknown> }, clock: { at: number 
     await it.round()
   }
 }
+
+// Node's own mkdir never ends there.
+test.runIf(existsSync('/proc/self'))('a witness does not start in a folder that cannot be made', async () => {
+  await expect(
+    witness({ name: 'a', platform: 'http://127.0.0.1:1', clock: clockAt(0), folder: '/proc/nowhere' }),
+  ).rejects.toThrow('cannot be opened for writing')
+})
 
 test('a witness whose folder cannot be written alerts all the same, once each way, and its health says so', async () => {
   const home = await platform()

@@ -133,7 +133,7 @@ secrets:
 ${names.map((one) => `  ${yamlName(one)}:\n    file: secrets/${one}\n`).join('')}`
   const words = [...WITNESS_WORDS, '--host', '0.0.0.0', '--data', '/data']
   const witness = `# A witness, on another machine than the platform (docs/guides/witness.md), with the image of web:
-#   openssl rand -base64 32 > secrets/WITNESS_SECRET
+#   openssl rand -base64 32 > ${file('secrets/WITNESS_SECRET')}
 #   docker compose -f ${file('compose.witness.yaml')} up --detach --wait
 # User 1000 must be able to read the secret; the platform lists it as NAME:SECRET. witness.env, beside this file, holds the
 # variables of an alert channel. Replace the address and the name; add --peer and the address of each other witness.
