@@ -24,7 +24,7 @@ function ordinaryCommits(file: string) {
     .pluck()
     .all()
   const update = database.prepare(
-    'UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, claimed_by = ?, fence = fence + 1 WHERE id = ?',
+    'UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, holder = ?, fence = fence + 1 WHERE id = ?',
   )
   let [at, now] = [0, 1]
   const commit = database.transaction((by: string) => {

@@ -7,7 +7,7 @@ import { HOUR_MS } from '../durations.ts'
 import { ASKED_FOR, IS_GENTLE, LESSON_DUE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
-import { claimedAs, history, ROW_COLUMNS, type Row, recordOf, subscriptions } from './subscriptions.ts'
+import { history, ROW_COLUMNS, ROW_FORMAT, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
 /** Longer than any pause after a failed attempt: what is planned further ahead was planned by a wrong clock. */
 const FAR_MS = 8 * HOUR_MS
@@ -17,7 +17,7 @@ const NOTED_EVERY_MS = 10_000
 /** The lessons of an index that a call may claim. */
 const lessons = (index: string, which: string, order: string) => `SELECT ${ROW_COLUMNS}{rowid}
   FROM subscription {by ${index}}
-  WHERE ${ASKED_FOR} AND claimed_by IS DISTINCT FROM @call AND ${which}
+  WHERE ${ASKED_FOR} AND holder IS DISTINCT FROM @call AND needs <= ${ROW_FORMAT} AND ${which}
   ORDER BY ${order} LIMIT @most FOR UPDATE SKIP LOCKED`
 /** A claim moves the row's next attempt to the end of its lease, so the one index on it hides what is claimed. */
 const DUE = `next_attempt_at <= @now AND claimed_at IS NULL AND (CAST(@gentle AS boolean) IS NOT TRUE OR ${IS_GENTLE})`
@@ -34,7 +34,7 @@ export const TEXTS = {
   keep: `UPDATE subscription SET lease_until = @leaseNow + @leaseMs,
       next_attempt_at = CASE WHEN subscription.next_attempt_at IS NOT NULL THEN CAST(@nextAttemptAt AS bigint) END
     FROM {rows subscription: id, enrolment} AS r
-    WHERE subscription.id = r.id AND subscription.enrolment = r.enrolment AND subscription.claimed_by = @call AND subscription.claimed_at IS NOT NULL`,
+    WHERE subscription.id = r.id AND subscription.enrolment = r.enrolment AND subscription.holder = @call AND subscription.claimed_at IS NOT NULL`,
   rewind: `UPDATE subscription SET next_attempt_at = @now
     WHERE problem_kind IS NOT NULL AND claimed_at IS NULL AND next_attempt_at > @far AND ${LESSON_DUE} <= @now`,
   holds: `SELECT id, fence FROM subscription WHERE id IN (SELECT value FROM {each @ids}) AND state = 'confirmed'`,
@@ -45,7 +45,8 @@ export type DueRow = Row & { readonly rowid?: number }
 
 /** What a store of one process writes row by row, faster than by the general statements. */
 export interface RowByRow {
-  readonly claim: (taken: SubscriptionRecord, row: DueRow) => void
+  /** False: an older build has claimed the row before, so it takes the general statement. */
+  readonly claim: (taken: SubscriptionRecord, row: DueRow) => boolean
   /** Records a sent lesson and its attempt without reading its row; false if the claim no longer holds. */
   readonly markSent: (settlement: Settlement) => boolean
 }
@@ -55,12 +56,11 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
   let notedAt = Number.NEGATIVE_INFINITY
   return {
     async claimDue(asked) {
-      const { now, limit, retries, leaseMs } = asked
-      const call = claimedAs(asked.call)
+      const { now, limit, retries, leaseMs, call } = asked
       function* find(query: string, most: number, leaseUntil: number): Steps<readonly DueRow[]> {
         // The clock of a server may go back a little between two statements.
         const longest = leaseUntil + (rowByRow ? 0 : leaseMs)
-        return yield* all<DueRow>(query, { ...asked, call, most, longest }, true)
+        return yield* all<DueRow>(query, { ...asked, most, longest }, true)
       }
       function* leaseEnd(): Steps<number> {
         return ((yield* scalar<number>(TEXTS.leaseNow)) ?? 0) + leaseMs
@@ -88,8 +88,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
             }
             const one = claiming.take(found, { now, leaseMs, leaseUntil, call })
             taken.push(one)
-            if (rowByRow && one.problem === found.problem) rowByRow.claim(one, row)
-            else changed.push(one)
+            if (one.problem !== found.problem || rowByRow?.claim(one, row) !== true) changed.push(one)
             const entry = claiming.lostAttempt(found, one)
             if (entry) lost.push([found.id, entry])
           }
@@ -105,7 +104,7 @@ export function dispatch({ one, read, write }: Sql, rowByRow?: RowByRow) {
     },
     async keep({ claims, call, now, leaseMs }) {
       const rows = claims.map(({ id, enrolment }) => ({ id, enrolment }))
-      await one(run(TEXTS.keep, { rows, call: claimedAs(call), leaseMs, nextAttemptAt: now + leaseMs }))
+      await one(run(TEXTS.keep, { rows, call, leaseMs, nextAttemptAt: now + leaseMs }))
     },
     rewindLessons: (now) => one(run(TEXTS.rewind, { now, far: now + FAR_MS })),
     stillHolds: batchPerTick<Claim, boolean>(async (claims) => {

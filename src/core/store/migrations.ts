@@ -289,17 +289,19 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `,
   // The health that all machines recorded. An SQLite store belongs to one machine, which has it in a file of its own.
   { sqlite: '', postgres: HEALTH },
-  // Builds before 0.3.0 know fewer kinds of rows. A row says what a build has to know to claim it, and a claim
-  // names its build's format before a tilde; 0.2.0 and 0.1.0, which name none, differ in that 0.1.0 writes no
-  // lease. A claim that is refused changes the row's fence, so that its process finds that it does not hold it.
+  // Builds before 0.3.0 know fewer kinds of rows. A row says what a build has to know to claim it. Only those builds
+  // write `claimed_by`, where triggers meet them; later ones name themselves in `holder`, and run no trigger. 0.1.0
+  // writes no lease. A claim that is refused changes the row's fence, so that its process finds that it does not hold it.
   [
-    `ALTER TABLE subscription ADD COLUMN needs integer NOT NULL DEFAULT 0;`,
+    `
+  ALTER TABLE subscription ADD COLUMN needs integer NOT NULL DEFAULT 0;
+  ALTER TABLE subscription ADD COLUMN holder text;
+  `,
     {
       sqlite: `
   CREATE TRIGGER subscription_claim_refused BEFORE UPDATE OF claimed_by ON subscription
-  WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by
+  WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by
     AND CASE
-      WHEN instr(NEW.claimed_by, '~') > 0 THEN CAST(NEW.claimed_by AS INTEGER) < OLD.needs
       WHEN NEW.lease_until IS NOT OLD.lease_until THEN OLD.needs > 1
       ELSE OLD.needs > 0 OR OLD.course <> 'quantum'
         OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)
@@ -309,10 +311,11 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
       claimed_by = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, OLD.claimed_by, NEW.claimed_by),
       next_attempt_at = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, NEW.claimed_at + 900000, OLD.next_attempt_at)
     WHERE id = OLD.id; SELECT RAISE(IGNORE); END;
-  CREATE TRIGGER subscription_claim_without_lease AFTER UPDATE OF claimed_by ON subscription
-  WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by AND NEW.lease_until IS OLD.lease_until AND NEW.lease_until IS NOT NULL
-    AND NEW.fence = OLD.fence + 1
-  BEGIN UPDATE subscription SET lease_until = NULL WHERE id = NEW.id; END;
+  CREATE TRIGGER subscription_claimed_before AFTER UPDATE OF claimed_by ON subscription
+  WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by AND NEW.fence = OLD.fence + 1
+  BEGIN
+    UPDATE subscription SET holder = NULL, lease_until = iif(NEW.lease_until IS OLD.lease_until, NULL, NEW.lease_until) WHERE id = NEW.id;
+  END;
   `,
       postgres: `
   CREATE FUNCTION platformctl.refuse_claim() RETURNS trigger LANGUAGE plpgsql AS '
@@ -320,21 +323,18 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     OLD.claimed_at IS NOT NULL AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until
     THEN refused.next_attempt_at := NEW.claimed_at + 900000; ELSE refused.claimed_by := NEW.claimed_by; END IF; RETURN refused; END';
   CREATE TRIGGER subscription_claim_refused BEFORE UPDATE OF claimed_by ON platformctl.subscription FOR EACH ROW
-  WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
+  WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
     AND CASE
-      WHEN NEW.claimed_by LIKE '%~%' THEN split_part(NEW.claimed_by, '~', 1)::integer < OLD.needs
       WHEN NEW.lease_until IS DISTINCT FROM OLD.lease_until THEN OLD.needs > 1
       ELSE OLD.needs > 0 OR OLD.course <> 'quantum'
         OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)
     END)
   EXECUTE FUNCTION platformctl.refuse_claim();
-  CREATE FUNCTION platformctl.drop_old_lease() RETURNS trigger LANGUAGE plpgsql
-    AS 'BEGIN NEW.lease_until := NULL; RETURN NEW; END';
-  CREATE TRIGGER subscription_claim_without_lease BEFORE UPDATE OF claimed_by ON platformctl.subscription FOR EACH ROW
-  WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
-    AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until AND NEW.lease_until IS NOT NULL
-    AND NEW.fence = OLD.fence + 1)
-  EXECUTE FUNCTION platformctl.drop_old_lease();
+  CREATE FUNCTION platformctl.hold_as_before() RETURNS trigger LANGUAGE plpgsql AS '
+  BEGIN NEW.holder := NULL; IF NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until THEN NEW.lease_until := NULL; END IF; RETURN NEW; END';
+  CREATE TRIGGER subscription_claimed_before BEFORE UPDATE OF claimed_by ON platformctl.subscription FOR EACH ROW
+  WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by AND NEW.fence = OLD.fence + 1)
+  EXECUTE FUNCTION platformctl.hold_as_before();
   `,
     },
   ],
@@ -418,7 +418,8 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   CREATE INDEX status_update_at ON status_update (at);
   `,
   // Notices are messages too. What the build before had not sent goes on: the first for each subscriber may have been
-  // tried, and keeps its key. A subscription to them never has a lesson planned, whatever an older build writes.
+  // tried, and keeps its key. A subscription to them never has a lesson planned, whatever an older build writes: when it
+  // plans one, it also writes one of the columns that the trigger names.
   [
     `
   ALTER TABLE notice ADD COLUMN queued boolean NOT NULL DEFAULT false;
@@ -444,14 +445,14 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
   `,
     {
       sqlite: `
-  CREATE TRIGGER subscription_without_lessons AFTER UPDATE OF next_attempt_at ON subscription
+  CREATE TRIGGER subscription_without_lessons AFTER UPDATE OF state, enrolment, lessons ON subscription
   WHEN NEW.next_attempt_at IS NOT NULL AND NEW.course = 'status'
   BEGIN UPDATE subscription SET next_attempt_at = NULL, due_at = NULL WHERE id = NEW.id; END;
   `,
       postgres: `
   CREATE FUNCTION platformctl.plan_no_lesson() RETURNS trigger LANGUAGE plpgsql
     AS 'BEGIN NEW.next_attempt_at := NULL; NEW.due_at := NULL; RETURN NEW; END';
-  CREATE TRIGGER subscription_without_lessons BEFORE UPDATE OF next_attempt_at ON platformctl.subscription FOR EACH ROW
+  CREATE TRIGGER subscription_without_lessons BEFORE UPDATE OF state, enrolment, lessons ON platformctl.subscription FOR EACH ROW
   WHEN (NEW.next_attempt_at IS NOT NULL AND NEW.course = 'status')
   EXECUTE FUNCTION platformctl.plan_no_lesson();
   `,

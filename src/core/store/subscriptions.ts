@@ -12,13 +12,10 @@ const NAMES_FROM = 21
 
 /**
  * The formats of rows that builds know: 0 is one course, 1 is several, 2 is lessons by name. A row’s `needs` says the
- * least to claim it, and each claim names the format of its build (the migration with `needs`).
+ * least to claim it (the migration with `needs`).
  */
 const COURSES = 1
-const ROW_FORMAT = 2
-
-/** The value for `claimed_by`. Builds before 0.3.0 name no format; no name of a call has a tilde. */
-export const claimedAs = (call: string): string => `${ROW_FORMAT}~${call}`
+export const ROW_FORMAT = 2
 
 /** The unique key of an enrolment: in the first course the person's identity, as from before there were others. */
 export const enrolmentKey = (identity: string, course: string): string =>
@@ -28,7 +25,7 @@ export const enrolmentKey = (identity: string, course: string): string =>
 const CREATED = 'id, identity, person, address, course, created_at'
 const CHANGED = `state, enrolment, confirmed_at, unsubscribed_at, course_version, lessons, promised, needs, due_at,
   last_sent_at, time_zone, language, sent_days, sent_lessons, next_attempt_at, first_attempt_at, claimed_at, lease_until,
-  claimed_by, fence, failures, problem_kind, problem_reason, problem_since, consent_at, consent_how`
+  holder, fence, failures, problem_kind, problem_reason, problem_since, consent_at, consent_how`
 
 const ENTRY = 'subscription, at, kind, enrolment, day, outcome, reason, message_id, provider_id, source'
 
@@ -44,7 +41,8 @@ export const TEXTS = {
   byPerson: `SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course`,
   insert: `INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at)
     VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt) ON CONFLICT (identity) DO NOTHING`,
-  save: `UPDATE subscription SET ${assigned(CHANGED)}
+  // `claimed_by` is the claim of a build before 0.3.0, which that of a later one ends.
+  save: `UPDATE subscription SET ${assigned(CHANGED)}, claimed_by = CASE WHEN r.holder IS NULL THEN subscription.claimed_by END
     FROM {rows subscription: id, ${CHANGED}} AS r WHERE subscription.id = r.id`,
   anyCourse: 'SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1',
   anyNames: `SELECT 1 FROM subscription WHERE needs > ${COURSES} LIMIT 1`,
@@ -63,9 +61,13 @@ export const TEXTS = {
 
 /** A row of the table; times are UTC milliseconds. */
 export interface Row
-  extends Omit<SubscriptionRecord, 'sentDays' | 'sentLessons' | 'unreadableDays' | 'problem' | 'consent'> {
+  extends Omit<
+    SubscriptionRecord,
+    'claimedBy' | 'sentDays' | 'sentLessons' | 'unreadableDays' | 'problem' | 'consent'
+  > {
   /** The identity of the person, where `identity` names a course as well (`enrolmentKey`). */
   readonly person: string | undefined
+  readonly holder: string | undefined
   /** Any value: somebody may have edited the row. */
   readonly sentDays: unknown
   readonly sentLessons: unknown
@@ -110,7 +112,7 @@ export function recordOf(row: Row): SubscriptionRecord {
     firstAttemptAt: row.firstAttemptAt ?? undefined,
     claimedAt: row.claimedAt ?? undefined,
     leaseUntil: row.leaseUntil ?? undefined,
-    claimedBy: row.claimedBy ?? undefined,
+    claimedBy: row.holder ?? undefined,
     fence: row.fence,
     failures: row.failures,
     problem: row.problemKind
@@ -133,6 +135,7 @@ function changedOf(record: SubscriptionRecord): object {
   const { identity, address, course, createdAt, unreadableDays, sentDays, problem, consent, ...same } = record
   return {
     ...same,
+    holder: record.claimedBy,
     sentDays: unreadableDays ?? sentDays,
     dueAt: dueColumn(record),
     problemKind: problem?.kind,

@@ -185,6 +185,32 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await it.claimDue('new call')).toHaveLength(1)
   })
 
+  test.each(['0.1.0', '0.2.0'] as const)(
+    'of a row that version %s and this build claim in turn, one is the holder',
+    async (version) => {
+      const it = await beside(version)
+      const holders = () => it.old.run(`SELECT holder, claimed_by FROM ${it.table}`)
+      await it.old.claim({ now: it.now(), lease: it.now(), call: 'old call', limit: 10 })
+      expect(await holders()).toEqual([{ holder: null, claimed_by: 'old call' }])
+      it.pass(2 * MINUTE)
+      expect(await it.claimDue('new call')).toHaveLength(1)
+      expect(await holders()).toEqual([{ holder: 'new call', claimed_by: null }])
+      it.pass(DAY_MS + MINUTE)
+      await it.old.claim({ now: it.now(), lease: it.now(), call: 'old call', limit: 10 })
+      expect(await holders()).toEqual([{ holder: null, claimed_by: 'old call' }])
+    },
+  )
+
+  test('this build ends the name of an older call also on a row that is free', async () => {
+    const it = await beside('0.2.0')
+    await it.old.dispatch('old call', it.now())
+    it.pass(DAY_MS)
+    expect(await it.claimDue('new call')).toHaveLength(1)
+    expect(await it.old.run(`SELECT holder, claimed_by FROM ${it.table}`)).toEqual([
+      { holder: 'new call', claimed_by: null },
+    ])
+  })
+
   test('people confirm, leave, come back and are erased through an older build as before', async () => {
     const it = await beside('0.1.0', 2)
     await it.enrol('ada')

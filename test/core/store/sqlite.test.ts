@@ -58,12 +58,28 @@ test.each([
   const plan = beside
     .prepare(
       `EXPLAIN QUERY PLAN SELECT id FROM subscription INDEXED BY ${index}
-       WHERE ${which} AND next_attempt_at <= 5 AND claimed_by IS NOT 'c' ORDER BY ${order}_attempt_at LIMIT 100`,
+       WHERE ${which} AND next_attempt_at <= 5 AND holder IS NOT 'c' ORDER BY ${order}_attempt_at LIMIT 100`,
     )
     .all() as { detail: string }[]
   expect(plan.map(({ detail }) => detail)).toEqual([
     expect.stringMatching(new RegExp(`^${way} subscription USING INDEX ${index}\\b`)),
   ])
+})
+
+test('what is written for every lesson runs no trigger', async () => {
+  const { beside } = await fileStore()
+  const texts: string[] = []
+  const prepare = (text: string) => {
+    texts.push(text)
+    return beside.prepare(text)
+  }
+  rowByRow(Object.assign(Object.create(beside), { prepare }))
+  const operations = texts.flatMap((text) => {
+    const explained = beside.prepare(`EXPLAIN ${text.replaceAll(/\?|@\w+/g, 'NULL')}`)
+    return explained.raw().all() as unknown[][]
+  })
+  expect(operations.length).toBeGreaterThan(0)
+  expect(operations.filter(([, operation]) => operation === 'Program')).toEqual([])
 })
 
 test.skipIf(process.platform === 'win32')('a new store and its folder are for their owner only', async () => {

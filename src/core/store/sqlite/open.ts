@@ -76,12 +76,13 @@ const unavailable = (cause: unknown) => new PlatformError('store_unavailable', U
 
 /** What a dispatcher writes for every lesson. Statements take their values by position: by name they take twice as long. */
 export function rowByRow(database: SqliteDatabase): RowByRow {
-  // By its row number: this saves looking up a key.
+  // By its row number: this saves looking up a key. For both: SQLite compiles a trigger into each statement that sets a
+  // column of it, whatever the value, so these set none of them.
   const claim = database.prepare(`
-    UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, lease_until = ?, claimed_by = ?, fence = ?
-    WHERE rowid = ?`)
+    UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, lease_until = ?, holder = ?, fence = ?
+    WHERE rowid = ? AND claimed_by IS NULL`)
   const markSent = database.prepare(`
-    UPDATE subscription SET sent_days = ?, sent_lessons = coalesce(?, sent_lessons), needs = coalesce(?, needs), next_attempt_at = ?, due_at = ?, lessons = coalesce(?, max(lessons, coalesce(?, 0))), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
+    UPDATE subscription SET sent_days = ?, sent_lessons = coalesce(?, sent_lessons), needs = coalesce(?, needs), next_attempt_at = ?, due_at = ?, last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
       failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
     WHERE id = ? AND fence = ?`)
   const addAttempt = database.prepare(`
@@ -90,12 +91,14 @@ export function rowByRow(database: SqliteDatabase): RowByRow {
       (SELECT count(*) + 1 FROM subscription_event WHERE subscription = ? AND kind = 'attempt' AND enrolment = ? AND day = ?))`)
   const bound = database.prepare(forSqlite(SUBSCRIPTIONS.forget).text)
   return {
-    claim({ nextAttemptAt, firstAttemptAt, claimedAt, leaseUntil, claimedBy, fence }, { rowid }) {
-      claim.run(nextAttemptAt, firstAttemptAt, claimedAt, leaseUntil, claimedBy, fence, rowid)
-    },
+    claim: ({ nextAttemptAt, firstAttemptAt, claimedAt, leaseUntil, claimedBy, fence }, { rowid }) =>
+      claim.run(nextAttemptAt, firstAttemptAt, claimedAt, leaseUntil, claimedBy, fence, rowid).changes === 1,
     markSent(settlement) {
       const { nextAttemptAt, lessons, progress, now } = settlement
-      const { id, day, fence, confirmedAt } = settlement.claim
+      const { id, day, fence, confirmedAt, lessons: known } = settlement.claim
+      // The number of lessons changes, as `record` says.
+      if (lessons !== undefined && (nextAttemptAt === undefined ? lessons !== known : lessons > known))
+        return false
       // Lowest unsent day first, so a claim of day N implies that exactly the days before it were sent.
       const sentDays = Array.from({ length: day }, (_, index) => index + 1)
       const { changes } = markSent.run(
@@ -104,9 +107,6 @@ export function rowByRow(database: SqliteDatabase): RowByRow {
         progress?.needs ?? null,
         nextAttemptAt ?? null,
         dueColumn({ dueAt: nextAttemptAt, confirmedAt, sentDays }) ?? null,
-        // As `record` does: a shorter course is noted when it ends the enrolment.
-        nextAttemptAt === undefined ? (lessons ?? null) : null,
-        lessons ?? null,
         now,
         id,
         fence,
