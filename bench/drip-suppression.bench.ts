@@ -26,7 +26,7 @@ export const benchmark: Benchmark = {
   promises: [{ against: WITHOUT, ratio: 0.98 }],
   rounds: 10,
   notes:
-    'Both have the same store. The list is read when an address confirms; what a lesson pays is the counting.',
+    'Both have the same store. The list is read when an address confirms; what a lesson pays is the counting, written once a second.',
   open,
 }
 

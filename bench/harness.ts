@@ -11,8 +11,8 @@ export interface Benchmark {
   /** Unit of the measured values: `ms`, `mails/s` … */
   readonly unit: string
   readonly better: 'lower' | 'higher'
-  /** Promised ratios: ours divided by the named contender. */
-  readonly promises: readonly { readonly against: string; readonly ratio: number }[]
+  /** Promised ratios: ours divided by the named contender. `first`: what was promised until two designs missed it. */
+  readonly promises: readonly { readonly against: string; readonly ratio: number; readonly first?: number }[]
   /** A promise about the figure itself, in its unit: the median of ours is not worse. */
   readonly bound?: number
   /** `the others` where ours is the baseline for the rest (one dispatcher beside sixteen). Promises need `ours`. */
@@ -74,6 +74,7 @@ export interface Result {
 export interface Ratio extends Spread {
   readonly against: string
   readonly promised: number | undefined
+  readonly first?: number
   /** Undefined too when the spread is too wide to say. */
   readonly kept: boolean | undefined
 }
@@ -154,14 +155,14 @@ function ratios({ promises, better, ratiosOf = 'ours' }: Benchmark, series: read
         return ratiosOf === 'ours' ? ratio : 1 / ratio
       })
       const one = spread(each)
-      const promised = promises.find((promise) => promise.against === other.name)?.ratio
+      const { ratio: promised, first } = promises.find(({ against }) => against === other.name) ?? {}
       const kept =
         promised === undefined || one.tooWide
           ? undefined
           : better === 'lower'
             ? one.median <= promised
             : one.median >= promised
-      return { against: other.name, ...one, promised, kept }
+      return { against: other.name, ...one, promised, ...(first !== undefined && { first }), kept }
     })
 }
 

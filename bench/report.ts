@@ -10,11 +10,14 @@ interface Links {
 export function page(results: readonly Result[], { proof }: Links = {}): string {
   const rows = results.flatMap(promises)
   const kept = rows.filter(({ kept }) => kept).length
+  const lowered = results
+    .flatMap(({ ratios }) => ratios)
+    .filter(({ kept, first }) => kept && first !== undefined)
   const versions = new Set(results.map(({ machine }) => `Node ${machine.node} on ${machine.cores} cores`))
   const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; do not edit. What a machine needs is in [scaling](../guides/scaling.md). ${kept} of ${rows.length} promises are kept. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. Beside a promise that is not kept is what its floor, the least work possible, reached in the same run. In the repository, \`bench/README.md\` says how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
+Made by \`npm run bench\`; do not edit. What a machine needs is in [scaling](../guides/scaling.md). ${kept} of ${rows.length} promises are kept, ${lowered.length} of them only since they were lowered. Figures are medians of ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; parentheses hold the middle half of the rounds, or there is only a range if that half spans more than 40 % of the median. A ratio is ours divided by the other; both ran in turn. Beside a promise that is not kept, or was lowered after two designs missed it, is what its floor, the least work possible, reached in the same run. In the repository, \`bench/README.md\` says why, how each was measured, how costs grow with size, and how to repeat it${proof === undefined ? '' : `; \`${proof}\` is the newest report of \`npm run proof\``}.
 
 | | ours | compared with | ratio | promised | |
 |---|---|---|---|---|---|
@@ -57,9 +60,9 @@ function promises(result: Result): readonly { readonly cells: readonly string[];
               cells: [
                 comparedWith(ratio, result),
                 ratioText(ratio),
-                `${sign} ${ratio.promised}`,
+                `${sign} ${ratio.promised}${ratio.first === undefined ? '' : `, first ${sign} ${ratio.first}`}`,
                 verdict(ratio.tooWide ? undefined : ratio.kept) +
-                  (ratio.kept ? '' : floorText(ratio, result)),
+                  (ratio.kept && ratio.first === undefined ? '' : floorText(ratio, result)),
               ],
               kept: !ratio.tooWide && ratio.kept === true,
             },
