@@ -273,6 +273,22 @@ describe.each(['sqlite', 'postgres'] as const)('durable mail on %s', (kind) => {
     })
   })
 
+  test('a mail that was sent at once and may have been delivered is repeated as it was, also if its template was edited', async () => {
+    const it = await world(kind)
+    const { durable: _, ...atOnce } = MAIL
+    it.answer(() => ({ kind: 'unknown', reason: 'the line broke' }))
+    expect(await it.open().sendEmail(atOnce)).toMatchObject({ sent: false })
+    it.pass(MINUTE_MS)
+    it.answer(() => ({ kind: 'sent', id: 'provider-1' }))
+    const compiled = await learning.mails.compiled()
+    const template = compiled[MAIL.template]
+    if (template === undefined) throw new TypeError('the template is one of the preset')
+    const edited = { ...template, subject: ['Edited'] }
+    const open = () => it.open({}, async () => ({ ...compiled, [MAIL.template]: edited }))
+    expect(await open().sendEmail(atOnce)).toMatchObject({ sent: true })
+    expect(it.messages[1]).toEqual(it.messages[0])
+  })
+
   test('calls at once under one key send one mail, whether they queue it or not', async () => {
     const it = await world(kind)
     const { sendEmail, deliver } = it.open()

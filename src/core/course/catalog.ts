@@ -15,7 +15,10 @@ const RESUMES_MS = 30 * DAY_MS
 /** The row format whose builds know lessons by name. */
 const BY_NAME = 2
 
-type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'>
+type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'> & {
+  /** The lesson in hand, if it may have been delivered. */
+  readonly tried?: string | undefined
+}
 
 export interface CatalogOptions {
   readonly zones?: Zones | undefined
@@ -78,10 +81,11 @@ export function createCatalog(
     },
     /** The plan of an enrolment, its lessons in their order; undefined: the platform no longer has its course. */
     async plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined> {
-      const { course: id, courseVersion: version } = enrolment
+      const { course: id, courseVersion: version, sentLessons = [], day, tried } = enrolment
       const newest = followed(enrolment)
       if (newest !== undefined) {
-        const lessons = lessonsFor(newest.lessons, enrolment.sentLessons, enrolment.day - 1)
+        const names = Array.from({ length: day }, (_, at) => (at === day - 1 ? tried : sentLessons[at]))
+        const lessons = lessonsFor(newest.lessons, names, tried === undefined ? day - 1 : day)
         return lessons === newest.lessons ? newest : { ...newest, lessons }
       }
       const course = byId.get(id)
@@ -187,7 +191,7 @@ function hashesOf(lesson: LessonTranslations): Readonly<Record<string, string>> 
  */
 function lessonsFor(
   course: readonly string[],
-  names: readonly string[] | undefined,
+  names: readonly (string | undefined)[] | undefined,
   sent: number,
 ): readonly string[] {
   const known = Array.from({ length: sent }, (_, index) => names?.[index] ?? course[index] ?? '')

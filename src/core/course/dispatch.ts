@@ -7,9 +7,10 @@ import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
+import { keepTried } from '../mail/send-once.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
-import type { CourseHost } from './host.ts'
+import { aboutOf, type CourseHost } from './host.ts'
 import { lessonSignature, lessonUrl, unsubscribeUrl } from './links.ts'
 import { settlementOf } from './settlement.ts'
 import type { Claim, Settlement } from './subscription.ts'
@@ -125,26 +126,35 @@ function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Sour
   async function prepare(claim: Claim): Promise<Lesson | Delivery> {
     // Released as tried, so that this call does not claim it a third time.
     if (had.has(claim.id)) return { kind: 'again' }
-    const plan = await catalog.plan(claim, store)
+    const isRetry = claim.claimedAt !== claim.firstAttemptAt
+    const tried = isRetry ? await store.tried(aboutOf(claim)) : undefined
+    const plan = await catalog.plan({ ...claim, tried: tried?.template }, store)
     if (plan === undefined)
       return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
     if (claim.day > plan.lessons.length) return { kind: 'finished' }
-    const text = await catalog.text(plan, claim, store)
+    const text = tried
+      ? ({ kind: 'stored', mail: tried.compiled } as const)
+      : await catalog.text(plan, claim, store)
     if (text.kind === 'missing') return waitsFor(text.reason)
     return {
       plan,
-      handOver(signal, recorded) {
+      async handOver(signal, recorded) {
         const next = following(plan, claim, clock.now())
         if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.id)
+        const { slots, unsubscribeUrl } = linksOf(host, claim, plan.lessons[claim.day - 1])
+        const kept = tried?.slots ?? slots
         const mail: Mail = {
           ...lessonOf(plan, claim),
           stream: 'course',
           ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
-          ...linksOf(host, claim, plan.lessons[claim.day - 1]),
+          slots: { ...kept, unsubscribeUrl },
+          unsubscribeUrl,
           to: { name: undefined, address: claim.address },
           date: new Date(claim.firstAttemptAt),
         }
-        return mailer.send(mail, signal, recorded)
+        const outcome = await mailer.send(mail, signal, recorded)
+        if (outcome.kind === 'unknown') await keepTried(store, mailer, mail, mail.about, kept)
+        return outcome
       },
     }
   }
@@ -220,14 +230,13 @@ function linksOf(
   const key = keys[0].reveal()
   const unsubscribe = unsubscribeUrl(siteUrl, key, id, enrolment, { language })
   const course = catalog.find(name)
-  const slots = { unsubscribeUrl: unsubscribe }
-  if (course?.pages === false) return { slots, unsubscribeUrl: unsubscribe }
+  if (course?.pages === false) return { slots: {}, unsubscribeUrl: unsubscribe }
   const page = lessonUrl(siteUrl, (course?.lessons.indexOf(lesson) ?? -1) + 1 || day, {
     course: name === catalog.courses[0]?.id ? undefined : name,
     t: course?.pages === 'link' ? lessonSignature(key, name, lesson) : undefined,
     language,
   })
-  return { slots: { lessonUrl: page, ...slots }, unsubscribeUrl: unsubscribe }
+  return { slots: { lessonUrl: page }, unsubscribeUrl: unsubscribe }
 }
 
 /**
@@ -236,14 +245,14 @@ function linksOf(
  */
 export function lessonOf(
   { lessons }: Pick<Plan, 'lessons'>,
-  { course, id, enrolment, day }: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
+  { course, day, ...claim }: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
 ): Pick<Mail, 'template' | 'label' | 'about'> {
   const template = lessons[day - 1]
   if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
   return {
     template,
     ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
-    about: `course.${id}.${enrolment}.${day}`,
+    about: aboutOf({ ...claim, day }),
   }
 }
 

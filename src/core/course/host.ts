@@ -7,6 +7,7 @@ import type { Catalog } from './catalog.ts'
 import { FIRST_COURSE } from './definition.ts'
 import { suppressionHashes } from './links.ts'
 import type { CourseMessageSettlement, CourseStore } from './store.ts'
+import type { Claim } from './subscription.ts'
 
 export interface CourseHost extends MessageHost<CourseMessageSettlement> {
   readonly store: CourseStore
@@ -20,6 +21,10 @@ export interface CourseHost extends MessageHost<CourseMessageSettlement> {
 
 /** For a subscription or a message. */
 export const randomId = ({ random }: Pick<CourseHost, 'random'>) => newId(random, 12)
+
+/** What every attempt at a lesson is about. */
+export const aboutOf = ({ id, enrolment, day }: Pick<Claim, 'id' | 'enrolment' | 'day'>) =>
+  `course.${id}.${enrolment}.${day}`
 
 /** The course that links and requests without a name are about. */
 export const firstCourse = ({ catalog }: Pick<CourseHost, 'catalog'>) =>

@@ -11,7 +11,7 @@ import { createConfirmations } from './confirmations.ts'
 import { createDispatcher, type Dispatch, type DispatcherOptions, lessonOf, MOST_LISTED } from './dispatch.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import { createEnrolments } from './enrolments.ts'
-import { audited, type CourseHost } from './host.ts'
+import { aboutOf, audited, type CourseHost } from './host.ts'
 import { createNotices, type NoticesOptions } from './notices.ts'
 import { nextDay, type Subscription } from './subscription.ts'
 
@@ -110,7 +110,8 @@ export function openCourse(options: CourseOptions) {
   async function resolveOne(enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) {
     const { id } = enrolment
     const day = enrolment.sentDays.length + 1
-    const plan = await catalog.plan({ ...enrolment, day }, store)
+    const tried = await store.tried(aboutOf({ ...enrolment, day }))
+    const plan = await catalog.plan({ ...enrolment, day, tried: tried?.template }, store)
     return store.resolve({
       id,
       as,

@@ -3,6 +3,7 @@ import type { MessageSettlement, MessageStore, NewMessage, QueuedMessage } from 
 import type { Asked } from '../delivery/source.ts'
 import type { NoticeMail } from '../incidents/incident.ts'
 import type { LessonText } from '../mail/definition.ts'
+import type { Keeps } from '../mail/send-once.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
 import type {
@@ -81,7 +82,7 @@ export interface CourseMessageSettlement extends MessageSettlement {
   readonly entry?: HistoryEntry | undefined
 }
 
-export interface CourseStore extends MessageStore<CourseMessageSettlement> {
+export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keeps {
   /** What a queued notice says, and to whom, as things are now; undefined: there is no reason to send it any more. */
   noticeMail(asked: { readonly id: string; readonly now: number }): Promise<NoticeMail | undefined>
   /**

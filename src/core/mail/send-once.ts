@@ -50,6 +50,14 @@ export interface BegunMail {
   readonly isQueued: boolean
 }
 
+/** What composed a mail that may have been delivered: its next attempt has the same bytes, whatever was edited since. */
+export interface Tried {
+  readonly template: string
+  readonly compiled: CompiledMail
+  /** Without what is not stored: the caller has it. */
+  readonly slots: Mail['slots']
+}
+
 /** A mail requested twice is sent once, and a retry keeps the Date header of the first attempt. */
 export interface SentMailStore {
   /**
@@ -69,6 +77,9 @@ export interface SentMailStore {
     readonly mail?: QueuedMail | undefined
   }): Promise<BegunMail | 'capped' | 'conflict'>
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
+  /** Keeps what composed a mail, under a key of it; what is kept already stays. */
+  keepTried(input: Tried & { readonly key: string; readonly now: number }): Promise<void>
+  tried(key: string): Promise<Tried | undefined>
 }
 
 /** Counts mail to a mailbox: the address is not kept, and nobody without the key can test a list of addresses. */
@@ -89,6 +100,8 @@ function contentHash(key: string, identity: string, mail: Mail): string {
 
 const keyedHash = (key: string, text: string) => createHmac('sha256', key).update(text).digest('base64url')
 
+export type Keeps = Pick<SentMailStore, 'keepTried' | 'tried'>
+
 export interface KeptMail {
   readonly sentMail: SentMailStore
   /** Hashes recipients and contents. */
@@ -99,6 +112,13 @@ export interface KeptMail {
 
 /** The largest mail that is queued, as it is stored. */
 const LARGEST_BYTES = 1_000_000
+
+/** Keeps what composed a mail. If the store fails, the next attempt is composed anew. */
+export const keepTried = (store: Keeps, mailer: Mailer, mail: Mail, key: string, slots = {}) =>
+  mailer
+    .compose(mail)
+    .then(({ source, date }) => source && store.keepTried({ ...mail, ...source, key, slots, now: +date }))
+    .catch(() => {})
 
 /** Sends a mail at most once under its key: stored first, to be sent for certain, or at once. */
 export async function sendOnce(
@@ -146,10 +166,14 @@ export async function sendOnce(
     queue.wake()
     return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
   }
-  const answer = answerOf(await mailer.send({ ...mail, date: how.date ?? new Date(begun.firstAttemptAt) }))
+  const tried = begun.firstAttemptAt === now ? undefined : await sentMail.tried(key)
+  const date = how.date ?? new Date(begun.firstAttemptAt)
+  const attempt = { ...mail, date, ...(tried && { compiled: tried.compiled }) }
+  const outcome = await mailer.send(attempt)
   // What was sent is sent, even if that cannot be noted.
-  if (answer.kind === 'sent') await sentMail.recordSent({ key, id: answer.id }).catch(() => {})
-  return answer
+  if (outcome.kind === 'sent') await sentMail.recordSent({ key, id: outcome.id }).catch(() => {})
+  if (outcome.kind === 'unknown') await keepTried(sentMail, mailer, attempt, key)
+  return answerOf(outcome)
 
   async function queueable(mail: Mail, record: MailPayload['record']): Promise<QueuedMail | string> {
     const refused = await queue?.refusal(mail)

@@ -55,6 +55,7 @@ export function operations(sql: Sql, rowByRow?: RowByRow) {
     ...counts(sql),
     ...erasure(sql),
     ...plans(sql),
+    ...sentMail(sql),
     ...dispatch(sql, rowByRow),
   }
   return {
