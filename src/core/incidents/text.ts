@@ -75,6 +75,9 @@ export function alertText(input: {
     `What it means: ${means}.`,
     `Start with: ${pasted(command)}`,
     `Runbook: platformctl runbook ${runbook}`,
-    ...(advice.isDown ? [] : [`Acknowledge: ${pasted(`platformctl alert ack ${incident.id}`)}`]),
+    // Without the store, which has one of another id, nothing can be recorded.
+    ...(advice.isDown || incident.id.startsWith(`${incident.cause}-`)
+      ? []
+      : [`Acknowledge: ${pasted(`platformctl alert ack ${incident.id}`)}`]),
   )
 }

@@ -21,9 +21,9 @@ const incident = {
   acknowledgedAt: undefined,
   acknowledgedBy: undefined,
 }
-const textOf = (reason: string) =>
+const textOf = (reason: string, id = 'abc') =>
   alertText({
-    incident: { ...incident, reason },
+    incident: { ...incident, id, reason },
     kind: 'opened',
     platform: 'Kiln School',
     isService: (name) => name === 'agent',
@@ -83,6 +83,10 @@ test('an alert names the cause, since when, what it means, the first command and
     'Acknowledge: platformctl alert ack abc',
     'Status page: https://kiln.example/',
   ])
+})
+
+test('an alert that was opened while the store could not be written names no command that has to write there', () => {
+  expect(textOf('r', 'mail-2939712').lines.join()).not.toContain('alert ack')
 })
 
 test('the signature is that of the Standard Webhooks specification', () => {
