@@ -4,7 +4,7 @@ import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-re
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, rawValue, readSettings } from '../core/env/settings.ts'
 import type { History } from '../core/status/history.ts'
-import { analyticsFile, openAnalyticsStore, openStore } from '../core/store/open.ts'
+import { analyticsFile, openAnalyticsStore, openStore, readSchema } from '../core/store/open.ts'
 import { assertOwner } from '../core/store/sql.ts'
 import { type OpenedPlatform, openPlatform } from '../daemon/platform.ts'
 import { CommandError, type Context, dataFolder, EXIT, wrongUsage } from './context.ts'
@@ -109,9 +109,11 @@ export async function findAnalytics(context: Context, env: Environment) {
   const { table } = readSettings(context.platform, env).analytics
   if (table === undefined) return undefined
   const location = address.kind === 'sqlite' ? analyticsFile(address.file) : 'postgres'
-  if (address.kind === 'sqlite' && !existsSync(location)) return { location }
-  const store = await openAnalyticsStore(address, { table }).catch((error: unknown) => {
+  const unopened = (error: unknown) => {
     throw storeFaultError(address, error)
-  })
+  }
+  const isThere = address.kind === 'sqlite' ? existsSync(location) : await readSchema(address).catch(unopened)
+  if (!isThere) return { location }
+  const store = await openAnalyticsStore(address, { table }).catch(unopened)
   return { location, store }
 }

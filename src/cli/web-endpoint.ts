@@ -48,8 +48,8 @@ export function webEndpoint(
     throw wrongUsage(
       'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
     )
-  if (!/^https?:\/\//.test(site) || !URL.canParse(site))
-    throw wrongUsage('the address of the web service is not an http:// or https:// address.')
+  if (!/^https?:\/\/[^?#]+$/.test(site) || !URL.canParse(site))
+    throw wrongUsage('the address of the web service is not an http:// or https:// address without a query.')
   if (!secret)
     throw wrongUsage(
       'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',

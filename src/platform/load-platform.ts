@@ -39,6 +39,7 @@ export async function loadDefinition(options: LoadDefinitionOptions) {
   if (kind === undefined) fail('There is no such file.', 'Check the path.')
   if (kind?.isDirectory())
     fail('This is a folder.', `Name the file in it, as ${path.join(file, 'platform.config.ts')}.`)
+  if (!kind?.isFile()) fail('This is a pipe or a device.', 'Name a file.')
   try {
     accessSync(full, constants.R_OK)
   } catch {

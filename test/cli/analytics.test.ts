@@ -5,6 +5,7 @@ import { systemClock } from '../../src/core/host.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { postgresServer } from '../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 0, 30)
 const DAY = 86_400_000
@@ -41,6 +42,18 @@ async function run(env: Record<string, string>, ...args: string[]) {
     stderr: stderr(),
   }
 }
+
+test('a summary of a database without a store makes nothing there', async () => {
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  const { code, stderr } = await run({ STORE_URL: url, ANALYTICS_DATASTORE_TABLE: 'visits' })
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('nothing is stored at') })
+  const { rows } = await server.query(
+    url,
+    "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'platformctl%'",
+  )
+  expect(rows).toEqual([])
+})
 
 test('the summary shows kinds and days with a bar each', async () => {
   const { code, stdout, stderr } = await run(await stored(), '--days', '30')

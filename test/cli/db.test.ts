@@ -317,7 +317,7 @@ test.skipIf(process.platform === 'win32')(
     await execa('mkfifo', [path.join(cwd, 'pipe')])
     expect(await db('restore', 'pipe', '--data', 'other')).toMatchObject({
       code: 2,
-      stderr: 'platformctl: cannot read pipe: it is a pipe or a device; name the file of a backup.\n',
+      stderr: 'platformctl: cannot read pipe: it is a pipe or a device; name a file.\n',
     })
   },
 )

@@ -156,6 +156,7 @@ test.each([
   ['missing.ts', /There is no such file/],
   ['', /name of the definition is empty/],
   ['.', /This is a folder/],
+  ['/dev/zero', /This is a pipe or a device/],
   ['x'.repeat(300), /There is no such file/],
 ])('--config %j is refused', async (file, sentence) => {
   await expect(load({ file })).rejects.toThrow(sentence)

@@ -94,8 +94,6 @@ export const restore = onPlace({
   },
   async run(context, { file: name, force, identity, journal, withoutJournal, sentFrom }, { address }) {
     const from = existing(context, name)
-    if (!statSync(from).isFile())
-      throw wrongUsage(`cannot read ${name}: it is a pipe or a device; name the file of a backup.`)
     const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
     const { analytics, ...result } = await restoreStore(address, {
       from,
@@ -188,6 +186,7 @@ function existing(context: Context, name: string): string {
   const found = statSync(file, { throwIfNoEntry: false })
   if (!found) throw wrongUsage(`cannot read ${name}: there is no such file; check the path.`)
   if (found.isDirectory()) throw wrongUsage(`cannot read ${name}: it is a folder; name the file in it.`)
+  if (!found.isFile()) throw wrongUsage(`cannot read ${name}: it is a pipe or a device; name a file.`)
   return file
 }
 

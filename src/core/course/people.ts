@@ -168,6 +168,7 @@ function newcomer(
   if (consentAt === undefined || how === '')
     return 'proof of consent is missing: consent_at says when this person agreed, and consent_how says how'
   if (consentAt > now + DAY_MS) return 'consent_at is in the future'
+  if ((lastSentAt ?? 0) > now + DAY_MS) return 'last_sent_at is in the future'
   if (how.length > LONGEST_HOW) return `consent_how has more than ${LONGEST_HOW} characters`
   return {
     line,

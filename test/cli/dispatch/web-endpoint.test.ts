@@ -38,6 +38,7 @@ test.each<[env: Record<string, string>, given: string | undefined, why: RegExp]>
   [ENV, 'ftp://www.example.com', /is not an http:\/\/ or https:\/\/ address/],
   [ENV, 'www.example.com', /is not an http:\/\/ or https:\/\/ address/],
   [ENV, 'xhttp://www.example.com', /is not an http:\/\/ or https:\/\/ address/],
+  [ENV, 'https://www.example.com?x=1', /address without a query/],
   [ENV, 'https://', /is not an http:\/\/ or https:\/\/ address/],
   [{ NEXT_PUBLIC_SITE_URL: 'https://www.example.com' }, undefined, /EMAIL_DISPATCH_SECRET is not set/],
   [{ EMAIL_DISPATCH_SECRET: 'two words' }, 'https://www.example.com', /not allowed in an HTTP header/],

@@ -59,7 +59,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       await after.course.enrol({ spelling: 'eve@example.com', identity: 'eve@example.com', course: 'choir' })
       await after.course.cancel({ identity: 'eve@example.com', course: 'choir' })
       await after.course.erase('kim@example.com')
-      const read = reading(text)
+      const read = readPeople(text, { courses, now: after.now() })
       expect(read.faults).toEqual([])
       expect(read.leftOut.map(({ why }) => why)).toEqual(['unsubscribed'])
       const outcomes = async (dryRun: boolean) => {
@@ -166,6 +166,11 @@ test('the people of one course are exported also behind a page that has none of 
   await it.store.course.requestConfirmation({ ...late, course: 'choir', id: 'person-late', now: START })
   expect(await all(it.course.people('choir'))).toMatchObject([{ address: 'late@example.com' }])
   expect(await all(it.course.people())).toHaveLength(501)
+})
+
+test('a lesson that was sent in the future is a fault', () => {
+  const text = `address,course,${CONSENT},last_sent_at\na@example.com,choir,2026-01-02,form,2036-01-02\n`
+  expect(reading(text).faults).toEqual([{ line: 2, message: 'last_sent_at is in the future' }])
 })
 
 test('a list with a fault says each by its line, and no message holds an address', () => {

@@ -113,6 +113,15 @@ async function dumped() {
 
 const OUT = ['unsubscribed', 'unsubscribed', undefined, 'unsubscribed', 'unsubscribed', 'confirmed']
 
+test('after a restore into a database without a store, the command says so, as others do', async () => {
+  const it = await dumped()
+  await it.sql('DROP SCHEMA platformctl CASCADE')
+  expect(await it.db('after-restore', '--without-journal')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('holds no store'),
+  })
+})
+
 test('after an older dump was restored into PostgreSQL, nobody who left since the dump is mailed', async () => {
   const it = await dumped()
   await it.restore('platformctl_before')

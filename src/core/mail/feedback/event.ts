@@ -180,3 +180,14 @@ export function mayMail(
 ): boolean {
   return suppression === undefined || (mail.signIn && suppression.cause !== 'hard-bounce')
 }
+
+/** UTC milliseconds of Unix seconds or a date; a date without a zone is taken as UTC. Undefined: it is none. */
+export function instantOf(text: string): number | undefined {
+  const trimmed = text.trim()
+  if (/^\d{9,11}$/.test(trimmed)) return Number(trimmed) * 1000
+  const zoned = /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(trimmed)
+    ? `${trimmed.replace(' ', 'T')}Z`
+    : trimmed
+  const at = Date.parse(zoned)
+  return Number.isNaN(at) ? undefined : at
+}

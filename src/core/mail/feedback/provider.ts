@@ -1,6 +1,6 @@
 import { attempt, isRecord } from '../../is-record.ts'
 import type { SecretPair } from '../../secret.ts'
-import { type Feedback, type FeedbackEvent, type FeedbackKind, reasonFor } from './event.ts'
+import { type Feedback, type FeedbackEvent, type FeedbackKind, instantOf, reasonFor } from './event.ts'
 
 /** A webhook as it arrived. `body` holds the bytes that the signature covers. */
 export interface FeedbackRequest {
@@ -117,7 +117,6 @@ export const lookup = <T>(table: Readonly<Record<string, T>>, key: unknown): T |
 
 /** UTC milliseconds of an ISO 8601 time or of Unix seconds; `now` when it is missing or lies in the future. */
 function timeOf(value: unknown, now: number): number {
-  const at =
-    typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN
-  return Number.isFinite(at) && at > 0 ? Math.min(Math.round(at), now) : now
+  const given = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? instantOf(value) : 0
+  return given && Number.isFinite(given) && given > 0 ? Math.min(Math.round(given), now) : now
 }

@@ -3,7 +3,7 @@ import { type AuditEntry, auditEntry, type Operator } from '../../audit.ts'
 import { type CsvRow, cellValue, csvLine, readCsv } from '../../csv.ts'
 import type { Clock, Random } from '../../host.ts'
 import type { BounceAddresses } from './bounce-address.ts'
-import { bounceKind, enhancedCode, type SuppressionCause } from './event.ts'
+import { bounceKind, enhancedCode, instantOf, type SuppressionCause } from './event.ts'
 import type { SendingStore } from './sending.ts'
 import {
   type ErasureHashes,
@@ -160,7 +160,7 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
       suppressions.push({
         address: cellValue(line[address] ?? ''),
         cause: found,
-        at: timeOf(line[at ?? -1] ?? ''),
+        at: instantOf(line[at ?? -1] ?? ''),
         reason: REASONS[found],
       })
   }
@@ -182,17 +182,6 @@ function causeOf(cells: readonly string[]): SuppressionCause | 'passing' | undef
   const code = enhancedCode(...cells)
   if (code === undefined) return undefined
   return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
-}
-
-/** Unix seconds or a date; a date without a zone is taken as UTC. */
-function timeOf(text: string): number | undefined {
-  const trimmed = text.trim()
-  if (/^\d{9,11}$/.test(trimmed)) return Number(trimmed) * 1000
-  const zoned = /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(trimmed)
-    ? `${trimmed.replace(' ', 'T')}Z`
-    : trimmed
-  const at = Date.parse(zoned)
-  return Number.isNaN(at) ? undefined : at
 }
 
 /** The suppression list as CSV, as `readSuppressionCsv` reads it. */

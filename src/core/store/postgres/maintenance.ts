@@ -4,7 +4,7 @@ import { codeError, codeOf } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, compareRows, copyRows, PAGE } from '../copy.ts'
 import { anchorOf, departures, departuresOf, storeKey } from '../departures.ts'
-import { refusal, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
+import { cannotOpen, refusal, StoreMaintenanceError, StoreOpenError } from '../errors.ts'
 import { ANCHOR, assertRead, covers, readNamedJournal, type SinceOptions, uncovered } from '../journal.ts'
 import { checkRows, type StoreMaintenance, upkeep, VERIFIED_AT, verifyResult } from '../maintenance.ts'
 import { POSTGRES_STEPS, TABLES } from '../migrations.ts'
@@ -78,7 +78,7 @@ export const afterPostgresRestore = (url: Secret, options: AfterRestoreOptions) 
     const { from } = options
     const sql = plainSql(pool)
     if ((await sql.read(schemaVersion)) === 0)
-      throw refusal`the database holds no store: restore the dump into it first.`
+      throw cannotOpen`The database holds no store: restore the dump into it first.`
     await assertUnused(pool, 'nothing was changed')
     await migrate(pool)
     if (from === undefined || 'schema' in from) return catchUp(sql, sql, options)

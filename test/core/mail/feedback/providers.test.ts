@@ -288,3 +288,16 @@ describe('a webhook', () => {
     expect(asked.at(-1)).toBe(SubscribeURL)
   })
 })
+
+test('a time without a zone is in UTC, whatever the zone of the machine', () => {
+  const complaint = (created_at: string) => ({
+    type: 'email.complained',
+    created_at,
+    data: { to: 'a@b.example' },
+  })
+  const [zoned, bare] = ['2026-01-02T03:04:05.678Z', '2026-01-02 03:04:05.678'].map((at) =>
+    read('resend', complaint(at), { now: NOW, deliveryId: 'd-1' }),
+  )
+  expect(zoned?.events).toMatchObject([{ at: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }])
+  expect(bare).toEqual(zoned)
+})
