@@ -137,6 +137,8 @@ export function messageEngine<Settlement extends MessageSettlement>(
 
 const reasonOf = (delivery: Delivery) => ('reason' in delivery ? delivery.reason : undefined)
 
+export const EXPIRED = 'it could not be mailed in time'
+
 export const messageJob = ({ attempts: failures, unknownSince }: QueuedMessage) => ({
   // A message is due at once; the clock may have been ahead when it was written.
   dueAt: 0,
@@ -172,7 +174,8 @@ export function createMails(
     }
   }
   const gone = 'its record is gone'
-  const expired = 'it could not be mailed in time'
   const settlementOf = (settlement: MessageSettlement) => settlement
-  return [SIGN_IN, MAIL].map((stream) => messageEngine(host, { stream, mailOf, gone, expired, settlementOf }))
+  return [SIGN_IN, MAIL].map((stream) =>
+    messageEngine(host, { stream, mailOf, gone, expired: EXPIRED, settlementOf }),
+  )
 }

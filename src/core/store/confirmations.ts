@@ -109,7 +109,7 @@ export function confirmations(sql: Sql) {
     renewConfirmation: async ({ id, tokenHash, now }) =>
       (await one(run(TEXTS.renew, { tokenHash, id, after: now - TOKEN_LIFE_MS }))) === 1,
     async pruneUnconfirmed(before) {
-      await one(queue.prune(before))
+      await write(() => queue.prune(before))
       await deleteInSteps(sql, TEXTS.prune, { before })
     },
   } satisfies Partial<CourseStore>

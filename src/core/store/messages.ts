@@ -1,9 +1,10 @@
 import { NOTICES } from '../course/definition.ts'
+import { UNCONFIRMED_KEPT_MS } from '../course/due.ts'
 import { NOTICE_LIFE_MS } from '../course/notices.ts'
 import type { CourseMessageSettlement, CourseStore } from '../course/store.ts'
 import { endByFeedback } from '../course/transitions/leave.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
-import type { MessageStore, NewMessage, QueuedMessage } from '../delivery/messages.ts'
+import { EXPIRED, type MessageStore, type NewMessage, type QueuedMessage } from '../delivery/messages.ts'
 import { DAY_MS } from '../durations.ts'
 import type { Notice, NoticeMail } from '../incidents/incident.ts'
 import { leaving } from './departures.ts'
@@ -37,8 +38,10 @@ export const TEXTS = {
     WHERE id = @id AND fence = @fence`,
   remove: 'DELETE FROM message WHERE id = @id AND (fence = @fence OR @sent = 1)',
   sent: 'UPDATE sent_mail SET sent_id = @providerId WHERE key = @id',
-  // What no process of this configuration sends stays due, however long ago it expired.
-  prune: 'DELETE FROM message WHERE done_at < @before OR expires_at < @before',
+  prune: 'DELETE FROM message WHERE done_at < @before OR (expires_at < @before AND subject IS NOT NULL)',
+  // What no process of this configuration sends, or a pause held, stays due, however long ago it expired.
+  expire: `UPDATE message SET address = NULL, payload = '', outcome = 'over', reason = @reason, done_at = @now, lease_until = NULL
+    WHERE done_at IS NULL AND expires_at < @before`,
   publish: `INSERT INTO notice (seq, subject, kind, at, facts)
     SELECT coalesce(max(seq), 0) + 1, @subject, @kind, @at, @facts FROM notice WHERE true
     ON CONFLICT (subject, kind) DO NOTHING`,
@@ -124,7 +127,11 @@ export const messageSteps = {
     else yield* run(TEXTS.remove, { id, fence, sent: Number(result === 'sent') })
     if (result === 'sent') yield* run(TEXTS.sent, { id, providerId })
   },
-  prune: (before: number) => run(TEXTS.prune, { before }),
+  /** What has expired since is recorded, and deleted as late as anything else that was given up. */
+  *prune(before: number): Steps<void> {
+    yield* run(TEXTS.prune, { before })
+    yield* run(TEXTS.expire, { before, now: before + UNCONFIRMED_KEPT_MS, reason: EXPIRED })
+  },
 }
 
 export const messages = ({ one, write }: Sql): MessageStore<CourseMessageSettlement> => ({

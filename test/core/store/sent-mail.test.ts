@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../../src/core/durations.ts'
 import { RECIPIENT_CAPS } from '../../../src/core/mail/send-once.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
@@ -40,6 +41,18 @@ describe.each(KINDS)('on the store %s', (kind) => {
     await sentMail.begin(mail)
     await sentMail.recordSent({ key: 'mail', id: 'a \0 of \ud83d' })
     expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
+  })
+
+  test('a mail that expired while its stream was paused is recorded, without what it said, and deleted a month later', async () => {
+    const { course, sentMail, sending } = await openTestStore(await addressOf(kind))
+    const mail = { stream: 'mail', address: 'ada@example.com', payload: '{}' } as const
+    await sentMail.begin({ key: 'k', now: NOW, recipient: 'r', caps: [], content: 'c', mail })
+    const at = NOW + 40 * DAY_MS
+    await course.pruneUnconfirmed(at - 30 * DAY_MS)
+    expect(await sending.queue(at)).toMatchObject([{ stream: 'mail', due: 0, failed: 1 }])
+    expect(await course.claimMessages({ stream: 'mail', now: at, limit: 9, leaseMs: 90_000 })).toEqual([])
+    await course.pruneUnconfirmed(at + 1)
+    expect(await sending.queue(at)).toEqual([])
   })
 
   test('a mail in hand is taken by no other process when the clock of leases goes back a little, but after a reboot', async () => {
