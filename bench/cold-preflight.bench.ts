@@ -20,7 +20,7 @@ export const benchmark: Benchmark = {
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 2.2, first: 1.9 }],
   rounds: 20,
-  notes: `All are set, which breaks rules and makes the report longest; “all well” sets ${SOUND_LINES.length}. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema. 1.9 was promised; \`platformctl --version\`, which judges nothing, takes 1.50 of it. Of eight flags of V8 the best saves 1 %; compiling in advance just the functions that a recorded run calls saves 2 %, and so do shorter names; compiling nested functions in advance saves nothing.`,
+  notes: `All are set, which breaks rules and makes the report longest; “all well” sets ${SOUND_LINES.length}. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema. 1.9 was promised; \`platformctl --version\`, which judges nothing, takes 1.50 of it. Of eight flags of V8 the best saves 1 %; compiling in advance just the functions that a recorded run calls saves 2 %; shorter names save 1 to 2 %; compiling nested functions in advance saves nothing.`,
   open: async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'bench-preflight-'))
     const file = path.join(folder, 'all.env')
