@@ -408,6 +408,9 @@ test('the status page is exported as files, which a second host can serve', asyn
     code: 2,
     stderr: expect.stringContaining('S3_KEY'),
   })
+  const withKey = await it.run(['status', 'export', 'https://id:pa55w0rd@s3.example/x', '--data', 'data'])
+  expect(withKey).toMatchObject({ code: 2, stderr: expect.stringContaining('S3_KEY and S3_SECRET') })
+  expect(`${withKey.stdout}${withKey.stderr}`).not.toContain('pa55w0rd')
   expect(await it.run(['status', 'export', 'out', '--data', 'elsewhere'])).toMatchObject({ code: 2 })
   const copied = path.join(it.folder, '../copied')
   await cp(it.folder, copied, { recursive: true })
