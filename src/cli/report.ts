@@ -61,15 +61,20 @@ export async function writeReport(
   // Formats of other tools have no place for it.
   if (!('mails' in report) && options.format !== 'text' && options.format !== 'json')
     context.stderr.write(`${whichPlatform(context)}\n`)
-  context.stdout.write(await document(shown, context, name, remaining, options))
+  context.stdout.write(await document(context, name, remaining, shown, options))
   const errors = findings.filter(({ severity }) => severity === 'error')
   if (errors.length > 0)
     return errors.every(({ id }) => REMOTE_FAULTS.includes(id)) ? EXIT.remote : EXIT.failed
   return options.strict && findings.some(({ severity }) => severity === 'warning') ? EXIT.failed : EXIT.passed
 }
 
-async function document(shown: readonly Finding[], ...of: Parameters<typeof writeReport>): Promise<string> {
-  const [context, name, report, options] = of
+async function document(
+  context: Context,
+  name: string,
+  report: CheckedReport | LintReport,
+  shown: readonly Finding[],
+  options: ReportOptions,
+): Promise<string> {
   const live = 'live' in report ? report.live : undefined
   const { format, strict = false } = options
   if (format === 'json') return jsonText({ ...report, findings: shown })

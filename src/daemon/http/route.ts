@@ -190,8 +190,9 @@ export const query = (
   schema?: z.ZodType,
 ): Parameter => ({ in: 'query', name, description, example, ...(schema && { schema }) })
 
-export const inPath = (...words: Required<Parameters<typeof query>>): Parameter => ({
-  ...query(...words),
-  in: 'path',
-  required: true,
-})
+export const inPath = (
+  name: string,
+  description: string,
+  example: string | number,
+  schema: z.ZodType,
+): Parameter => ({ in: 'path', name, description, example, schema, required: true })
