@@ -45,6 +45,13 @@ test('preflight fails on a mail that would keep the daemon from starting', async
   expect(stderr()).toMatch(/a mail does not compile: mails\/kiln-booked\.md:\d+: there is no slot nobody/)
 })
 
+test('a name longer than its column of the list stays apart from its subject', async () => {
+  const { folder, run } = await kilnSchool()
+  const name = 'kiln-booked-on-the-first-friday'
+  await writeFile(path.join(folder, 'mails', `${name}.md`), template('Your Friday'))
+  expect((await run('list')).stdout).toContain(`${name} Your Friday\n`)
+})
+
 test('lists, prints, builds and sends a mail from a definition’s folder together with those of the preset', async () => {
   const { folder, platform, run } = await kilnSchool()
   expect((await run('list')).stdout).toMatch(/^kiln-booked {19}Your kiln$/m)

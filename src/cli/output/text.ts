@@ -68,7 +68,7 @@ export const sentence = (clause: string) => `${clause.charAt(0).toUpperCase()}${
 type Row = readonly [label: string, text: string]
 
 export const labelled = (rows: readonly Row[], width: number, columns = Number.POSITIVE_INFINITY) =>
-  rows.map(([label, text]) => `${beside(label.padEnd(width), text, columns)}\n`).join('')
+  rows.map(([label, text]) => `${beside(`${label.padEnd(width - 1)} `, text, columns)}\n`).join('')
 
 /** Rows as columns, each as wide as its widest cell; `numbers` end below each other in all but the first. */
 export function table(rows: readonly (readonly string[])[], { numbers = false } = {}): string {
