@@ -604,9 +604,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ends for good whom a shorter course sent more than its last lesson',
-    file: 'store/sqlite/open.ts',
-    find: 'coalesce(?, max(lessons, coalesce(?, 0)))',
-    replace: 'coalesce(?, ?, lessons)',
+    file: 'course/transitions/claim.ts',
+    find: 'nextAttemptAt === undefined ? (planned ?? current.lessons) : Math.max(planned ?? 0, current.lessons)',
+    replace: 'planned ?? current.lessons',
   },
   {
     name: 'lets a short silence end a long one',

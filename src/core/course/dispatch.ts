@@ -7,7 +7,7 @@ import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Pacer } from '../mail/feedback/pacer.ts'
 import { type Mail, NOT_CONFIGURED, type SendOutcome } from '../mail/mailer.ts'
-import { keepTried } from '../mail/send-once.ts'
+import { keepTried, triedBefore } from '../mail/send-once.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import type { DispatchRequest } from './dispatch-request.ts'
 import { aboutOf, type CourseHost } from './host.ts'
@@ -127,7 +127,7 @@ function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Sour
     // Released as tried, so that this call does not claim it a third time.
     if (had.has(claim.id)) return { kind: 'again' }
     const isRetry = claim.claimedAt !== claim.firstAttemptAt
-    const tried = isRetry ? await store.tried(aboutOf(claim)) : undefined
+    const tried = isRetry ? await triedBefore(store, aboutOf(claim)) : undefined
     const plan = await catalog.plan({ ...claim, tried: tried?.template }, store)
     if (plan === undefined)
       return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)

@@ -5,6 +5,7 @@ import { HOUR_MS, MINUTE_MS } from '../durations.ts'
 import { faultName } from '../errors.ts'
 import { systemClock, type Timer, within } from '../host.ts'
 import type { Held } from '../mail/holds.ts'
+import { triedBefore } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import type { Secret } from '../secret.ts'
 import { createConfirmations } from './confirmations.ts'
@@ -110,7 +111,7 @@ export function openCourse(options: CourseOptions) {
   async function resolveOne(enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) {
     const { id } = enrolment
     const day = enrolment.sentDays.length + 1
-    const tried = await store.tried(aboutOf({ ...enrolment, day }))
+    const tried = await triedBefore(store, aboutOf({ ...enrolment, day }))
     const plan = await catalog.plan({ ...enrolment, day, tried: tried?.template }, store)
     return store.resolve({
       id,

@@ -3,6 +3,7 @@ import type { Identity } from '../access/identity.ts'
 import { mailboxKey } from '../address.ts'
 import { DAY_MS, HOUR_MS } from '../durations.ts'
 import { given } from '../given.ts'
+import { jsonObject } from '../is-record.ts'
 import { ALLOWANCES, type Allowance, type MailAnswer } from './definition.ts'
 import { type Attachment, composeFault, type Mail, type Mailer, type SendOutcome } from './mailer.ts'
 import type { SuppressingMailer } from './suppressing-mailer.ts'
@@ -77,9 +78,9 @@ export interface SentMailStore {
     readonly mail?: QueuedMail | undefined
   }): Promise<BegunMail | 'capped' | 'conflict'>
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
-  /** Keeps what composed a mail, under a key of it; what is kept already stays. */
-  keepTried(input: Tried & { readonly key: string; readonly now: number }): Promise<void>
-  tried(key: string): Promise<Tried | undefined>
+  /** Keeps texts under keys that no mail has, as long as it remembers mails; what is kept already stays. */
+  keepTexts(texts: Readonly<Record<string, string>>, now: number): Promise<void>
+  keptText(key: string): Promise<string | undefined>
 }
 
 /** Counts mail to a mailbox: the address is not kept, and nobody without the key can test a list of addresses. */
@@ -100,7 +101,7 @@ function contentHash(key: string, identity: string, mail: Mail): string {
 
 const keyedHash = (key: string, text: string) => createHmac('sha256', key).update(text).digest('base64url')
 
-export type Keeps = Pick<SentMailStore, 'keepTried' | 'tried'>
+export type Keeps = Pick<SentMailStore, 'keepTexts' | 'keptText'>
 
 export interface KeptMail {
   readonly sentMail: SentMailStore
@@ -117,8 +118,22 @@ const LARGEST_BYTES = 1_000_000
 export const keepTried = (store: Keeps, mailer: Mailer, mail: Mail, key: string, slots = {}) =>
   mailer
     .compose(mail)
-    .then(({ source, date }) => source && store.keepTried({ ...mail, ...source, key, slots, now: +date }))
+    .then(({ source, date }) => {
+      if (source === undefined) return
+      const text = JSON.stringify(source.compiled)
+      // Each text once, however many mails it composed.
+      const id = `tried ${hash('sha256', text, 'base64url')}`
+      const kept = JSON.stringify({ template: mail.template, slots, text: id })
+      return store.keepTexts({ [id]: text, [`tried ${key}`]: kept }, +date)
+    })
     .catch(() => {})
+
+export async function triedBefore(store: Keeps, key: string): Promise<Tried | undefined> {
+  const { text, ...known } = jsonObject((await store.keptText(`tried ${key}`)) ?? '')
+  const compiled = text && jsonObject((await store.keptText(String(text))) ?? '')
+  // Written above, both or neither.
+  return compiled ? ({ ...known, compiled } as object as Tried) : undefined
+}
 
 /** Sends a mail at most once under its key: stored first, to be sent for certain, or at once. */
 export async function sendOnce(
@@ -166,7 +181,7 @@ export async function sendOnce(
     queue.wake()
     return { kind: 'sent', id: mailer.messageId(mail) ?? key, queued: true }
   }
-  const tried = begun.firstAttemptAt === now ? undefined : await sentMail.tried(key)
+  const tried = begun.firstAttemptAt === now ? undefined : await triedBefore(sentMail, key)
   const date = how.date ?? new Date(begun.firstAttemptAt)
   const attempt = { ...mail, date, ...(tried && { compiled: tried.compiled }) }
   const outcome = await mailer.send(attempt)

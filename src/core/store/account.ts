@@ -1,8 +1,6 @@
-import { hash } from 'node:crypto'
 import { EXPIRES_MS } from '../delivery/retries.ts'
-import { jsonObject } from '../is-record.ts'
 import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/definition.ts'
-import type { BegunMail, SentMailStore, Tried } from '../mail/send-once.ts'
+import type { BegunMail, SentMailStore } from '../mail/send-once.ts'
 import { messageSteps as queue } from './messages.ts'
 import { deleteInSteps, first, lock, ROWS_A_STEP, run, SPACE, type Sql, scalar } from './sql.ts'
 
@@ -23,7 +21,7 @@ export const TEXTS = {
   claimEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, @until)
     ON CONFLICT (id) DO UPDATE SET claimed_until = excluded.claimed_until
     WHERE payment_event.handled_at IS NULL AND payment_event.claimed_until <= @now`,
-  tried: 'SELECT content FROM sent_mail WHERE key = @key',
+  kept: 'SELECT content FROM sent_mail WHERE key = @key',
   isHandled: 'SELECT 1 FROM payment_event WHERE id = @id AND handled_at IS NOT NULL',
   settleEvent: `UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL`,
   pruneEvents: `DELETE FROM payment_event WHERE id IN (SELECT id FROM payment_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
@@ -67,21 +65,11 @@ export const sentMail = ({ one, write }: Sql): SentMailStore => ({
       return { firstAttemptAt, sentId, isQueued }
     }),
   recordSent: async (sent) => void (await one(run(TEXTS.sent, sent))),
-  keepTried: ({ key, now, compiled, template, slots }) =>
+  keepTexts: (texts, now) =>
     write(function* () {
-      // Each text once, however many mails it composed.
-      const text = JSON.stringify(compiled)
-      const mail = `tried ${hash('sha256', text, 'base64url')}`
-      yield* run(TEXTS.begin, { key: mail, now, content: text })
-      const content = JSON.stringify({ template, slots, mail })
-      yield* run(TEXTS.begin, { key: `tried ${key}`, now, content })
+      for (const [key, content] of Object.entries(texts)) yield* run(TEXTS.begin, { key, now, content })
     }),
-  async tried(key) {
-    const read = async (key: string) => jsonObject((await one(scalar<string>(TEXTS.tried, { key }))) ?? '')
-    const { mail, ...known } = await read(`tried ${key}`)
-    // Written above, both or neither.
-    return mail ? ({ ...known, compiled: await read(String(mail)) } as object as Tried) : undefined
-  },
+  keptText: (key) => one(scalar(TEXTS.kept, { key })),
 })
 
 /** Records which payment events were handled. A claim is a lease: what a crash left behind is claimed again. */
