@@ -603,10 +603,10 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'if (stalledAt === before)',
   },
   {
-    name: 'ends for good whom a shorter course sent more than its last lesson',
-    file: 'course/transitions/claim.ts',
-    find: 'nextAttemptAt === undefined ? (planned ?? current.lessons) : Math.max(planned ?? 0, current.lessons)',
-    replace: 'planned ?? current.lessons',
+    name: 'forgets with the last lesson of a shorter course that it had more',
+    file: 'store/sqlite/open.ts',
+    find: '(nextAttemptAt === undefined ? lessons !== known : lessons > known)',
+    replace: 'lessons > known',
   },
   {
     name: 'lets a short silence end a long one',
