@@ -349,7 +349,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
       sqlite: `
   CREATE TRIGGER subscription_cut_short AFTER UPDATE OF lessons ON subscription
   WHEN NEW.lessons < OLD.lessons AND NEW.next_attempt_at IS NULL AND NEW.problem_kind IS NULL
-    AND NEW.state = 'confirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status'
+    AND NEW.state <> 'unconfirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status'
   BEGIN UPDATE subscription SET promised = OLD.lessons WHERE id = NEW.id; END;
   CREATE TRIGGER subscription_begins_anew AFTER UPDATE OF enrolment ON subscription
   WHEN NEW.enrolment <> OLD.enrolment AND (NEW.sent_lessons IS NOT NULL OR NEW.promised IS NOT NULL OR NEW.needs > 0)
@@ -360,7 +360,7 @@ const STEPS: readonly (string | Both | readonly (string | Both)[])[] = [
     AS 'BEGIN NEW.promised := OLD.lessons; RETURN NEW; END';
   CREATE TRIGGER subscription_cut_short BEFORE UPDATE OF lessons ON platformctl.subscription FOR EACH ROW
   WHEN (NEW.lessons < OLD.lessons AND NEW.next_attempt_at IS NULL AND NEW.problem_kind IS NULL
-    AND NEW.state = 'confirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status')
+    AND NEW.state <> 'unconfirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status')
   EXECUTE FUNCTION platformctl.cut_short();
   CREATE FUNCTION platformctl.begin_anew() RETURNS trigger LANGUAGE plpgsql
     AS 'BEGIN NEW.sent_lessons := NULL; NEW.promised := NULL; NEW.needs := 0; RETURN NEW; END';

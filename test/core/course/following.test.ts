@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import { systemRandom } from '../../../src/core/host.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
@@ -148,6 +149,26 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const again = it.deploy(A, B, C)
     await again.dispatch({ limit: 10 })
     expect(await it.ada()).toMatchObject({ sentLessons: [A, B, C] })
+  })
+
+  test('whoever left while the last lesson of a shorter course was out, and came back, goes on when it is long again', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    it.pass(DAY_MS)
+    const { id, enrolment } = await it.ada()
+    const leaving: CourseStore = {
+      ...it.store.course,
+      async settle(settlements) {
+        await it.store.course.unsubscribe({ id, enrolment, now: it.now() })
+        return it.store.course.settle(settlements)
+      },
+    }
+    await it.open(leaving, { catalog: following(A, B) }).dispatch({ limit: 10 })
+    await it.store.course.undoUnsubscribe({ id, enrolment, now: it.now() })
+    expect(await it.ada()).toMatchObject({ state: 'confirmed', sentLessons: [A, B] })
+    it.deploy(A, B, C)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([C])
   })
 
   test('a course that grows goes on for nobody who had finished it, or whose next lesson was due a month ago', async () => {
