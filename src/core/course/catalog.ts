@@ -15,10 +15,7 @@ const RESUMES_MS = 30 * DAY_MS
 /** The row format whose builds know lessons by name. */
 const BY_NAME = 2
 
-type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'> & {
-  /** The lesson in hand, if it may have been delivered. */
-  readonly tried?: string | undefined
-}
+type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'>
 
 export interface CatalogOptions {
   readonly zones?: Zones | undefined
@@ -79,9 +76,16 @@ export function createCatalog(
         return { lessons, dueAt: dueAt(course, enrolment, 1, zones), pinned: pinned.get(id) }
       }
     },
-    /** The plan of an enrolment, its lessons in their order; undefined: the platform no longer has its course. */
-    async plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined> {
-      const { course: id, courseVersion: version, sentLessons = [], day, tried } = enrolment
+    /**
+     * The plan of an enrolment, its lessons in their order; undefined: the platform no longer has its course. `tried`:
+     * the lesson in hand, if it may have been delivered.
+     */
+    async plan(
+      enrolment: Followed,
+      store: Pick<CourseStore, 'pinnedPlan'>,
+      tried?: string,
+    ): Promise<Plan | undefined> {
+      const { course: id, courseVersion: version, sentLessons = [], day } = enrolment
       const newest = followed(enrolment)
       if (newest !== undefined) {
         const names = Array.from({ length: day }, (_, at) => (at === day - 1 ? tried : sentLessons[at]))

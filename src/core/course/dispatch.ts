@@ -120,15 +120,15 @@ function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Sour
   const had = new Set<string>()
 
   /** The lesson that follows the claim's, if the claim's is sent now. */
-  const following = (plan: Plan, claim: Claim, now: number) =>
-    catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
+  const following = (plan: Plan, { confirmedAt, timeZone, dueAt, day }: Claim, now: number) =>
+    catalog.next(plan, { confirmedAt, timeZone, dueAt, lastSentAt: now }, day)
 
   async function prepare(claim: Claim): Promise<Lesson | Delivery> {
     // Released as tried, so that this call does not claim it a third time.
     if (had.has(claim.id)) return { kind: 'again' }
     const isRetry = claim.claimedAt !== claim.firstAttemptAt
     const tried = isRetry ? await triedBefore(store, aboutOf(claim)) : undefined
-    const plan = await catalog.plan({ ...claim, tried: tried?.template }, store)
+    const plan = await catalog.plan(claim, store, tried?.template)
     if (plan === undefined)
       return waitsFor(`the platform has no course ${claim.course}: put it back, or cancel its enrolments`)
     if (claim.day > plan.lessons.length) return { kind: 'finished' }
@@ -245,14 +245,15 @@ function linksOf(
  */
 export function lessonOf(
   { lessons }: Pick<Plan, 'lessons'>,
-  { course, day, ...claim }: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
+  claim: Pick<Claim, 'course' | 'id' | 'enrolment' | 'day'>,
 ): Pick<Mail, 'template' | 'label' | 'about'> {
+  const { course, day } = claim
   const template = lessons[day - 1]
   if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
   return {
     template,
     ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
-    about: aboutOf({ ...claim, day }),
+    about: aboutOf(claim),
   }
 }
 

@@ -23,9 +23,10 @@ function addressOf(
   path: string,
   parameters: Readonly<Record<string, string | undefined>>,
 ): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  const query = given.map((pair) => pair.join('=')).join('&')
-  return `${site}${path}${query && `?${query}`}`
+  let query = ''
+  for (const name in parameters)
+    if (parameters[name] !== undefined) query += `${query === '' ? '?' : '&'}${name}=${parameters[name]}`
+  return `${site}${path}${query}`
 }
 
 export const confirmUrl = (siteUrl: string, token: string, { course, language }: PageOf = {}): string =>

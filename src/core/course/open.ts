@@ -112,7 +112,7 @@ export function openCourse(options: CourseOptions) {
     const { id } = enrolment
     const day = enrolment.sentDays.length + 1
     const tried = await triedBefore(store, aboutOf({ ...enrolment, day }))
-    const plan = await catalog.plan({ ...enrolment, day, tried: tried?.template }, store)
+    const plan = await catalog.plan({ ...enrolment, day }, store, tried?.template)
     return store.resolve({
       id,
       as,
