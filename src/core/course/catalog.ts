@@ -88,7 +88,8 @@ export function createCatalog(
       const { course: id, courseVersion: version, sentLessons = [], day } = enrolment
       const newest = followed(enrolment)
       if (newest !== undefined) {
-        const names = Array.from({ length: day }, (_, at) => (at === day - 1 ? tried : sentLessons[at]))
+        const names = [...sentLessons]
+        if (tried !== undefined) names[day - 1] = tried
         const lessons = lessonsFor(newest.lessons, names, tried === undefined ? day - 1 : day)
         return lessons === newest.lessons ? newest : { ...newest, lessons }
       }

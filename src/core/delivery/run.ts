@@ -74,7 +74,6 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     why ??= reason
     isOver ||= reason !== undefined
   }
-  const lookAtHold = async () => stop(await source.held?.())
   const failed = (error: unknown) => {
     fault ??= { error }
     isOver = true
@@ -88,16 +87,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
       const taken = claims.ready.shift()
       if (taken === undefined) break
       busy += 1
-      void work(taken)
-        .catch((error: unknown) => {
-          if (!handedOver.has(taken.claim)) left.push(taken)
-          failed(error)
-        })
-        .finally(() => {
-          if (!handedOver.has(taken.claim)) claims.giveBack(taken)
-          busy -= 1
-          fill()
-        })
+      void occupy(taken)
     }
     if (!isStopped())
       claiming ??= claims.refill()?.finally(() => {
@@ -107,6 +97,19 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     if (busy > 0 || claiming) return
     hasEnded = true
     ended.resolve()
+  }
+
+  /** Works on a claim in a slot, and gives the slot to the next. */
+  async function occupy(taken: Taken<Claim>): Promise<void> {
+    try {
+      await work(taken)
+    } catch (error) {
+      if (!handedOver.has(taken.claim)) left.push(taken)
+      failed(error)
+    }
+    if (!handedOver.has(taken.claim)) claims.giveBack(taken)
+    busy -= 1
+    fill()
   }
 
   async function work(taken: Taken<Claim>): Promise<Delivery> {
@@ -162,7 +165,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     if (isStopped()) return UNTRIED
     const waitMs = Math.max(place, limitedUntil) - timer.monotonic()
     if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})
-    await lookAtHold()
+    stop(await source.held?.())
     if (!isStopped() && lease.mayBegin()) return undefined
     return why === undefined ? UNTRIED : { ...UNTRIED, reason: why }
   }
@@ -220,7 +223,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
       }
     },
     async all(): Promise<Ran> {
-      await lookAtHold()
+      stop(await source.held?.())
       const endOfTime = () => halt.abort(OUT_OF_TIME)
       if (forMs !== undefined) timer.sleep(forMs, halted).then(endOfTime, () => {})
       fill()
