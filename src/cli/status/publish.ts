@@ -8,12 +8,13 @@ import { isAddress } from '../health/targets.ts'
 import { assertExists, openLocal, storeAddress, storeFaultError } from '../local.ts'
 
 export function openPublisher({ clock, cwd }: Context, env: Environment, target: string) {
-  if (!isAddress(target)) return publisher(clock, path.resolve(cwd, target))
-  const { username, password } = new URL(target)
-  if (username !== '' || password !== '')
-    throw wrongUsage(
-      'the address of the bucket carries a name or password, which logs would show: S3_KEY and S3_SECRET hold them.',
-    )
+  if (!isAddress(target)) {
+    if (/^https?:/i.test(target))
+      throw wrongUsage(
+        'the target is no address of a bucket: https://HOST/BUCKET, without name, password or query; S3_KEY and S3_SECRET hold them.',
+      )
+    return publisher(clock, path.resolve(cwd, target))
+  }
   const { S3_KEY: id, S3_SECRET: key, S3_REGION: region } = env
   if (!id || !key) throw wrongUsage(`${target} is the address of a bucket: set S3_KEY and S3_SECRET.`)
   return publisher(clock, target, { id, secret: secret(key), region })
