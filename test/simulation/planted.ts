@@ -318,8 +318,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'spaces a lesson from the one before the last',
     file: 'course/dispatch.ts',
-    find: 'catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)',
-    replace: 'catalog.next(plan, claim, claim.day)',
+    find: '{ confirmedAt, timeZone, dueAt, day }: Claim, now: number) =>\n    catalog.next(plan, { confirmedAt, timeZone, dueAt, lastSentAt: now }, day)',
+    replace: 'claim: Claim, now: number) =>\n    catalog.next(plan, claim, claim.day)',
   },
   {
     name: 'gives the changed course to those who are in it',

@@ -74,6 +74,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     why ??= reason
     isOver ||= reason !== undefined
   }
+  const lookAtHold = async () => stop(await source.held?.())
   const failed = (error: unknown) => {
     fault ??= { error }
     isOver = true
@@ -165,7 +166,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
     if (isStopped()) return UNTRIED
     const waitMs = Math.max(place, limitedUntil) - timer.monotonic()
     if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})
-    stop(await source.held?.())
+    await lookAtHold()
     if (!isStopped() && lease.mayBegin()) return undefined
     return why === undefined ? UNTRIED : { ...UNTRIED, reason: why }
   }
@@ -223,7 +224,7 @@ export function createRun<Claim extends object, Prepared extends Ready>(
       }
     },
     async all(): Promise<Ran> {
-      stop(await source.held?.())
+      await lookAtHold()
       const endOfTime = () => halt.abort(OUT_OF_TIME)
       if (forMs !== undefined) timer.sleep(forMs, halted).then(endOfTime, () => {})
       fill()
