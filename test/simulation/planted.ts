@@ -115,13 +115,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'const ATTEMPT_MS = 800_000',
   },
   {
-    name: 'hands over again what was out when its subscriber left and came back',
-    file: 'course/transitions/leave.ts',
-    find: "state: 'confirmed',\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
-    replace:
-      "state: 'confirmed',\n    claimedAt: undefined,\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
-  },
-  {
     name: 'parks everybody for a refusal of all that we send',
     file: 'delivery/run.ts',
     find: "if (scope === 'message')",
