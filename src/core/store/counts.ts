@@ -16,7 +16,10 @@ export const LESSON_DUE = `coalesce(due_at, confirmed_at + CAST(${DAY_MS} AS big
 /** Not overdue, or an hour after the lesson before; a clock that was set back has sent nothing in the future. */
 export const IS_GENTLE = `(last_sent_at IS NULL OR last_sent_at <= @now - CAST(${HOUR_MS} AS bigint) OR last_sent_at > @now OR ${LESSON_DUE} > last_sent_at)`
 
-/** What holds of every lesson that a call is asked for: a condition of a `DispatchRequest` is added here. */
+/**
+ * What holds of every lesson that a call is asked for: a condition of a `DispatchRequest` is added here, and claims,
+ * counts, route and embedding have it. A field left out is null: `(CAST(@course AS text) IS NULL OR course = @course)`.
+ */
 export const ASKED_FOR = 'next_attempt_at IS NOT NULL'
 
 /** Both halves of the index of what is due: lessons that never failed, and those that did. */

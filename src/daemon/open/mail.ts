@@ -87,10 +87,10 @@ export function openMail(
           return outcome
         }
         failure = outcome.reason
-        const scope = outcome.kind === 'transient' ? outcome.scope : 'message'
+        const scope = outcome.kind === 'transient' ? outcome.scope : undefined
         const isOfAddress = outcome.kind === 'permanent' && outcome.hardBounce
-        if (isOutcome(outcome) && scope === 'message' && !isOfAddress && unreached.size < UNREACHED)
-          unreached.add(message.to.address)
+        const isOfMessage = isOutcome(outcome) && scope !== 'sender' && scope !== 'connection'
+        if (isOfMessage && !isOfAddress && unreached.size < UNREACHED) unreached.add(message.to.address)
         if (scope === 'sender') refused = outcome.reason
         if (unreached.size === UNREACHED) refused ??= outcome.reason
         return outcome
