@@ -176,7 +176,10 @@ export async function tellUndefined(context: Context, argv: readonly string[], e
   const log = await openLog(context, readSettings(platform, env))
   const host = { clock: context.clock, timer: systemClock, random: context.random, log }
   const options = {
-    ...{ env, platform, dataFolder: folder, pointerFolder: ownPointerFolder(context.env) },
+    env,
+    platform,
+    dataFolder: folder,
+    pointerFolder: ownPointerFolder(context.env),
     envFiles: envFiles.map((file) => path.resolve(context.cwd, file)),
   }
   await tellRefusal(host, options, error, false).finally(() => log.flush())
