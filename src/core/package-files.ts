@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Embedded, embedded } from './embedded.ts'
+import { withFile } from './regular-file.ts'
 
 /** The package's own folder, from wherever its code runs: `src` unbuilt, or a chunk in `dist`. */
 export function packageRoot(): string {
@@ -14,7 +15,7 @@ export function packageRoot(): string {
 
 /** Reads a file of the package, or any other. */
 export async function readBytes(file: string): Promise<Uint8Array> {
-  if (!isEmbedded(embedded, file)) return readFile(file)
+  if (!isEmbedded(embedded, file)) return withFile(file, (descriptor) => readFileSync(descriptor))
   return embedded.read(file) ?? Promise.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
 import { attempt } from '../core/is-record.ts'
 import { isTemplateFile } from '../core/mail/compile/files.ts'
+import { readWhole } from '../core/regular-file.ts'
 import { type Fault, type Place, placeIn, quoted } from './check/place.ts'
 import type { PlatformDefinition } from './definition.ts'
 
@@ -173,5 +174,5 @@ const textsIn = (folder: string): readonly string[] =>
     readdirSync(folder)
       .filter(isTemplateFile)
       .sort()
-      .flatMap((name) => [name, readFileSync(path.join(folder, name), 'utf8')]),
+      .flatMap((name) => [name, readWhole(path.join(folder, name))]),
   ) ?? []

@@ -1,4 +1,5 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
@@ -44,6 +45,19 @@ test('preflight fails on a mail that would keep the daemon from starting', async
   expect(await runProgram(['preflight'], context)).toBe(2)
   expect(stderr()).toMatch(/a mail does not compile: mails\/kiln-booked\.md:\d+: there is no slot nobody/)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a pipe in place of a mail is refused, where reading it would wait for ever',
+  async () => {
+    const { folder, run } = await kilnSchool()
+    await rm(path.join(folder, 'mails/kiln-booked.md'))
+    execFileSync('mkfifo', [path.join(folder, 'mails/kiln-booked.md')])
+    expect(await run('lint')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('it cannot be read'),
+    })
+  },
+)
 
 test('a name longer than its column of the list stays apart from its subject', async () => {
   const { folder, run } = await kilnSchool()
