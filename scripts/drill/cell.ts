@@ -24,6 +24,8 @@ export interface Result {
 const TOLD_MS = 120_000
 /** The runbooks say: within four minutes. */
 const CLOSED_MS = 250_000
+/** The alert of a start that was refused ends once none was refused for ten minutes. */
+const REFUSED_MS = 600_000
 /** As long as a drain waits for a store that may come back, and some. */
 const TYPED_MS = 200_000
 /** A draw waits for no end beyond this. */
@@ -148,7 +150,7 @@ async function closes(healedAt: number): Promise<void> {
       ({ type, by, incident }) => type === 'incident.closed' && by === one.by && incident === one.incident,
     )
   const isOver = () => world.told.filter(({ type }) => type === 'incident.opened').every(isClosed)
-  const patienceMs = CLOSED_MS + (it.moreMs ?? 0)
+  const patienceMs = CLOSED_MS + (it.moreMs ?? 0) + (cell?.when === 'start' ? REFUSED_MS : 0)
   const leftMs = LIMIT_MS - performance.now()
   const areClosed = await until(isOver, Math.min(patienceMs, leftMs))
   if (!areClosed && leftMs < patienceMs) return

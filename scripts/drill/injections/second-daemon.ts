@@ -115,7 +115,9 @@ export async function secondDaemon(cell: Cell, world: World): Promise<Injection>
         ...usual,
         ...plain,
         cause:
-          when === 'restore' ? /open in another process/ : /port \d+ of \w+ (?:is in use|could not be taken)/,
+          when === 'restore'
+            ? /open in another process/
+            : /port \d+ of \w+ (?:is in use|could not be taken)|a daemon runs here with/,
         daemon: '',
         command: RESTORE,
         ...(when === 'restore' || when === 'start'
