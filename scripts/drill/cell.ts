@@ -78,8 +78,12 @@ async function follow(text: string): Promise<void> {
         !/unknown (?:command|option)|missing required|too many arguments|there is no store at/.test(
           ran.output,
         ) &&
-        // Refused as it was typed, unless that is the fault itself; an incident of the store's own is in no store.
-        (ran.code !== 2 || it.cause.test(ran.output) || line.startsWith('platformctl alert ack store-')),
+        // Refused as it was typed, unless that is the fault itself; an incident of the store's own is in no store, and
+        // before the first start that succeeds no daemon has run with the folder.
+        (ran.code !== 2 ||
+          it.cause.test(ran.output) ||
+          line.startsWith('platformctl alert ack store-') ||
+          ran.output.includes('no daemon has started with the data folder')),
       `the printed command "${line}" does not run: ${ran.code} after ${Math.round(ran.ms / 1000)} s: ${ran.output.slice(-300)}`,
     )
   }
