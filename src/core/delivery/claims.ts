@@ -62,7 +62,7 @@ export function createClaims<Claim extends object, Prepared extends Ready>(
       const lease = hold(claims.length, since)
       for (const [at, claim] of claims.entries()) ready.push({ claim, lease, place: places?.[at] })
       places = places?.slice(claims.length)
-      // Claiming took so long that no attempt may begin. Claiming again would take as long.
+      // The store took so long that these leases are too old for an attempt to begin; the next ones would be too.
       if (!lease.mayBegin())
         throw new PlatformError('store_unavailable', 'The store took too long to claim what is due.')
     } catch (error) {

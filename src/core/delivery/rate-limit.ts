@@ -10,7 +10,7 @@ export function createRateLimit(timer: Timer) {
   const oneByOne = createSemaphore(1)
   /** When the provider may be asked again, and how many that came alone it has refused in a row, or taken. */
   let limit: { readonly until: number; readonly inARow: number; readonly taken: number } | undefined
-  /** Doubled each time that it has taken so many. */
+  /** How many messages it has to take one at a time; twice as many after each further limit. */
   let enough = 25
   return {
     limit: () => limit,

@@ -44,7 +44,7 @@ interface Rule {
 
 export interface Stream {
   readonly name: StreamName
-  /** The pause after a failed attempt that follows so many others. */
+  /** The pause after a failed attempt; `failures`: how many failed before it. */
   readonly pauseMs: (failures: number, fraction: number) => number
   /** The attempts after which a message is given up, and after which one is that may have been delivered. */
   readonly most: number

@@ -55,7 +55,7 @@ export interface BegunMail {
 export interface Tried {
   readonly template: string
   readonly compiled: CompiledMail
-  /** Without what is not stored: the caller has it. */
+  /** Those of a lesson, without its unsubscribe link; none of another mail, whose caller gives them again. */
   readonly slots: Mail['slots']
 }
 

@@ -151,7 +151,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await it.ada()).toMatchObject({ sentLessons: [A, B, C] })
   })
 
-  test('whoever left while the last lesson of a shorter course was out, and came back, goes on when it is long again', async () => {
+  test('a subscriber who left and came back while the last lesson of a shorter course was being sent goes on when it is long again', async () => {
     const it = await deployed(A, B, C)
     await it.sends()
     it.pass(DAY_MS)
