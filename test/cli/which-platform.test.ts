@@ -4,7 +4,7 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { command } from '../support/in-process.ts'
-import { serve } from '../support/servers.ts'
+import { alertWebhook } from '../support/servers.ts'
 
 // Each test starts many processes.
 vi.setConfig({ testTimeout: 60_000 })
@@ -178,14 +178,7 @@ test('a command with the data folder uses the definition that its daemon had, ru
 
 test('a daemon whose definition is broken or gone alerts once, however often it is started', async () => {
   const { at, file, start } = await school()
-  const told: string[] = []
-  const hook = await serve(async (incoming, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
-    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
-    told.push(`${type} ${data.cause}: ${data.reason}`)
-    response.end()
-  })
+  const { url: hook, told } = await alertWebhook()
   await writeFile(at('srv/kiln.env'), `ALERT_WEBHOOK_URL=${hook}\n`)
   const words = ['--env-file', at('srv/kiln.env'), '--data', at('data')]
   const refused = async () =>

@@ -15,7 +15,7 @@ import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { begin } from '../support/learning.ts'
-import { serve } from '../support/servers.ts'
+import { alertWebhook, serve } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
 import { addressOf, postgresServer } from '../support/stores.ts'
 
@@ -406,14 +406,7 @@ test('a start whose port is taken is told once, however often it is repeated', a
   onTestFinished(() => void taken.close())
   const ports = { web: (taken.address() as AddressInfo).port }
   const dataFolder = await emptyFolder()
-  const told: string[] = []
-  const hook = await serve(async (incoming, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
-    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
-    told.push(`${type} ${data.cause}: ${data.reason}`)
-    response.end()
-  })
+  const { url: hook, told } = await alertWebhook()
   const env = { ALERT_WEBHOOK_URL: hook }
   for (const _ of [1, 2])
     await expect(started({ dataFolder, env, ports })).rejects.toThrow('could not be taken')

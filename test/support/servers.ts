@@ -64,3 +64,16 @@ export function healthBody(parts: Record<string, unknown> = {}): string {
     ...parts,
   })
 }
+
+/** A webhook for alerts on loopback, and what it was told so far, as `incident.opened store: its reason`. */
+export async function alertWebhook(): Promise<{ readonly url: string; readonly told: readonly string[] }> {
+  const told: string[] = []
+  const url = await serve(async (incoming, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const { type, data } = JSON.parse(Buffer.concat(chunks).toString())
+    told.push(`${type} ${data.cause}: ${data.reason}`)
+    response.end()
+  })
+  return { url, told }
+}
