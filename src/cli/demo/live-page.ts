@@ -38,7 +38,10 @@ export function livePage(): Response {
 </main>
 <footer>
   <div id="buttons" role="group" aria-label="Break it">${Object.entries(BUTTONS)
-    .map(([name, text]) => `<button data-act="${name}" disabled>${text}</button>`)
+    .map(
+      ([name, text]) =>
+        `<button data-act="${name}" disabled>${text.replace('{service}', 'a service')}</button>`,
+    )
     .join('')}<span id="looking" role="status"></span></div>
   <p id="strip"><span>The same in a terminal:</span> <code id="command"></code> <button id="copy">Copy</button></p>
 </footer>`,

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createLive, steppingClock } from '../../../src/cli/demo/live.ts'
+import { livePage } from '../../../src/cli/demo/live-page.ts'
 
 /** A live page whose mail can be broken, and what was done to it. */
 async function page() {
@@ -55,4 +56,10 @@ test('a button is pressed by the page alone, and says in the story when it fails
     broken: [],
     story: [{ text: 'That did not work: the store hangs' }],
   })
+})
+
+test('before the page knows its services, its buttons have names all the same', async () => {
+  const buttons = (await livePage().text()).match(/<button data-act.*?<\/button>/g) ?? []
+  expect(buttons).toContain('<button data-act="service" disabled>Stop a service</button>')
+  expect(buttons.join('')).not.toContain('{')
 })
