@@ -18,6 +18,8 @@ const CONFIRMATION_LIFE_MS = TOKEN_LIFE_MS - DAY_MS
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 /** The same for every address, so that it reveals nothing about any of them. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
+const CAPPED = 'a confirmation was mailed to this address not long ago'
+const SUPPRESSED = 'the address is suppressed'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
@@ -112,7 +114,7 @@ export function createConfirmations(
   ) {
     const now = clock.now()
     const id = randomId(host)
-    const { message, exhausted } = await store.requestConfirmation({
+    const { message, exhausted, suppressed } = await store.requestConfirmation({
       ...asked,
       tokenHash: hashToken(tokenWith(keys, id)),
       message: {
@@ -127,7 +129,7 @@ export function createConfirmations(
     })
     if (!mailer.configured) return { reason: NOT_CONFIGURED }
     if (exhausted) onExhausted()
-    return { message, reason: exhausted ? EXHAUSTED : undefined }
+    return { message, suppressed, reason: exhausted ? EXHAUSTED : undefined }
   }
   return {
     engine,
@@ -136,9 +138,9 @@ export function createConfirmations(
       const { spelling: address, identity, course = first, timeZone, language } = asked
       const since = timer.monotonic()
       const hashes = erasureHashesOf(host, identity)
-      const suppressed = (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
+      const erased = (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
       const who = { id: randomId(host), identity: await storedForm(host, identity), address }
-      const wanted = { ...who, course, timeZone, language, suppressed, withoutMail: !mailer.configured }
+      const wanted = { ...who, course, timeZone, language, erased, withoutMail: !mailer.configured }
       const { message, reason } = await request(wanted, identity)
       if (reason !== undefined) return { status: 'pending', sent: false, reason }
       // After the answer: its body and its time must not tell whether there was anything to send.
@@ -160,12 +162,9 @@ export function createConfirmations(
       if (!mailer.configured) return { kind: 'not_sent', reason: NOT_CONFIGURED }
       const since = timer.monotonic()
       const { id, address, course } = found
-      const { message, reason } = await request({ identity, address, course, id }, identity)
+      const { message, suppressed, reason } = await request({ identity, address, course, id }, identity)
       if (message === undefined)
-        return {
-          kind: 'not_sent',
-          reason: reason ?? 'a confirmation was mailed to this address not long ago',
-        }
+        return { kind: 'not_sent', reason: reason ?? (suppressed ? SUPPRESSED : CAPPED) }
       const delivery = engine.deliver(message, since)
       if (!wait) {
         inBackground(delivery)

@@ -99,7 +99,7 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
         /** Confirmations that the whole platform may mail in 24 hours. */
         readonly mostADay?: number
         /** The address was erased: nothing about it is kept. */
-        readonly suppressed?: boolean
+        readonly erased?: boolean
         /** No mail is configured: the subscription is kept, and nothing is mailed or counted. */
         readonly withoutMail?: boolean
         /** The mail that brings the token. */
@@ -109,6 +109,8 @@ export interface CourseStore extends MessageStore<CourseMessageSettlement>, Keep
     readonly mail: boolean
     /** The platform has reached its daily limit, for every address alike. */
     readonly exhausted: boolean
+    /** The address is on the suppression list. */
+    readonly suppressed?: boolean
     /** What to mail. */
     readonly message?: QueuedMessage | undefined
   }>

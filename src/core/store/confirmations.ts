@@ -53,7 +53,7 @@ export function confirmations(sql: Sql) {
     requestConfirmation: (asked) =>
       write(function* () {
         const { identity, mailboxKey = identity, course, id, tokenHash, now, message } = asked
-        const { mostADay = Number.MAX_SAFE_INTEGER, suppressed = false, withoutMail = false } = asked
+        const { mostADay = Number.MAX_SAFE_INTEGER, erased = false, withoutMail = false } = asked
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         yield* lock(SPACE.mailbox, mailboxKey)
         const created = joining.newSubscription(asked)
@@ -66,7 +66,8 @@ export function confirmations(sql: Sql) {
         const recent = yield* first<joining.RecentConfirmations & { ofAll: number }>(TEXTS.recent, window)
         const { count = 0, newestAt, ofAll = 0 } = recent ?? {}
         const exhausted = ofAll >= mostADay
-        const isAllowed = !exhausted && !suppressed && !withoutMail
+        const suppressed = (yield* mailboxes.find(identity))?.suppression !== undefined
+        const isAllowed = !exhausted && !erased && !suppressed && !withoutMail
         const wanted = isAllowed && joining.wantsConfirmation(current, { count, newestAt }, now)
         const before = yield* first<Preferences>(TEXTS.asked, { id: current.id })
         const timeZone = asked.timeZone ?? before?.timeZone
@@ -81,8 +82,8 @@ export function confirmations(sql: Sql) {
         // Insert the rows and delete them again if no mail is wanted: both cases then cost the same commit.
         yield* run(TEXTS.drop, { tokenHash, wanted })
         if (!wanted) {
-          if (isNew && (suppressed || exhausted || !withoutMail)) yield* run(TEXTS.dropUnasked, { id })
-          return { mail: false, exhausted }
+          if (isNew && (erased || exhausted || !withoutMail)) yield* run(TEXTS.dropUnasked, { id })
+          return { mail: false, exhausted, ...(suppressed && { suppressed }) }
         }
         yield* subscriptions.sayCourse(course)
         return { mail: true, exhausted, ...(queued && { message: queued }) }

@@ -6,6 +6,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
 import { systemClock } from '../../../src/core/host.ts'
 import type { Hold } from '../../../src/core/mail/holds.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/store.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
@@ -211,6 +212,22 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
       expect(await it.other.deliverMessages()).toBe(0)
       expect(it.messages).toEqual([])
     }
+  })
+
+  test('somebody who is on the suppression list and in no course is answered as all are, and nothing is queued', async () => {
+    const it = await world(kind)
+    const at = it.now()
+    const suppression = { cause: 'manual', at, source: 'import', reason: 'another provider said so' } as const
+    await it.ask(it.other, { course: 'status' })
+    await it.store.feedback.apply([suppressionChange(ADA.identity, suppression, () => [])], at)
+    expect(await it.ask()).toEqual({ status: 'pending', sent: true })
+    expect((await it.other.findPerson(ADA.identity)).map(({ course }) => course)).toEqual(['status'])
+    expect(await it.other.confirmAgain(ADA.identity)).toEqual({
+      kind: 'not_sent',
+      reason: 'the address is suppressed',
+    })
+    expect(await it.store.sending.queue(at)).toEqual([])
+    expect(it.messages).toHaveLength(1)
   })
 
   test('a changed key of links gets a link that works, also where the key before is known', async () => {

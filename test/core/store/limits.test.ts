@@ -49,7 +49,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await course.checkToken({ tokenHash: again.tokenHash, now: NOW + HOUR_MS })).toBe('invalid')
     expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('use')
     expect(await course.findById('other')).toBeUndefined()
-    const erased = asked('bob', NOW, { suppressed: true })
+    const erased = asked('bob', NOW, { erased: true })
     expect(await course.requestConfirmation(erased)).toEqual({ mail: false, exhausted: false })
     expect(await course.findById('bob')).toBeUndefined()
     expect(await course.checkToken({ tokenHash: erased.tokenHash, now: NOW })).toBe('invalid')
