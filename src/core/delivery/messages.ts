@@ -2,7 +2,7 @@ import { PlatformError } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { type Held, heldReason } from '../mail/holds.ts'
 import { composeFault, type Mail, type Mailer } from '../mail/mailer.ts'
-import type { MailPayload } from '../mail/send-once.ts'
+import { type Keeps, keepTried, type MailPayload, triedBefore } from '../mail/send-once.ts'
 import type { TransactionalMail } from '../mail/transactional.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { type Delivery, isForgotten, type JobRecord, MAIL, SIGN_IN, type Stream } from './retries.ts'
@@ -63,7 +63,7 @@ export interface MessageStore<Settlement = MessageSettlement> {
 
 /** What all that sends messages of one process shares. */
 export interface MessageHost<Settlement extends MessageSettlement = MessageSettlement> extends Host {
-  readonly store: MessageStore<Settlement>
+  readonly store: MessageStore<Settlement> & Keeps
   readonly mailer: Mailer
   readonly held: Held
   /** Ends a run after the mails in hand. */
@@ -110,7 +110,16 @@ export function messageEngine<Settlement extends MessageSettlement>(
       try {
         const mail = await mailOf(message)
         if (mail === undefined) return { kind: 'over', reason: gone }
-        return { handOver: (signal, recorded) => mailer.send(mail, signal, recorded) }
+        const { key, unknownSince } = message
+        const tried = unknownSince === undefined ? undefined : await triedBefore(store, key)
+        return {
+          async handOver(signal, recorded) {
+            const repeat = tried ? { ...mail, compiled: tried.compiled } : mail
+            const outcome = await mailer.send(repeat, signal, recorded)
+            if (outcome.kind === 'unknown' && !repeat.compiled) await keepTried(store, mailer, mail, key)
+            return outcome
+          },
+        }
       } catch (error) {
         // A store that fails holds up all; a definition's own code that fails for one mail holds up that one.
         if (error instanceof PlatformError && error.code === 'store_unavailable') throw error

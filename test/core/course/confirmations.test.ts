@@ -13,6 +13,7 @@ import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
 import { courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
 const NEVER = new Promise<never>(() => {})
@@ -71,6 +72,33 @@ describe.each(['sqlite', 'postgres'] as const)('confirmations on %s', (kind) => 
     expect(await it.other.deliverMessages()).toBe(1)
     const [first, second] = it.messages
     expect(second).toMatchObject({ key: first?.key, messageId: first?.messageId, text: first?.text })
+    expect(await it.other.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('one whose outcome nobody knows is repeated with the same bytes, whatever was edited since', async () => {
+    const it = await world(kind)
+    it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))
+    await it.ask()
+    it.pass(10 * MINUTE_MS)
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    const edited = async () => {
+      const mails = await compiledMails()
+      const mail = mails['subscription-confirmation']
+      if (mail === undefined) throw new Error('the mail is missing')
+      return { ...mails, 'subscription-confirmation': { ...mail, subject: ['Edited'] } }
+    }
+    const mailer = openMailer({
+      compiled: edited,
+      mail: undefined,
+      from: { name: undefined, address: 'course@example.com' },
+      transport: testTransport(async (message) => {
+        it.messages.push(message)
+        return { kind: 'sent', id: message.key }
+      }),
+    })
+    expect(await it.process({}, { mailer }).deliverMessages()).toBe(1)
+    const [first, second] = it.messages
+    expect(second).toEqual(first)
     expect(await it.other.confirm(it.token())).toBe('confirmed')
   })
 
