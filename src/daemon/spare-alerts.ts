@@ -36,9 +36,12 @@ const readKept = (file: string): KnownAlerts | undefined =>
 export async function openSpareAlerts(files: readonly string[], known: readonly KnownAlerts[], now: number) {
   const store = await openStore(undefined)
   const { incidents } = store
-  for (const { silence } of known) if (silence) await incidents.silence(silence)
-  const [opens, messages] = [known.flatMap((one) => one.incidents), known.flatMap((one) => one.messages)]
-  await incidents.follow({ now, channels: [], decide: () => ({ opens, told: sentOf(messages) }) })
+  async function take({ incidents: opens, messages, silence }: KnownAlerts): Promise<void> {
+    await incidents.follow({ now, channels: [], decide: () => ({ opens, told: sentOf(messages) }) })
+    if (silence) await incidents.silence(silence)
+  }
+  // What is no incident, in a file that somebody edited, must not hold up those that begin now.
+  for (const one of known) await take(one).catch(() => {})
   const all = async () => {
     const found = await incidents.list(INCIDENTS_KEPT.most)
     return { incidents: found, messages: await incidents.messages(found.map(({ id }) => id)) }

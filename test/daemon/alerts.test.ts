@@ -613,7 +613,10 @@ test.each([
   },
 )
 
-test.each(['', '{', '{"incidents":3}', 'null'])(
+test.each([
+  ...['', '{', '{"incidents":3}', 'null', '{"incidents":[{}],"messages":[]}'],
+  ...['{"incidents":[],"messages":[null]}', '{"incidents":[],"messages":[],"silence":{}}'],
+])(
   'a file of kept alerts that says %j is none, and one that cannot be written stops nothing',
   async (text) => {
     const { url, events } = await receiver()

@@ -186,13 +186,8 @@ function createLessons(host: CourseHost, request: DispatchCall, paced: Pick<Sour
     tally[kind] += 1
     if (results.length < MOST_LISTED) results.push({ subscription, day, sent: kind === 'sent', ...reason })
     request.onProgress?.(kind)
-    if (kind !== 'sent')
-      log.warn('course_day_not_sent', 'a lesson was not sent', {
-        subscription,
-        day,
-        outcome: kind,
-        ...reason,
-      })
+    const facts = { subscription, day, outcome: kind, ...reason }
+    if (kind !== 'sent') log.warn('course_day_not_sent', 'a lesson was not sent', facts)
   }
 
   const source: Source<Claim, Lesson> = {
