@@ -16,6 +16,9 @@ const PATH = `${process.env.PATH}:/usr/sbin`
 const shipped = (name: string) =>
   readFile(fileURLToPath(new URL(`../../deploy/proxy/${name}`, import.meta.url)), 'utf8')
 
+/** In place of the ranges of Cloudflare. */
+const CDN = '127.0.0.9/32'
+
 interface Ports {
   readonly http: number
   readonly https: number
@@ -53,7 +56,10 @@ const PROXIES = {
     program: ['caddy', 'version'],
     package: 'caddy',
     async prepare(folder: string, { http, https, web, api }: Ports) {
-      const text = (await shipped('Caddyfile')).replace('127.0.0.1:3000', web).replace('127.0.0.1:8000', api)
+      const text = (await shipped('Caddyfile'))
+        .replace('127.0.0.1:3000', web)
+        .replace('127.0.0.1:8000', api)
+        .replace('# trusted_proxies 173.245.48.0/20', `trusted_proxies ${CDN}`)
       const options = `admin off\nlocal_certs\nskip_install_trust\nhttp_port ${http}\nhttps_port ${https}\nstorage file_system ${folder}`
       await writeFile(path.join(folder, 'Caddyfile'), `{\n${options}\n}\n${text}`)
       return ['run', '--config', path.join(folder, 'Caddyfile')]
@@ -106,12 +112,12 @@ function ask(port: number, url: string, { host = 'www.example.com', headers, bod
 describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (_, proxy) => {
   const here = hasProgram(proxy.program, proxy.package)
 
-  test.skipIf(!here)('serves the platform over TLS, with each visitor’s own address', async () => {
+  test.skipIf(!here)('serves TLS and passes on each visitor’s own address, also behind a CDN', async () => {
     const folder = await emptyFolder()
     const daemon = await startDaemon(['--data', path.join(folder, 'data')], {
       cwd: folder,
       env: {
-        TRUST_PROXY: '127.0.0.1',
+        TRUST_PROXY: `127.0.0.1,${CDN}`,
         NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
         MAILER_FEEDBACK_PROVIDER: 'standard',
         MAILER_FEEDBACK_SECRET: Buffer.alloc(32, 1).toString('base64'),
@@ -161,6 +167,12 @@ describe.each(Object.entries(PROXIES))('the file of deploy/proxy for %s', (_, pr
     expect(answers.at(-1)).toBe(429)
     expect(answers.filter((status) => status === 429).length).toBeLessThan(5)
     expect((await subscribe('127.0.0.3', '192.0.2.1')).status).toBe(400)
+    // Of what a CDN forwards, its own entry is the last, and again each visitor is one client.
+    const behind = (visitor: string) => subscribe('127.0.0.9', `192.0.2.1, ${visitor}`)
+    for (let n = 0; n < 32; n += 1) expect((await behind(`198.51.100.${n}`)).status).toBe(400)
+    answers.length = 0
+    for (let n = 0; n < 32; n += 1) answers.push((await behind('203.0.113.1')).status)
+    expect(answers.at(-1)).toBe(429)
 
     // One byte above what a service reads gets that service's answer; far more gets the proxy's. Again, because a proxy
     // that still sends the body when the connection is closed says 502.
