@@ -193,19 +193,20 @@ function fitted(text: string, columns: number | undefined): string {
 }
 
 /** Runs one command line and gives its exit code; writes faults as one sentence, without a stack trace. */
-export async function runProgram(argv: readonly string[], unguarded: Context): Promise<ExitCode> {
+export async function runProgram(words: readonly string[], unguarded: Context): Promise<ExitCode> {
   const context = withGuardedOutput(unguarded)
   let code: ExitCode = EXIT.passed
-  const named = argv[0] === 'help' ? argv[1] : argv[0]
+  // Commander's own `help` goes down one level only.
+  const argv = words[0] === 'help' && words.length > 1 ? [...words.slice(1), '--help'] : words
   try {
-    const program = await buildProgram(context, named, (settled) => {
+    const program = await buildProgram(context, argv[0], (settled) => {
       code = settled
     })
     if (argv.length === 0) {
       program.outputHelp()
       return EXIT.passed
     }
-    await program.parseAsync(misnamed(program, argv) ?? argv, { from: 'user' })
+    await program.parseAsync(cutAtUnknown(program, argv), { from: 'user' })
     return code
   } catch (error) {
     return reportFault(error, context)
@@ -213,17 +214,16 @@ export async function runProgram(argv: readonly string[], unguarded: Context): P
 }
 
 /** Cuts a help request after an unknown command, which is then reported; the help of its parent would read as if all were well. */
-function misnamed(program: Command, argv: readonly string[]): readonly string[] | undefined {
-  const asks = argv.some((word) => word === '--help' || word === '-h')
-  const words = argv[0] === 'help' ? argv.slice(1) : asks ? argv : []
+function cutAtUnknown(program: Command, argv: readonly string[]): readonly string[] {
+  if (!argv.some((word) => word === '--help' || word === '-h')) return argv
   let command = program
-  for (const [index, word] of words.entries()) {
-    if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return undefined
+  for (const [index, word] of argv.entries()) {
+    if (word.startsWith('-') || word === 'help' || command.commands.length === 0) break
     const next = command.commands.find((child) => child.name() === word)
-    if (next === undefined) return words.slice(0, index + 1)
+    if (next === undefined) return argv.slice(0, index + 1)
     command = next
   }
-  return undefined
+  return argv
 }
 
 /** Reports a failed command on standard error, without text from outside, and returns the exit code. */

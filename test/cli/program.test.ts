@@ -123,6 +123,7 @@ test('help goes down to a sub-command, by either form', async () => {
   expect(await runProgram(['help', 'env', 'check'], asked.context)).toBe(0)
   expect(await runProgram(['env', 'check', '--help'], flagged.context)).toBe(0)
   expect(flagged.stdout()).toMatch(/Usage: platformctl env check/)
+  expect(asked.stdout()).toBe(flagged.stdout())
 })
 
 test.each([
