@@ -22,6 +22,8 @@ export function statusSource(
   shared: (now: number) => Promise<Recorded | undefined> = async () => undefined,
 ) {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
+  /** What operators said, as last read: visitors need it most while the store fails. */
+  let said: Omit<FromStore, 'shared'> = {}
   /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
   const recorded: 'none' | 'memory' | 'file' = !history ? 'none' : history.persistent ? 'file' : 'memory'
   return {
@@ -35,7 +37,10 @@ export function statusSource(
         const recorded = Promise.all([
           history ? history.read(now) : orNothing(shared(now), NOTHING),
           orNothing(fromStore(now), {}),
-        ]).then(([own, stored]) => ({ ...own, ...stored }))
+        ]).then(([own, { shared, ...stored }]) => {
+          said = { ...said, ...stored }
+          return { ...own, ...said, ...(shared && { shared }) }
+        })
         cached = { at: now, recorded }
         // A failed read is tried again, and the first minute is waited for by nobody.
         const forget = () => {

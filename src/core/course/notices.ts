@@ -70,12 +70,8 @@ export function createNotices(host: CourseHost, { pace, isSilent, slots }: Notic
   return {
     async wake(): Promise<number> {
       let all = 0
-      let sent = 0
-      do {
-        // A subscriber’s next notice can be claimed once the one before is recorded.
-        sent = await engine.wake()
-        all += sent
-      } while (sent > 0)
+      // A subscriber’s next notice can be claimed once the one before is recorded.
+      for (let sent = 1; sent > 0; all += sent) sent = await engine.wake()
       return all
     },
   }
