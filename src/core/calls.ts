@@ -66,6 +66,13 @@ export function recent<T>(ms: number, now: () => number, read: () => Promise<T>)
   }
 }
 
+/** Does one after the other, all of them whatever becomes of one; rejects with the first fault. */
+export async function oneByOne(works: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const faults: unknown[] = []
+  for (const work of works) await work().catch((fault: unknown) => faults.push(fault))
+  if (faults.length > 0) throw faults[0]
+}
+
 /** Limits how many run at once; the others wait in line. */
 export function createSemaphore(width: number): <T>(work: () => Promise<T>) => Promise<T> {
   const line: (() => void)[] = []

@@ -1,5 +1,6 @@
 import { clientKey, type Peer, untrustedClient } from '../core/access/client.ts'
 import { localLimiter, policiesOf } from '../core/access/limit/limiter.ts'
+import { oneByOne } from '../core/calls.ts'
 import { validate } from '../core/env/validate.ts'
 import { type Log, systemClock, systemRandom } from '../core/host.ts'
 import { createSendEmail, createSendMail } from '../core/mail/send-email.ts'
@@ -55,7 +56,7 @@ export function openPlatform(options: OpenOptions) {
     validate: () => validate(platform.contract, env),
     close() {
       // Close each part before the parts that it uses. A store or mailer passed in by the caller is not closed.
-      closing ??= closeAll([
+      closing ??= oneByOne([
         async () => (await course.opened())?.stopDispatching(),
         async () => (await course.opened())?.close(),
         () => tally.flush(),
@@ -78,13 +79,6 @@ export function openPlatform(options: OpenOptions) {
     /** What visitors see of the status, for files. */
     keptStatus: async () => (await import('./routes/status.ts')).keptStatus(app),
   }
-}
-
-/** Closes one after the other, all of them whatever becomes of one; rejects with the first fault. */
-async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> {
-  const faults: unknown[] = []
-  for (const end of ends) await end().catch((fault: unknown) => faults.push(fault))
-  if (faults.length > 0) throw faults[0]
 }
 
 export function handlersOf({ services }: OpenedPlatform): Readonly<Record<Service, Handler>> {

@@ -11,6 +11,7 @@ const EVERY_MS = 60_000
 const NOTICE_MS = 5000
 /** A new fault is checked again after this time, so that it is confirmed before the next minute. */
 const AGAIN_MS = 15_000
+const NOT_RECORDED = 'the health history cannot be written; the status page shows a gap'
 
 /** Looks at every probe once a minute, live, and records it; however many visitors come, nothing is asked more often. */
 export function startRecorder(
@@ -50,12 +51,7 @@ export function startRecorder(
       failed = false
     } catch (error) {
       // Once, not every minute: the page shows the gap, and the metrics its age.
-      if (!failed)
-        log.error(
-          'history_not_recorded',
-          'the health history cannot be written; the status page shows a gap',
-          { fault: faultName(error) },
-        )
+      if (!failed) log.error('history_not_recorded', NOT_RECORDED, { fault: faultName(error) })
       failed = true
     }
     return (await follow?.(reports, writeMs)) ?? false

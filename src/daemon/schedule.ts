@@ -1,4 +1,5 @@
 import { createTask } from 'node-cron'
+import { oneByOne } from '../core/calls.ts'
 import { UNCONFIRMED_KEPT_MS } from '../core/course/due.ts'
 import { createHours, type HoursOptions } from '../core/course/hours.ts'
 import { createWakes } from '../core/course/wakes.ts'
@@ -103,13 +104,15 @@ export async function forgetOld(
   store: Store,
   now: () => number,
 ): Promise<void> {
-  await ingest.prune()
-  await store.paymentEvents.prune(now() - PAYMENT_EVENTS_KEPT_MS)
-  await store.sending.prune(now() - COUNTED_MINUTES_KEPT_MS)
-  await store.feedback.prune(now() - FEEDBACK_EVENTS_KEPT_MS)
-  await store.incidents.prune({ before: now() - INCIDENTS_KEPT.ms, keep: INCIDENTS_KEPT.most })
-  await (await course()).prunePlans()
-  await store.course.pruneUnconfirmed(now() - UNCONFIRMED_KEPT_MS)
+  await oneByOne([
+    () => ingest.prune(),
+    () => store.paymentEvents.prune(now() - PAYMENT_EVENTS_KEPT_MS),
+    () => store.sending.prune(now() - COUNTED_MINUTES_KEPT_MS),
+    () => store.feedback.prune(now() - FEEDBACK_EVENTS_KEPT_MS),
+    () => store.incidents.prune({ before: now() - INCIDENTS_KEPT.ms, keep: INCIDENTS_KEPT.most }),
+    async () => (await course()).prunePlans(),
+    () => store.course.pruneUnconfirmed(now() - UNCONFIRMED_KEPT_MS),
+  ])
 }
 
 const ANSWER_MS = 10_000
@@ -124,10 +127,8 @@ export function createPing({ clock, log }: Pick<Host, 'clock' | 'log'>, url: Sec
     let reason = ''
     for (const pause of [...PAUSES_MS, undefined]) {
       try {
-        const answer = await send(url.reveal(), {
-          redirect: 'follow',
-          signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(ANSWER_MS)]),
-        })
+        const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(ANSWER_MS)])
+        const answer = await send(url.reveal(), { redirect: 'follow', signal })
         await answer.body?.cancel()
         if (answer.ok) return
         reason = `it answered ${answer.status}`
