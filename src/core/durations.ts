@@ -3,6 +3,8 @@ export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 /** How far apart the clocks of machines may be. A stored time further ahead was written by a clock that was wrong. */
 export const MOST_SKEW_MS = 150_000
+/** Longer than any pause after a failed attempt: what was dated or planned further ahead is void, by a clock that was wrong. */
+export const FAR_MS = 8 * HOUR_MS
 
 /** UTC milliseconds of an ISO 8601 time; NaN also for a day that no month has, which Date.parse takes for one of the next. */
 export const instantOf = (time: string): number =>

@@ -16,7 +16,7 @@ export const TEXTS = {
   setMailboxKey: `UPDATE subscription SET mailbox_key = @mailboxKey WHERE id = @id AND mailbox_key IS DISTINCT FROM @mailboxKey`,
   // Counts those of all addresses no further than the budget.
   recent: `SELECT count(*) AS count, max(CASE WHEN s.course = @course THEN c.created_at END) AS newest_at,
-      (SELECT count(*) FROM (SELECT 1 FROM confirmation WHERE created_at > @after LIMIT @mostADay) AS any_address) AS of_all
+      (SELECT count(*) FROM (SELECT 1 FROM confirmation WHERE created_at > @after AND created_at < @before LIMIT @mostADay) AS any_address) AS of_all
     FROM subscription s JOIN confirmation c ON c.subscription = s.id
     WHERE s.mailbox_key = @mailboxKey AND c.created_at > @after AND c.created_at < @before`,
   // A new link keeps the time zone and language of the previous one unless this request names others.

@@ -3,14 +3,12 @@ import type { HistoryEntry } from '../course/history.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { Claim, Settlement, SubscriptionRecord } from '../course/subscription.ts'
 import * as claiming from '../course/transitions/claim.ts'
-import { HOUR_MS } from '../durations.ts'
+import { FAR_MS } from '../durations.ts'
 import { ASKED_FOR, IS_GENTLE, LESSON_DUE, SENT_NOTE } from './counts.ts'
 import { leaving } from './departures.ts'
 import { all, journal, run, type Sql, type Steps, scalar, setMeta } from './sql.ts'
 import { history, ROW_COLUMNS, ROW_FORMAT, type Row, recordOf, subscriptions } from './subscriptions.ts'
 
-/** Longer than any pause after a failed attempt: what is planned further ahead was planned by a wrong clock. */
-const FAR_MS = 8 * HOUR_MS
 /** The note of the last lesson is written rarely, so that dispatchers do not wait for each other's row. */
 const NOTED_EVERY_MS = 10_000
 

@@ -5,14 +5,11 @@ import type { CourseMessageSettlement, CourseStore } from '../course/store.ts'
 import { endByFeedback } from '../course/transitions/leave.ts'
 import { LEASE_MS } from '../delivery/lease.ts'
 import { EXPIRED, type MessageStore, type NewMessage, type QueuedMessage } from '../delivery/messages.ts'
-import { DAY_MS } from '../durations.ts'
+import { FAR_MS } from '../durations.ts'
 import type { Notice, NoticeMail } from '../incidents/incident.ts'
 import { leaving } from './departures.ts'
 import { all, first, journal, lock, run, SPACE, type Sql, type Steps, scalar } from './sql.ts'
 import { history, subscriptions } from './subscriptions.ts'
-
-/** An attempt planned further ahead was dated by a wrong clock. */
-const FAR_MS = DAY_MS
 
 export const TEXTS = {
   // What was given up is queued again by whoever asks again.

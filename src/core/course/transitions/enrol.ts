@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../durations.ts'
+import { DAY_MS, FAR_MS, HOUR_MS } from '../../durations.ts'
 import type { Suppression } from '../../mail/feedback/event.ts'
 import { TOKEN_LIFE_MS } from '../due.ts'
 import {
@@ -63,7 +63,7 @@ export interface RecentConfirmations {
 }
 
 /** The times between which confirmations count for the caps. One dated far ahead was made under a wrong clock. */
-export const recentWindow = (now: number) => ({ after: now - DAY_MS, before: now + DAY_MS })
+export const recentWindow = (now: number) => ({ after: now - DAY_MS, before: now + FAR_MS })
 
 /** Whether subscribing mails a confirmation: not to a dead address, not in the middle of a course, and within the caps. */
 export function wantsConfirmation(
