@@ -3,6 +3,7 @@ export const PATHS = {
   lesson: '/lessons/:day',
   picture: '/preview.png',
   subscribe: '/api/email/subscribe',
+  analytics: '/api/analytics',
   confirm: '/api/email/confirm',
   unsubscribe: '/api/email/unsubscribe',
   dispatch: '/api/email/dispatch',

@@ -64,7 +64,7 @@ export const ROUTES = {
   heartbeat: post(PATHS.heartbeat, from(jobs, 'heartbeatRoute'), { list: 'heartbeats' }),
   silence: post(PATHS.silence, from(jobs, 'silenceRoute'), { group: 'alerts' }),
   insights: get('/insights', () => import('./routes/insights.ts'), { forReaders: true }),
-  analytics: post('/api/analytics', () => import('./routes/analytics.ts'), { group: 'analytics' }),
+  analytics: post(PATHS.analytics, () => import('./routes/analytics.ts'), { group: 'analytics' }),
   securityTxt: get('/.well-known/security.txt', () => import('./routes/security-txt.ts')),
   configuration: get('/api/configuration', () => import('./routes/configuration.ts'), {
     group: 'health',

@@ -58,7 +58,7 @@ test('a browser’s preflight is answered without a body', async () => {
   expect(response.headers.get('access-control-allow-credentials')).toBeNull()
 })
 
-test('scripts on the configured origins may subscribe, and call nothing else of the web service', async () => {
+test('scripts on the configured origins may subscribe and send events, and call nothing else of the web service', async () => {
   const platform = openPlatform({ env: CONFIGURED })
   onTestFinished(() => platform.close())
   const origin = 'https://www.example.com'
@@ -96,6 +96,10 @@ test('scripts on the configured origins may subscribe, and call nothing else of 
     const refused = await ask('OPTIONS', subscribe, from)
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([204, null])
   }
+  const event = { kind: 'page.viewed', at: Date.now(), properties: {} }
+  expect((await ask('OPTIONS', '/api/analytics', origin)).status).toBe(204)
+  const sent = await ask('POST', '/api/analytics', origin, { body: JSON.stringify({ events: [event] }) })
+  expect([sent.status, sent.headers.get('access-control-allow-origin')]).toEqual([202, origin])
   for (const path of ['/api/email/dispatch', '/api/email/unsubscribe', '/status.json']) {
     const refused = await ask('OPTIONS', path, origin)
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([405, null])

@@ -124,7 +124,7 @@ export const baseGroups = {
         kind: 'origins',
         services: 'all',
         summary:
-          'Origins that may call from a browser, also to subscribe at web; separated by commas. Never a wildcard.',
+          'Origins that may call from a browser, at web to subscribe and to send events; separated by commas. Never a wildcard.',
       },
     },
     rules: [

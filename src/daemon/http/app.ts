@@ -49,9 +49,10 @@ export function createApp(site: Site, gate: Gate, counted: Counted, allowed: All
     return errorResponse(error, c)
   })
 
-  // A form on another site subscribes; the other routes of web are for its own pages.
+  // Other sites subscribe and send events; the other routes of web are for its own pages.
+  const shared: readonly string[] = [PATHS.subscribe, PATHS.analytics]
   const isShared = ({ headers, url }: Request) =>
-    service.name !== WEB || (headers.has('origin') && new URL(url).pathname === PATHS.subscribe)
+    service.name !== WEB || (headers.has('origin') && shared.includes(new URL(url).pathname))
 
   return async (request: Request, environment?: unknown): Promise<Response> => {
     const began = clock.monotonic()

@@ -35,7 +35,7 @@ export const route = ({ events }: ResolvedPlatform) => {
     tag: 'Analytics',
     summary: 'Takes a batch of events',
     description:
-      'At most 500 events. What is personal or malformed is dropped, by the sanitiser that the browser runs too, and counted in `dropped`. A batch id seen before is acknowledged and not stored twice. With `Sec-GPC: 1` nothing is kept.',
+      'At most 500 events. What is personal or malformed is dropped, by the sanitiser that the browser runs too, and counted in `dropped`. A batch id seen before is acknowledged and not stored twice. With `Sec-GPC: 1` nothing is kept. Scripts of the origins in CORS_ALLOWED_ORIGINS may send batches.',
     // A browser of ours sends 60 KB at the most, and 500 of its events are about 124 KB.
     body: jsonBody(256 * 1024, 'AnalyticsRequest', AnalyticsRequest, {
       one: { batch: 'b_7f3a', events: [example] },
