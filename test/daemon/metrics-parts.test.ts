@@ -240,7 +240,7 @@ test('each service has the states of its own probes, also of those that another 
   ])
 })
 
-test('a run that several requests share took its time once, and a store whose live check fails is not up', async () => {
+test('a run that several requests share took its time once, and a store is down from a live check that fails to one that does not', async () => {
   const { metrics, read } = metricsOf({})
   const shared: ProbeResult = { state: 'ok', checked: true, latencyMs: 40 }
   const answers = [
@@ -248,6 +248,8 @@ test('a run that several requests share took its time once, and a store whose li
     report({ store: shared }),
     report({ store: { ...shared } }),
     report({ store: { state: 'failing', checked: true } }),
+    report({ store: { state: 'failing', checked: false } }),
+    report({ store: { state: 'degraded', checked: true } }),
     report({ store: { state: 'failing', checked: false } }),
   ]
   const health = metrics.health({ check: async () => answers.shift() ?? report({}) })
@@ -266,6 +268,13 @@ test('a run that several requests share took its time once, and a store whose li
     failing('service_state{service="web",state="ok"}'),
     failing('service_state{service="web",state="skipped"}'),
   ]).toEqual([1, undefined])
+  const up: unknown[] = []
+  for (const _ of answers.slice()) {
+    await health.check({ deep: true })
+    up.push((await read())('store_up'))
+  }
+  // Only a live check changes it, in both directions.
+  expect(up).toEqual([0, 1, 1])
 })
 
 test('requests are counted with the methods that there are, and timed in seconds', async () => {
