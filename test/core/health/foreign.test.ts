@@ -52,6 +52,13 @@ const ASPNET = {
     queue: { status: 'Degraded', description: 'long' },
   },
 }
+/** As older versions say it: Spring Boot's parts are details, and those of AspNetCore.HealthChecks results. */
+const OLDER = {
+  spring: { status: 'DOWN', details: { mailQueue: { status: 'DOWN' }, ping: { status: 'UP' } } },
+  aspnet: { status: 'Unhealthy', results: { sql: { status: 'Unhealthy' }, queue: { status: 'Healthy' } } },
+}
+/** A check that is no list, as some libraries write it. */
+const BARE_CHECK = { status: 'fail', checks: { disk: { status: 'fail', output: 'full' } } }
 const HEALTH_JSON = {
   status: 'warn',
   releaseId: '4.2',
@@ -64,6 +71,7 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ['status', 500, 'no', 'failing', {}],
   ['spring', 200, '{"status":"UP"}', 'ok', {}],
   ['spring', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
+  ['spring', 503, JSON.stringify(OLDER.spring), 'failing', { mail_queue: 'failing', ping: 'ok' }],
   ['spring', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
   ['spring', 200, '{"status":"UNKNOWN"}', 'degraded', {}],
   ['spring', 200, '{"status":"BREWING"}', 'degraded', {}],
@@ -71,6 +79,7 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ['aspnet', 200, 'Degraded\n', 'degraded', {}],
   ['aspnet', 503, 'Unhealthy', 'failing', {}],
   ['aspnet', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
+  ['aspnet', 503, JSON.stringify(OLDER.aspnet), 'failing', { sql: 'failing', queue: 'ok' }],
   ...Object.entries({ ok: 'pass ok UP', degraded: 'warn', failing: 'fail error Down' }).flatMap(
     ([state, words]) =>
       words
@@ -81,6 +90,7 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ),
   ['health+json', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
   ['health+json', 503, '{"status":"fail"}', 'failing', {}],
+  ['health+json', 503, JSON.stringify(BARE_CHECK), 'failing', { disk: 'failing' }],
   // A response that a load balancer counts as a failure is one.
   ['health+json', 503, '{"status":"pass"}', 'failing', {}],
   ['any', 200, 'ok\n', 'ok', {}],
@@ -89,6 +99,8 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ['any', 500, '', 'failing', {}],
   ['any', 200, '{"status":"UP"}', 'ok', {}],
   ['any', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
+  ['any', 503, JSON.stringify(OLDER.spring), 'failing', { mail_queue: 'failing', ping: 'ok' }],
+  ['any', 503, JSON.stringify(OLDER.aspnet), 'failing', { sql: 'failing', queue: 'ok' }],
   ['any', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
   ['any', 503, 'Unhealthy', 'failing', {}],
   ['any', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
