@@ -460,3 +460,12 @@ test.each<[string, MailParts, RegExp]>([
   expect(result).toEqual({ sent: false, reason: expect.stringMatching(reason) })
   expect(it.messages).toEqual([])
 })
+
+test.each([undefined, null, {}])(
+  'a mail of %s, as a program without types may give it, is a reason',
+  async (mail) => {
+    const it = await world('memory')
+    const { send } = it.open().mail
+    expect(await send('exam-passed', mail as never)).toEqual({ sent: false, reason: expect.any(String) })
+  },
+)
