@@ -122,6 +122,22 @@ test('a look is of now for three minutes, and a build is for as long', () => {
   })
 })
 
+test('a service that records nothing any more is shown as web sees it now, and one that does as it says', () => {
+  const OLD = NOW - 10 * MINUTE
+  const api = (at: number) => series({ service: 'api', at })
+  const itsStore = series({ service: 'api', probe: 'job_store' })
+  const seen = (at: number) => series({ probe: 'api', state: 'failing', at })
+  const shown = (...all: readonly Series[]) =>
+    summarise(recorded({ series: [series(), itsStore, ...all] }), NOW, SERVICES).services.flatMap((one) =>
+      one.service === 'api' ? [one.seenFrom, one.whole.state, one.probes.length] : [],
+    )
+  expect(shown(api(OLD), seen(NOW))).toEqual(['web', 'failing', 0])
+  expect(shown(api(NOW), seen(NOW))).toEqual([undefined, 'ok', 1])
+  expect(shown(api(OLD), seen(OLD))).toEqual([undefined, 'unknown', 1])
+  expect(shown(seen(NOW))).toEqual(['web', 'failing', 0])
+  expect(shown(seen(OLD))).toEqual([])
+})
+
 test('the whole is failing if anything is, then unknown, then degraded', () => {
   const whole = (...states: [ProbeState, number][]) =>
     summarise(
