@@ -86,10 +86,11 @@ test('a target waits for its group and its variable, and a shallow check opens n
   const probe = { group: 'kiln', tcp: 'KILN_URL' }
   expect(await found(probe)).toMatchObject({ state: 'skipped' })
   expect(await found(probe, { env: { KILN_KEY: 'a' } })).toMatchObject({ state: 'degraded' })
-  expect(await found(probe, { env: { KILN_KEY: 'a', KILN_SECRET: 'b' } })).toMatchObject({
-    state: 'skipped',
-    reason: 'its address is not set',
-  })
+  for (const deep of [true, false])
+    expect(await found(probe, { env: { KILN_KEY: 'a', KILN_SECRET: 'b' }, deep })).toMatchObject({
+      state: 'skipped',
+      reason: 'its address is not set',
+    })
   expect(await found({ tcp: '127.0.0.1:1' }, { deep: false })).toMatchObject({ state: 'ok', checked: false })
   await expect(found({ tcp: '127.0.0.1:1' })).rejects.toThrow()
 })
