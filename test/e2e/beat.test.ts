@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -25,8 +27,22 @@ test('output, a signal and the exit code pass through beat, and the failure is r
   expect(bodies).toEqual(['{"exitCode":7}'])
 })
 
+test('a signal after the end of the command ends the wait for a service that does not answer', async () => {
+  const cwd = await emptyFolder()
+  let requests = 0
+  const url = await serve(async (_, response) => {
+    requests += 1
+    process.kill(Number(await readFile(`${cwd}/pid`, 'utf8')), 'SIGTERM')
+    await once(response, 'close')
+  })
+  const job = 'echo $PPID > pid; exit 7'
+  const run = await platformctl(['beat', 'backup', '--url', url, '--', 'sh', '-c', job], { cwd, env })
+  expect(run).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('was not recorded') })
+  // No second attempt, as a service that is away gets.
+  expect(requests).toBe(1)
+})
+
 test('an unreachable server or a broken definition does not fail the command', async () => {
-  const { writeFile } = await import('node:fs/promises')
   const cwd = await emptyFolder()
   await writeFile(`${cwd}/platform.config.json`, '{ broken')
   const run = await platformctl(
